@@ -1,0 +1,39 @@
+"""What every test tier shares: one printed seed, bounded hypothesis profiles, and the flag that rewrites goldens."""
+
+from __future__ import annotations
+
+import os
+import random
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+DEFAULT_SEED = 20_240_607
+
+settings.register_profile("default", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True, print_blob=True)
+settings.register_profile("thorough", settings.get_profile("default"), max_examples=2_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite expected output instead of comparing")
+    parser.addoption("--seed", type=int, default=DEFAULT_SEED, help="seed of Python's global generator in every test")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"seed: {config.getoption('--seed')} (repeat with --seed={config.getoption('--seed')})"
+
+
+@pytest.fixture(autouse=True)
+def fixed_seed(request: pytest.FixtureRequest) -> int:
+    """The seed printed in the header, already given to `random`; seed a numpy generator with it explicitly."""
+    seed: int = request.config.getoption("--seed")
+    random.seed(seed)
+    return seed
+
+
+@pytest.fixture
+def update_golden(request: pytest.FixtureRequest) -> bool:
+    """Whether expected files are to be rewritten; a test that rewrites one must not then compare against it."""
+    return bool(request.config.getoption("--update-golden"))
