@@ -1,0 +1,129 @@
+"""The vocabulary of an Apportion policy.
+
+Names are loaded when first used, so that the command's help does not pay for pydantic.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from apportion_policy.cluster import Cluster, Engine, Environment, KaiSettings, QueueOverride
+    from apportion_policy.collection import collect
+    from apportion_policy.placement import BINPACK, SPREAD, Placement, PlacementStrategy, Topology
+    from apportion_policy.policy import Organisation, Policy, Rules, RuleSeverity, Waiver
+    from apportion_policy.pool import (
+        GPU_TAINT,
+        Accelerator,
+        Maintenance,
+        MaintenanceExclusion,
+        MaintenanceWindow,
+        Mig,
+        Mps,
+        NodePool,
+        Taint,
+        TaintEffect,
+        TimeSlicing,
+    )
+    from apportion_policy.priority import (
+        BUILD,
+        BUILD_PREEMPTIBLE,
+        DEFAULT_PRIORITY_CLASSES,
+        INFERENCE,
+        TRAIN,
+        PriorityClass,
+    )
+    from apportion_policy.providers import Ack, Eks, Fixed, Gke, Karpenter
+    from apportion_policy.provisioning import ProvisioningPlan
+    from apportion_policy.quantity import UNLIMITED, Unlimited
+    from apportion_policy.queue import Override, Queue, UserLimit
+    from apportion_policy.resources import Resources, Weight
+
+_MODULES = {
+    "cluster": ("Cluster", "Engine", "Environment", "KaiSettings", "QueueOverride"),
+    "collection": ("collect",),
+    "placement": ("BINPACK", "SPREAD", "Placement", "PlacementStrategy", "Topology"),
+    "policy": ("Organisation", "Policy", "RuleSeverity", "Rules", "Waiver"),
+    "pool": (
+        "GPU_TAINT",
+        "Accelerator",
+        "Maintenance",
+        "MaintenanceExclusion",
+        "MaintenanceWindow",
+        "Mig",
+        "Mps",
+        "NodePool",
+        "Taint",
+        "TaintEffect",
+        "TimeSlicing",
+    ),
+    "priority": ("BUILD", "BUILD_PREEMPTIBLE", "DEFAULT_PRIORITY_CLASSES", "INFERENCE", "TRAIN", "PriorityClass"),
+    "providers": ("Ack", "Eks", "Fixed", "Gke", "Karpenter"),
+    "provisioning": ("ProvisioningPlan",),
+    "quantity": ("UNLIMITED", "Unlimited"),
+    "queue": ("Override", "Queue", "UserLimit"),
+    "resources": ("Resources", "Weight"),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [
+    "BINPACK",
+    "BUILD",
+    "BUILD_PREEMPTIBLE",
+    "DEFAULT_PRIORITY_CLASSES",
+    "GPU_TAINT",
+    "INFERENCE",
+    "SPREAD",
+    "TRAIN",
+    "UNLIMITED",
+    "Accelerator",
+    "Ack",
+    "Cluster",
+    "Eks",
+    "Engine",
+    "Environment",
+    "Fixed",
+    "Gke",
+    "KaiSettings",
+    "Karpenter",
+    "Maintenance",
+    "MaintenanceExclusion",
+    "MaintenanceWindow",
+    "Mig",
+    "Mps",
+    "NodePool",
+    "Organisation",
+    "Override",
+    "Placement",
+    "PlacementStrategy",
+    "Policy",
+    "PriorityClass",
+    "ProvisioningPlan",
+    "Queue",
+    "QueueOverride",
+    "Resources",
+    "RuleSeverity",
+    "Rules",
+    "Taint",
+    "TaintEffect",
+    "TimeSlicing",
+    "Topology",
+    "Unlimited",
+    "UserLimit",
+    "Waiver",
+    "Weight",
+    "collect",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

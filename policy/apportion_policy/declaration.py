@@ -1,0 +1,125 @@
+"""The base of everything an author declares: frozen, strict about field names, and aware of its own line.
+
+While a policy is being evaluated, a constructor that refuses its arguments records the fault and goes on with an
+unvalidated object, so that the author sees every wrong value of every file at once. Outside evaluation it raises
+pydantic's `ValidationError`, as a Python author expects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
+
+from apportion_policy.source import NOWHERE, SourceLocation, author_location
+
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass as _ModelMetaclass
+else:
+    _ModelMetaclass = type(BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class AuthoringFault:
+    """A value that a constructor refused: the declaration's class, the path inside it, and where it was written."""
+
+    declaration: str
+    path: tuple[str | int, ...]
+    message: str
+    source: SourceLocation
+
+
+class PlacedDict(dict[str, Any]):
+    """A mapping read from a document, which remembers where it stood there."""
+
+    __slots__ = ("at",)
+    at: SourceLocation
+
+
+_collector: ContextVar[list[AuthoringFault] | None] = ContextVar("authoring_faults", default=None)
+_reading_document: ContextVar[bool] = ContextVar("reading_document", default=False)
+
+
+@contextmanager
+def collecting_faults() -> Iterator[list[AuthoringFault]]:
+    """Record the faults of every declaration made inside, instead of raising at the first."""
+    faults: list[AuthoringFault] = []
+    token = _collector.set(faults)
+    try:
+        yield faults
+    finally:
+        _collector.reset(token)
+
+
+@contextmanager
+def reading_document() -> Iterator[None]:
+    """Take locations from `PlacedDict` alone: no frame on the stack is the author's."""
+    token = _reading_document.set(True)
+    try:
+        yield
+    finally:
+        _reading_document.reset(token)
+
+
+class _RecordingMetaclass(_ModelMetaclass):
+    if not TYPE_CHECKING:  # A checker would read this signature instead of the model's own.
+
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            try:
+                return super().__call__(*args, **kwargs)
+            except ValidationError as refused:
+                faults = _collector.get()
+                if faults is None or args:
+                    raise
+                source = author_location()
+                for error in refused.errors(include_url=False, include_input=False, include_context=False):
+                    faults.append(AuthoringFault(cls.__name__, error["loc"], fault_message(error), source))
+                return cls.model_construct(**kwargs)
+
+
+def fault_message(error: Any) -> str:
+    """Return pydantic's message as one lower-case clause without its prefix."""
+    kind, text = error["type"], str(error["msg"])
+    if kind == "extra_forbidden":
+        return f"unknown field `{error['loc'][-1]}`"
+    if kind == "missing":
+        return f"field `{error['loc'][-1]}` is required"
+    text = text.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    return text[:1].lower() + text[1:] if text[:2] != text[:2].upper() else text
+
+
+class Declaration(BaseModel, metaclass=_RecordingMetaclass):
+    """Something an author wrote down. Immutable; `source` is outside of equality and of serialisation."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, validate_default=False)
+
+    _source: SourceLocation = PrivateAttr(default=NOWHERE)
+
+    @property
+    def source(self) -> SourceLocation:
+        """Where the author wrote this declaration."""
+        return self._source
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Remember the author's line."""
+        if not _reading_document.get():
+            self._source = author_location()
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _keep_document_location(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        made = handler(data)
+        if type(data) is PlacedDict:
+            made._source = data.at
+        return made
+
+
+def reference(value: object) -> object:
+    """Return the permanent identity of a declaration, or the value itself: lets a field take either."""
+    if isinstance(value, Declaration):
+        return cast(Any, value).identity
+    return value

@@ -1,0 +1,32 @@
+"""Exceptions of the authoring package.
+
+Raised for broken *use of the API* and for documents that cannot be read. A fault in a policy is not an
+exception: it becomes a finding, and findings are data.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from apportion_policy.evaluation.fault import Fault
+
+
+class ApportionPolicyError(Exception):
+    """Root of every exception that this package raises on purpose."""
+
+
+class QuantityError(ApportionPolicyError, ValueError):
+    """Text that is not a quantity, or a quantity its unit cannot hold exactly."""
+
+
+class CollectError(ApportionPolicyError):
+    """A folder or module given to `collect` that holds nothing to collect."""
+
+
+class DocumentFault(ApportionPolicyError):
+    """A YAML or JSON document that is not a policy; carries every fault found in it."""
+
+    def __init__(self, faults: tuple[Fault, ...]) -> None:
+        super().__init__("; ".join(fault.message for fault in faults))
+        self.faults = faults

@@ -1,0 +1,54 @@
+"""Names that cross into clusters, and the references that declarations make to one another.
+
+A reference field takes the declaration itself or its identity and holds the identity: a typed author gets
+go-to-definition, a team that owns one file needs no import.
+
+Names are deliberately not checked here beyond being text: whether a name fits an engine is a rule with a code,
+a page and a fix (AP103).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BeforeValidator, Field, StringConstraints
+
+from apportion_policy.declaration import reference
+
+if TYPE_CHECKING:
+    from apportion_policy.cluster import Environment
+    from apportion_policy.pool import NodePool
+    from apportion_policy.priority import PriorityClass
+    from apportion_policy.provisioning import ProvisioningPlan
+    from apportion_policy.queue import Queue
+
+Identifier = Annotated[str, StringConstraints(min_length=1, max_length=253)]
+GPU_MODEL_PATTERN = r"^[a-z0-9]([a-z0-9.-]{0,38}[a-z0-9])?$"
+GpuModel = Annotated[str, StringConstraints(pattern=GPU_MODEL_PATTERN)]
+PoolId = Identifier
+Owner = Annotated[
+    str,
+    Field(
+        description="A GitHub handle (@team or @org/team) or a Backstage entity reference (group:default/vision).",
+        examples=["@acme/vision-leads", "group:default/vision"],
+        min_length=1,
+        max_length=253,
+    ),
+]
+
+# At run time every reference is text: a declaration given in its place is replaced by its identity.
+if TYPE_CHECKING:
+    QueueRef = str | Queue
+    PriorityClassRef = str | PriorityClass
+    PoolRef = str | NodePool
+    PlanRef = str | ProvisioningPlan
+    EnvironmentRef = str | Environment
+else:
+    QueueRef = PriorityClassRef = PoolRef = PlanRef = EnvironmentRef = Annotated[
+        Identifier, BeforeValidator(reference)
+    ]
+
+
+def identity_of(ref: QueueRef | PriorityClassRef | PoolRef | PlanRef | EnvironmentRef) -> str:
+    """Return the identity that a validated reference holds."""
+    return ref if isinstance(ref, str) else ref.identity

@@ -1,0 +1,44 @@
+"""How workloads are laid out on nodes."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from pydantic import Field
+
+from apportion_policy.declaration import Declaration
+from apportion_policy.identifiers import Identifier
+
+
+class PlacementStrategy(str, Enum):
+    """Fill nodes one after the other, or distribute evenly."""
+
+    BINPACK = "binpack"
+    SPREAD = "spread"
+
+
+BINPACK = PlacementStrategy.BINPACK
+SPREAD = PlacementStrategy.SPREAD
+
+
+class Placement(Declaration):
+    """Bin-pack or spread, for GPU work and for CPU-only work."""
+
+    gpu: PlacementStrategy = Field(default=BINPACK, description="For workloads that ask for GPUs.")
+    cpu: PlacementStrategy = Field(default=BINPACK, description="For workloads that ask for none.")
+
+
+class Topology(Declaration):
+    """Levels of the network, widest first, each the key of a node label."""
+
+    name: Identifier
+    levels: tuple[str, ...] = Field(
+        min_length=1,
+        max_length=16,
+        description="Node label keys, widest level first; kubernetes.io/hostname can only be the last.",
+    )
+
+    @property
+    def identity(self) -> str:
+        """The name."""
+        return self.name

@@ -1,0 +1,77 @@
+"""The whole declaration of an organisation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from enum import Enum
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema
+
+from apportion_policy.cluster import Environment
+from apportion_policy.declaration import Declaration
+from apportion_policy.identifiers import Identifier, Owner
+from apportion_policy.pool import NodePool
+from apportion_policy.priority import DEFAULT_PRIORITY_CLASSES, PriorityClass
+from apportion_policy.provisioning import ProvisioningPlan
+from apportion_policy.quantity import QuantityInput, parse_weight, weight_text
+from apportion_policy.queue import Queue
+
+RuleCode = Annotated[str, StringConstraints(pattern=r"^AP\d{3}$")]
+
+
+class RuleSeverity(str, Enum):
+    """What a finding of a rule does."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    OFF = "off"
+
+
+def _ratio(value: QuantityInput) -> str:
+    ratio = parse_weight(value)
+    if ratio < 1000:
+        raise ValueError("an overcommit ratio is 1 or more: guarantees may be up to ratio times what backs them")
+    return weight_text(ratio)
+
+
+class Waiver(Declaration):
+    """Suppresses one finding, visibly, until a date."""
+
+    code: RuleCode
+    address: str = Field(min_length=1, description='The object as findings name it: "queue research".')
+    reason: str = Field(min_length=1)
+    owner: Owner
+    expires: date = Field(description="Last day on which it holds.")
+
+
+class Rules(Declaration):
+    """Severity is policy."""
+
+    severity: Mapping[RuleCode, RuleSeverity] = Field(default={}, description="Rules set to error, warning or off.")
+    overcommit: Annotated[
+        QuantityInput,
+        AfterValidator(_ratio),
+        WithJsonSchema({"anyOf": [{"type": "number", "minimum": 1}, {"type": "string"}]}),
+    ] = Field(default="1", description="Guarantees may add up to this many times what backs them.")
+
+
+class Organisation(Declaration):
+    """Whose policy it is."""
+
+    name: Identifier
+    owner: Owner | None = Field(default=None, description="Answers for every object without an owner of its own.")
+
+
+class Policy(Declaration):
+    """Everything the compiler needs to know."""
+
+    organisation: Organisation
+    queues: tuple[Queue, ...] = ()
+    environments: tuple[Environment, ...] = ()
+    priority_classes: tuple[PriorityClass, ...] = Field(default=DEFAULT_PRIORITY_CLASSES)
+    node_pools: tuple[NodePool, ...] = ()
+    provisioning_plans: tuple[ProvisioningPlan, ...] = ()
+    rules: Rules = Field(default=Rules())
+    waivers: tuple[Waiver, ...] = ()

@@ -1,0 +1,117 @@
+"""Node pools: what machines there are, how many, whose settings they carry, and what keeps other work off them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from apportion_policy.declaration import Declaration
+from apportion_policy.identifiers import GpuModel, Identifier, PlanRef
+from apportion_policy.placement import Placement
+from apportion_policy.providers import Ack, Eks, Fixed, Gke, Karpenter
+from apportion_policy.resources import Cpu, Memory
+
+
+class TaintEffect(str, Enum):
+    """Kubernetes' spelling; providers that spell it otherwise are translated to."""
+
+    NO_SCHEDULE = "NoSchedule"
+    PREFER_NO_SCHEDULE = "PreferNoSchedule"
+    NO_EXECUTE = "NoExecute"
+
+
+class Taint(Declaration):
+    """Keeps work without the matching toleration off a node."""
+
+    key: Identifier
+    value: str | None = None
+    effect: TaintEffect = TaintEffect.NO_SCHEDULE
+
+
+GPU_TAINT = Taint(key="nvidia.com/gpu", value="present")
+
+
+class Accelerator(Declaration):
+    """The GPUs of one machine."""
+
+    model: GpuModel = Field(description="Short lower-case name, the key used in quantities: h100, a100, l4.")
+    count: int = Field(ge=1, le=64, description="GPUs of one machine.")
+    memory: Memory | None = Field(default=None, description="Memory of one GPU.")
+    provider_name: str | None = Field(default=None, description="The provider's accelerator name: nvidia-h100-80gb.")
+
+
+class TimeSlicing(Declaration):
+    """Several workloads take turns on a GPU; memory is not isolated."""
+
+    kind: Literal["time-slicing"] = "time-slicing"
+    clients: int = Field(ge=2, le=48, description="Workloads for one GPU at most.")
+
+
+class Mps(Declaration):
+    """Several workloads run at once on a GPU through NVIDIA's multi-process service."""
+
+    kind: Literal["mps"] = "mps"
+    clients: int = Field(ge=2, le=48, description="Workloads for one GPU at most.")
+
+
+class Mig(Declaration):
+    """A GPU is cut into isolated instances of one profile."""
+
+    kind: Literal["mig"] = "mig"
+    profile: str = Field(pattern=r"^\dg\.\d+gb$", description="NVIDIA's profile name: 1g.10gb, 3g.40gb.")
+    instances: int = Field(ge=1, le=7, description="Instances of one GPU.")
+
+
+class MaintenanceWindow(Declaration):
+    """A recurring time in which the provider may disturb nodes (RFC 5545 recurrence)."""
+
+    start: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$")
+    end: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$")
+    recurrence: str = Field(pattern=r"^FREQ=", description="FREQ=WEEKLY;BYDAY=SA")
+
+
+class MaintenanceExclusion(Declaration):
+    """A span in which the provider may not upgrade nodes."""
+
+    name: Identifier
+    start: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$")
+    end: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$")
+    scope: Literal["no-upgrades", "no-minor-upgrades", "no-minor-or-node-upgrades"] = "no-upgrades"
+
+
+class Maintenance(Declaration):
+    """When the provider may and may not disturb nodes."""
+
+    window: MaintenanceWindow | None = None
+    exclusions: tuple[MaintenanceExclusion, ...] = ()
+
+
+class NodePool(Declaration):
+    """Machines of one kind."""
+
+    id: Identifier
+    provider: Annotated[Gke | Ack | Eks | Karpenter | Fixed, Field(discriminator="kind")] = Field(default=Fixed())
+    machine_type: str | None = Field(default=None, description="The provider's machine type: a3-highgpu-8g.")
+    cpu: Cpu | None = Field(default=None, description="Cores that workloads can use on one machine.")
+    memory: Memory | None = Field(default=None, description="Memory that workloads can use on one machine.")
+    accelerator: Accelerator | None = Field(default=None, description="Left out for a pool without GPUs.")
+    min_nodes: int = Field(default=0, ge=0)
+    max_nodes: int = Field(ge=0)
+    labels: Mapping[str, str] = Field(default={}, description="Node labels; what backends add agrees with these.")
+    taints: tuple[Taint, ...] = ()
+    spot: bool = False
+    zones: tuple[str, ...] = ()
+    maintenance: Maintenance | None = None
+    provisioning: PlanRef | None = Field(default=None, description="Plan of queued provisioning, where it is used.")
+    sharing: Annotated[TimeSlicing | Mps | Mig, Field(discriminator="kind")] | None = None
+    reservation: str | None = Field(default=None, description="A capacity reservation of the provider.")
+    topology: Identifier | None = Field(default=None, description="Name of the topology its nodes are labelled for.")
+    placement: Placement | None = Field(default=None, description="Other than the cluster's.")
+
+    @property
+    def identity(self) -> str:
+        """The id."""
+        return self.id

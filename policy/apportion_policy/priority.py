@@ -1,0 +1,50 @@
+"""Priority classes with an explicit word on preemptibility."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from apportion_policy.declaration import Declaration
+from apportion_policy.identifiers import Identifier, QueueRef
+
+
+class PriorityClass(Declaration):
+    """A tier of workloads.
+
+    `preemptible` is part of the policy, not an accident of a number: left out, engines guess (KAI treats 100 and
+    more as non-preemptible), and a check says so.
+    """
+
+    name: Identifier
+    value: int = Field(description="Higher runs first.")
+    preemptible: bool | None = Field(default=None, description="Whether its workloads may be evicted for others.")
+    queues: tuple[QueueRef, ...] | None = Field(
+        default=None, description="Queues, with everything below them, whose work may use it; all when left out."
+    )
+    global_default: bool = Field(default=False, description="Used by pods that name no class.")
+    description: str | None = None
+    installed_by_engine: bool = Field(
+        default=False, description="True where the engine's own chart installs this class, so it is not emitted."
+    )
+
+    @property
+    def identity(self) -> str:
+        """The name."""
+        return self.name
+
+
+TRAIN = PriorityClass(
+    name="train", value=50, preemptible=True, installed_by_engine=True, description="Preemptible training"
+)
+BUILD_PREEMPTIBLE = PriorityClass(
+    name="build-preemptible", value=75, preemptible=True, installed_by_engine=True, description="Preemptible build work"
+)
+BUILD = PriorityClass(
+    name="build", value=100, preemptible=False, installed_by_engine=True, description="Build and interactive work"
+)
+INFERENCE = PriorityClass(
+    name="inference", value=125, preemptible=False, installed_by_engine=True, description="Serving"
+)
+
+DEFAULT_PRIORITY_CLASSES = (TRAIN, BUILD_PREEMPTIBLE, BUILD, INFERENCE)
+"""The four tiers that KAI's chart installs, with the preemptibility that KAI gives them."""

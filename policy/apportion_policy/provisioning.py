@@ -1,0 +1,38 @@
+"""Provisioning plans: capacity that is asked for as one unit and arrives later, or not at all."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from apportion_policy.declaration import Declaration
+from apportion_policy.duration import Duration
+from apportion_policy.identifiers import Identifier
+
+QUEUED_PROVISIONING_GKE = "queued-provisioning.gke.io"
+CHECK_CAPACITY = "check-capacity.autoscaling.x-k8s.io"
+BEST_EFFORT_ATOMIC = "best-effort-atomic-scale-up.autoscaling.x-k8s.io"
+
+
+class ProvisioningPlan(Declaration):
+    """How the node pools that name it are provisioned for a workload as a whole.
+
+    Source: `autoscaling.x-k8s.io` ProvisioningRequest; GKE Dynamic Workload Scheduler.
+    """
+
+    id: Identifier
+    provisioning_class: str = Field(default=QUEUED_PROVISIONING_GKE, description="The provider's class name.")
+    max_run_duration: Duration | None = Field(
+        default=None, description="Longest life of provisioned nodes. Unset: the provider's, seven days on GKE."
+    )
+    max_nodes_per_request: int | None = Field(
+        default=None, ge=1, description="Bound on one request. Unset: the provider's, 1,000 on GKE."
+    )
+    retry_limit: int | None = Field(default=None, ge=0, description="Attempts after a failure. Unset: the engine's.")
+    retry_backoff_base: Duration | None = None
+    retry_backoff_max: Duration | None = None
+    parameters: dict[str, str] = Field(default={}, description="Further parameters of the provider's class.")
+
+    @property
+    def identity(self) -> str:
+        """The id."""
+        return self.id

@@ -1,0 +1,179 @@
+"""Exact quantities: integers in the smallest unit an engine counts, never floats.
+
+Three things that look alike are kept apart everywhere: *unset* (`None`), *zero* and `UNLIMITED`.
+
+| kind | text | base unit |
+|---|---|---|
+| CPU | Kubernetes quantity | millicore |
+| memory | Kubernetes quantity | byte |
+| GPU | Kubernetes quantity, at most three decimals | thousandth of a device |
+| weight | decimal number, at most three decimals | thousandth |
+
+Source: `k8s.io/apimachinery/pkg/api/resource` (grammar and suffixes). It differs in one point: Kubernetes rounds
+up what a unit cannot hold, this refuses it.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Context, Decimal
+from enum import Enum
+from functools import lru_cache
+
+from apportion_policy.errors import QuantityError
+
+
+class Unlimited(str, Enum):
+    """The one value that says "no bound"; it is neither zero nor unset."""
+
+    UNLIMITED = "unlimited"
+
+    def __repr__(self) -> str:
+        return "UNLIMITED"
+
+    def __str__(self) -> str:
+        return "unlimited"
+
+
+UNLIMITED = Unlimited.UNLIMITED
+
+Amount = int | Unlimited
+"""An integer in the base unit of its kind, or `UNLIMITED`."""
+
+QuantityInput = int | str | float | Decimal | Unlimited
+"""What an author may write for a quantity."""
+
+_QUANTITY = re.compile(
+    r"(?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:(?P<suffix>[KMGTPE]i|[numkMGTPE])|[eE](?P<exponent>[+-]?[0-9]{1,3}))?"
+)
+_MULTIPLIERS: dict[str, Decimal] = {
+    "": Decimal(1),
+    "n": Decimal(10) ** -9,
+    "u": Decimal(10) ** -6,
+    "m": Decimal(10) ** -3,
+    **{suffix: Decimal(1000) ** power for power, suffix in enumerate(("k", "M", "G", "T", "P", "E"), start=1)},
+    **{suffix + "i": Decimal(1024) ** power for power, suffix in enumerate(("K", "M", "G", "T", "P", "E"), start=1)},
+}
+_EXACT = Context(prec=200)
+MAX_AMOUNT = 2**63 - 1
+"""Largest amount in base units: engines hold quantities in signed 64-bit integers."""
+
+
+def parse_cpu(value: QuantityInput) -> Amount:
+    """Return millicores. Raises `QuantityError` for text that is no quantity or finer than a millicore."""
+    return _parse(value, 1000, "CPU", "millicores")
+
+
+def parse_memory(value: QuantityInput) -> Amount:
+    """Return bytes. Raises `QuantityError` for text that is no quantity or not a whole number of bytes."""
+    return _parse(value, 1, "memory", "bytes")
+
+
+def parse_gpu(value: QuantityInput) -> Amount:
+    """Return thousandths of a GPU. Raises `QuantityError` for text that is no quantity or finer than that."""
+    return _parse(value, 1000, "GPU", "thousandths of a GPU")
+
+
+def parse_count(value: QuantityInput) -> Amount:
+    """Return a whole number of devices of an extended resource. Raises `QuantityError` for anything else."""
+    return _parse(value, 1, "count", "whole devices")
+
+
+def parse_weight(value: QuantityInput) -> int:
+    """Return thousandths of a weight. Raises `QuantityError` for text that is no number, and for UNLIMITED."""
+    amount = _parse(value, 1000, "weight", "thousandths")
+    if isinstance(amount, Unlimited):
+        raise QuantityError("a weight is a number; it cannot be unlimited")
+    return amount
+
+
+def cpu_text(amount: Amount) -> str:
+    """Return the shortest Kubernetes text of millicores: `4`, `500m`, `unlimited`."""
+    if isinstance(amount, Unlimited):
+        return str(amount)
+    return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
+
+
+def memory_text(amount: Amount) -> str:
+    """Return the shortest Kubernetes text of bytes: the largest binary suffix, then decimal, that is exact."""
+    if isinstance(amount, Unlimited):
+        return str(amount)
+    if amount:
+        for suffix in ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki", "E", "P", "T", "G", "M", "k"):
+            unit = int(_MULTIPLIERS[suffix])
+            if amount % unit == 0:
+                return f"{amount // unit}{suffix}"
+    return str(amount)
+
+
+def gpu_text(amount: Amount) -> str:
+    """Return thousandths of a GPU as a decimal number of GPUs: `8`, `0.5`, `unlimited`."""
+    if isinstance(amount, Unlimited):
+        return str(amount)
+    whole, rest = divmod(amount, 1000)
+    return f"{whole}.{rest:03d}".rstrip("0") if rest else str(whole)
+
+
+weight_text = gpu_text
+
+
+def count_text(amount: Amount) -> str:
+    """Return a whole number of devices, or `unlimited`."""
+    return str(amount)
+
+
+def is_over(amount: Amount, bound: Amount) -> bool:
+    """Tell whether an amount is greater than a bound; nothing is greater than UNLIMITED."""
+    if isinstance(bound, Unlimited):
+        return False
+    return isinstance(amount, Unlimited) or amount > bound
+
+
+def smaller(first: Amount, second: Amount) -> Amount:
+    """Return the smaller of two amounts."""
+    return second if is_over(first, second) else first
+
+
+def add(first: Amount, second: Amount) -> Amount:
+    """Return the sum; UNLIMITED absorbs."""
+    if isinstance(first, Unlimited) or isinstance(second, Unlimited):
+        return UNLIMITED
+    return first + second
+
+
+def _parse(value: QuantityInput, scale: int, kind: str, unit: str) -> Amount:
+    if isinstance(value, Unlimited):
+        return value
+    if isinstance(value, bool):
+        raise QuantityError(f"{value} is not a {kind} quantity")
+    # A float carries the text its author wrote: repr gives it back, so 0.1 means one tenth and not 0.1000000000000000055.
+    return _parse_text(repr(value) if isinstance(value, float) else str(value).strip(), scale, kind, unit)
+
+
+@lru_cache(maxsize=65536)
+def _parse_text(text: str, scale: int, kind: str, unit: str) -> Amount:
+    if text == UNLIMITED.value:
+        return UNLIMITED
+    if text.startswith("-"):
+        raise QuantityError(f"{text} is negative; write UNLIMITED for no bound, 0 for nothing")
+    match = _QUANTITY.fullmatch(text[:64].removeprefix("+"))
+    if match is None:
+        raise QuantityError(f'"{text[:64]}" is not a {kind} quantity such as {_EXAMPLES[kind]}')
+    exponent = match["exponent"]
+    factor = Decimal(10) ** int(exponent) if exponent else _MULTIPLIERS[match["suffix"] or ""]
+    scaled = _EXACT.multiply(_EXACT.multiply(Decimal(match["number"]), factor), Decimal(scale))
+    if scaled > MAX_AMOUNT:
+        raise QuantityError(f'"{text}" is more than the 2^63-1 {unit} that an engine can count; write UNLIMITED for no bound')
+    amount = int(scaled)
+    if amount != scaled:
+        raise QuantityError(f'"{text}" is not a whole number of {unit}')
+    return amount
+
+
+_EXAMPLES = {
+    "CPU": '64, "500m"',
+    "memory": '"2Ti", "512Mi"',
+    "GPU": '8, "0.5"',
+    "count": "4",
+    "weight": '2, "0.5"',
+}

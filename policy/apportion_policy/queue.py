@@ -1,0 +1,94 @@
+"""Queues: the organisation as the scheduler sees it, of any depth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+
+from pydantic import Field, model_validator
+
+from apportion_policy.declaration import Declaration
+from apportion_policy.duration import Duration
+from apportion_policy.identifiers import EnvironmentRef, Identifier, Owner, PoolRef, PriorityClassRef, QueueRef
+from apportion_policy.resources import OverQuotaWeight, Resources
+
+
+class Override(Declaration):
+    """Other values for a queue between two dates, both included. After `end` the base values hold again."""
+
+    begin: date = Field(description="First day on which the override is in force.")
+    end: date = Field(description="Last day on which the override is in force.")
+    reason: str = Field(min_length=1, description="Why, for the reviewer.")
+    owner: Owner
+    environments: tuple[EnvironmentRef, ...] | None = Field(
+        default=None, description="Environments it applies to; all when left out."
+    )
+    guaranteed: Resources | None = None
+    limit: Resources | None = None
+    lending_limit: Resources | None = None
+    over_quota_weight: OverQuotaWeight | None = None
+    priority: int | None = Field(default=None, ge=0, le=2**31 - 1)
+
+    @model_validator(mode="after")
+    def _ends_after_it_begins(self) -> Override:
+        if self.end < self.begin:
+            raise ValueError(f"the override ends on {self.end}, before it begins on {self.begin}")
+        return self
+
+
+class UserLimit(Declaration):
+    """A bound for each single person of a queue, where an engine has such a thing."""
+
+    user: Identifier = Field(description='A user name, or "*" for everybody not named.')
+    limit: Resources
+    max_jobs: int | None = Field(default=None, ge=0)
+
+
+class Queue(Declaration):
+    """A share of the clusters with a name that never changes.
+
+    `id` names every emitted object and label, so a queue that is renamed (`title`) or moved (`parent`) keeps its
+    running work where the engine allows it. Say where a queue hangs in one of three ways: `parent` as a reference,
+    `parent` as an id, or nested in the parent's `children`.
+    """
+
+    id: Identifier = Field(description="Permanent identity, unique in the policy.")
+    title: str | None = Field(default=None, description="Display name; may change freely.")
+    parent: QueueRef | None = Field(default=None, description="The queue it hangs below, or its id.")
+    children: tuple[Queue, ...] = Field(default=(), description="Queues nested below this one.")
+    owner: Owner | None = Field(default=None, description="Who answers for it; inherited from the nearest ancestor.")
+    namespaces: tuple[Identifier, ...] = Field(default=(), description="Namespaces whose work runs here; leaves only.")
+    users: tuple[UserLimit, ...] = Field(default=(), description="Per-person limits.")
+    guaranteed: Resources | None = Field(
+        default=None, description="What it can always have. Unset: 0 for a leaf, the sum of its children otherwise."
+    )
+    limit: Resources | None = Field(default=None, description="What it can never exceed. Unset: the parent's limit.")
+    lending_limit: Resources | None = Field(
+        default=None, description="How much of its idle guarantee others may use. Unset: all of it."
+    )
+    over_quota_weight: OverQuotaWeight | None = Field(
+        default=None, description="Its part in dividing surplus among siblings. Unset: 1; 0: none."
+    )
+    priority: int | None = Field(
+        default=None, ge=0, le=2**31 - 1, description="Queues with more get surplus first and lose it last. Unset: 100."
+    )
+    preempt_min_runtime: Duration | None = Field(
+        default=None, description="How long its work runs before a workload of the same queue may preempt it."
+    )
+    reclaim_min_runtime: Duration | None = Field(
+        default=None, description="How long its work runs before another queue may reclaim it."
+    )
+    gpu_sharing: bool | None = Field(default=None, description="Whether fractions of a GPU may be asked for.")
+    pools: tuple[PoolRef, ...] | None = Field(
+        default=None, description="Node pools it may use; inherited; all of a cluster's when left out everywhere."
+    )
+    priority_classes: tuple[PriorityClassRef, ...] | None = Field(
+        default=None, description="Priority classes its work may use; inherited; all when left out everywhere."
+    )
+    overrides: tuple[Override, ...] = Field(default=(), description="Time-boxed changes.")
+    labels: Mapping[str, str] = Field(default={}, description="Extra labels for its emitted objects.")
+
+    @property
+    def identity(self) -> str:
+        """The permanent id."""
+        return self.id

@@ -1,0 +1,167 @@
+"""Amounts of cluster resources: CPU, memory, GPUs (any model, or per model), machines of a pool, other devices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Annotated, Any
+
+from pydantic import Discriminator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
+
+from apportion_policy.declaration import Declaration
+from apportion_policy.errors import QuantityError
+from apportion_policy.identifiers import GPU_MODEL_PATTERN, PoolId
+from apportion_policy.quantity import (
+    Amount,
+    QuantityInput,
+    count_text,
+    cpu_text,
+    gpu_text,
+    memory_text,
+    parse_count,
+    parse_cpu,
+    parse_gpu,
+    parse_memory,
+    parse_weight,
+    weight_text,
+)
+
+_GPU_MODEL = re.compile(GPU_MODEL_PATTERN)
+
+CPU = "cpu"
+MEMORY = "memory"
+GPU = "gpu"
+"""All GPUs of a queue, whatever their model."""
+
+
+def gpu_resource(model: str) -> str:
+    """Return the name under which amounts of one GPU model are kept: `gpu/h100`."""
+    return f"{GPU}/{model}"
+
+
+def _canonical(parse: Callable[[QuantityInput], Any], text: Callable[[Any], str]) -> Callable[[Any], str]:
+    def canonical(value: Any) -> str:
+        if not isinstance(value, _QUANTITY_TYPES):
+            raise QuantityError(f"a quantity is a number or text, not {type(value).__name__}")
+        return text(parse(value))
+
+    return canonical
+
+
+def _schema(examples: list[Any]) -> WithJsonSchema:
+    return WithJsonSchema({**_QUANTITY_SCHEMA, "examples": examples})
+
+
+_QUANTITY_TYPES = (int, str, float, Decimal)
+_QUANTITY_SCHEMA = {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "minLength": 1}]}
+_canonical_gpu = _canonical(parse_gpu, gpu_text)
+
+
+def _canonical_gpus(value: Any) -> str | dict[str, str]:
+    if not isinstance(value, Mapping):
+        return _canonical_gpu(value)
+    for model in value:
+        if not isinstance(model, str) or not _GPU_MODEL.fullmatch(model):
+            raise QuantityError(f'"{model}" is not a GPU model such as h100 (lower case, digits, dots and dashes)')
+    return {model: _canonical_gpu(count) for model, count in value.items()}
+
+
+Cpu = Annotated[QuantityInput, PlainValidator(_canonical(parse_cpu, cpu_text)), _schema([64, "500m", "unlimited"])]
+Memory = Annotated[QuantityInput, PlainValidator(_canonical(parse_memory, memory_text)), _schema(["2Ti", "512Mi"])]
+Count = Annotated[QuantityInput, PlainValidator(_canonical(parse_count, count_text)), _schema([4])]
+WeightValue = Annotated[QuantityInput, PlainValidator(_canonical(parse_weight, weight_text)), _schema([1, "0.5"])]
+Gpus = Annotated[
+    QuantityInput | Mapping[str, QuantityInput],
+    PlainValidator(_canonical_gpus),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                *_QUANTITY_SCHEMA["anyOf"],
+                {
+                    "type": "object",
+                    "propertyNames": {"pattern": GPU_MODEL_PATTERN},
+                    "additionalProperties": _QUANTITY_SCHEMA,
+                },
+            ],
+            "examples": [8, "0.5", {"h100": 64, "a100": 32}],
+        }
+    ),
+]
+
+
+class Resources(Declaration):
+    """Amounts of resources. A field left out is *unset*; `0` is none; `UNLIMITED` is no bound.
+
+    `machines` counts whole machines of node pools instead and excludes the other fields: what one machine holds is
+    written once, in the pool.
+    """
+
+    cpu: Cpu | None = Field(default=None, description="CPU cores, as a Kubernetes quantity.")
+    memory: Memory | None = Field(default=None, description="Bytes of memory, as a Kubernetes quantity.")
+    gpu: Gpus | None = Field(default=None, description="GPUs of any model, or a mapping from GPU model to GPUs.")
+    machines: Mapping[PoolId, int] | None = Field(
+        default=None, description="Whole machines by node pool; excludes the other fields."
+    )
+    extended: Mapping[str, Count] | None = Field(
+        default=None, description="Other device resources by their Kubernetes name, such as rdma/hca."
+    )
+
+    @model_validator(mode="after")
+    def _one_way_of_counting(self) -> Resources:
+        if self.machines is not None:
+            if self.cpu is not None or self.memory is not None or self.gpu is not None:
+                raise ValueError("`machines` already says how much cpu, memory and gpu: leave those out")
+            if any(n < 0 for n in self.machines.values()):
+                raise ValueError("a number of machines cannot be negative")
+        return self
+
+    def amounts(self) -> dict[str, Amount]:
+        """Return base-unit amounts of what is set, without `machines`, keyed cpu, memory, gpu, gpu/<model>, name."""
+        amounts: dict[str, Amount] = {}
+        if self.cpu is not None:
+            amounts[CPU] = parse_cpu(self.cpu)
+        if self.memory is not None:
+            amounts[MEMORY] = parse_memory(self.memory)
+        if isinstance(self.gpu, Mapping):
+            for model, count in self.gpu.items():
+                amounts[gpu_resource(model)] = parse_gpu(count)
+        elif self.gpu is not None:
+            amounts[GPU] = parse_gpu(self.gpu)
+        for name, devices in (self.extended or {}).items():
+            amounts[name] = parse_count(devices)
+        return amounts
+
+
+class Weight(Declaration):
+    """How surplus is divided, per resource, where an engine keeps one weight for each."""
+
+    cpu: WeightValue | None = Field(default=None, description="Weight for surplus CPU.")
+    memory: WeightValue | None = Field(default=None, description="Weight for surplus memory.")
+    gpu: WeightValue | None = Field(default=None, description="Weight for surplus GPUs.")
+
+    def weights(self) -> dict[str, int]:
+        """Return thousandths of the weights that are set, keyed cpu, memory, gpu."""
+        named = ((CPU, self.cpu), (MEMORY, self.memory), (GPU, self.gpu))
+        return {name: parse_weight(value) for name, value in named if value is not None}
+
+
+def _weight_form(value: Any) -> str:
+    return "each" if isinstance(value, Mapping | Weight) else "one"
+
+
+OverQuotaWeight = Annotated[
+    Annotated[WeightValue, Tag("one")] | Annotated[Weight, Tag("each")], Discriminator(_weight_form)
+]
+"""One weight for every resource, or a `Weight`."""
+
+RESOURCE_TEXT: Mapping[str, Callable[[Amount], str]] = {CPU: cpu_text, MEMORY: memory_text, GPU: gpu_text}
+
+
+def amount_text(resource: str, amount: Amount) -> str:
+    """Return an amount of a resource as a person reads it, with its unit: `64 H100`, `2Ti memory`, `500m cpu`."""
+    if resource.startswith(f"{GPU}/"):
+        return f"{gpu_text(amount)} {resource.partition('/')[2].upper()}"
+    if resource == GPU:
+        return f"{gpu_text(amount)} GPUs"
+    return f"{RESOURCE_TEXT.get(resource, count_text)(amount)} {resource}"

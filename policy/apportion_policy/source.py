@@ -1,0 +1,92 @@
+"""Where a declaration was written.
+
+A location never takes part in equality, so that two equal declarations on two lines stay equal. Python
+declarations find their own line by walking the stack past this package and pydantic; documents set it from
+their parser's marks.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType, FrameType
+
+import pydantic
+
+_SKIPPED = (str(Path(__file__).parent), str(Path(pydantic.__file__).parent), "<frozen")
+_MAX_CALLERS = 8
+
+_Span = tuple[int | None, int | None, int | None, int | None]
+_positions: dict[int, tuple[CodeType, list[_Span]]] = {}
+_is_author: dict[str, bool] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """A line of the author's through which a helper was called."""
+
+    file: str = field(compare=False)
+    line: int = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLocation:
+    """The author's file and the span of the expression or document node, 1-based lines, 0-based columns.
+
+    `callers` holds the author's frames outside the innermost one, nearest first, when a helper function made
+    the declaration.
+    """
+
+    file: str = field(compare=False)
+    line: int = field(compare=False)
+    column: int = field(default=0, compare=False)
+    end_line: int = field(default=0, compare=False)
+    end_column: int = field(default=0, compare=False)
+    callers: tuple[CallSite, ...] = field(default=(), compare=False)
+
+
+NOWHERE = SourceLocation("<unknown>", 0)
+
+
+def author_location() -> SourceLocation:
+    """Return the innermost frame that is the author's, with the frames that called it; `NOWHERE` if none is."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not _of_author(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None:
+        return NOWHERE
+    line, end_line, column, end_column = _span(frame)
+    return SourceLocation(
+        frame.f_code.co_filename, line, column, end_line, end_column, _callers(frame) if frame.f_back else ()
+    )
+
+
+def _callers(frame: FrameType) -> tuple[CallSite, ...]:
+    found: list[CallSite] = []
+    # A module's own frame was entered by an import: what lies outside it is not how the declaration was made.
+    while frame.f_code.co_name != "<module>" and frame.f_back is not None and len(found) < _MAX_CALLERS:
+        frame = frame.f_back
+        if _of_author(frame.f_code.co_filename):
+            found.append(CallSite(frame.f_code.co_filename, frame.f_lineno))
+    return tuple(found)
+
+
+def _of_author(filename: str) -> bool:
+    known = _is_author.get(filename)
+    if known is None:
+        known = _is_author[filename] = not filename.startswith(_SKIPPED)
+    return known
+
+
+def _span(frame: FrameType) -> tuple[int, int, int, int]:
+    code = frame.f_code
+    cached = _positions.get(id(code))
+    if cached is None:
+        # Hashing a code object hashes its bytecode, so the key is its identity and the value keeps it alive.
+        cached = _positions[id(code)] = (code, list(code.co_positions()))
+    index = frame.f_lasti // 2
+    spans = cached[1]
+    line, end_line, column, end_column = spans[index] if index < len(spans) else (None, None, None, None)
+    start = line or frame.f_lineno
+    return start, end_line or start, column or 0, end_column or 0
