@@ -1,0 +1,1 @@
+"""Policy in; manifests and diagnostics out. No network, no cluster, no clock. Read `compile.py` first."""

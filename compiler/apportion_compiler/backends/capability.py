@@ -1,0 +1,92 @@
+"""What a backend can say of each feature of a policy.
+
+A backend opens with one `CAPABILITIES` table that has an entry for every `Feature`; a test fails on a missing one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from apportion_compiler.ir.program import Program
+
+
+class Feature(str, Enum):
+    """What a policy can ask of an engine."""
+
+    QUEUE_TREE = "queue-tree"
+    GUARANTEED = "guaranteed"
+    LIMIT = "limit"
+    LENDING_LIMIT = "lending-limit"
+    OVER_QUOTA_WEIGHT = "over-quota-weight"
+    WEIGHT_PER_RESOURCE = "weight-per-resource"
+    QUEUE_PRIORITY = "queue-priority"
+    PREEMPT_MIN_RUNTIME = "preempt-min-runtime"
+    RECLAIM_MIN_RUNTIME = "reclaim-min-runtime"
+    GPU_MODEL_QUOTA = "gpu-model-quota"
+    EXTENDED_RESOURCES = "extended-resources"
+    GPU_SHARING = "gpu-sharing"
+    USER_LIMITS = "user-limits"
+    PRIORITY_CLASSES = "priority-classes"
+    PREEMPTIBILITY = "preemptibility"
+    ALLOWED_CLASSES = "allowed-classes"
+    ALLOWED_POOLS = "allowed-pools"
+    NAMESPACES = "namespaces"
+    PLACEMENT = "placement"
+    TOPOLOGY = "topology"
+    QUEUED_PROVISIONING = "queued-provisioning"
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """The engine has a field for it and does what the policy says. `field` cites it."""
+
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """Expressed by other means; `approximation` says what is lost, empty where nothing is."""
+
+    by: str
+    approximation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """The engine has no field for it. `code` is the AP5xx rule that says so where a policy asks for it."""
+
+    code: str
+    reason: str
+
+
+Capability = Native | Lowered | Unsupported
+Manifest = dict[str, object]
+"""A Kubernetes object as plain data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A text that is not a Kubernetes object, such as chart values: a file name and its content."""
+
+    name: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a backend makes of a program: objects in apply order, texts beside them."""
+
+    manifests: tuple[Manifest, ...]
+    artifacts: tuple[Artifact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """A target: its name, the engine versions it was written for, its table and its one function."""
+
+    name: str
+    engine_versions: tuple[str, ...]
+    capabilities: Mapping[Feature, Capability]
+    emit: Callable[[Program], Output]

@@ -1,0 +1,13 @@
+"""What a check is: a pure function from declarations or a graph to findings. It never raises and never mutates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import date
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic
+from apportion_compiler.graph.declarations import Declarations
+from apportion_compiler.graph.graph import PolicyGraph
+
+StructureCheck = Callable[[Declarations, date], Iterator[Diagnostic]]
+Check = Callable[[PolicyGraph], Iterator[Diagnostic]]

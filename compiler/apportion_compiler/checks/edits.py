@@ -1,0 +1,44 @@
+"""Machine-readable fixes: the one value of a declaration whose change makes a finding go away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_compiler.diagnostics.diagnostic import ValueEdit
+from apportion_compiler.graph.graph import Node, Scope
+from apportion_policy.quantity import Amount, Unlimited
+from apportion_policy.resources import GPU, RESOURCE_TEXT, Resources, count_text
+
+
+def amount_edit(node: Node, scope: Scope, field: str, resource: str, amount: Amount) -> ValueEdit | None:
+    """Return the edit that gives a queue's `guaranteed`, `limit` or `lending_limit` another amount.
+
+    None where one value does not decide it: on a cluster (the share scales it), under an override, when machines
+    are counted, or when the author left the field out.
+    """
+    declared = getattr(node.queue, field)
+    if scope.cluster is not None or field in scope.values[node.id].sources or not isinstance(declared, Resources):
+        return None
+    path = _path(declared, resource)
+    if path is None:
+        return None
+    return ValueEdit(declared.source, path, quantity_text(resource, amount))
+
+
+def quantity_text(resource: str, amount: Amount) -> str | int:
+    """Return an amount as an author writes it: a number where it is whole, quantity text otherwise."""
+    text = RESOURCE_TEXT.get(resource.partition("/")[0] if resource.startswith(f"{GPU}/") else resource, count_text)(
+        amount
+    )
+    return int(text) if not isinstance(amount, Unlimited) and text.isdigit() else text
+
+
+def _path(declared: Resources, resource: str) -> tuple[str, ...] | None:
+    if resource.startswith(f"{GPU}/"):
+        model = resource.partition("/")[2]
+        return (GPU, model) if isinstance(declared.gpu, Mapping) and model in declared.gpu else None
+    if resource == GPU:
+        return (GPU,) if declared.gpu is not None and not isinstance(declared.gpu, Mapping) else None
+    if resource in ("cpu", "memory"):
+        return (resource,) if getattr(declared, resource) is not None else None
+    return ("extended", resource) if resource in (declared.extended or {}) else None

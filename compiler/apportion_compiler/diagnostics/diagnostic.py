@@ -1,0 +1,132 @@
+"""Rules and the findings they make. A finding is data: renderers beside this file turn it into text, JSON, SARIF …"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from apportion_policy.source import NOWHERE, SourceLocation
+
+
+class Severity(str, Enum):
+    """`ERROR` stops emission, `WARNING` does not."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A permanent code, a kebab-case name that reads after "allow", the default severity and one line on the fault."""
+
+    code: str
+    name: str
+    severity: Severity
+    summary: str
+
+    @property
+    def docs(self) -> str:
+        """The page that explains the rule, relative to the documentation's root."""
+        return f"docs/diagnostics/{self.code}-{self.name}.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Another place that takes part in a finding."""
+
+    at: SourceLocation
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ValueEdit:
+    """A fix that changes one value of a declaration: `fixes.py` finds its text span in the author's file.
+
+    `path` leads from the declaration at `at` to the value: field names and mapping keys, such as
+    `("guaranteed", "gpu", "h100")`. `value` is the text an author would write, without quotes; `None` removes the
+    field.
+    """
+
+    at: SourceLocation
+    path: tuple[str, ...]
+    value: str | int | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """The waiver that suppresses a finding."""
+
+    reason: str
+    owner: str
+    expires: str
+    at: SourceLocation
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """A finding of a rule at the author's line.
+
+    `message` is one lower-case clause with numbers and units that stands alone; `address` names the object
+    (`queue research`); `hint` is an imperative with concrete values; `fix` changes one value, if one suffices;
+    `scope` names the environment and cluster (`prod/gpu-1`) when the fault exists only there.
+    """
+
+    rule: Rule
+    address: str
+    message: str
+    at: SourceLocation = NOWHERE
+    related: tuple[Related, ...] = ()
+    hint: str | None = None
+    fix: ValueEdit | None = None
+    scope: str | None = None
+    severity: Severity | None = None
+    suppression: Suppression | None = None
+
+    @property
+    def code(self) -> str:
+        """The rule's permanent code."""
+        return self.rule.code
+
+    @property
+    def effective_severity(self) -> Severity:
+        """The severity that the policy gives the rule, or the rule's own."""
+        return self.severity or self.rule.severity
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest that survives line moves and changed numbers: the rule, the object and the scope."""
+        return hashlib.sha256("\x1f".join((self.code, self.address, self.scope or "")).encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class SeverityPolicy:
+    """What the policy says of rules: severities by code (`None` is off) and waivers by code and address."""
+
+    severities: Mapping[str, Severity | None] = field(default_factory=dict)
+    waivers: Mapping[tuple[str, str], Suppression] = field(default_factory=dict)
+
+
+def judge(diagnostics: Iterable[Diagnostic], policy: SeverityPolicy) -> tuple[Diagnostic, ...]:
+    """Return the findings that are not switched off, each with its severity and, where waived, its suppression."""
+    judged: dict[Diagnostic, None] = {}
+    for diagnostic in diagnostics:
+        severity = policy.severities.get(diagnostic.code, diagnostic.rule.severity)
+        if severity is None:
+            continue
+        waiver = policy.waivers.get((diagnostic.code, diagnostic.address))
+        judged[replace(diagnostic, severity=severity, suppression=waiver)] = None
+    return tuple(judged)
+
+
+def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Tell whether any finding stops emission; suppressed ones do not."""
+    return any(d.effective_severity is Severity.ERROR and d.suppression is None for d in diagnostics)
+
+
+def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Return findings by file, line, code and address: the order in which every renderer shows them."""
+    return tuple(
+        sorted(diagnostics, key=lambda d: (d.at.file, d.at.line, d.at.column, d.code, d.address, d.scope or "", d.message))
+    )

@@ -1,0 +1,11 @@
+"""Exceptions of the compiler: broken use of its API. A fault in a policy is a diagnostic, never an exception."""
+
+from __future__ import annotations
+
+
+class ApportionCompilerError(Exception):
+    """Root of every exception that this package raises on purpose."""
+
+
+class UnknownTargetError(ApportionCompilerError):
+    """A target or an environment that the policy or this version does not have."""

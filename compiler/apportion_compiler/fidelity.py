@@ -1,0 +1,138 @@
+"""What becomes of each feature that a program uses on a backend: exact, approximated or refused. Nothing is silent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from apportion_compiler.backends.capability import Backend, Feature, Lowered, Native, Unsupported
+from apportion_compiler.checks.refusals import REFUSALS
+from apportion_compiler.diagnostics.diagnostic import Diagnostic
+from apportion_compiler.ir.program import Program, Queue
+from apportion_policy.quantity import Unlimited
+from apportion_policy.source import SourceLocation
+
+
+@dataclass(frozen=True, slots=True)
+class FidelityLine:
+    """One feature that the policy uses, on one target."""
+
+    feature: Feature
+    verdict: Literal["exact", "approximated", "refused"]
+    how: str
+    code: str | None
+
+
+def fidelity(program: Program, backend: Backend) -> tuple[FidelityLine, ...]:
+    """Return one line for each feature that the program uses, in the order of `Feature`."""
+    return tuple(_line(feature, backend) for feature in Feature if next(USED[feature](program), None) is not None)
+
+
+def fidelity_findings(program: Program, backend: Backend) -> Iterator[Diagnostic]:
+    """Yield a finding where the program uses a feature that the backend refuses, at the author's line."""
+    for feature, capability in backend.capabilities.items():
+        if isinstance(capability, Unsupported):
+            for address, at in USED[feature](program):
+                yield Diagnostic(
+                    REFUSALS[capability.code],
+                    address,
+                    f"{backend.name} cannot express {feature.value}: {capability.reason}",
+                    at,
+                    scope=f"{program.environment}/{program.cluster}",
+                )
+
+
+def _line(feature: Feature, backend: Backend) -> FidelityLine:
+    capability = backend.capabilities[feature]
+    match capability:
+        case Native(field):
+            return FidelityLine(feature, "exact", field, None)
+        case Lowered(by, ""):
+            return FidelityLine(feature, "exact", by, None)
+        case Lowered(by, approximation):
+            return FidelityLine(feature, "approximated", f"{by}; lost: {approximation}", None)
+        case Unsupported(code, reason):
+            return FidelityLine(feature, "refused", reason, code)
+
+
+Use = tuple[str, SourceLocation]
+
+
+def _queues(used: Callable[[Queue], object]) -> Callable[[Program], Iterator[Use]]:
+    def uses(program: Program) -> Iterator[Use]:
+        return ((f"queue {queue.id}", queue.source) for queue in program.queues if used(queue))
+
+    return uses
+
+
+def _uneven(queue: Queue) -> bool:
+    return len(set(queue.weight.values())) > 1
+
+
+def _by_model(queue: Queue) -> bool:
+    return any(resource.startswith("gpu/") for resource in (*queue.guaranteed, *queue.limit))
+
+
+def _extended(queue: Queue) -> bool:
+    return any(r not in ("cpu", "memory", "gpu") and not r.startswith("gpu/") for r in (*queue.guaranteed, *queue.limit))
+
+
+def _promised(queue: Queue) -> bool:
+    return any(isinstance(amount, Unlimited) or amount for amount in queue.guaranteed.values())
+
+
+def _weighted(queue: Queue) -> bool:
+    return any(weight != 1000 for weight in queue.weight.values())
+
+
+def _classes(program: Program) -> Iterator[Use]:
+    return ((f"priority class {cls.name}", cls.source) for cls in program.priority_classes)
+
+
+def _restricted(program: Program) -> Iterator[Use]:
+    every = {cls.name for cls in program.priority_classes}
+    return ((f"queue {q.id}", q.source) for q in program.queues if q.is_leaf and set(q.priority_classes) != every)
+
+
+def _restricted_pools(program: Program) -> Iterator[Use]:
+    every = {pool.id for pool in program.pools}
+    return ((f"queue {q.id}", q.source) for q in program.queues if q.is_leaf and set(q.pools) != every)
+
+
+def _placement(program: Program) -> Iterator[Use]:
+    yield f"cluster {program.environment}/{program.cluster}", program.source
+
+
+def _topologies(program: Program) -> Iterator[Use]:
+    return ((f"topology {topology.name}", topology.source) for topology in program.topologies)
+
+
+def _queued_pools(program: Program) -> Iterator[Use]:
+    return ((f"node pool {pool.id}", pool.source) for pool in program.pools if pool.queued_provisioning)
+
+
+USED: Mapping[Feature, Callable[[Program], Iterator[Use]]] = {
+    Feature.QUEUE_TREE: _queues(lambda queue: queue.parent is not None),
+    Feature.GUARANTEED: _queues(_promised),
+    Feature.LIMIT: _queues(lambda queue: queue.limit),
+    Feature.LENDING_LIMIT: _queues(lambda queue: queue.lending_limit),
+    Feature.OVER_QUOTA_WEIGHT: _queues(_weighted),
+    Feature.WEIGHT_PER_RESOURCE: _queues(_uneven),
+    Feature.QUEUE_PRIORITY: _queues(lambda queue: queue.priority is not None),
+    Feature.PREEMPT_MIN_RUNTIME: _queues(lambda queue: queue.preempt_min_runtime is not None),
+    Feature.RECLAIM_MIN_RUNTIME: _queues(lambda queue: queue.reclaim_min_runtime is not None),
+    Feature.GPU_MODEL_QUOTA: _queues(_by_model),
+    Feature.EXTENDED_RESOURCES: _queues(_extended),
+    Feature.GPU_SHARING: _queues(lambda queue: queue.gpu_sharing),
+    Feature.USER_LIMITS: _queues(lambda queue: queue.users),
+    Feature.PRIORITY_CLASSES: _classes,
+    Feature.PREEMPTIBILITY: _classes,
+    Feature.ALLOWED_CLASSES: _restricted,
+    Feature.ALLOWED_POOLS: _restricted_pools,
+    Feature.NAMESPACES: _queues(lambda queue: queue.namespaces),
+    Feature.PLACEMENT: _placement,
+    Feature.TOPOLOGY: _topologies,
+    Feature.QUEUED_PROVISIONING: _queued_pools,
+}
+"""Where a program uses each feature: every feature has an entry, by test."""

@@ -1,0 +1,102 @@
+"""What was declared, flattened and indexed, before anything is known to be sound.
+
+Structure checks (AP1xx) read this; once they find no error, `graph.build_graph` can rely on it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import networkx as nx
+
+from apportion_policy.cluster import Cluster, Environment
+from apportion_policy.identifiers import identity_of
+from apportion_policy.policy import Policy
+from apportion_policy.pool import NodePool
+from apportion_policy.priority import PriorityClass
+from apportion_policy.provisioning import ProvisioningPlan
+from apportion_policy.queue import Queue
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredQueue:
+    """A queue and the id of the queue it hangs below, from nesting or from its `parent`.
+
+    `conflicting_parent` is set when a nested queue also names another parent.
+    """
+
+    queue: Queue
+    parent: str | None
+    conflicting_parent: str | None = None
+
+
+@dataclass(frozen=True)
+class Declarations:
+    """A policy's declarations by identity. Where an identity is declared twice, the first one counts."""
+
+    policy: Policy
+    queues: tuple[DeclaredQueue, ...]
+
+    @cached_property
+    def by_id(self) -> Mapping[str, DeclaredQueue]:
+        """Queues by id, in order of declaration."""
+        by_id: dict[str, DeclaredQueue] = {}
+        for declared in self.queues:
+            by_id.setdefault(declared.queue.id, declared)
+        return by_id
+
+    @cached_property
+    def tree(self) -> nx.DiGraph[str]:
+        """Edges from parent to child, for parents that exist; may hold cycles."""
+        tree: nx.DiGraph[str] = nx.DiGraph()
+        tree.add_nodes_from(self.by_id)
+        tree.add_edges_from((d.parent, id_) for id_, d in self.by_id.items() if d.parent in self.by_id)
+        return tree
+
+    @cached_property
+    def pools(self) -> Mapping[str, NodePool]:
+        """Node pools by id."""
+        return {pool.id: pool for pool in reversed(self.policy.node_pools)}
+
+    @cached_property
+    def priority_classes(self) -> Mapping[str, PriorityClass]:
+        """Priority classes by name."""
+        return {cls.name: cls for cls in reversed(self.policy.priority_classes)}
+
+    @cached_property
+    def plans(self) -> Mapping[str, ProvisioningPlan]:
+        """Provisioning plans by id."""
+        return {plan.id: plan for plan in reversed(self.policy.provisioning_plans)}
+
+    @cached_property
+    def environments(self) -> Mapping[str, Environment]:
+        """Environments by name."""
+        return {environment.name: environment for environment in reversed(self.policy.environments)}
+
+    @cached_property
+    def clusters(self) -> tuple[tuple[Environment, Cluster], ...]:
+        """Every cluster with its environment, in order of declaration."""
+        return tuple((e, c) for e in self.policy.environments for c in e.clusters)
+
+    @cached_property
+    def repeated_ids(self) -> frozenset[str]:
+        """Ids that more than one queue has."""
+        return frozenset(i for i, n in Counter(d.queue.id for d in self.queues).items() if n > 1)
+
+
+def declare(policy: Policy) -> Declarations:
+    """Flatten nested queues; the order is that of declaration, parents before their nested children."""
+    return Declarations(policy, tuple(_flatten(policy)))
+
+
+def _flatten(policy: Policy) -> Iterator[DeclaredQueue]:
+    stack: list[tuple[Queue, str | None]] = [(queue, None) for queue in reversed(policy.queues)]
+    while stack:
+        queue, nested_in = stack.pop()
+        named = identity_of(queue.parent) if queue.parent is not None else None
+        conflicting = named if nested_in is not None and named not in (None, nested_in) else None
+        yield DeclaredQueue(queue, nested_in if nested_in is not None else named, conflicting)
+        stack.extend((child, queue.id) for child in reversed(queue.children))

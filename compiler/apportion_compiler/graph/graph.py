@@ -1,0 +1,178 @@
+"""A sound tree of queues with its values in every scope: the policy as written, and each cluster of each environment.
+
+Everything after the structure checks reads this. Values are exact integers in base units (millicores, bytes,
+thousandths of a GPU) or UNLIMITED; how an unset value is filled is in `values.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from typing import cast
+
+import networkx as nx
+
+from apportion_compiler.graph.declarations import Declarations
+from apportion_compiler.graph.values import QueueValues, scope_values
+from apportion_policy.cluster import Cluster, Environment
+from apportion_policy.identifiers import identity_of
+from apportion_policy.policy import Policy
+from apportion_policy.pool import NodePool
+from apportion_policy.priority import PriorityClass
+from apportion_policy.queue import Queue
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A queue in the tree. `path` leads from the root, itself included; `depth` of a root is 1."""
+
+    queue: Queue
+    parent: str | None
+    children: tuple[str, ...]
+    path: tuple[str, ...]
+
+    @property
+    def id(self) -> str:
+        """The permanent id."""
+        return self.queue.id
+
+    @property
+    def is_leaf(self) -> bool:
+        """Only leaves hold workloads."""
+        return not self.children
+
+    @property
+    def address(self) -> str:
+        """How findings name it."""
+        return f"queue {self.queue.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The values of every queue in one place: as written (`environment` is None), or on one cluster.
+
+    `values` is in tree order, parents first.
+    """
+
+    environment: Environment | None
+    cluster: Cluster | None
+    values: Mapping[str, QueueValues]
+
+    @property
+    def name(self) -> str | None:
+        """`prod/gpu-1`; None for the policy as written."""
+        if self.environment is None or self.cluster is None:
+            return None
+        return f"{self.environment.name}/{self.cluster.name}"
+
+
+@dataclass(frozen=True)
+class PolicyGraph:
+    """A policy whose structure is sound."""
+
+    declarations: Declarations
+    nodes: Mapping[str, Node]
+    as_of: date
+
+    @property
+    def policy(self) -> Policy:
+        """The declaration it was built from."""
+        return self.declarations.policy
+
+    @cached_property
+    def base(self) -> Scope:
+        """Values as written, with the overrides in force on `as_of` that hold in every environment."""
+        return Scope(None, None, scope_values(self.nodes, self.declarations, self.as_of, None, None))
+
+    @cached_property
+    def scopes(self) -> tuple[Scope, ...]:
+        """One scope for each cluster of each environment, in order of declaration."""
+        return tuple(
+            Scope(e, c, scope_values(self.nodes, self.declarations, self.as_of, e, c))
+            for e, c in self.declarations.clusters
+        )
+
+    @cached_property
+    def all_scopes(self) -> tuple[Scope, ...]:
+        """The base scope, then the clusters'."""
+        return (self.base, *self.scopes)
+
+    def scope(self, environment: str, cluster: str) -> Scope:
+        """Return the scope of one cluster. Raises `KeyError` if the policy has none of that name."""
+        return next(
+            s
+            for s in self.scopes
+            if s.environment is not None
+            and s.cluster is not None
+            and (s.environment.name, s.cluster.name) == (environment, cluster)
+        )
+
+    @cached_property
+    def leaves(self) -> tuple[Node, ...]:
+        """Leaves in tree order."""
+        return tuple(node for node in self.nodes.values() if node.is_leaf)
+
+    @cached_property
+    def roots(self) -> tuple[Node, ...]:
+        """Top-level queues in order."""
+        return tuple(node for node in self.nodes.values() if node.parent is None)
+
+    def pools_of(self, cluster: Cluster) -> tuple[NodePool, ...]:
+        """Return a cluster's node pools in order of declaration."""
+        return tuple(self.declarations.pools[identity_of(ref)] for ref in cluster.pools)
+
+    @cached_property
+    def owners(self) -> Mapping[str, str | None]:
+        """Each queue's owner: its own, the nearest ancestor's, or the organisation's."""
+        owners: dict[str, str | None] = {}
+        for node in self.nodes.values():
+            inherited = owners[node.parent] if node.parent is not None else self.policy.organisation.owner
+            owners[node.id] = node.queue.owner or inherited
+        return owners
+
+    @cached_property
+    def allowed_classes(self) -> Mapping[str, tuple[PriorityClass, ...]]:
+        """Priority classes that work of each queue may use: what the queue allows and the class does not exclude."""
+        classes = self.declarations.priority_classes
+        by_queue: dict[str, tuple[PriorityClass, ...]] = {}
+        named: dict[str, tuple[str, ...] | None] = {}
+        reach = {
+            name: None if cls.queues is None else frozenset(identity_of(ref) for ref in cls.queues)
+            for name, cls in classes.items()
+        }
+        ordered = sorted(classes.values(), key=lambda cls: (cls.value, cls.name))
+        for node in self.nodes.values():
+            own = node.queue.priority_classes
+            inherited = named[node.parent] if node.parent is not None else None
+            names = tuple(identity_of(ref) for ref in own) if own is not None else inherited
+            named[node.id] = names
+            by_queue[node.id] = tuple(
+                cls
+                for cls in ordered
+                if (names is None or cls.name in names) and _reaches(reach[cls.name], node.path)
+            )
+        return by_queue
+
+
+def _reaches(queues: frozenset[str] | None, path: tuple[str, ...]) -> bool:
+    return queues is None or not queues.isdisjoint(path)
+
+
+def build_graph(declarations: Declarations, as_of: date) -> PolicyGraph:
+    """Build the tree of declarations that the structure checks found sound.
+
+    Children are ordered by id, so that the order of declaration changes nothing that is emitted.
+    """
+    tree = declarations.tree
+    nodes: dict[str, Node] = {}
+    roots = sorted(id_ for id_, degree in cast("nx.DiGraph[str]", tree).in_degree() if degree == 0)
+    stack = [(root, ()) for root in reversed(roots)]
+    while stack:
+        id_, above = cast("tuple[str, tuple[str, ...]]", stack.pop())
+        children = tuple(sorted(tree.successors(id_)))
+        path = (*above, id_)
+        nodes[id_] = Node(declarations.by_id[id_].queue, above[-1] if above else None, children, path)
+        stack.extend((child, path) for child in reversed(children))  # type: ignore[misc]
+    return PolicyGraph(declarations, nodes, as_of)

@@ -1,0 +1,257 @@
+"""The value that each queue has in one scope, and how what the author left out is filled.
+
+* An unset guarantee is 0 for a leaf and the sum of the children for an inner queue.
+* An unset limit is no bound of its own; the nearest ancestor's holds.
+* An unset weight is 1. An unset priority is the engine's default.
+* A cluster's share scales guarantees and lending limits down and limits up to whole units: GPUs stay whole when
+  they were declared whole.
+* An amount of a GPU model counts on the clusters whose pools have the model.
+
+Order of precedence: the queue, then the environment's override, then the time-boxed override in force.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from apportion_compiler.graph.declarations import Declarations
+from apportion_policy.cluster import Cluster, Environment, QueueOverride
+from apportion_policy.duration import parse_duration
+from apportion_policy.identifiers import identity_of
+from apportion_policy.pool import NodePool
+from apportion_policy.quantity import Amount, Unlimited, add, parse_cpu, parse_memory, parse_weight
+from apportion_policy.queue import Override, Queue
+from apportion_policy.resources import CPU, GPU, MEMORY, Resources, Weight, gpu_resource
+from apportion_policy.source import SourceLocation
+
+if TYPE_CHECKING:
+    from apportion_compiler.graph.graph import Node
+
+DEFAULT_WEIGHT = 1000
+WEIGHTED = (CPU, MEMORY, GPU)
+GPU_MODEL_PREFIX = f"{GPU}/"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueValues:
+    """A queue's values in one scope, in base units.
+
+    `guaranteed` holds every managed resource and, for queues that speak of models, one key for each model beside the
+    total `gpu`. `limit` and `lending_limit` hold what was declared; a missing key is no bound. `declared` names the
+    resources whose guarantee the author wrote; the others were filled. `sources` says where each changed field was
+    written when it was not on the queue itself. Minimum runtimes are seconds.
+    """
+
+    id: str
+    guaranteed: Mapping[str, Amount]
+    limit: Mapping[str, Amount]
+    lending_limit: Mapping[str, Amount]
+    declared: frozenset[str]
+    weight: Mapping[str, int]
+    priority: int | None
+    preempt_min_runtime: int | None
+    reclaim_min_runtime: int | None
+    sources: Mapping[str, SourceLocation]
+
+
+def pool_machine(pool: NodePool) -> dict[str, Amount]:
+    """Return what one machine of a pool holds, of what the pool says: cpu, memory, gpu and gpu/<model>."""
+    amounts: dict[str, Amount] = {}
+    if pool.cpu is not None:
+        amounts[CPU] = parse_cpu(pool.cpu)
+    if pool.memory is not None:
+        amounts[MEMORY] = parse_memory(pool.memory)
+    if pool.accelerator is not None:
+        amounts[gpu_resource(pool.accelerator.model)] = amounts[GPU] = pool.accelerator.count * 1000
+    return amounts
+
+
+def declared_amounts(resources: Resources | None, pools: Mapping[str, NodePool]) -> dict[str, Amount]:
+    """Return base-unit amounts with machines counted out and `gpu` as the total of the models, where given."""
+    if resources is None:
+        return {}
+    amounts = resources.amounts()
+    for pool_id, machines in (resources.machines or {}).items():
+        if pool_id in pools:
+            for resource, amount in pool_machine(pools[pool_id]).items():
+                amounts[resource] = add(amounts.get(resource, 0), _times(amount, machines))
+    models = [amount for resource, amount in amounts.items() if resource.startswith(GPU_MODEL_PREFIX)]
+    if models and GPU not in amounts:
+        amounts[GPU] = _total(models)
+    return amounts
+
+
+def scope_values(
+    nodes: Mapping[str, Node],
+    declarations: Declarations,
+    as_of: date,
+    environment: Environment | None,
+    cluster: Cluster | None,
+) -> dict[str, QueueValues]:
+    """Return the values of every queue in a scope, in the order of `nodes` (parents before children)."""
+    pools = declarations.pools
+    models = _cluster_models(cluster, pools)
+    share = Fraction(str(cluster.share)) if cluster is not None else Fraction(1)
+    by_environment: dict[str, list[QueueOverride]] = {}
+    for override in environment.overrides if environment is not None else ():
+        by_environment.setdefault(identity_of(override.queue), []).append(override)
+
+    drafts: dict[str, _Draft] = {}
+    managed: dict[str, None] = {}
+    for id_, node in nodes.items():
+        draft = _draft(node.queue, by_environment.get(id_, ()), in_force(node.queue, as_of, environment), pools)
+        draft.keep_models(models)
+        if share != 1:
+            draft.scale(share)
+        managed.update((resource, None) for resource in (*draft.guaranteed, *draft.limit) if not resource.startswith(GPU_MODEL_PREFIX))
+        drafts[id_] = draft
+    # Parents stand before their children, so walking backwards sums every child before its parent needs it.
+    filled: dict[str, dict[str, Amount]] = {}
+    for id_ in reversed(nodes):
+        filled[id_] = _fill(drafts[id_], [filled[child] for child in nodes[id_].children], managed)
+    return {id_: drafts[id_].finished(id_, filled[id_]) for id_ in nodes}
+
+
+def in_force(queue: Queue, as_of: date, environment: Environment | None) -> tuple[Override, ...]:
+    """Return the queue's overrides that hold on a date in an environment; without one, those that hold everywhere."""
+    return tuple(
+        override
+        for override in queue.overrides
+        if override.begin <= as_of <= override.end
+        and (
+            override.environments is None
+            or (environment is not None and environment.name in [identity_of(e) for e in override.environments])
+        )
+    )
+
+
+class _Draft:
+    """The values of one queue while they are being put together."""
+
+    __slots__ = ("guaranteed", "lending", "limit", "preempt", "priority", "reclaim", "sources", "weight")
+
+    def __init__(self, queue: Queue, pools: Mapping[str, NodePool]) -> None:
+        self.guaranteed = declared_amounts(queue.guaranteed, pools)
+        self.limit = declared_amounts(queue.limit, pools)
+        self.lending = declared_amounts(queue.lending_limit, pools)
+        self.weight = _weights(queue.over_quota_weight)
+        self.priority = queue.priority
+        self.preempt = _seconds(queue.preempt_min_runtime)
+        self.reclaim = _seconds(queue.reclaim_min_runtime)
+        self.sources: dict[str, SourceLocation] = {}
+
+    def keep_models(self, models: frozenset[str] | None) -> None:
+        """Drop the GPU models that the scope does not have."""
+        if models is not None:
+            self.guaranteed, self.limit, self.lending = (
+                _only(amounts, models) for amounts in (self.guaranteed, self.limit, self.lending)
+            )
+
+    def scale(self, share: Fraction) -> None:
+        """Take a cluster's share: guarantees and lending round down, limits round up."""
+        self.guaranteed = {r: _scaled(a, share, r, round_up=False) for r, a in self.guaranteed.items()}
+        self.lending = {r: _scaled(a, share, r, round_up=False) for r, a in self.lending.items()}
+        self.limit = {r: _scaled(a, share, r, round_up=True) for r, a in self.limit.items()}
+
+    def finished(self, id_: str, guaranteed: Mapping[str, Amount]) -> QueueValues:
+        """Return the record; `guaranteed` is the filled one."""
+        return QueueValues(
+            id_, guaranteed, self.limit, self.lending, frozenset(self.guaranteed), self.weight, self.priority,
+            self.preempt, self.reclaim, self.sources,
+        )  # fmt: skip
+
+
+def _draft(
+    queue: Queue, environment: Iterable[QueueOverride], timed: Iterable[Override], pools: Mapping[str, NodePool]
+) -> _Draft:
+    draft = _Draft(queue, pools)
+    for override in (*environment, *timed):
+        for field, target in (("guaranteed", "guaranteed"), ("limit", "limit"), ("lending_limit", "lending")):
+            changed = declared_amounts(getattr(override, field), pools)
+            if changed:
+                setattr(draft, target, _replaced(getattr(draft, target), changed))
+                draft.sources[field] = override.source
+        if override.over_quota_weight is not None:
+            draft.weight = {**draft.weight, **_weights(override.over_quota_weight)}
+            draft.sources["over_quota_weight"] = override.source
+        if override.priority is not None:
+            draft.priority = override.priority
+            draft.sources["priority"] = override.source
+        if isinstance(override, QueueOverride):
+            draft.preempt = _seconds(override.preempt_min_runtime, draft.preempt)
+            draft.reclaim = _seconds(override.reclaim_min_runtime, draft.reclaim)
+    return draft
+
+
+def _replaced(amounts: Mapping[str, Amount], changed: Mapping[str, Amount]) -> dict[str, Amount]:
+    """Return amounts with the changed resources replaced; GPUs are one resource, whatever their models."""
+    gpus = GPU in changed
+    kept = {r: a for r, a in amounts.items() if not (gpus and (r == GPU or r.startswith(GPU_MODEL_PREFIX)))}
+    return {**kept, **changed}
+
+
+def _fill(draft: _Draft, children: list[dict[str, Amount]], managed: Iterable[str]) -> dict[str, Amount]:
+    declared = draft.guaranteed
+    by_model = any(resource.startswith(GPU_MODEL_PREFIX) for resource in declared)
+    filled: dict[str, Amount] = dict(declared)
+    for resource in managed:
+        if resource not in filled:
+            filled[resource] = _total(child[resource] for child in children)
+    for child in children:
+        for resource in child:
+            if resource.startswith(GPU_MODEL_PREFIX) and resource not in filled:
+                # A queue that counts by model promises nothing of the models it leaves out.
+                filled[resource] = 0 if by_model else _total(other.get(resource, 0) for other in children)
+    return filled
+
+
+def _only(amounts: Mapping[str, Amount], models: frozenset[str]) -> dict[str, Amount]:
+    dropped = [r for r in amounts if r.startswith(GPU_MODEL_PREFIX) and r not in models]
+    if not dropped:
+        return dict(amounts)
+    kept = {r: a for r, a in amounts.items() if r not in dropped}
+    kept[GPU] = _total(a for r, a in kept.items() if r.startswith(GPU_MODEL_PREFIX))
+    return kept
+
+
+def _cluster_models(cluster: Cluster | None, pools: Mapping[str, NodePool]) -> frozenset[str] | None:
+    if cluster is None or not cluster.pools:
+        return None
+    accelerators = (pools[id_].accelerator for id_ in map(identity_of, cluster.pools) if id_ in pools)
+    return frozenset(gpu_resource(a.model) for a in accelerators if a is not None)
+
+
+def _scaled(amount: Amount, share: Fraction, resource: str, *, round_up: bool) -> Amount:
+    if isinstance(amount, Unlimited):
+        return amount
+    is_gpu = resource == GPU or resource.startswith(GPU_MODEL_PREFIX)
+    unit = 1000 if is_gpu and amount % 1000 == 0 else 1
+    numerator, denominator = amount * share.numerator, share.denominator * unit
+    return (-(-numerator // denominator) if round_up else numerator // denominator) * unit
+
+
+def _times(amount: Amount, count: int) -> Amount:
+    return amount if isinstance(amount, Unlimited) else amount * count
+
+
+def _total(amounts: Iterable[Amount]) -> Amount:
+    total: Amount = 0
+    for amount in amounts:
+        total = add(total, amount)
+    return total
+
+
+def _weights(weight: object) -> dict[str, int]:
+    if isinstance(weight, Weight):
+        return {resource: weight.weights().get(resource, DEFAULT_WEIGHT) for resource in WEIGHTED}
+    value = DEFAULT_WEIGHT if weight is None else parse_weight(str(weight))
+    return dict.fromkeys(WEIGHTED, value)
+
+
+def _seconds(duration: object, default: int | None = None) -> int | None:
+    parse: Callable[[str], int] = parse_duration
+    return default if duration is None else parse(str(duration))

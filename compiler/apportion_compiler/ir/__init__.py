@@ -1,0 +1,1 @@
+"""Engine-neutral records: all that a backend sees of a policy on one cluster."""

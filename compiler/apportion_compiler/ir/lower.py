@@ -1,0 +1,164 @@
+"""PolicyGraph → Program: one cluster of the policy with every reference and every default resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
+from apportion_compiler.graph.values import QueueValues, declared_amounts, pool_machine
+from apportion_compiler.ir import program as ir
+from apportion_policy.cluster import Cluster, Environment
+from apportion_policy.duration import parse_duration
+from apportion_policy.identifiers import identity_of
+from apportion_policy.pool import NodePool
+from apportion_policy.priority import PriorityClass
+from apportion_policy.resources import CPU, GPU, MEMORY
+
+NON_PREEMPTIBLE_FROM = 100
+"""KAI's rule where nothing is said: a priority of 100 and more is not preemptible (pkg/common/podgroup/preemptible.go)."""
+
+
+def lower(graph: PolicyGraph, scope: Scope) -> ir.Program:
+    """Return what one cluster shall enforce.
+
+    Raises:
+        ValueError: If the scope is the policy as written, which is no cluster.
+    """
+    environment, cluster = scope.environment, scope.cluster
+    if environment is None or cluster is None:
+        raise ValueError("only a cluster's scope can be lowered")
+    pools = graph.pools_of(cluster)
+    sharing = _inherited_sharing(graph)
+    usable = _inherited_pools(graph, tuple(pool.id for pool in pools))
+    queues = tuple(
+        _queue(node, scope.values[node.id], graph, gpu_sharing=sharing[node.id], pools=usable[node.id])
+        for node in graph.nodes.values()
+    )
+    managed = {resource for queue in queues for resource in (*queue.guaranteed, *queue.limit)}
+    return ir.Program(
+        organisation=graph.policy.organisation.name,
+        environment=environment.name,
+        cluster=cluster.name,
+        engine=cluster.engine.value,
+        engine_version=cluster.engine_version,
+        kubernetes_version=cluster.kubernetes_version,
+        queues=queues,
+        priority_classes=tuple(_priority_class(cls) for cls in _by_value(graph)),
+        pools=tuple(_pool(pool, cluster) for pool in sorted(pools, key=lambda pool: pool.id)),
+        topologies=tuple(
+            ir.Topology(t.name, t.levels, t.source) for t in sorted(cluster.topologies, key=lambda t: t.name)
+        ),
+        gpu_placement=cluster.placement.gpu.value,
+        cpu_placement=cluster.placement.cpu.value,
+        kai=_engine_settings(cluster, queues),
+        unmanaged=tuple(resource for resource in (CPU, MEMORY, GPU) if resource not in managed),
+        source=_source(environment, cluster),
+    )
+
+
+def _queue(
+    node: Node, values: QueueValues, graph: PolicyGraph, *, gpu_sharing: bool, pools: tuple[str, ...]
+) -> ir.Queue:
+    queue = node.queue
+    return ir.Queue(
+        id=node.id,
+        title=queue.title,
+        parent=node.parent,
+        children=node.children,
+        path=node.path,
+        owner=graph.owners[node.id],
+        namespaces=tuple(sorted(queue.namespaces)),
+        users=tuple(
+            ir.UserLimit(user.user, declared_amounts(user.limit, graph.declarations.pools), user.max_jobs)
+            for user in sorted(queue.users, key=lambda user: user.user)
+        ),
+        guaranteed=values.guaranteed,
+        limit=values.limit,
+        lending_limit=values.lending_limit,
+        weight=values.weight,
+        priority=values.priority,
+        preempt_min_runtime=values.preempt_min_runtime,
+        reclaim_min_runtime=values.reclaim_min_runtime,
+        gpu_sharing=gpu_sharing,
+        pools=pools,
+        priority_classes=tuple(cls.name for cls in graph.allowed_classes[node.id]),
+        labels=queue.labels,
+        source=queue.source,
+    )
+
+
+def _inherited_sharing(graph: PolicyGraph) -> Mapping[str, bool]:
+    sharing: dict[str, bool] = {}
+    for node in graph.nodes.values():
+        inherited = sharing[node.parent] if node.parent is not None else False
+        sharing[node.id] = inherited if node.queue.gpu_sharing is None else node.queue.gpu_sharing
+    return sharing
+
+
+def _inherited_pools(graph: PolicyGraph, of_cluster: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
+    usable: dict[str, tuple[str, ...]] = {}
+    for node in graph.nodes.values():
+        inherited = usable[node.parent] if node.parent is not None else tuple(sorted(of_cluster))
+        own = node.queue.pools
+        usable[node.id] = inherited if own is None else tuple(sorted({identity_of(p) for p in own} & set(of_cluster)))
+    return usable
+
+
+def _by_value(graph: PolicyGraph) -> list[PriorityClass]:
+    return sorted(graph.declarations.priority_classes.values(), key=lambda cls: (cls.value, cls.name))
+
+
+def _priority_class(cls: PriorityClass) -> ir.PriorityClass:
+    return ir.PriorityClass(
+        name=cls.name,
+        value=cls.value,
+        preemptible=cls.value < NON_PREEMPTIBLE_FROM if cls.preemptible is None else cls.preemptible,
+        preemptible_declared=cls.preemptible is not None,
+        global_default=cls.global_default,
+        description=cls.description,
+        installed_by_engine=cls.installed_by_engine,
+        source=cls.source,
+    )
+
+
+def _pool(pool: NodePool, cluster: Cluster) -> ir.NodePool:
+    placement = pool.placement or cluster.placement
+    return ir.NodePool(
+        id=pool.id,
+        provider=pool.provider.kind,
+        gpu_model=pool.accelerator.model if pool.accelerator is not None else None,
+        machine=pool_machine(pool),
+        min_nodes=pool.min_nodes,
+        max_nodes=pool.max_nodes,
+        labels=dict(sorted(pool.labels.items())),
+        taints=tuple(ir.Taint(t.key, t.value, t.effect.value) for t in pool.taints),
+        gpu_placement=placement.gpu.value,
+        cpu_placement=placement.cpu.value,
+        sharing=pool.sharing.kind if pool.sharing is not None else None,
+        queued_provisioning=pool.provisioning is not None,
+        topology=pool.topology,
+        source=pool.source,
+    )
+
+
+def _engine_settings(cluster: Cluster, queues: tuple[ir.Queue, ...]) -> ir.EngineSettings:
+    kai = cluster.kai
+    wanted = any(queue.gpu_sharing for queue in queues)
+    return ir.EngineSettings(
+        scheduler_name=kai.scheduler_name,
+        k_value=None if kai.k_value is None else str(kai.k_value),
+        preempt_min_runtime=_seconds(kai.preempt_min_runtime),
+        reclaim_min_runtime=_seconds(kai.reclaim_min_runtime),
+        queue_depth_per_action=dict(sorted(kai.queue_depth_per_action.items())),
+        gpu_sharing=wanted if kai.gpu_sharing is None else kai.gpu_sharing,
+        emit_installed_priority_classes=kai.emit_installed_priority_classes,
+        full_hierarchy_fairness=kai.full_hierarchy_fairness,
+    )
+
+
+def _seconds(duration: object) -> int | None:
+    return None if duration is None else parse_duration(str(duration))
+
+
+def _source(environment: Environment, cluster: Cluster) -> ir.SourceLocation:
+    return cluster.source if cluster.source.line else environment.source

@@ -1,0 +1,146 @@
+"""What a cluster shall enforce, resolved: no references to follow, no defaults to know, exact integers throughout.
+
+Units: cpu in millicores, memory in bytes, gpu in thousandths of a device, weights in thousandths, times in seconds.
+An `Amount` may be `UNLIMITED`; a missing key of a mapping is *unset*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from apportion_policy.quantity import Amount
+from apportion_policy.source import SourceLocation
+
+
+@dataclass(frozen=True, slots=True)
+class UserLimit:
+    """A bound for one person of a queue, or for everybody (`*`)."""
+
+    user: str
+    limit: Mapping[str, Amount]
+    max_jobs: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A queue on this cluster.
+
+    `guaranteed` has every managed resource (cpu, memory, gpu, gpu/<model>, others by name); `unmanaged` resources
+    are those that no queue of the policy speaks of. `limit` and `lending_limit` hold what was declared. `pools` and
+    `priority_classes` are resolved: names of this cluster's pools it may use, classes its work may use. `namespaces`
+    is empty on inner queues. `min runtimes` are the queue's own, unset where inherited.
+    """
+
+    id: str
+    title: str | None
+    parent: str | None
+    children: tuple[str, ...]
+    path: tuple[str, ...]
+    owner: str | None
+    namespaces: tuple[str, ...]
+    users: tuple[UserLimit, ...]
+    guaranteed: Mapping[str, Amount]
+    limit: Mapping[str, Amount]
+    lending_limit: Mapping[str, Amount]
+    weight: Mapping[str, int]
+    priority: int | None
+    preempt_min_runtime: int | None
+    reclaim_min_runtime: int | None
+    gpu_sharing: bool
+    pools: tuple[str, ...]
+    priority_classes: tuple[str, ...]
+    labels: Mapping[str, str]
+    source: SourceLocation
+
+    @property
+    def is_leaf(self) -> bool:
+        """Only leaves hold workloads."""
+        return not self.children
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityClass:
+    """A tier of workloads; `preemptible` is resolved (declared, else value < 100)."""
+
+    name: str
+    value: int
+    preemptible: bool
+    preemptible_declared: bool
+    global_default: bool
+    description: str | None
+    installed_by_engine: bool
+    source: SourceLocation
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A taint in Kubernetes' spelling."""
+
+    key: str
+    value: str | None
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodePool:
+    """Machines of one kind. `machine` is what one holds for workloads: cpu, memory, gpu, gpu/<model>."""
+
+    id: str
+    provider: str
+    gpu_model: str | None
+    machine: Mapping[str, Amount]
+    min_nodes: int
+    max_nodes: int
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...]
+    gpu_placement: str
+    cpu_placement: str
+    sharing: str | None
+    queued_provisioning: bool
+    topology: str | None
+    source: SourceLocation
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """Node label keys, widest level first."""
+
+    name: str
+    levels: tuple[str, ...]
+    source: SourceLocation
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """KAI's settings of a cluster; `None` is KAI's own default. `k_value` is the author's decimal text."""
+
+    scheduler_name: str
+    k_value: str | None
+    preempt_min_runtime: int | None
+    reclaim_min_runtime: int | None
+    queue_depth_per_action: Mapping[str, int]
+    gpu_sharing: bool
+    emit_installed_priority_classes: bool
+    full_hierarchy_fairness: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One cluster of one environment. Queues are in tree order: parents first, siblings by id."""
+
+    organisation: str
+    environment: str
+    cluster: str
+    engine: str
+    engine_version: str
+    kubernetes_version: str
+    queues: tuple[Queue, ...]
+    priority_classes: tuple[PriorityClass, ...]
+    pools: tuple[NodePool, ...]
+    topologies: tuple[Topology, ...]
+    gpu_placement: str
+    cpu_placement: str
+    kai: EngineSettings
+    unmanaged: tuple[str, ...]
+    source: SourceLocation
