@@ -18,6 +18,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite expected output instead of comparing")
+    parser.addoption("--bench-smoke", action="store_true", help="run benchmarks on small input and judge no ratio")
     parser.addoption("--seed", type=int, default=DEFAULT_SEED, help="seed of Python's global generator in every test")
 
 

@@ -1,0 +1,91 @@
+# Every target makes what it needs: a virtual environment in .venv, with the versions that locks/ pins.
+# It takes Python 3.11 or later and pip's package index; `make PYTHON=/path/to/python3.12 test` names another Python.
+
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+VENV := .venv
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+APPORTION := $(BIN)/apportion
+STACK ?= dev
+WORKERS ?= auto
+export PYTHON
+
+.PHONY: help
+help: ## show this list
+	@echo "make TARGET, where TARGET is one of:"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
+
+.PHONY: demo
+demo: install-base ## compile the example organisation for every environment and say what was written
+	@$(APPORTION) dev demo
+
+.PHONY: test
+test: install-test ## run the unit, golden and property tests
+	@$(PY) -m pytest -n $(WORKERS) $(ARGS)
+
+.PHONY: test-slow
+test-slow: install-dev ## run the tests that take seconds each: the wheel, large inputs, hostile policies
+	@$(PY) -m pytest -m "slow and not (e2e or bench)" $(ARGS)
+
+.PHONY: test-lowest
+test-lowest: install-dev ## run the tests with the oldest versions that pyproject.toml admits
+	@.ci/test-lowest
+
+.PHONY: check
+check: install-dev ## run every linter and type checker
+	@.ci/check
+
+.PHONY: lint-imports
+lint-imports: install-dev ## check who imports whom
+	@$(BIN)/lint-imports
+
+.PHONY: format
+format: install-dev ## format the code and apply the safe fixes
+	@$(PY) -m ruff check --fix --quiet
+	@$(PY) -m ruff format
+
+.PHONY: golden
+golden: install-test ## write the expected output of the tests anew; review the diff before committing it
+	@$(PY) -m pytest -q -n $(WORKERS) --update-golden tests/golden tests/diagnostics $(ARGS)
+	@git status --short -- tests docs
+
+.PHONY: bench
+bench: install-test ## measure speed and memory at full size
+	@$(PY) -m pytest -m bench -s tests/benchmarks $(ARGS)
+
+.PHONY: bench-smoke
+bench-smoke: install-test ## run every benchmark once on small input, without judging its time
+	@$(PY) -m pytest -m bench --bench-smoke tests/benchmarks $(ARGS)
+
+.PHONY: e2e
+e2e: install-test ## run against a real kube-apiserver and etcd on loopback (needs Go)
+	@bash tests/e2e/run.sh
+
+.PHONY: up
+up: install-base ## run `pulumi up` for one environment: make up STACK=dev
+	@$(APPORTION) up $(STACK)
+
+.PHONY: docs
+docs: install-test ## write the pages that are derived from code
+	@$(APPORTION) dev docs
+
+.PHONY: lock
+lock: install-dev ## choose the versions in locks/ anew, none younger than a week
+	@.ci/lock
+
+.PHONY: build
+build: install-dev ## build the wheel and the source distribution into dist/
+	@rm -rf dist
+	@$(PY) -m hatchling build
+
+.PHONY: clean
+clean: ## remove the virtual environment, caches and built files
+	@rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.*
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: install-base install-test install-dev
+install-base install-test install-dev: install-%:
+	@.ci/install $*
