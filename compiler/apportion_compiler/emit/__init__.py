@@ -1,0 +1,1 @@
+"""Manifests → files: `tree` decides names and bytes, `disk` compares and writes."""
