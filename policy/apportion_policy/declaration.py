@@ -97,7 +97,8 @@ class Declaration(BaseModel, metaclass=_RecordingMetaclass):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, validate_default=False)
 
-    _source: SourceLocation = PrivateAttr(default=NOWHERE)
+    # A factory, because pydantic deep-copies a default for every declaration.
+    _source: SourceLocation = PrivateAttr(default_factory=lambda: NOWHERE)
 
     @property
     def source(self) -> SourceLocation:

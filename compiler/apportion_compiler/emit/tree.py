@@ -1,11 +1,11 @@
 """The rendered tree of one target as file names and bytes. Pure: what is on disk is `disk.py`'s business.
 
-    rendered/<environment>/<cluster>/<target>/
-        kustomization.yaml      every file, in apply order
-        inventory.json          every object in apply order, with the file that holds it; reverse it to delete
-        prune-allowlist.txt     the kinds, for `kubectl apply --prune --prune-allowlist`
-        prune.json              objects that an earlier tree had and this one has not, in delete order
-        <nn>-<kind>.yaml        one file for each kind; queues have one for each top-level queue
+rendered/<environment>/<cluster>/<target>/
+    kustomization.yaml      every file, in apply order
+    inventory.json          every object in apply order, with the file that holds it; reverse it to delete
+    prune-allowlist.txt     the kinds, for `kubectl apply --prune --prune-allowlist`
+    prune.json              objects that an earlier tree had and this one has not, in delete order
+    <nn>-<kind>.yaml        one file for each kind; queues have one for each top-level queue
 """
 
 from __future__ import annotations

@@ -1,0 +1,212 @@
+"""Every effective value of a queue in a scope, and where it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
+from apportion_compiler.graph.values import DEFAULT_WEIGHT, WEIGHTED, QueueValues
+from apportion_compiler.orgtree.report import effective_limits
+from apportion_policy.duration import duration_text
+from apportion_policy.identifiers import identity_of
+from apportion_policy.quantity import Amount, Unlimited, weight_text
+from apportion_policy.resources import CPU, GPU, MEMORY, amount_text
+from apportion_policy.source import NOWHERE, SourceLocation
+
+ENGINE_DEFAULT_PRIORITY = "engine default (100 on KAI)"
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One value: the field, its text with units, why it is so, and the line that says so (`NOWHERE` for defaults)."""
+
+    field: str
+    value: str
+    origin: str
+    at: SourceLocation
+
+
+@dataclass(frozen=True, slots=True)
+class QueueExplanation:
+    """Everything about one queue in one scope."""
+
+    id: str
+    path: tuple[str, ...]
+    scope: str
+    at: SourceLocation
+    values: tuple[Explained, ...]
+
+
+def explain_queue(graph: PolicyGraph, scope: Scope, id_: str) -> QueueExplanation:
+    """Return every effective value of a queue. Raises `KeyError` if the policy has no such queue."""
+    node = graph.nodes[id_]
+    values = scope.values[id_]
+    explained = (
+        *_owner(graph, node),
+        *_namespaces(node),
+        *_guarantees(graph, scope, node, values),
+        *_limits(graph, scope, node, values),
+        *_lending(node, values),
+        *_weights(node, values),
+        *_priority(node, values),
+        *_min_runtimes(graph, scope, node),
+        *_sharing(graph, node),
+        *_pools(graph, scope, node),
+        *_classes(graph, node),
+    )
+    return QueueExplanation(id_, node.path, scope.name or "as written", node.queue.source, explained)
+
+
+def _owner(graph: PolicyGraph, node: Node) -> Iterator[Explained]:
+    for ancestor in reversed(node.path):
+        queue = graph.nodes[ancestor].queue
+        if queue.owner is not None:
+            origin = "on the queue" if ancestor == node.id else f"inherited from `{ancestor}`"
+            yield Explained("owner", queue.owner, origin, queue.source)
+            return
+    organisation = graph.policy.organisation
+    yield Explained("owner", organisation.owner or "nobody", "the organisation's", organisation.source)
+
+
+def _namespaces(node: Node) -> Iterator[Explained]:
+    if node.is_leaf:
+        listed = ", ".join(sorted(node.queue.namespaces)) or "none"
+        yield Explained("namespaces", listed, "on the queue", node.queue.source)
+
+
+def _guarantees(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) -> Iterator[Explained]:
+    for resource in _resources(values):
+        amount = values.guaranteed.get(resource, 0)
+        if resource in values.declared:
+            at = values.sources.get("guaranteed", _field_source(node, "guaranteed"))
+            origin = _where(scope, values, "guaranteed", share=True)
+        elif node.children:
+            at, origin = NOWHERE, "unset: the sum of its children"
+        else:
+            at, origin = NOWHERE, "unset: nothing is promised"
+        yield Explained(f"guaranteed {resource}", amount_text(resource, amount), origin, at)
+    for resource in (CPU, MEMORY, GPU):
+        if resource not in values.guaranteed:
+            yield Explained(
+                f"guaranteed {resource}", "not managed", "no queue of the policy speaks of it: no bound", NOWHERE
+            )
+
+
+def _limits(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) -> Iterator[Explained]:
+    for resource in _resources(values):
+        effective = effective_limits(graph, scope, resource)[node.id]
+        if resource in values.limit and values.limit[resource] == effective:
+            at = values.sources.get("limit", _field_source(node, "limit"))
+            yield Explained(
+                f"limit {resource}", _bound(resource, effective), _where(scope, values, "limit", share=True), at
+            )
+        elif isinstance(effective, Unlimited):
+            yield Explained(f"limit {resource}", "none", "unset, here and above", NOWHERE)
+        else:
+            holder = next(a for a in reversed(node.path) if scope.values[a].limit.get(resource) == effective)
+            source = scope.values[holder].sources.get("limit", _field_source(graph.nodes[holder], "limit"))
+            yield Explained(f"limit {resource}", _bound(resource, effective), f"the limit of `{holder}`", source)
+
+
+def _lending(node: Node, values: QueueValues) -> Iterator[Explained]:
+    for resource, amount in sorted(values.lending_limit.items()):
+        at = values.sources.get("lending_limit", _field_source(node, "lending_limit"))
+        yield Explained(f"lending limit {resource}", amount_text(resource, amount), "on the queue", at)
+    if not values.lending_limit:
+        yield Explained("lending limit", "all of the idle guarantee", "unset", NOWHERE)
+
+
+def _weights(node: Node, values: QueueValues) -> Iterator[Explained]:
+    declared = node.queue.over_quota_weight is not None or "over_quota_weight" in values.sources
+    if len(set(values.weight.values())) == 1:
+        text = weight_text(values.weight[GPU])
+        origin = "on the queue" if declared else f"unset: {weight_text(DEFAULT_WEIGHT)}"
+        yield Explained("over-quota weight", text, origin, values.sources.get("over_quota_weight", node.queue.source))
+        return
+    for resource in WEIGHTED:
+        yield Explained(
+            f"over-quota weight {resource}", weight_text(values.weight[resource]), "on the queue",
+            values.sources.get("over_quota_weight", node.queue.source),
+        )  # fmt: skip
+
+
+def _priority(node: Node, values: QueueValues) -> Iterator[Explained]:
+    if values.priority is None:
+        yield Explained("priority", "unset", ENGINE_DEFAULT_PRIORITY, NOWHERE)
+    else:
+        at = values.sources.get("priority", node.queue.source)
+        yield Explained(
+            "priority", str(values.priority), "override" if "priority" in values.sources else "on the queue", at
+        )
+
+
+def _min_runtimes(graph: PolicyGraph, scope: Scope, node: Node) -> Iterator[Explained]:
+    for field, label in (
+        ("preempt_min_runtime", "preempt min runtime"),
+        ("reclaim_min_runtime", "reclaim min runtime"),
+    ):
+        for ancestor in reversed(node.path):
+            seconds = getattr(scope.values[ancestor], field)
+            if seconds is not None:
+                origin = "on the queue" if ancestor == node.id else f"inherited from `{ancestor}`"
+                yield Explained(label, duration_text(seconds), origin, graph.nodes[ancestor].queue.source)
+                break
+        else:
+            default = getattr(scope.cluster.kai, field) if scope.cluster is not None else None
+            if default is not None and scope.cluster is not None:
+                yield Explained(label, str(default), "the cluster's default", scope.cluster.kai.source)
+            else:
+                yield Explained(label, "0s", "unset, here and above", NOWHERE)
+
+
+def _sharing(graph: PolicyGraph, node: Node) -> Iterator[Explained]:
+    for ancestor in reversed(node.path):
+        queue = graph.nodes[ancestor].queue
+        if queue.gpu_sharing is not None:
+            origin = "on the queue" if ancestor == node.id else f"inherited from `{ancestor}`"
+            yield Explained("gpu sharing", "allowed" if queue.gpu_sharing else "not allowed", origin, queue.source)
+            return
+    yield Explained("gpu sharing", "not allowed", "unset, here and above", NOWHERE)
+
+
+def _pools(graph: PolicyGraph, scope: Scope, node: Node) -> Iterator[Explained]:
+    for ancestor in reversed(node.path):
+        queue = graph.nodes[ancestor].queue
+        if queue.pools is not None:
+            origin = "on the queue" if ancestor == node.id else f"inherited from `{ancestor}`"
+            yield Explained(
+                "pools", ", ".join(identity_of(pool) for pool in queue.pools) or "none", origin, queue.source
+            )
+            return
+    of_cluster = ", ".join(identity_of(p) for p in scope.cluster.pools) if scope.cluster is not None else ""
+    yield Explained("pools", of_cluster or "all of a cluster's", "unset: every pool of the cluster", NOWHERE)
+
+
+def _classes(graph: PolicyGraph, node: Node) -> Iterator[Explained]:
+    names = ", ".join(f"{cls.name} ({cls.value})" for cls in graph.allowed_classes[node.id])
+    named = any(graph.nodes[ancestor].queue.priority_classes is not None for ancestor in node.path)
+    origin = "named on the way to the root, and by the classes' own `queues`" if named else "every class that admits it"
+    yield Explained("priority classes", names or "none", origin, node.queue.source if named else NOWHERE)
+
+
+def _where(scope: Scope, values: QueueValues, field: str, *, share: bool) -> str:
+    origin = "override in force" if field in values.sources else "on the queue"
+    if share and scope.cluster is not None and str(scope.cluster.share) != "1":
+        origin += f", times the cluster's share {scope.cluster.share}"
+    return origin
+
+
+def _field_source(node: Node, field: str) -> SourceLocation:
+    declared = getattr(node.queue, field)
+    return declared.source if declared is not None else node.queue.source
+
+
+def _resources(values: QueueValues) -> tuple[str, ...]:
+    named = {*values.guaranteed, *values.limit}
+    order = (GPU, *sorted(r for r in named if r.startswith(f"{GPU}/")), CPU, MEMORY)
+    return tuple(r for r in order if r in named) + tuple(sorted(named - set(order)))
+
+
+def _bound(resource: str, amount: Amount) -> str:
+    return "none" if isinstance(amount, Unlimited) else amount_text(resource, amount)

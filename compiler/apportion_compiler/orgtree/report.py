@@ -1,0 +1,113 @@
+"""What the pictures show: each queue's guarantee and limit of one resource against what there is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
+from apportion_compiler.graph.values import pool_machine
+from apportion_policy.quantity import UNLIMITED, Amount, Unlimited, add, smaller
+from apportion_policy.resources import CPU, GPU, MEMORY, RESOURCE_TEXT, amount_text, count_text
+
+
+@dataclass(frozen=True, slots=True)
+class TreeRow:
+    """One queue. `limit` is the effective one: the smallest on the way to the root; UNLIMITED where none is set."""
+
+    id: str
+    title: str | None
+    parent: str | None
+    depth: int
+    is_last: bool
+    owner: str | None
+    namespaces: int
+    guaranteed: Amount
+    limit: Amount
+
+
+@dataclass(frozen=True, slots=True)
+class TreeReport:
+    """Rows in tree order. `capacity` is what the node pools hold at most; None where the policy does not say.
+
+    `scale` is what a full bar stands for.
+    """
+
+    scope: str
+    resource: str
+    capacity: Amount | None
+    scale: int
+    rows: tuple[TreeRow, ...]
+
+    def text(self, amount: Amount) -> str:
+        """Return an amount without its unit."""
+        kind = GPU if self.resource.startswith(f"{GPU}/") else self.resource
+        return RESOURCE_TEXT.get(kind, count_text)(amount)
+
+    @property
+    def unit(self) -> str:
+        """The unit that amounts of the resource are in: `GPUs`, `H100`, `cpu`."""
+        return amount_text(self.resource, 0).removeprefix("0").strip()
+
+
+def resources_of(scope: Scope) -> tuple[str, ...]:
+    """Return the resources that queues of a scope speak of: GPUs first, then models, CPU, memory, others."""
+    named = {r for values in scope.values.values() for r in (*values.guaranteed, *values.limit)}
+    order = (GPU, *sorted(r for r in named if r.startswith(f"{GPU}/")), CPU, MEMORY)
+    return tuple(r for r in order if r in named) + tuple(sorted(named - set(order)))
+
+
+def capacity(graph: PolicyGraph, scope: Scope, resource: str) -> Amount | None:
+    """Return what the scope's pools hold of a resource with every node up; None where a pool does not say."""
+    if scope.cluster is None or not scope.cluster.pools:
+        return None
+    total: Amount = 0
+    for pool in graph.pools_of(scope.cluster):
+        per_machine = pool_machine(pool).get(resource, 0 if resource.startswith(GPU) else None)
+        if per_machine is None:
+            return None
+        assert not isinstance(per_machine, Unlimited)
+        total = add(total, per_machine * pool.max_nodes)
+    return total
+
+
+def tree_report(graph: PolicyGraph, scope: Scope, resource: str, depth: int | None = None) -> TreeReport:
+    """Return the rows of a scope's tree for one resource, down to a depth."""
+    limits = effective_limits(graph, scope, resource)
+    rows = tuple(
+        _row(graph, scope, node, resource, limits[node.id])
+        for node in graph.nodes.values()
+        if depth is None or len(node.path) <= depth
+    )
+    held = capacity(graph, scope, resource)
+    bounded = [amount for row in rows for amount in (row.guaranteed, row.limit) if not isinstance(amount, Unlimited)]
+    top: Amount = 0
+    for root in graph.roots:
+        top = add(top, scope.values[root.id].guaranteed.get(resource, 0))
+    for amount in (held, top):
+        if amount is not None and not isinstance(amount, Unlimited):
+            bounded.append(amount)
+    return TreeReport(scope.name or "as written", resource, held, max(bounded, default=0), rows)
+
+
+def effective_limits(graph: PolicyGraph, scope: Scope, resource: str) -> dict[str, Amount]:
+    """Return, for each queue, the smallest limit on the way to the root."""
+    limits: dict[str, Amount] = {}
+    for node in graph.nodes.values():
+        above = limits[node.parent] if node.parent is not None else UNLIMITED
+        limits[node.id] = smaller(scope.values[node.id].limit.get(resource, UNLIMITED), above)
+    return limits
+
+
+def _row(graph: PolicyGraph, scope: Scope, node: Node, resource: str, limit: Amount) -> TreeRow:
+    siblings = graph.nodes[node.parent].children if node.parent is not None else tuple(r.id for r in graph.roots)
+    return TreeRow(
+        node.id,
+        node.queue.title,
+        node.parent,
+        len(node.path),
+        siblings[-1] == node.id,
+        graph.owners[node.id],
+        len(node.queue.namespaces),
+        scope.values[node.id].guaranteed.get(resource, 0),
+        limit,
+    )

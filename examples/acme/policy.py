@@ -1,0 +1,19 @@
+"""Acme's clusters: three departments, nine teams, two GPU models, three environments.
+
+Each team owns one file in `teams/`; adding a team is adding a file there.
+"""
+
+from departments import DEPARTMENTS
+from environments import ENVIRONMENTS
+from pools import POOLS
+from priorities import PRIORITY_CLASSES
+
+from apportion_policy import Organisation, Policy, Queue, collect
+
+policy = Policy(
+    organisation=Organisation(name="acme", owner="@acme/platform"),
+    queues=(*DEPARTMENTS, *collect("teams", Queue)),
+    priority_classes=PRIORITY_CLASSES,
+    node_pools=POOLS,
+    environments=ENVIRONMENTS,
+)

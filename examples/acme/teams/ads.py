@@ -1,0 +1,15 @@
+"""Ads: click models, small and many; they share GPUs."""
+
+from departments import PRODUCT
+
+from apportion_policy import Queue, Resources
+
+ADS = Queue(
+    id="ads",
+    title="Ads",
+    parent=PRODUCT,
+    owner="@acme/ads-leads",
+    namespaces=("ads",),
+    guaranteed=Resources(gpu={"h100": 0, "a100": 8}),
+    gpu_sharing=True,
+)

@@ -1,0 +1,17 @@
+"""The cluster of the guide: a few GPUs that pods share by turns, and one ordinary machine."""
+
+from apportion_policy import GPU_TAINT, Accelerator, Fixed, NodePool, TimeSlicing
+
+# The guide's gang: a head with 1 GPU and 4 workers with half a GPU each, 3 GPUs together or none.
+GPU_NODES = NodePool(
+    id="gpu-nodes",
+    provider=Fixed(),
+    cpu=16,
+    memory="64Gi",
+    accelerator=Accelerator(model="l4", count=2, memory="24Gi"),
+    min_nodes=3,
+    max_nodes=3,
+    taints=(GPU_TAINT,),
+    sharing=TimeSlicing(clients=4),
+)
+ORDINARY = NodePool(id="ordinary", provider=Fixed(), cpu=16, memory="64Gi", min_nodes=1, max_nodes=1)
