@@ -9,6 +9,8 @@ import json
 from collections.abc import Mapping
 from datetime import date
 from enum import Enum
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -19,6 +21,7 @@ from apportion_policy.policy import Policy
 from apportion_policy.source import CallSite, SourceLocation
 
 _AT = "$at"
+_JSON_SCALARS = frozenset((str, int, bool, type(None)))
 
 
 class WireError(ApportionPolicyError):
@@ -26,29 +29,42 @@ class WireError(ApportionPolicyError):
 
 
 def dump(policy: Policy) -> bytes:
-    """Return the policy as JSON; fields that were left out stay left out, locations are under `$at`."""
+    """Return two lines of JSON: the files, then the policy. What was left out stays out; locations are under `$at`."""
     files: dict[str, int] = {}
     body = _plain(policy, files)
-    return json.dumps({"files": list(files), "policy": body}, ensure_ascii=False, separators=(",", ":")).encode()
+    return b"\n".join(
+        json.dumps(part, ensure_ascii=False, separators=(",", ":")).encode() for part in (list(files), body)
+    )
 
 
-def load(document: bytes) -> Policy:
+def load(document: bytes, relative_to: Path | None = None) -> Policy:
     """Return the policy that `dump` wrote.
+
+    Args:
+        document: The bytes.
+        relative_to: Files below this folder are named relative to it, with forward slashes; others stay absolute.
 
     Raises:
         WireError: If the bytes are anything else.
     """
     try:
-        envelope = json.loads(document)
-        files = [str(file) for file in envelope["files"]]
-        body = envelope["policy"]
+        head, _, body = document.partition(b"\n")
+        files = [_relative(str(file), relative_to) for file in json.loads(head)]
         with reading_document():
-            return Policy.model_validate(_placed(body, files))
+            return Policy.model_validate(json.loads(body, object_hook=partial(_placed, files)))
     except (ValueError, KeyError, TypeError, IndexError, RecursionError, ValidationError) as refused:
         raise WireError(f"the evaluated policy does not read back: {refused}") from refused
 
 
+def _relative(file: str, root: Path | None) -> str:
+    path = Path(file)
+    return path.relative_to(root).as_posix() if root is not None and path.is_relative_to(root) else file
+
+
 def _plain(value: Any, files: dict[str, int]) -> Any:
+    kind = type(value)
+    if kind in _JSON_SCALARS:
+        return value
     if isinstance(value, Declaration):
         set_fields = value.model_fields_set
         plain: dict[str, Any] = {
@@ -56,12 +72,12 @@ def _plain(value: Any, files: dict[str, int]) -> Any:
         }
         plain[_AT] = _location(value.source, files)
         return plain
+    if kind is tuple or kind is list:
+        return [_plain(item, files) for item in value]
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, date):
         return value.isoformat()
-    if isinstance(value, tuple | list):
-        return [_plain(item, files) for item in value]
     if isinstance(value, Mapping):
         return {key: _plain(item, files) for key, item in value.items()}
     return value
@@ -73,22 +89,18 @@ def _location(source: SourceLocation, files: dict[str, int]) -> list[Any]:
     return [files.setdefault(source.file, len(files)), *span, callers]
 
 
-def _placed(value: Any, files: list[str]) -> Any:
-    if isinstance(value, dict):
-        at = value.pop(_AT, None)
-        if at is None:
-            return {key: _placed(item, files) for key, item in value.items()}
-        placed = PlacedDict((key, _placed(item, files)) for key, item in value.items())
-        file, line, column, end_line, end_column, callers = at
-        placed.at = SourceLocation(
-            files[file],
-            int(line),
-            int(column),
-            int(end_line),
-            int(end_column),
-            tuple(CallSite(files[f], int(n)) for f, n in callers),
-        )
-        return placed
-    if isinstance(value, list):
-        return [_placed(item, files) for item in value]
-    return value
+def _placed(files: list[str], value: dict[str, Any]) -> dict[str, Any]:
+    at = value.pop(_AT, None)
+    if at is None:
+        return value
+    placed = PlacedDict(value)
+    file, line, column, end_line, end_column, callers = at
+    placed.at = SourceLocation(
+        files[file],
+        int(line),
+        int(column),
+        int(end_line),
+        int(end_column),
+        tuple(CallSite(files[f], int(n)) for f, n in callers),
+    )
+    return placed

@@ -15,7 +15,7 @@ from typing import cast
 import networkx as nx
 
 from apportion_compiler.graph.declarations import Declarations
-from apportion_compiler.graph.values import QueueValues, scope_values
+from apportion_compiler.graph.values import QueueValues, changes_nothing, scope_values
 from apportion_policy.cluster import Cluster, Environment
 from apportion_policy.identifiers import identity_of
 from apportion_policy.policy import Policy
@@ -89,9 +89,13 @@ class PolicyGraph:
     @cached_property
     def scopes(self) -> tuple[Scope, ...]:
         """One scope for each cluster of each environment, in order of declaration."""
-        return tuple(
-            Scope(e, c, scope_values(self.nodes, self.declarations, self.as_of, e, c))
-            for e, c in self.declarations.clusters
+        return tuple(self._scope_of(e, c) for e, c in self.declarations.clusters)
+
+    def _scope_of(self, environment: Environment, cluster: Cluster) -> Scope:
+        if changes_nothing(self.nodes, self.declarations, environment, cluster):
+            return Scope(environment, cluster, self.base.values)
+        return Scope(
+            environment, cluster, scope_values(self.nodes, self.declarations, self.as_of, environment, cluster)
         )
 
     @cached_property
@@ -149,9 +153,7 @@ class PolicyGraph:
             names = tuple(identity_of(ref) for ref in own) if own is not None else inherited
             named[node.id] = names
             by_queue[node.id] = tuple(
-                cls
-                for cls in ordered
-                if (names is None or cls.name in names) and _reaches(reach[cls.name], node.path)
+                cls for cls in ordered if (names is None or cls.name in names) and _reaches(reach[cls.name], node.path)
             )
         return by_queue
 

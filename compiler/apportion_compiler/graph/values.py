@@ -107,13 +107,46 @@ def scope_values(
         draft.keep_models(models)
         if share != 1:
             draft.scale(share)
-        managed.update((resource, None) for resource in (*draft.guaranteed, *draft.limit) if not resource.startswith(GPU_MODEL_PREFIX))
+        managed.update(
+            (resource, None)
+            for resource in (*draft.guaranteed, *draft.limit)
+            if not resource.startswith(GPU_MODEL_PREFIX)
+        )
         drafts[id_] = draft
     # Parents stand before their children, so walking backwards sums every child before its parent needs it.
     filled: dict[str, dict[str, Amount]] = {}
     for id_ in reversed(nodes):
         filled[id_] = _fill(drafts[id_], [filled[child] for child in nodes[id_].children], managed)
     return {id_: drafts[id_].finished(id_, filled[id_]) for id_ in nodes}
+
+
+def changes_nothing(
+    nodes: Mapping[str, Node], declarations: Declarations, environment: Environment, cluster: Cluster
+) -> bool:
+    """Tell whether every queue has the same values on a cluster as it has as written."""
+    if str(cluster.share) != "1" or environment.overrides:
+        return False
+    if any(override.environments is not None for node in nodes.values() for override in node.queue.overrides):
+        return False
+    here = _cluster_models(cluster, declarations.pools)
+    return here is None or here >= _named_models(nodes, declarations.pools)
+
+
+def _named_models(nodes: Mapping[str, Node], pools: Mapping[str, NodePool]) -> frozenset[str]:
+    declared = (
+        resources
+        for node in nodes.values()
+        for queue in (node.queue, *node.queue.overrides)
+        for resources in (queue.guaranteed, queue.limit, queue.lending_limit)
+        if resources is not None
+    )
+    models: set[str] = set()
+    for resources in declared:
+        if isinstance(resources.gpu, Mapping):
+            models.update(gpu_resource(model) for model in resources.gpu)
+        elif resources.machines is not None:
+            models.update(r for r in declared_amounts(resources, pools) if r.startswith(GPU_MODEL_PREFIX))
+    return frozenset(models)
 
 
 def in_force(queue: Queue, as_of: date, environment: Environment | None) -> tuple[Override, ...]:
