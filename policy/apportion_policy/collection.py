@@ -35,7 +35,9 @@ def collect(folder: str, kind: type[T]) -> tuple[T, ...]:
     caller = Path(sys._getframe(1).f_code.co_filename).resolve().parent
     directory = caller / folder
     if not directory.is_dir():
-        raise CollectError(f"collect: there is no folder {folder} beside {Path(sys._getframe(1).f_code.co_filename).name}")
+        raise CollectError(
+            f"collect: there is no folder {folder} beside {Path(sys._getframe(1).f_code.co_filename).name}"
+        )
     files = [file for file in sorted(directory.glob("*.py")) if not file.name.startswith("_")]
     if not files:
         raise CollectError(f"collect: the folder {folder} holds no Python file")

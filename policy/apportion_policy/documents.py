@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from apportion_policy.declaration import PlacedDict, fault_message, reading_document
 from apportion_policy.errors import DocumentFault
-from apportion_policy.evaluation.fault import Fault
+from apportion_policy.evaluation.fault import Fault, FaultKind
 from apportion_policy.policy import Policy
 from apportion_policy.source import SourceLocation
 
@@ -79,19 +79,24 @@ def _read(path: Path) -> tuple[PlacedDict, yaml.Node]:
     size = path.stat().st_size
     if size > MAX_DOCUMENT_BYTES:
         message = f"the document has {size} bytes; at most {MAX_DOCUMENT_BYTES} are read"
-        raise DocumentFault((Fault("document-too-large", message, str(path), None, None, "split it with `include`", ()),))
+        raise DocumentFault(
+            (Fault("document-too-large", message, str(path), None, None, "split it with `include`", ()),)
+        )
     try:
         text = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as undecodable:
-        line = path.read_bytes()[: undecodable.start].count(b"\n") + 1
+        bad_line = path.read_bytes()[: undecodable.start].count(b"\n") + 1
         message = f"byte {undecodable.start} is not UTF-8"
-        raise DocumentFault((Fault("invalid-encoding", message, str(path), line, None, "save it as UTF-8", ()),)) from None
+        raise DocumentFault(
+            (Fault("invalid-encoding", message, str(path), bad_line, None, "save it as UTF-8", ()),)
+        ) from None
     try:
         node = yaml.compose(text, Loader=_Loader)
     except yaml.YAMLError as malformed:
         mark = getattr(malformed, "problem_mark", None)
         problem = str(getattr(malformed, "problem", None) or malformed).splitlines()[0]
-        line, column = (mark.line + 1, mark.column) if mark else (None, None)
+        line: int | None = mark.line + 1 if mark else None
+        column: int | None = mark.column if mark else None
         raise DocumentFault((Fault("malformed-document", problem, str(path), line, column, None, ()),)) from None
     except RecursionError:
         raise DocumentFault(
@@ -132,7 +137,9 @@ def _count(root: yaml.Node, path: Path) -> None:
                 raise _fault("document-too-large", message, path, node, ())
         elif id(node) not in sizes:
             if depth > MAX_DEPTH:
-                raise _fault("malformed-document", f"the document is nested deeper than {MAX_DEPTH} levels", path, node, ())
+                raise _fault(
+                    "malformed-document", f"the document is nested deeper than {MAX_DEPTH} levels", path, node, ()
+                )
             if id(node) in open_nodes:
                 raise _fault("malformed-document", "an alias refers to what contains it", path, node, ())
             if children:
@@ -159,12 +166,13 @@ def _value(node: yaml.Node, path: Path, made: dict[int, Any]) -> Any:
     elif isinstance(node, yaml.SequenceNode):
         value = [_value(item, path, made) for item in node.value]
     else:
+        assert isinstance(node, yaml.ScalarNode)
         value = _scalar(node)
     made[id(node)] = value
     return value
 
 
-def _scalar(node: yaml.Node) -> Any:
+def _scalar(node: yaml.ScalarNode) -> Any:
     text: str = node.value
     if node.style is not None or node.tag == "tag:yaml.org,2002:str":
         return text
@@ -191,9 +199,7 @@ def _note_items(body: PlacedDict, node: yaml.Node, path: Path, nodes: dict[str, 
             nodes.setdefault(key, []).extend((item, path) for item in items.value)
 
 
-def _validation_fault(
-    error: Any, path: Path, root: yaml.Node, nodes: dict[str, list[tuple[yaml.Node, Path]]]
-) -> Fault:
+def _validation_fault(error: Any, path: Path, root: yaml.Node, nodes: dict[str, list[tuple[yaml.Node, Path]]]) -> Fault:
     loc: Path_ = error["loc"]
     node, file, rest = root, path, loc
     if len(loc) > 1 and loc[0] in nodes and isinstance(loc[1], int) and loc[1] < len(nodes[str(loc[0])]):
@@ -224,6 +230,6 @@ def _child(node: yaml.Node, part: str | int) -> yaml.Node | None:
     return None
 
 
-def _fault(kind: str, message: str, path: Path, node: yaml.Node, loc: Path_) -> DocumentFault:
+def _fault(kind: FaultKind, message: str, path: Path, node: yaml.Node, loc: Path_) -> DocumentFault:
     mark = _follow(node, loc).start_mark
     return DocumentFault((Fault(kind, message, str(path), mark.line + 1, mark.column, None, ()),))

@@ -9,7 +9,7 @@ a page and a fix (AP103).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
@@ -38,15 +38,13 @@ Owner = Annotated[
 
 # At run time every reference is text: a declaration given in its place is replaced by its identity.
 if TYPE_CHECKING:
-    QueueRef = str | Queue
-    PriorityClassRef = str | PriorityClass
-    PoolRef = str | NodePool
-    PlanRef = str | ProvisioningPlan
-    EnvironmentRef = str | Environment
+    QueueRef: TypeAlias = "str | Queue"
+    PriorityClassRef: TypeAlias = "str | PriorityClass"
+    PoolRef: TypeAlias = "str | NodePool"
+    PlanRef: TypeAlias = "str | ProvisioningPlan"
+    EnvironmentRef: TypeAlias = "str | Environment"
 else:
-    QueueRef = PriorityClassRef = PoolRef = PlanRef = EnvironmentRef = Annotated[
-        Identifier, BeforeValidator(reference)
-    ]
+    QueueRef = PriorityClassRef = PoolRef = PlanRef = EnvironmentRef = Annotated[Identifier, BeforeValidator(reference)]
 
 
 def identity_of(ref: QueueRef | PriorityClassRef | PoolRef | PlanRef | EnvironmentRef) -> str:

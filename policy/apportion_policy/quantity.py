@@ -163,7 +163,9 @@ def _parse_text(text: str, scale: int, kind: str, unit: str) -> Amount:
     factor = Decimal(10) ** int(exponent) if exponent else _MULTIPLIERS[match["suffix"] or ""]
     scaled = _EXACT.multiply(_EXACT.multiply(Decimal(match["number"]), factor), Decimal(scale))
     if scaled > MAX_AMOUNT:
-        raise QuantityError(f'"{text}" is more than the 2^63-1 {unit} that an engine can count; write UNLIMITED for no bound')
+        raise QuantityError(
+            f'"{text}" is more than the 2^63-1 {unit} that an engine can count; write UNLIMITED for no bound'
+        )
     amount = int(scaled)
     if amount != scaled:
         raise QuantityError(f'"{text}" is not a whole number of {unit}')

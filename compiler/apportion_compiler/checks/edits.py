@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from apportion_compiler.diagnostics.diagnostic import ValueEdit
 from apportion_compiler.graph.graph import Node, Scope
-from apportion_policy.quantity import Amount, Unlimited
-from apportion_policy.resources import GPU, RESOURCE_TEXT, Resources, count_text
+from apportion_policy.quantity import Amount, Unlimited, count_text
+from apportion_policy.resources import GPU, RESOURCE_TEXT, Resources
 
 
 def amount_edit(node: Node, scope: Scope, field: str, resource: str, amount: Amount) -> ValueEdit | None:

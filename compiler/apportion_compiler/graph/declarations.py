@@ -53,7 +53,9 @@ class Declarations:
         """Edges from parent to child, for parents that exist; may hold cycles."""
         tree: nx.DiGraph[str] = nx.DiGraph()
         tree.add_nodes_from(self.by_id)
-        tree.add_edges_from((d.parent, id_) for id_, d in self.by_id.items() if d.parent in self.by_id)
+        tree.add_edges_from(
+            (d.parent, id_) for id_, d in self.by_id.items() if d.parent is not None and d.parent in self.by_id
+        )
         return tree
 
     @cached_property

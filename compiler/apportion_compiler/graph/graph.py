@@ -169,7 +169,7 @@ def build_graph(declarations: Declarations, as_of: date) -> PolicyGraph:
     """
     tree = declarations.tree
     nodes: dict[str, Node] = {}
-    roots = sorted(id_ for id_, degree in cast("nx.DiGraph[str]", tree).in_degree() if degree == 0)
+    roots = sorted(id_ for id_, degree in tree.in_degree() if degree == 0)
     stack = [(root, ()) for root in reversed(roots)]
     while stack:
         id_, above = cast("tuple[str, tuple[str, ...]]", stack.pop())

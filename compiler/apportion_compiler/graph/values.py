@@ -115,7 +115,7 @@ def scope_values(
         drafts[id_] = draft
     # Parents stand before their children, so walking backwards sums every child before its parent needs it.
     filled: dict[str, dict[str, Amount]] = {}
-    for id_ in reversed(nodes):
+    for id_ in reversed(tuple(nodes)):
         filled[id_] = _fill(drafts[id_], [filled[child] for child in nodes[id_].children], managed)
     return {id_: drafts[id_].finished(id_, filled[id_]) for id_ in nodes}
 
@@ -133,11 +133,13 @@ def changes_nothing(
 
 
 def _named_models(nodes: Mapping[str, Node], pools: Mapping[str, NodePool]) -> frozenset[str]:
+    written: list[Queue | Override] = [
+        declaration for node in nodes.values() for declaration in (node.queue, *node.queue.overrides)
+    ]
     declared = (
         resources
-        for node in nodes.values()
-        for queue in (node.queue, *node.queue.overrides)
-        for resources in (queue.guaranteed, queue.limit, queue.lending_limit)
+        for declaration in written
+        for resources in (declaration.guaranteed, declaration.limit, declaration.lending_limit)
         if resources is not None
     )
     models: set[str] = set()
@@ -202,7 +204,8 @@ def _draft(
     queue: Queue, environment: Iterable[QueueOverride], timed: Iterable[Override], pools: Mapping[str, NodePool]
 ) -> _Draft:
     draft = _Draft(queue, pools)
-    for override in (*environment, *timed):
+    overrides: tuple[QueueOverride | Override, ...] = (*environment, *timed)
+    for override in overrides:
         for field, target in (("guaranteed", "guaranteed"), ("limit", "limit"), ("lending_limit", "lending")):
             changed = declared_amounts(getattr(override, field), pools)
             if changed:

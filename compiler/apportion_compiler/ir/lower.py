@@ -13,6 +13,7 @@ from apportion_policy.identifiers import identity_of
 from apportion_policy.pool import NodePool
 from apportion_policy.priority import PriorityClass
 from apportion_policy.resources import CPU, GPU, MEMORY
+from apportion_policy.source import SourceLocation
 
 NON_PREEMPTIBLE_FROM = 100
 """KAI's rule where nothing is said: a priority of 100 and more is not preemptible (pkg/common/podgroup/preemptible.go)."""
@@ -160,5 +161,5 @@ def _seconds(duration: object) -> int | None:
     return None if duration is None else parse_duration(str(duration))
 
 
-def _source(environment: Environment, cluster: Cluster) -> ir.SourceLocation:
+def _source(environment: Environment, cluster: Cluster) -> SourceLocation:
     return cluster.source if cluster.source.line else environment.source

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
 from apportion_compiler.graph.values import pool_machine
-from apportion_policy.quantity import UNLIMITED, Amount, Unlimited, add, smaller
-from apportion_policy.resources import CPU, GPU, MEMORY, RESOURCE_TEXT, amount_text, count_text
+from apportion_policy.quantity import UNLIMITED, Amount, Unlimited, add, count_text, smaller
+from apportion_policy.resources import CPU, GPU, MEMORY, RESOURCE_TEXT, amount_text
 
 
 @dataclass(frozen=True, slots=True)
