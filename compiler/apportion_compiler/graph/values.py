@@ -133,9 +133,10 @@ def changes_nothing(
 
 
 def _named_models(nodes: Mapping[str, Node], pools: Mapping[str, NodePool]) -> frozenset[str]:
-    written: list[Queue | Override] = [
-        declaration for node in nodes.values() for declaration in (node.queue, *node.queue.overrides)
-    ]
+    written: list[Queue | Override] = []
+    for node in nodes.values():
+        written.append(node.queue)
+        written.extend(node.queue.overrides)
     declared = (
         resources
         for declaration in written
