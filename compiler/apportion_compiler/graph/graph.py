@@ -103,6 +103,11 @@ class PolicyGraph:
         """The base scope, then the clusters'."""
         return (self.base, *self.scopes)
 
+    @cached_property
+    def distinct_scopes(self) -> tuple[Scope, ...]:
+        """The base scope, then the clusters on which some queue has other values: enough to find every fault once."""
+        return (self.base, *(scope for scope in self.scopes if scope.values is not self.base.values))
+
     def scope(self, environment: str, cluster: str) -> Scope:
         """Return the scope of one cluster. Raises `KeyError` if the policy has none of that name."""
         return next(
@@ -117,6 +122,11 @@ class PolicyGraph:
     def leaves(self) -> tuple[Node, ...]:
         """Leaves in tree order."""
         return tuple(node for node in self.nodes.values() if node.is_leaf)
+
+    @cached_property
+    def inner(self) -> tuple[Node, ...]:
+        """Queues with children, in tree order."""
+        return tuple(node for node in self.nodes.values() if node.children)
 
     @cached_property
     def roots(self) -> tuple[Node, ...]:
@@ -147,19 +157,22 @@ class PolicyGraph:
             for name, cls in classes.items()
         }
         ordered = sorted(classes.values(), key=lambda cls: (cls.value, cls.name))
+        # Most queues may use the same classes: they share one tuple for each list of names and of limited classes.
+        limited = [(cls.name, queues) for cls in ordered if (queues := reach[cls.name]) is not None]
+        shared: dict[tuple[tuple[str, ...] | None, tuple[str, ...]], tuple[PriorityClass, ...]] = {}
         for node in self.nodes.values():
             own = node.queue.priority_classes
             inherited = named[node.parent] if node.parent is not None else None
             names = tuple(identity_of(ref) for ref in own) if own is not None else inherited
             named[node.id] = names
-            by_queue[node.id] = tuple(
-                cls for cls in ordered if (names is None or cls.name in names) and _reaches(reach[cls.name], node.path)
-            )
+            out_of_reach = tuple(name for name, queues in limited if queues.isdisjoint(node.path))
+            allowed = shared.get((names, out_of_reach))
+            if allowed is None:
+                allowed = shared[names, out_of_reach] = tuple(
+                    cls for cls in ordered if (names is None or cls.name in names) and cls.name not in out_of_reach
+                )
+            by_queue[node.id] = allowed
         return by_queue
-
-
-def _reaches(queues: frozenset[str] | None, path: tuple[str, ...]) -> bool:
-    return queues is None or not queues.isdisjoint(path)
 
 
 def build_graph(declarations: Declarations, as_of: date) -> PolicyGraph:

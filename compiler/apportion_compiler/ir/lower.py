@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
+from apportion_compiler.graph.preemptibility import is_preemptible
 from apportion_compiler.graph.values import QueueValues, declared_amounts, pool_machine
 from apportion_compiler.ir import program as ir
 from apportion_policy.cluster import Cluster, Environment
@@ -14,9 +15,6 @@ from apportion_policy.pool import NodePool
 from apportion_policy.priority import PriorityClass
 from apportion_policy.resources import CPU, GPU, MEMORY
 from apportion_policy.source import SourceLocation
-
-NON_PREEMPTIBLE_FROM = 100
-"""KAI's rule where nothing is said: a priority of 100 and more is not preemptible (pkg/common/podgroup/preemptible.go)."""
 
 
 def lower(graph: PolicyGraph, scope: Scope) -> ir.Program:
@@ -113,7 +111,7 @@ def _priority_class(cls: PriorityClass) -> ir.PriorityClass:
     return ir.PriorityClass(
         name=cls.name,
         value=cls.value,
-        preemptible=cls.value < NON_PREEMPTIBLE_FROM if cls.preemptible is None else cls.preemptible,
+        preemptible=is_preemptible(cls),
         preemptible_declared=cls.preemptible is not None,
         global_default=cls.global_default,
         description=cls.description,

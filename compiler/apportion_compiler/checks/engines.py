@@ -1,0 +1,29 @@
+"""Which engines a policy is for: some faults are real on some of them only."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from apportion_compiler.graph.graph import PolicyGraph, Scope
+from apportion_policy.cluster import Engine
+
+
+def engines_of(graph: PolicyGraph) -> tuple[Engine, ...]:
+    """Return the engines of the policy's clusters, each once; KAI for a policy that has no cluster yet."""
+    used = {cluster.engine for _, cluster in graph.declarations.clusters}
+    return tuple(engine for engine in Engine if engine in used) or (Engine.KAI,)
+
+
+def scopes_on(graph: PolicyGraph, engines: Set[Engine]) -> tuple[Scope, ...]:
+    """Return the clusters of some engines, after the policy as written where it is for no other engine.
+
+    A check that says a fault once, in the first scope that has it, then says it as written where it holds everywhere.
+    """
+    clusters = tuple(s for s in graph.scopes if s.cluster is not None and s.cluster.engine in engines)
+    return (graph.base, *clusters) if engines.issuperset(engines_of(graph)) else clusters
+
+
+def engine_list(engines: tuple[Engine, ...]) -> str:
+    """Return the engines' names as a sentence has them: `kai`, `kai and ack`."""
+    *first, last = (engine.value for engine in engines)
+    return f"{', '.join(first)} and {last}" if first else last

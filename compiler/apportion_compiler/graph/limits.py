@@ -1,0 +1,46 @@
+"""What a queue cannot exceed because of the queues above it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from apportion_compiler.graph.graph import PolicyGraph, Scope
+from apportion_compiler.graph.values import GPU_MODEL_PREFIX
+from apportion_policy.quantity import Unlimited
+from apportion_policy.resources import GPU
+
+
+class Bound(NamedTuple):
+    """A finite limit in base units and the queue that declares it."""
+
+    amount: int
+    holder: str
+
+
+Bounds = Mapping[str, Bound]
+"""By resource; a missing resource has no bound."""
+
+NO_BOUNDS: Bounds = {}
+
+
+def bounds_below(graph: PolicyGraph, scope: Scope) -> Mapping[str, Bounds]:
+    """Return, for each inner queue, what nothing below it can exceed: the smallest limit of it and its ancestors."""
+    below: dict[str, Bounds] = {}
+    for node in graph.inner:
+        inherited = below[node.parent] if node.parent is not None else NO_BOUNDS
+        own = {
+            resource: Bound(amount, node.id)
+            for resource, amount in scope.values[node.id].limit.items()
+            if not isinstance(amount, Unlimited) and (resource not in inherited or amount < inherited[resource].amount)
+        }
+        below[node.id] = {**inherited, **own} if own else inherited
+    return below
+
+
+def bound_on(bounds: Bounds, resource: str) -> Bound | None:
+    """Return the bound on a resource; a GPU model is bounded by the total of GPUs too."""
+    bound = bounds.get(resource)
+    if resource.startswith(GPU_MODEL_PREFIX) and (total := bounds.get(GPU)) is not None:
+        return total if bound is None else min(bound, total)
+    return bound
