@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
 from apportion_compiler.graph.declarations import Declarations
 from apportion_compiler.graph.graph import PolicyGraph
+from apportion_policy.policy import Policy
 
 StructureCheck = Callable[[Declarations, date], Iterator[Diagnostic]]
 Check = Callable[[PolicyGraph], Iterator[Diagnostic]]
+JudgedCheck = Callable[[Policy, date, Sequence[Diagnostic]], Iterator[Diagnostic]]

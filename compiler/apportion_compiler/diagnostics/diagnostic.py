@@ -19,12 +19,16 @@ class Severity(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A permanent code, a kebab-case name that reads after "allow", the default severity and one line on the fault."""
+    """A permanent code, a kebab-case name that reads after "allow", the default severity and one line on the fault.
+
+    A `required` rule is an error whatever the policy says of it: later phases rely on what it refuses.
+    """
 
     code: str
     name: str
     severity: Severity
     summary: str
+    required: bool = False
 
     @property
     def docs(self) -> str:
@@ -91,7 +95,7 @@ class Diagnostic:
 
     @property
     def effective_severity(self) -> Severity:
-        """The severity that the policy gives the rule, or the rule's own."""
+        """The severity that the policy gives the rule, else the one the finding was made with, else the rule's own."""
         return self.severity or self.rule.severity
 
     @property
@@ -109,15 +113,23 @@ class SeverityPolicy:
 
 
 def judge(diagnostics: Iterable[Diagnostic], policy: SeverityPolicy) -> tuple[Diagnostic, ...]:
-    """Return the findings that are not switched off, each with its severity and, where waived, its suppression."""
+    """Return the findings that are not switched off, each with its severity and, where waived, its suppression.
+
+    Where a helper function made the declaration, the lines that called it are added to the related places.
+    """
     judged: dict[Diagnostic, None] = {}
     for diagnostic in diagnostics:
-        severity = policy.severities.get(diagnostic.code, diagnostic.rule.severity)
+        severity = policy.severities.get(diagnostic.code, diagnostic.effective_severity)
         if severity is None:
             continue
         waiver = policy.waivers.get((diagnostic.code, diagnostic.address))
-        judged[replace(diagnostic, severity=severity, suppression=waiver)] = None
+        related = (*diagnostic.related, *_call_sites(diagnostic.at))
+        judged[replace(diagnostic, severity=severity, suppression=waiver, related=related)] = None
     return tuple(judged)
+
+
+def _call_sites(at: SourceLocation) -> tuple[Related, ...]:
+    return tuple(Related(SourceLocation(call.file, call.line), "called here") for call in at.callers)
 
 
 def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:

@@ -1,0 +1,37 @@
+"""AP101: a queue hangs below a queue that is not declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+from apportion_compiler.checks.suggestions import suggester
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity, ValueEdit
+from apportion_compiler.graph.declarations import Declarations
+
+UNKNOWN_PARENT = Rule(
+    "AP101", "unknown-parent", Severity.ERROR, "a queue hangs below a queue that is not declared", required=True
+)
+
+
+def unknown_parent(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
+    """Look every parent up."""
+    known = declarations.by_id
+    suggest = suggester(known)
+    for declared in declarations.queues:
+        queue, parent = declared.queue, declared.parent
+        if parent is None or parent in known:
+            continue
+        meant = suggest(parent)
+        if meant == queue.id:
+            meant = None
+        yield Diagnostic(
+            UNKNOWN_PARENT,
+            f"queue {queue.id}",
+            f"`{queue.id}` hangs below `{parent}`, which is not declared",
+            queue.source,
+            hint=f"name `{meant}` as its parent"
+            if meant is not None
+            else f"declare a queue `{parent}`, or leave `parent` out to make `{queue.id}` a top-level queue",
+            fix=ValueEdit(queue.source, ("parent",), meant) if meant is not None else None,
+        )

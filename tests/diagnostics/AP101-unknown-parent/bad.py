@@ -1,0 +1,12 @@
+from apportion_policy import Cluster, Engine, Environment, Organisation, Policy, Queue, Resources
+
+policy = Policy(
+    organisation=Organisation(name="acme", owner="@acme/platform"),
+    queues=(
+        Queue(id="research", guaranteed=Resources(gpu=16)),
+        Queue(id="vision", parent="reserch", guaranteed=Resources(gpu=8)),  # AP101
+    ),
+    environments=(
+        Environment(name="prod", clusters=(Cluster(name="gpu-1", engine=Engine.KAI, engine_version="0.17.0"),)),
+    ),
+)

@@ -1,0 +1,69 @@
+"""What replaces registration by magic: every rule is in its table, has a page and has cases."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from pathlib import Path
+
+import pytest
+
+from apportion_compiler import checks
+from apportion_compiler.checks import CHECKS, JUDGED_CHECKS, RULES, STRUCTURE_CHECKS
+from apportion_compiler.diagnostics.diagnostic import Rule
+
+HERE = Path(__file__).parent
+REPOSITORY = HERE.parent.parent
+HEADINGS = ("## What it finds", "## Why it is bad", "## Example", "## How to fix it", "## References")
+FILES = {"bad.py", "bad_helper.py", "bad.yaml", "good.py", "good.yaml", "expected.txt"}
+# Findings of these modules are made by the evaluation and by the backends, not by a check.
+TABLES = {"apportion_compiler.checks.authoring", "apportion_compiler.checks.refusals"}
+MODULES = [importlib.import_module(f"{checks.__name__}.{m.name}") for m in pkgutil.iter_modules(checks.__path__)]
+
+
+def _defined() -> dict[str, list[Rule]]:
+    """Rules by the module that defines them: as a constant, or as the values of a table."""
+    defined: dict[str, list[Rule]] = {}
+    for module in MODULES:
+        for value in vars(module).values():
+            rules = value.values() if isinstance(value, dict) else (value,)
+            defined.setdefault(module.__name__, []).extend(rule for rule in rules if isinstance(rule, Rule))
+    return {name: rules for name, rules in defined.items() if rules}
+
+
+def test_every_rule_is_in_the_table() -> None:
+    defined = {rule.code for rules in _defined().values() for rule in rules}
+    assert defined == set(RULES)
+
+
+def test_codes_and_names_are_unique() -> None:
+    rules = {id(rule): rule for rules in _defined().values() for rule in rules}.values()
+    assert len({rule.code for rule in rules}) == len(rules)
+    assert len({rule.name for rule in rules}) == len(rules)
+    assert all(code == rule.code for code, rule in RULES.items())
+    assert list(RULES) == sorted(RULES)
+
+
+def test_every_module_with_a_rule_is_run() -> None:
+    run = {check.__module__ for check in (*STRUCTURE_CHECKS, *CHECKS, *JUDGED_CHECKS)} | TABLES
+    assert set(_defined()) <= run
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.code)
+def test_rule_has_a_page(rule: Rule) -> None:
+    lines = (REPOSITORY / rule.docs).read_text(encoding="utf-8").splitlines()
+    assert lines[0] == f"# {rule.code}: {rule.name}"
+    assert tuple(line for line in lines if line.startswith("## ")) == HEADINGS
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.code)
+def test_rule_has_cases(rule: Rule) -> None:
+    case = HERE / f"{rule.code}-{rule.name}"
+    present = {file.name for file in case.iterdir()}
+    assert present if rule.code.startswith("AP0") else present >= FILES
+
+
+def test_no_page_or_case_without_its_rule() -> None:
+    pages = {page.stem for page in (REPOSITORY / "docs/diagnostics").glob("AP*.md")}
+    cases = {case.name for case in HERE.glob("AP*-*")}
+    assert pages | cases <= {f"{rule.code}-{rule.name}" for rule in RULES.values()}
