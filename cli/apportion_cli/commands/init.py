@@ -1,0 +1,53 @@
+"""`apportion init`: a repository that compiles at once."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+from apportion_cli.commands.version import version_text
+from apportion_cli.console import current
+from apportion_cli.errors import CannotError
+from apportion_cli.scaffold import scaffold_files
+from apportion_cli.verbosity import console_options
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path, file_okay=False), default=Path())
+@click.option("--organisation", help="Its name in the policy. Default: the directory's name.")
+@console_options
+def init(directory: Path, organisation: str | None) -> None:
+    """Write a policy that compiles at once, with a CI workflow and pre-commit hooks.
+
+    Files that exist are left as they are; nothing is written if any of them is in the way.
+    """
+    console = current()
+    name = _organisation_name(organisation or directory.resolve().name)
+    wanted = scaffold_files(name, version_text())
+    in_the_way = [path for path in wanted if (directory / path).exists()]
+    if in_the_way:
+        raise CannotError(
+            f"{directory} already has {', '.join(in_the_way)}; nothing was written",
+            hint="name an empty directory: apportion init quotas",
+        )
+    for path, text in wanted.items():
+        _write(directory / path, text)
+        console.out(f"  wrote {path}")
+    where = "" if directory == Path() else f" {directory}"
+    if not console.quiet:
+        console.out(f"\nNext:\n  apportion validate{where}\n  apportion graph{where}\n  apportion compile{where}")
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as refused:
+        raise CannotError(f"{path} cannot be written: {refused.strerror}") from refused
+
+
+def _organisation_name(text: str) -> str:
+    """Return text as a name the policy takes: lower case, dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:63].strip("-") or "acme"

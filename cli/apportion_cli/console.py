@@ -1,0 +1,157 @@
+"""The only prints: where text goes, and whether it is coloured.
+
+A reader that goes away (`apportion rules | head`) ends the printing, not the command: its exit code still says what
+was found.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TextIO
+
+import click
+
+from apportion_cli.errors import CannotError
+
+Style = Callable[[str, str], str]
+"""From a role (`error`, `hint`, …) and a text to the text as it is shown."""
+
+_STYLES: Mapping[str, Mapping[str, object]] = {
+    "error": {"fg": "red", "bold": True},
+    "warning": {"fg": "yellow", "bold": True},
+    "waived": {"fg": "blue"},
+    "place": {"bold": True},
+    "caret": {"fg": "red"},
+    "gutter": {"dim": True},
+    "hint": {"fg": "cyan"},
+    "docs": {"dim": True},
+    "added": {"fg": "green"},
+    "removed": {"fg": "red"},
+    "heading": {"bold": True},
+}
+_META = "apportion.console"
+
+
+@dataclass(frozen=True, slots=True)
+class Console:
+    """How this run talks: `verbosity` is -1 quiet, 0, or 1 verbose; `color` is None where nobody said."""
+
+    verbosity: int = 0
+    color: bool | None = None
+    debug: bool = False
+
+    @property
+    def quiet(self) -> bool:
+        """Whether only what was asked for is printed."""
+        return self.verbosity < 0
+
+    @property
+    def verbose(self) -> bool:
+        """Whether to say what is done."""
+        return self.verbosity > 0
+
+    def out(self, text: str) -> None:
+        """Print the result: what a pipe or a redirection takes.
+
+        Raises:
+            CannotError: If it cannot be written, because the disk is full for instance.
+        """
+        _write(sys.stdout, text, "standard output")
+
+    def err(self, text: str) -> None:
+        """Print beside the result: what a person shall see in any case."""
+        _write(sys.stderr, text, "standard error")
+
+    def note(self, text: str) -> None:
+        """Print to standard error what only `--verbose` wants."""
+        if self.verbose:
+            self.err(text)
+
+    def style(self, *, stderr: bool = False) -> Style:
+        """Return how to colour text for standard output or standard error."""
+        if not wants_color(sys.stderr if stderr else sys.stdout, os.environ, asked=self.color):
+            return plain
+        return colored
+
+    def width(self, *, stderr: bool = False) -> int | None:
+        """Return the columns of the terminal; None where text goes elsewhere and is not to be wrapped."""
+        stream = sys.stderr if stderr else sys.stdout
+        if not _is_terminal(stream):
+            return None
+        import shutil
+
+        return max(40, shutil.get_terminal_size((80, 24)).columns)
+
+    def shows_progress(self) -> bool:
+        """Whether a progress bar may be drawn on standard error."""
+        return not self.quiet and "CI" not in os.environ and not _is_dumb(os.environ) and _is_terminal(sys.stderr)
+
+
+def plain(role: str, text: str) -> str:
+    """Return text as it is."""
+    return text
+
+
+def colored(role: str, text: str) -> str:
+    """Return text in the colours of a role."""
+    return click.style(text, **_STYLES[role])  # type: ignore[arg-type]
+
+
+def wants_color(stream: TextIO, environment: Mapping[str, str], *, asked: bool | None) -> bool:
+    """Tell whether to colour: the flag, then NO_COLOR, FORCE_COLOR, TERM, CLICOLOR, then whether it is a terminal."""
+    if asked is not None:
+        return asked
+    if environment.get("NO_COLOR"):
+        return False
+    if _is_set(environment, "FORCE_COLOR") or _is_set(environment, "CLICOLOR_FORCE"):
+        return True
+    if _is_dumb(environment) or environment.get("CLICOLOR") == "0":
+        return False
+    return _is_terminal(stream)
+
+
+def current(ctx: click.Context | None = None) -> Console:
+    """Return the console of the running command."""
+    found = (ctx or click.get_current_context()).meta.get(_META, Console())
+    assert isinstance(found, Console)
+    return found
+
+
+def set_current(ctx: click.Context, console: Console) -> None:
+    """Make this the console of the running command."""
+    ctx.meta[_META] = console
+
+
+def drop_output() -> None:
+    """Send the rest of what is printed nowhere: the reader is gone."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def _write(stream: TextIO, text: str, name: str) -> None:
+    try:
+        stream.write(text if text.endswith("\n") or not text else text + "\n")
+        stream.flush()
+    except BrokenPipeError:
+        drop_output()
+    except UnicodeEncodeError:
+        encoding = stream.encoding or "ascii"
+        stream.write(text.encode(encoding, "replace").decode(encoding) + "\n")
+    except OSError as refused:
+        raise CannotError(f"{name} cannot be written: {refused.strerror}") from refused
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    return not stream.closed and stream.isatty()
+
+
+def _is_dumb(environment: Mapping[str, str]) -> bool:
+    return environment.get("TERM") == "dumb"
+
+
+def _is_set(environment: Mapping[str, str], name: str) -> bool:
+    return environment.get(name, "") not in ("", "0", "false")

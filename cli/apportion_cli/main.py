@@ -1,0 +1,97 @@
+"""The entry point: one group of verbs, and the exit code of whatever happens in them.
+
+Help imports click and nothing else of weight; `verbs.py` is the table of what there is.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+from click.exceptions import Exit
+
+from apportion_cli.console import Console, current, drop_output
+from apportion_cli.errors import CannotError
+from apportion_cli.exit_codes import ExitCode
+from apportion_cli.verb_group import VerbGroup
+from apportion_cli.verbosity import console_options
+
+PROGRAM = "apportion"
+_COMPLETE = "_APPORTION_COMPLETE"
+
+
+@click.group(
+    cls=VerbGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 fine, 1 findings, 2 usage, 3 could not do it, 10 changes, 70 a fault of apportion.",
+)
+@click.version_option(package_name="apportion", prog_name=PROGRAM, message="%(prog)s %(version)s")
+@console_options
+@click.pass_context
+def apportion(ctx: click.Context) -> None:
+    """Policy as code for shared AI clusters: check it, compile it, see what it says."""
+    from apportion_cli.settings import read_settings
+
+    ctx.default_map = read_settings().default_map(ctx.invoked_subcommand or "")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code; no exception leaves it."""
+    # The command is over soon, and nothing that it makes in bulk refers to itself.
+    gc.disable()
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    ctx: click.Context | None = None
+    try:
+        if os.environ.get(_COMPLETE):
+            return _complete(os.environ[_COMPLETE])
+        with apportion.make_context(PROGRAM, given.copy()) as ctx:
+            return int(apportion.invoke(ctx) or ExitCode.OK)
+    except Exit as ended:
+        return ended.exit_code
+    except click.ClickException as wrong:
+        return _refused(wrong)
+    except CannotError as cannot:
+        return _cannot(cannot)
+    except BrokenPipeError:
+        drop_output()
+        return ExitCode.OK
+    except (KeyboardInterrupt, click.Abort):
+        Console().err(f"{PROGRAM}: interrupted")
+        return ExitCode.INTERRUPTED
+    except Exception as fault:  # noqa: BLE001 - the boundary: a fault of ours becomes a short report.
+        from apportion_cli.crash_report import report_crash
+
+        debug = "--debug" in given or (ctx is not None and current(ctx).debug)
+        return report_crash(fault, given, debug=debug)
+
+
+def _refused(wrong: click.ClickException) -> int:
+    if isinstance(wrong, click.FileError):
+        return _cannot(CannotError(wrong.format_message()))
+    try:
+        wrong.show()
+    except BrokenPipeError:
+        drop_output()
+    return ExitCode.USAGE
+
+
+def _cannot(cannot: CannotError) -> int:
+    console = Console()
+    style = console.style(stderr=True)
+    console.err(f"{PROGRAM}: {style('error', 'error')}: {cannot}")
+    if cannot.hint is not None:
+        console.err(f"  {style('hint', 'hint:')} {cannot.hint}")
+    return ExitCode.CANNOT
+
+
+def _complete(instruction: str) -> int:
+    from click.shell_completion import shell_complete
+
+    return shell_complete(apportion, {}, PROGRAM, _COMPLETE, instruction)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,204 @@
+"""The options that several verbs share. The clock is read here and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from apportion_cli.settings import variable
+from apportion_cli.verbosity import console_options
+
+if TYPE_CHECKING:
+    from apportion_policy.evaluation.limits import Limits
+
+Decorated = TypeVar("Decorated", bound=Callable[..., object])
+Value = TypeVar("Value")
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+_BYTES = {"": 1024**2, "Ki": 1024, "Mi": 1024**2, "Gi": 1024**3, "k": 1000, "M": 1000**2, "G": 1000**3}
+_LEAST_TIME_S, _MOST_TIME_S = 0.1, 86_400
+_LEAST_MEMORY = 256 * 1024**2
+
+
+def parse_day(text: str) -> date:
+    """Return the date of `2026-11-21`. Raises `ValueError`."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"`{text}` is not a date such as 2026-11-21") from None
+
+
+def parse_seconds(text: str) -> float:
+    """Return the seconds of `30`, `30s` or `2m`. Raises `ValueError`."""
+    number = text.rstrip("smh")
+    try:
+        seconds = float(number) * _UNITS[text[len(number) :]]
+    except (ValueError, KeyError):
+        raise ValueError(f"`{text}` is not a time such as 30s or 2m") from None
+    if not _LEAST_TIME_S <= seconds <= _MOST_TIME_S:
+        raise ValueError(f"a time limit lies between 0.1s and 24h; `{text}` does not")
+    return seconds
+
+
+def parse_bytes(text: str) -> int:
+    """Return the bytes of `512Mi` or `2Gi`; a bare number counts MiB. Raises `ValueError`."""
+    number = text.rstrip("KMGik")
+    try:
+        size = int(float(number) * _BYTES[text[len(number) :]])
+    except (ValueError, KeyError, OverflowError):
+        raise ValueError(f"`{text}` is not an amount of memory such as 512Mi or 2Gi") from None
+    if size < _LEAST_MEMORY:
+        raise ValueError("the interpreter and the model alone need 256Mi")
+    return size
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A format and the file it goes to; None is standard output."""
+
+    format: str
+    file: str | None = None
+
+
+def parse_output(text: str, formats: Sequence[str]) -> Output:
+    """Return what `FORMAT` or `FORMAT=FILE` asks for; `-` as the file is standard output. Raises `ValueError`."""
+    format_, equals, file = text.partition("=")
+    if format_ not in formats:
+        raise ValueError(f"`{format_}` is not one of {', '.join(formats)}")
+    if equals and not file:
+        raise ValueError("there is no file after `=`")
+    return Output(format_, file if equals and file != "-" else None)
+
+
+def policy_argument(command: Decorated) -> Decorated:
+    """Add POLICY: a file, `file.py:name`, or a folder."""
+    return click.argument("policy", default=".", envvar=variable("policy"), type=click.Path(), metavar="[POLICY]")(
+        command
+    )
+
+
+def environment_option(command: Decorated) -> Decorated:
+    """Add `--env`, which may be repeated."""
+    return click.option(
+        "-e",
+        "--env",
+        multiple=True,
+        envvar=variable("env"),
+        metavar="NAME",
+        help="Only this environment; may be repeated.",
+    )(command)
+
+
+def as_of_option(command: Decorated) -> Decorated:
+    """Add `--as-of`."""
+    return click.option(
+        "--as-of",
+        default=_today,
+        callback=_parsed(parse_day),
+        envvar=variable("as-of"),
+        metavar="DATE",
+        help="Day that decides which overrides and waivers hold (default: today, UTC).",
+    )(command)
+
+
+def output_option(*formats: str) -> Callable[[Decorated], Decorated]:
+    """Add `-o`, which may be repeated."""
+    return click.option(
+        "-o",
+        "--output",
+        "outputs",
+        multiple=True,
+        callback=_parsed_outputs(formats),
+        shell_complete=lambda _, __, incomplete: [f for f in formats if f.startswith(incomplete)],
+        envvar=variable("output"),
+        metavar="FORMAT[=FILE]",
+        help=f"{', '.join(formats)}; may be repeated.",
+    )
+
+
+def fail_on_option(command: Decorated) -> Decorated:
+    """Add `--fail-on`."""
+    return click.option(
+        "--fail-on",
+        type=click.Choice(["error", "warning", "never"]),
+        default="error",
+        envvar=variable("fail-on"),
+        show_default=True,
+        help="Least severity that makes the exit code 1.",
+    )(command)
+
+
+def limit_options(command: Decorated) -> Decorated:
+    """Add `--time-limit` and `--memory-limit`; `limits` makes of them what an evaluation takes."""
+    for option in (_MEMORY_LIMIT, _TIME_LIMIT):
+        command = option(command)
+    return command
+
+
+def limits(time_limit: float | None, memory_limit: int | None) -> Limits:
+    """Return the limits of an evaluation; None is the default."""
+    from dataclasses import replace
+
+    from apportion_policy.evaluation.limits import Limits
+
+    chosen = Limits()
+    if time_limit is not None:
+        # Processor time is counted in whole seconds and must not be what ends a run that has wall time left.
+        chosen = replace(chosen, wall_s=time_limit, cpu_s=max(1, int(time_limit + 0.999)))
+    if memory_limit is not None:
+        chosen = replace(chosen, memory_bytes=memory_limit)
+    return chosen
+
+
+def reading_options(command: Decorated) -> Decorated:
+    """Add what every verb that reads a policy takes: POLICY, `--as-of`, the limits and the console's options."""
+    for decorate in (console_options, limit_options, as_of_option, policy_argument):
+        command = decorate(command)
+    return command
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+def _parsed(parse: Callable[[str], Value]) -> Callable[[click.Context, click.Parameter, object], Value | None]:
+    def callback(_: click.Context, __: click.Parameter, value: object) -> Value | None:
+        try:
+            return None if value is None else parse(str(value).strip())
+        except ValueError as refused:
+            raise click.BadParameter(str(refused)) from None
+
+    return callback
+
+
+def _parsed_outputs(
+    formats: Sequence[str],
+) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], tuple[Output, ...]]:
+    def callback(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[Output, ...]:
+        try:
+            return tuple(parse_output(str(value), formats) for value in values)
+        except ValueError as refused:
+            raise click.BadParameter(str(refused)) from None
+
+    return callback
+
+
+_TIME_LIMIT = click.option(
+    "--time-limit",
+    default=None,
+    callback=_parsed(parse_seconds),
+    envvar=variable("time-limit"),
+    metavar="TIME",
+    help="How long the policy may take to evaluate (default: 30s).",
+)
+_MEMORY_LIMIT = click.option(
+    "--memory-limit",
+    default=None,
+    callback=_parsed(parse_bytes),
+    envvar=variable("memory-limit"),
+    metavar="SIZE",
+    help="How much memory it may use (default: 2Gi).",
+)

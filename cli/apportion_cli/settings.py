@@ -1,0 +1,127 @@
+"""Settings of a project: the nearest `apportion.toml`, or `pyproject.toml` with a table `[tool.apportion]`.
+
+The file is part of a pull request, so it can neither name a policy outside of its own folder nor write files: an
+output there is a format. Variables named `APPORTION_…` come before it, flags before both. None is needed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from apportion_cli.errors import CannotError
+
+FILE_NAME = "apportion.toml"
+KEYS: Mapping[str, str] = {
+    "policy": "the policy's file or folder",
+    "env": "environments to look at",
+    "output": "format of the report",
+    "fail-on": "least severity that makes the exit code 1",
+    "time-limit": "seconds that the evaluation of a policy may take",
+    "memory-limit": "memory that it may use",
+}
+_LISTS = ("env", "output")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A value and where it was set: a file, or a variable as `$NAME`."""
+
+    key: str
+    value: Any
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the project's file says. `file` is None where there is none."""
+
+    file: Path | None = None
+    settings: tuple[Setting, ...] = ()
+
+    def default_map(self, command: str) -> dict[str, Any]:
+        """Return click's defaults for a verb."""
+        return {command: {setting.key.replace("-", "_"): setting.value for setting in self.settings}}
+
+
+def read_settings(folder: Path | None = None) -> Settings:
+    """Read the nearest settings file at or above a folder, at most up to the root of the repository.
+
+    Raises:
+        CannotError: If the file is no TOML or cannot be read.
+        click.UsageError: If it holds what is no setting.
+    """
+    start = folder or Path.cwd()
+    for above in (start, *start.parents):
+        for name, table in ((FILE_NAME, ()), ("pyproject.toml", ("tool", "apportion"))):
+            values = _read(above / name, table)
+            if values is not None:
+                file = above / name
+                return Settings(file, tuple(_setting(key, value, file) for key, value in values.items()))
+        if (above / ".git").exists():
+            break
+    return Settings()
+
+
+def settings_in_force(settings: Settings, environment: Mapping[str, str]) -> tuple[Setting, ...]:
+    """Return each setting that is not at its default, with its source; variables come before the file."""
+    by_key = {setting.key: setting for setting in settings.settings}
+    for key in KEYS:
+        name = variable(key)
+        if environment.get(name):
+            by_key[key] = Setting(key, environment[name], f"${name}")
+    return tuple(by_key[key] for key in KEYS if key in by_key)
+
+
+def variable(key: str) -> str:
+    """Return the name of the variable for a setting: `APPORTION_FAIL_ON`."""
+    return "APPORTION_" + key.replace("-", "_").upper()
+
+
+def _read(file: Path, table: tuple[str, ...]) -> dict[str, Any] | None:
+    try:
+        text = file.read_bytes()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None
+    except OSError as refused:
+        raise CannotError(f"{file} cannot be read: {refused.strerror}") from refused
+    # Parsing TOML costs more than the rest of the start; most pyproject.toml do not speak of this program.
+    if table and table[-1].encode() not in text:
+        return None
+    import tomllib
+
+    try:
+        values: Any = tomllib.loads(text.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as malformed:
+        raise CannotError(f"{file} is not TOML: {malformed}") from malformed
+    for name in table:
+        values = values.get(name) if isinstance(values, dict) else None
+    return values if isinstance(values, dict) else None
+
+
+def _setting(key: str, value: Any, file: Path) -> Setting:
+    if key not in KEYS:
+        raise click.UsageError(f"{file}: `{key}` is no setting; there are {', '.join(KEYS)}")
+    if key in _LISTS:
+        value = tuple(value) if isinstance(value, list) else (value,)
+    parts = value if isinstance(value, tuple) else (value,)
+    if not all(isinstance(part, str | int | float) and not isinstance(part, bool) for part in parts):
+        raise click.UsageError(f"{file}: `{key}` holds {KEYS[key]}, as text or a number")
+    if key == "output" and any("=" in str(part) for part in parts):
+        raise click.UsageError(f"{file}: `output` is a format; say on the command line which file to write")
+    if key == "policy":
+        value = _inside(str(value), file)
+    return Setting(key, value, str(file))
+
+
+def _inside(policy: str, file: Path) -> str:
+    folder = file.parent
+    named = Path(os.path.normpath(folder / policy))
+    if not named.is_relative_to(folder):
+        raise click.UsageError(f"{file}: `policy` leads out of the folder of this file")
+    return os.path.relpath(named)
