@@ -11,7 +11,7 @@ from datetime import date
 
 from apportion_compiler.backends import BACKENDS
 from apportion_compiler.backends.capability import Output
-from apportion_compiler.checks import CHECKS, STRUCTURE_CHECKS
+from apportion_compiler.checks import CHECKS, JUDGED_CHECKS, STRUCTURE_CHECKS
 from apportion_compiler.checks.severity import severity_policy
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, has_errors, in_order, judge
 from apportion_compiler.fidelity import fidelity_findings
@@ -57,6 +57,7 @@ def check_policy(policy: Policy, as_of: date) -> Checked:
         return Checked(None, in_order(found))
     graph = build_graph(declarations, as_of)
     found += judge((d for check in CHECKS for d in check(graph)), severities)
+    found += judge((d for check in JUDGED_CHECKS for d in check(policy, as_of, found)), severities)
     return Checked(graph, in_order(found))
 
 

@@ -1,0 +1,30 @@
+"""AP108: a queue is nested in one queue and names another as its parent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
+from apportion_compiler.graph.declarations import Declarations
+
+CONFLICTING_PARENT = Rule(
+    "AP108", "conflicting-parent", Severity.ERROR, "a nested queue names another queue as its parent", required=True
+)
+
+
+def conflicting_parent(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
+    """Look for nested queues whose `parent` is not the queue they are nested in."""
+    for declared in declarations.queues:
+        if declared.conflicting_parent is None or declared.parent is None:
+            continue
+        queue, outer = declared.queue, declarations.by_id[declared.parent].queue
+        yield Diagnostic(
+            CONFLICTING_PARENT,
+            f"queue {queue.id}",
+            f"`{queue.id}` is nested in `{outer.id}`, but names `{declared.conflicting_parent}` as its parent",
+            queue.source,
+            (Related(outer.source, f"`{queue.id}` is nested in `{outer.id}`"),),
+            f"leave `parent` out to keep it in `{outer.id}`, or take it out of the `children` of `{outer.id}`",
+            ValueEdit(queue.source, ("parent",), None),
+        )

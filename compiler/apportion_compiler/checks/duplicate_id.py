@@ -1,0 +1,40 @@
+"""AP103: two objects of one kind have the same name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+from apportion_compiler.checks.named import Named, named_objects
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
+from apportion_compiler.graph.declarations import Declarations
+
+DUPLICATE_ID = Rule(
+    "AP103", "duplicate-id", Severity.ERROR, "two objects of one kind have the same name", required=True
+)
+
+
+def duplicate_id(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
+    """Group objects by kind, home and name."""
+    groups: dict[tuple[str, str, str], list[Named]] = {}
+    for named in named_objects(declarations):
+        groups.setdefault((named.kind, named.within, named.name), []).append(named)
+    for group in groups.values():
+        if len(group) > 1:
+            yield _finding(group)
+
+
+def _finding(group: list[Named]) -> Diagnostic:
+    first, second, *more = group
+    times = "twice" if not more else f"{len(group)} times"
+    same_place = (first.at.file, first.at.line) == (second.at.file, second.at.line)
+    return Diagnostic(
+        DUPLICATE_ID,
+        second.address,
+        f"the {second.field} `{second.name}` of a {second.kind} is given {times} in {second.within}",
+        second.at,
+        tuple(Related(other.at, f"`{other.name}` is also declared here") for other in (first, *more)),
+        f"list the {second.kind} `{second.name}` once, or give each an {second.field} of its own"
+        if same_place
+        else f"give one {second.kind} another {second.field}, or remove it",
+    )

@@ -1,0 +1,122 @@
+"""AP104: a name that Kubernetes does not take, or takes only when it is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+
+from apportion_compiler.checks.named import Named, named_objects
+from apportion_compiler.checks.references import references
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity, ValueEdit
+from apportion_compiler.graph.declarations import Declarations
+from apportion_compiler.naming import (
+    MAX_NAME,
+    is_label,
+    is_label_key,
+    is_label_value,
+    is_subdomain,
+    object_name,
+    suggested_name,
+)
+from apportion_policy.pool import NodePool
+from apportion_policy.queue import Queue
+from apportion_policy.source import SourceLocation
+
+INVALID_NAME = Rule("AP104", "invalid-name", Severity.ERROR, "a name that Kubernetes does not take as it stands")
+
+_LABEL = "lower-case letters, digits and dashes, with a letter or digit at both ends"
+# Cluster administrators make these objects too, and Kubernetes lets their names have dots.
+_DOTTED = frozenset({"priority class", "topology"})
+
+
+def invalid_name(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
+    """Check names of objects and namespaces, and keys and values of labels and taints."""
+    referred: frozenset[str] | None = None
+    for named in named_objects(declarations):
+        if not (is_subdomain(named.name) if named.kind in _DOTTED else is_label(named.name)):
+            if referred is None:
+                referred = _referred(declarations)
+            yield _bad_characters(named, referred)
+        elif len(named.name) > MAX_NAME:
+            yield _too_long(named)
+    for declared in declarations.queues:
+        yield from _bad_in_queue(declared.queue)
+    for pool in declarations.policy.node_pools:
+        yield from _bad_in_pool(pool)
+
+
+def _bad_characters(named: Named, referred: frozenset[str]) -> Diagnostic:
+    allowed = _LABEL.replace("dashes", "dashes, between dots") if named.kind in _DOTTED else _LABEL
+    meant = suggested_name(named.name)
+    return Diagnostic(
+        INVALID_NAME,
+        named.address,
+        f"the {named.field} `{named.name}` of a {named.kind} is not {allowed}",
+        named.at,
+        hint=f"write `{meant}`" if meant is not None else "write a name in ASCII letters, such as `team-1`",
+        # One edit suffices only where nothing else holds the name.
+        fix=ValueEdit(named.at, (named.field,), meant) if meant is not None and named.name not in referred else None,
+    )
+
+
+def _too_long(named: Named) -> Diagnostic:
+    return Diagnostic(
+        INVALID_NAME,
+        named.address,
+        f"the {named.field} `{named.name}` of a {named.kind} has {len(named.name)} characters; "
+        f"labels hold {MAX_NAME}, so its objects are named `{object_name(named.name)}`",
+        named.at,
+        hint=f"shorten it to at most {MAX_NAME} characters before its first rollout; later it is a new {named.kind}",
+        severity=Severity.WARNING,
+    )
+
+
+def _referred(declarations: Declarations) -> frozenset[str]:
+    """Names that other declarations hold, whatever kind they mean."""
+    parents = (declared.parent for declared in declarations.queues if declared.parent is not None)
+    topologies = (pool.topology for pool in declarations.policy.node_pools if pool.topology is not None)
+    return frozenset((*parents, *topologies, *(reference.name for reference in references(declarations))))
+
+
+def _bad_in_queue(queue: Queue) -> Iterator[Diagnostic]:
+    address = f"queue {queue.id}"
+    for namespace in queue.namespaces:
+        if not is_label(namespace) or len(namespace) > MAX_NAME:
+            meant = suggested_name(namespace)
+            yield Diagnostic(
+                INVALID_NAME,
+                address,
+                f"the namespace `{namespace}` of `{queue.id}` is not at most {MAX_NAME} {_LABEL}",
+                queue.source,
+                hint=f"write the namespace's name as the cluster has it, such as `{meant or 'team-1'}`",
+            )
+    yield from _bad_labels(queue.labels, address, f"`{queue.id}`", queue.source)
+
+
+def _bad_in_pool(pool: NodePool) -> Iterator[Diagnostic]:
+    address = f"node pool {pool.id}"
+    yield from _bad_labels(pool.labels, address, f"`{pool.id}`", pool.source)
+    for taint in pool.taints:
+        yield from _bad_labels({taint.key: taint.value or ""}, address, f"a taint of `{pool.id}`", taint.source)
+
+
+def _bad_labels(labels: Mapping[str, str], address: str, owner: str, at: SourceLocation) -> Iterator[Diagnostic]:
+    for key, value in labels.items():
+        if not is_label_key(key):
+            yield Diagnostic(
+                INVALID_NAME,
+                address,
+                f"`{key}` of {owner} cannot be the key of a label",
+                at,
+                hint=f"write a key such as `team` or `example.com/team`: at most {MAX_NAME} letters, digits, dashes, "
+                "dots and underscores after an optional domain",
+            )
+        if not is_label_value(value):
+            yield Diagnostic(
+                INVALID_NAME,
+                address,
+                f"`{value}` of {owner} cannot be the value of the label `{key}`",
+                at,
+                hint=f"write at most {MAX_NAME} letters, digits, dashes, dots and underscores, "
+                "with a letter or digit at both ends",
+            )

@@ -1,0 +1,39 @@
+"""AP105: two names differ, but the objects made from them would have one name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+from apportion_compiler.checks.named import Named, named_objects
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
+from apportion_compiler.graph.declarations import Declarations
+from apportion_compiler.naming import object_name
+
+NAME_COLLISION = Rule(
+    "AP105", "name-collision", Severity.ERROR, "two objects of one kind would be emitted under one name", required=True
+)
+
+
+def name_collision(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
+    """Compare names as they are emitted, where at least one of them is not emitted as it stands."""
+    objects = [(named, object_name(named.name)) for named in named_objects(declarations)]
+    mangled = {(named.kind, named.within, emitted) for named, emitted in objects if emitted != named.name}
+    if not mangled:
+        return
+    groups: dict[tuple[str, str, str], dict[str, Named]] = {}
+    for named, emitted in objects:
+        key = (named.kind, named.within, emitted)
+        if key in mangled:
+            groups.setdefault(key, {}).setdefault(named.name, named)
+    for (kind, _, name), group in groups.items():
+        if len(group) > 1:
+            first, *others = group.values()
+            yield Diagnostic(
+                NAME_COLLISION,
+                others[0].address,
+                f"`{others[0].name}` and `{first.name}` would both be emitted as the {kind} `{name}`",
+                others[0].at,
+                tuple(Related(other.at, f"`{other.name}` is emitted as `{name}`") for other in (first, *others[1:])),
+                f"give one of them another {first.field}, of at most 63 lower-case letters, digits and dashes",
+            )

@@ -1,0 +1,34 @@
+"""AP107: a queue that has queues below it also has namespaces, whose work no engine would run there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
+from apportion_compiler.graph.declarations import Declarations
+
+NAMESPACE_ON_INNER_QUEUE = Rule(
+    "AP107", "namespace-on-inner-queue", Severity.ERROR, "namespaces on a queue that is not a leaf", required=True
+)
+
+
+def namespace_on_inner_queue(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
+    """Look for namespaces on queues that another queue names as its parent."""
+    first_child = {declared.parent: declared.queue for declared in reversed(declarations.queues)}
+    for id_, declared in declarations.by_id.items():
+        queue = declared.queue
+        child = first_child.get(id_)
+        if child is None or not queue.namespaces:
+            continue
+        names = " and ".join(f"`{name}`" for name in queue.namespaces[:2])
+        if len(queue.namespaces) > 2:
+            names = f"`{queue.namespaces[0]}` and {len(queue.namespaces) - 1} more"
+        yield Diagnostic(
+            NAMESPACE_ON_INNER_QUEUE,
+            f"queue {id_}",
+            f"`{id_}` has namespaces ({names}), but only queues without queues below them run work",
+            queue.source,
+            (Related(child.source, f"`{child.id}` hangs below `{id_}`"),),
+            f"move them to a queue below `{id_}`, such as `{child.id}`, or to a new one",
+        )

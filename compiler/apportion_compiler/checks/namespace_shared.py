@@ -1,0 +1,41 @@
+"""AP106: a namespace belongs to more than one queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
+from apportion_compiler.graph.declarations import Declarations
+from apportion_policy.queue import Queue
+
+NAMESPACE_SHARED = Rule(
+    "AP106", "namespace-shared", Severity.ERROR, "a namespace belongs to more than one queue", required=True
+)
+
+
+def namespace_shared(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
+    """Group queues by namespace; a queue declared twice is AP103's."""
+    users: dict[str, list[Queue]] = {}
+    for declared in declarations.by_id.values():
+        for namespace in declared.queue.namespaces:
+            users.setdefault(namespace, []).append(declared.queue)
+    for namespace, queues in users.items():
+        if len(queues) > 1:
+            yield _finding(namespace, queues)
+
+
+def _finding(namespace: str, queues: list[Queue]) -> Diagnostic:
+    distinct = {queue.id: queue for queue in queues}
+    at = queues[1].source
+    if len(distinct) == 1:
+        message, hint = f"`{queues[0].id}` names the namespace `{namespace}` {len(queues)} times", "name it once"
+        related: tuple[Related, ...] = ()
+    else:
+        first, second, *more = distinct
+        at = distinct[second].source
+        others = f"`{first}` and {len(more)} more" if more else f"`{first}`"
+        message = f"the namespace `{namespace}` of `{second}` belongs to {others} too"
+        hint = f"leave `{namespace}` to one queue, and give the others namespaces of their own"
+        related = tuple(Related(distinct[id_].source, f"`{id_}` names `{namespace}`") for id_ in (first, *more))
+    return Diagnostic(NAMESPACE_SHARED, f"namespace {namespace}", message, at, related, hint)

@@ -1,0 +1,32 @@
+"""AP115: nobody answers for a queue."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
+from apportion_compiler.graph.graph import PolicyGraph
+
+OBJECT_WITHOUT_OWNER = Rule("AP115", "object-without-owner", Severity.WARNING, "a queue for which nobody answers")
+
+
+def object_without_owner(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Report top-level queues only: a queue inherits its owner, so one is missing from the top downwards."""
+    ownerless = Counter(node.path[0] for node in graph.nodes.values() if graph.owners[node.id] is None)
+    for root in graph.roots:
+        n_below = ownerless[root.id] - 1
+        if n_below < 0:
+            continue
+        below = f", nor {_queues(n_below)} below it" if n_below else ""
+        yield Diagnostic(
+            OBJECT_WITHOUT_OWNER,
+            root.address,
+            f"`{root.id}` has no owner{below}",
+            root.queue.source,
+            hint="give it an `owner` such as `@acme/research`, or give the organisation one",
+        )
+
+
+def _queues(n: int) -> str:
+    return "the queue" if n == 1 else f"the {n} queues"

@@ -1,0 +1,27 @@
+"""AP111: an override whose last day has passed changes nothing any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
+from apportion_compiler.graph.declarations import Declarations
+
+OVERRIDE_EXPIRED = Rule("AP111", "override-expired", Severity.WARNING, "an override whose last day has passed")
+
+
+def override_expired(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
+    """Compare the end of every override with the date of the check."""
+    for declared in declarations.queues:
+        queue = declared.queue
+        for override in queue.overrides:
+            if override.end < as_of:
+                days = (as_of - override.end).days
+                yield Diagnostic(
+                    OVERRIDE_EXPIRED,
+                    f"queue {queue.id}",
+                    f"an override of `{queue.id}` ended on {override.end}, {days} day{'s' * (days != 1)} before {as_of}",
+                    override.source,
+                    hint=f"remove it, or agree with {override.owner} on a later `end`",
+                )

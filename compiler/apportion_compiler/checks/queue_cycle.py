@@ -1,0 +1,55 @@
+"""AP102: queues hang below one another in a circle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+import networkx as nx
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
+from apportion_compiler.graph.declarations import Declarations
+
+QUEUE_CYCLE = Rule("AP102", "queue-cycle", Severity.ERROR, "queues hang below one another in a circle", required=True)
+
+_SHOWN = 8
+"""Queues named in the message; every queue of the cycle is among the related places."""
+
+
+def queue_cycle(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
+    """Follow the parents of every queue that lies on a cycle; a queue has one parent, so cycles do not touch."""
+    tree = declarations.tree
+    if nx.is_directed_acyclic_graph(tree):
+        return
+    order = {id_: index for index, id_ in enumerate(declarations.by_id)}
+    for component in nx.strongly_connected_components(tree):
+        members = sorted(component, key=order.__getitem__)
+        if len(members) > 1 or tree.has_edge(members[0], members[0]):
+            yield _finding(declarations, members)
+
+
+def _finding(declarations: Declarations, members: list[str]) -> Diagnostic:
+    by_id = declarations.by_id
+    # A nested queue says nothing of its parent: the finding stands where a `parent` could be changed.
+    first = next(id_ for id_ in members if by_id[id_].queue.parent is not None)
+    cycle = [first]
+    while (parent := by_id[cycle[-1]].parent) is not None and parent != first:
+        cycle.append(parent)
+    if len(cycle) == 1:
+        message = f"`{first}` hangs below itself"
+        hint = f"leave `parent` out to make `{first}` a top-level queue"
+    else:
+        left_out = f" → {len(cycle) - _SHOWN} more" if len(cycle) > _SHOWN else ""
+        path = " → ".join(f"`{id_}`" for id_ in cycle[:_SHOWN])
+        message = f"{len(cycle)} queues hang below one another: {path}{left_out} → `{first}`"
+        hint = "give one of them a parent outside of the circle, or leave the `parent` of the topmost out"
+    source = by_id[first].queue.source
+    return Diagnostic(
+        QUEUE_CYCLE,
+        f"queue {first}",
+        message,
+        source,
+        tuple(Related(by_id[id_].queue.source, f"`{id_}` hangs below `{by_id[id_].parent}`") for id_ in cycle[1:]),
+        hint,
+        ValueEdit(source, ("parent",), None) if len(cycle) == 1 else None,
+    )

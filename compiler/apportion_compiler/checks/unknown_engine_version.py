@@ -1,0 +1,51 @@
+"""AP110: a cluster has a version of its engine, or of Kubernetes, that nothing here was written for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
+from apportion_compiler.engine_versions import ENGINE_VERSIONS, KUBERNETES, VersionRange, minor_text, parse_version
+from apportion_compiler.graph.declarations import Declarations
+from apportion_policy.cluster import Engine
+
+UNKNOWN_ENGINE_VERSION = Rule(
+    "AP110", "unknown-engine-version", Severity.ERROR, "a version of an engine that this release does not know"
+)
+
+
+def unknown_engine_version(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
+    """Compare the versions of every cluster with the known range of its engine and of Kubernetes."""
+    for environment, cluster in declarations.clusters:
+        address = f"cluster {environment.name}/{cluster.name}"
+        stated = [(cluster.engine_version, ENGINE_VERSIONS[cluster.engine])]
+        if cluster.engine is not Engine.NATIVE or cluster.kubernetes_version != cluster.engine_version:
+            stated.append((cluster.kubernetes_version, KUBERNETES))
+        for text, known in stated:
+            problem = _problem(text, known)
+            if problem is not None:
+                message, hint = problem
+                yield Diagnostic(UNKNOWN_ENGINE_VERSION, address, f"{address} has {message}", cluster.source, hint=hint)
+
+
+def _problem(text: str, known: VersionRange) -> tuple[str, str] | None:
+    version = parse_version(text)
+    oldest, newest = known.oldest, known.newest
+    if version is None:
+        example = minor_text(newest or oldest)
+        return (
+            f"{known.product} `{text}`, which is not a version number",
+            f'write the version that is installed, such as "{example}.0"',
+        )
+    if version < oldest:
+        return (
+            f"{known.product} {text}, but the oldest version known here is {minor_text(oldest)}",
+            f"upgrade {known.product} on the cluster to {minor_text(oldest)} or later",
+        )
+    if newest is not None and version > newest:
+        return (
+            f"{known.product} {text}, but the newest version known here is {minor_text(newest)}",
+            f"upgrade apportion, or read what {known.product} changed ({known.source}) and set AP110 to warning",
+        )
+    return None

@@ -1,0 +1,79 @@
+"""AP109: a declaration names something that is not declared. Parents of queues are AP101's, topologies AP302's."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from datetime import date
+
+from apportion_compiler.checks.references import (
+    CLASS,
+    ENVIRONMENT,
+    PLAN,
+    POOL,
+    QUEUE,
+    RULE,
+    RULES_ADDRESS,
+    Reference,
+    references,
+)
+from apportion_compiler.checks.suggestions import suggester
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity, ValueEdit
+from apportion_compiler.graph.declarations import Declarations
+from apportion_policy.policy import Policy, RuleSeverity
+
+UNKNOWN_REFERENCE = Rule(
+    "AP109", "unknown-reference", Severity.ERROR, "a declaration names what is not declared", required=True
+)
+
+
+def unknown_reference(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
+    """Look up every name that a declaration holds of another."""
+    # The table of rules is made of this module among others.
+    from apportion_compiler.checks import RULES
+
+    known: Mapping[str, Collection[str]] = {
+        QUEUE: declarations.by_id,
+        POOL: declarations.pools,
+        CLASS: declarations.priority_classes,
+        PLAN: declarations.plans,
+        ENVIRONMENT: declarations.environments,
+        RULE: RULES,
+    }
+    suggest = {kind: suggester(names) for kind, names in known.items()}
+    for reference in references(declarations):
+        if reference.name not in known[reference.kind]:
+            yield _finding(reference, suggest[reference.kind](reference.name))
+    yield from _relaxed(declarations.policy, {code for code, rule in RULES.items() if rule.required})
+
+
+def _finding(reference: Reference, meant: str | None) -> Diagnostic:
+    kind, name, path, address, at = reference
+    verb = "is not declared" if kind != RULE else "does not exist"
+    who = address if address != RULES_ADDRESS else "`severity`"
+    # A mapping's key is no value: it cannot be edited on its own.
+    is_value = path[-1] != name
+    return Diagnostic(
+        UNKNOWN_REFERENCE,
+        address,
+        f"{who} names the {kind} `{name}`, which {verb}",
+        at,
+        hint=f"name `{meant}`"
+        if meant is not None
+        else f"declare a {kind} `{name}`, or remove the name"
+        if kind != RULE
+        else "list the rules with `apportion rules`",
+        fix=ValueEdit(at, path, meant) if meant is not None and is_value else None,
+    )
+
+
+def _relaxed(policy: Policy, required: Collection[str]) -> Iterator[Diagnostic]:
+    for code, severity in policy.rules.severity.items():
+        if code in required and severity is not RuleSeverity.ERROR:
+            yield Diagnostic(
+                UNKNOWN_REFERENCE,
+                f"rule {code}",
+                f"{code} is set to {severity.value}, but it is an error always: nothing can be compiled past it",
+                policy.rules.source,
+                hint=f"remove {code} from `severity`",
+                fix=ValueEdit(policy.rules.source, ("severity", code), None),
+            )

@@ -1,0 +1,27 @@
+"""AP113: a waiver whose last day has passed no longer suppresses anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
+from apportion_compiler.graph.declarations import Declarations
+
+WAIVER_EXPIRED = Rule("AP113", "waiver-expired", Severity.ERROR, "a waiver whose last day has passed")
+
+
+def waiver_expired(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
+    """Compare the expiry of every waiver with the date of the check."""
+    for waiver in declarations.policy.waivers:
+        if waiver.expires < as_of:
+            days = (as_of - waiver.expires).days
+            yield Diagnostic(
+                WAIVER_EXPIRED,
+                f"waiver {waiver.code} {waiver.address}",
+                f"the waiver of {waiver.code} for {waiver.address} expired on {waiver.expires}, "
+                f"{days} day{'s' * (days != 1)} before {as_of}",
+                waiver.source,
+                hint=f"put right what {waiver.code} finds and remove the waiver, "
+                f"or have {waiver.owner} answer for a later `expires`",
+            )
