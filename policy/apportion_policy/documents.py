@@ -25,8 +25,8 @@ MAX_DOCUMENT_BYTES = 32 * 1024 * 1024
 MAX_DOCUMENT_NODES = 2_000_000
 MAX_DEPTH = 200
 _LISTS = ("queues", "environments", "priority_classes", "node_pools", "provisioning_plans", "waivers")
-_INT = re.compile(r"[-+]?[0-9]+")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_INT = re.compile(r"[-+]?(0|[1-9][0-9]*)")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 Path_ = tuple[str | int, ...]
@@ -174,7 +174,7 @@ def _value(node: yaml.Node, path: Path, made: dict[int, Any]) -> Any:
 
 def _scalar(node: yaml.ScalarNode) -> Any:
     text: str = node.value
-    if node.style is not None or node.tag == "tag:yaml.org,2002:str":
+    if node.style or node.tag == "tag:yaml.org,2002:str":
         return text
     if text in ("", "~", "null", "Null", "NULL"):
         return None

@@ -1,0 +1,99 @@
+"""`apportion compile`: write what the engines read, or say whether what is written is up to date."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from apportion_cli.console import Console, current
+from apportion_cli.exit_codes import ExitCode
+from apportion_cli.options import (
+    Output,
+    environment_option,
+    fail_on_option,
+    limits,
+    output_option,
+    reading_options,
+)
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from apportion_cli.compile_report import TargetReport
+
+
+@click.command(name="compile")
+@environment_option
+@click.option("-t", "--target", "targets", multiple=True, metavar="NAME", help="Only this target: kai, native.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("rendered"),
+    show_default=True,
+    help="Folder of the rendered trees.",
+)
+@click.option("--check", is_flag=True, help="Write nothing; exit 10 if anything would change.")
+@click.option("--strict-fidelity", is_flag=True, help="Fail where a target only approximates the policy.")
+@output_option("text", "json")
+@fail_on_option
+@reading_options
+def compile_(
+    policy: str,
+    env: tuple[str, ...],
+    targets: tuple[str, ...],
+    out: Path,
+    *,
+    check: bool,
+    strict_fidelity: bool,
+    outputs: tuple[Output, ...],
+    fail_on: str,
+    as_of: date,
+    time_limit: float | None,
+    memory_limit: int | None,
+) -> int:
+    """Write rendered/<environment>/<cluster>/<target>/ for every cluster of POLICY.
+
+    Each tree holds the objects in apply order, a kustomization, an inventory and a prune list. The same policy and
+    date give the same bytes.
+    """
+    from apportion_cli.delivery import deliver
+    from apportion_cli.findings import show_findings
+    from apportion_cli.inputs import read_policy
+
+    inputs = read_policy(policy, limits(time_limit, memory_limit))
+    from apportion_compiler.compile import compile_policy
+    from apportion_compiler.diagnostics.diagnostic import has_errors
+    from apportion_compiler.errors import UnknownTargetError
+    from apportion_compiler.targets import targets_of
+
+    console = current()
+    if inputs.policy is None:
+        return show_findings(console, inputs, inputs.diagnostics, fail_on)
+    try:
+        wanted = targets_of(inputs.policy, env, targets)
+    except UnknownTargetError as unknown:
+        raise click.UsageError(str(unknown)) from unknown
+    compilation = compile_policy(inputs.policy, wanted, as_of)
+    exit_code = show_findings(console, inputs, compilation.diagnostics, fail_on)
+    if not compilation.outputs or has_errors(compilation.diagnostics):
+        return exit_code
+    from apportion_cli.compile_report import render, report_json, report_text
+
+    reports = render(compilation, out, as_of, write=not check)
+    for output in outputs or (Output("text"),):
+        text = report_json(reports, out) if output.format == "json" else report_text(reports, out, check=check)
+        deliver(console, output, text)
+    return _exit_code(exit_code, reports, check=check, strict=strict_fidelity, console=console)
+
+
+def _exit_code(findings: int, reports: tuple[TargetReport, ...], *, check: bool, strict: bool, console: Console) -> int:
+    approximated = [line for report in reports for line in report.fidelity if line.verdict == "approximated"]
+    if strict and approximated:
+        names = ", ".join(dict.fromkeys(line.feature.value for line in approximated))
+        console.err(f"apportion: --strict-fidelity: approximated: {names}")
+        return ExitCode.FINDINGS
+    if findings:
+        return findings
+    return ExitCode.CHANGES if check and any(not report.change.is_empty for report in reports) else ExitCode.OK

@@ -1,0 +1,42 @@
+"""`apportion dev`: chores of this repository."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from apportion_cli.console import current
+from apportion_cli.errors import CannotError
+from apportion_cli.exit_codes import ExitCode
+from apportion_cli.verbosity import console_options
+
+
+@click.group()
+def dev() -> None:
+    """Do a chore of this repository (for contributors)."""
+
+
+@dev.command()
+@click.option("--out", type=click.Path(path_type=Path), default=Path("build/demo"), show_default=True)
+@console_options
+def demo(out: Path) -> int:
+    """Validate the example organisation, draw it, compile every environment, and say what was written where."""
+    example = Path("examples/acme")
+    if not (example / "policy.py").is_file():
+        raise CannotError("examples/acme is not here", hint="run it at the root of a checkout of the repository")
+    steps = (
+        ("is the policy sound?", ["validate", str(example)]),
+        ("who is promised what in production?", ["graph", str(example), "--env", "prod"]),
+        ("what do the engines read?", ["compile", str(example), "--out", str(out)]),
+    )
+    console = current()
+    for question, arguments in steps:
+        console.out(f"\n# {question}\n$ apportion {' '.join(arguments)}\n")
+        finished = subprocess.run([sys.executable, "-m", "apportion_cli.main", *arguments], check=False)
+        if finished.returncode:
+            raise CannotError(f"`apportion {arguments[0]}` ended with exit code {finished.returncode}")
+    console.out(f"\nThe rendered trees are in {out}. Next: apportion explain queue nlp -p {example} --env prod")
+    return ExitCode.OK

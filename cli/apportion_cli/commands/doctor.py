@@ -1,0 +1,134 @@
+"""`apportion doctor`: what this installation can do here, and which settings are in force."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Literal
+
+import click
+
+from apportion_cli.commands.version import PACKAGES, version_text
+from apportion_cli.console import current
+from apportion_cli.exit_codes import ExitCode
+from apportion_cli.options import Output, output_option
+from apportion_cli.settings import read_settings, settings_in_force
+from apportion_cli.verbosity import console_options
+
+_TOOLS = {
+    "kubectl": "applies and prunes rendered trees",
+    "pulumi": "`pulumi up` for each environment",
+    "git": "shows what changed in rendered trees",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at: `missing` is fine to live without, `bad` is not."""
+
+    section: str
+    name: str
+    state: Literal["ok", "missing", "bad"]
+    text: str
+
+
+@click.command()
+@output_option("text", "json")
+@console_options
+def doctor(outputs: tuple[Output, ...]) -> int:
+    """Look at the installation, the confinement of policies, the tools on PATH and the settings in force.
+
+    Exit code 3 if something that apportion needs is broken.
+    """
+    from apportion_cli.delivery import deliver
+
+    findings = [*_installation(), *_confinement(), *_tools(), *_settings()]
+    for output in outputs or (Output("text"),):
+        deliver(current(), output, _json(findings) if output.format == "json" else _text(findings))
+    return ExitCode.CANNOT if any(finding.state == "bad" for finding in findings) else ExitCode.OK
+
+
+def _installation() -> list[Finding]:
+    found = [
+        Finding("installation", "apportion", "ok", version_text()),
+        Finding("installation", "python", "ok", f"{platform.python_version()} at {sys.executable}"),
+    ]
+    for name in PACKAGES:
+        try:
+            found.append(Finding("installation", name, "ok", metadata.version(name)))
+        except metadata.PackageNotFoundError:
+            found.append(Finding("installation", name, "bad", "not installed: pip install apportion"))
+    return found
+
+
+def _confinement() -> list[Finding]:
+    """Evaluate the smallest policy and report which layers confined it."""
+    from tempfile import TemporaryDirectory
+
+    from apportion_policy.evaluation.layers import LAYERS
+    from apportion_policy.evaluation.limits import Limits
+    from apportion_policy.evaluation.parent import Evaluated, start
+
+    with TemporaryDirectory() as folder:
+        entry = os.path.join(folder, "policy.json")  # noqa: PTH118
+        with open(entry, "w", encoding="utf-8") as document:  # noqa: PTH123
+            document.write('{"organisation": {"name": "doctor"}}')
+        outcome = start(entry, Limits()).result()
+    if not isinstance(outcome, Evaluated):
+        reasons = "; ".join(fault.message for fault in outcome.faults)
+        return [Finding("confinement", "evaluation", "bad", reasons)]
+    return [
+        Finding("confinement", layer.name, "ok" if layer.name in outcome.layers else "missing", layer.stops)
+        for layer in LAYERS
+    ]
+
+
+def _tools() -> list[Finding]:
+    found: list[Finding] = []
+    for name, purpose in _TOOLS.items():
+        path = shutil.which(name)
+        found.append(Finding("tools", name, "ok" if path else "missing", _version(path) if path else purpose))
+    return found
+
+
+def _version(path: str) -> str:
+    arguments = {"kubectl": ["version", "--client"], "pulumi": ["version"]}.get(os.path.basename(path), ["--version"])
+    try:
+        shown = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=10, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return f"{path} does not answer"
+    return (shown.splitlines() or [path])[0]
+
+
+def _settings() -> list[Finding]:
+    settings = read_settings()
+    in_force = settings_in_force(settings, os.environ)
+    if not in_force:
+        return [Finding("settings", "file", "ok", f"{settings.file or 'none'}; everything is at its default")]
+    return [Finding("settings", s.key, "ok", f"{s.value} ({s.source})") for s in in_force]
+
+
+def _text(findings: list[Finding]) -> str:
+    width = max(len(finding.name) for finding in findings)
+    lines: list[str] = []
+    for finding in findings:
+        if not lines or finding.section != previous:
+            lines += ["", finding.section] if lines else [finding.section]
+        previous = finding.section
+        lines.append(f"  {finding.state:<7} {finding.name:<{width}}  {finding.text}")
+    return "\n".join(lines) + "\n"
+
+
+def _json(findings: list[Finding]) -> str:
+    document = {
+        "apiVersion": "apportion.dev/v1",
+        "kind": "DoctorReport",
+        "findings": [{"section": f.section, "name": f.name, "state": f.state, "text": f.text} for f in findings],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,123 @@
+"""`apportion explain`: a rule's page, or every value of a queue and where it came from."""
+
+from __future__ import annotations
+
+import json
+import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+import click
+
+from apportion_cli.console import current
+from apportion_cli.exit_codes import ExitCode
+from apportion_cli.options import Output, as_of_option, fail_on_option, limit_options, limits, output_option
+from apportion_cli.scopes import place_options
+from apportion_cli.settings import variable
+from apportion_cli.verbosity import console_options
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from apportion_compiler.explain import QueueExplanation
+
+_CODE = re.compile(r"AP\d{3}")
+
+
+@click.command()
+@click.argument("subject", nargs=-1, required=True, metavar="RULE | queue ID")
+@click.option(
+    "-p", "--policy", default=".", envvar=variable("policy"), type=click.Path(), help="The policy of the queue."
+)
+@place_options
+@output_option("text", "json")
+@fail_on_option
+@as_of_option
+@limit_options
+@console_options
+def explain(
+    subject: tuple[str, ...],
+    policy: str,
+    env: str | None,
+    cluster: str | None,
+    *,
+    outputs: tuple[Output, ...],
+    fail_on: str,
+    as_of: date,
+    time_limit: float | None,
+    memory_limit: int | None,
+) -> int:
+    """Explain a rule (AP201) or a queue (queue vision).
+
+    \b
+    apportion explain AP201
+    apportion explain queue vision --env prod
+    """
+    from apportion_cli.delivery import deliver
+
+    console = current()
+    match subject:
+        case (code,) if _CODE.fullmatch(code.upper()):
+            from apportion_cli.rule_pages import rule_page
+
+            console.out(rule_page(code.upper()))
+            return ExitCode.OK
+        case ("queue", id_) | (id_,):
+            pass
+        case _:
+            raise click.UsageError("name a rule such as AP201, or a queue: queue vision")
+    from apportion_cli.findings import show_findings
+    from apportion_cli.inputs import read_policy
+
+    inputs = read_policy(policy, limits(time_limit, memory_limit))
+    from apportion_cli.scopes import scope_of
+    from apportion_compiler.compile import check_policy
+    from apportion_compiler.explain import explain_queue
+
+    if inputs.policy is None:
+        return show_findings(console, inputs, inputs.diagnostics, fail_on)
+    checked = check_policy(inputs.policy, as_of)
+    if checked.graph is None:
+        return show_findings(console, inputs, checked.diagnostics, fail_on)
+    if id_ not in checked.graph.nodes:
+        close = get_close_matches(id_, checked.graph.nodes, n=1)
+        raise click.UsageError(f"there is no queue {id_}" + (f"; did you mean {close[0]}?" if close else ""))
+    explanation = explain_queue(checked.graph, scope_of(checked.graph, env, cluster), id_)
+    for output in outputs or (Output("text"),):
+        deliver(console, output, _json(explanation) if output.format == "json" else _text(explanation))
+    return ExitCode.OK
+
+
+def _text(explanation: QueueExplanation) -> str:
+    width = max(len(value.field) for value in explanation.values)
+    lines = [
+        f"queue {explanation.id}, {explanation.scope}  ({explanation.at.file}:{explanation.at.line})",
+        f"  {' / '.join(explanation.path)}",
+        "",
+    ]
+    for value in explanation.values:
+        lines.append(f"{value.field:<{width}}  {value.value}")
+        place = f"  {value.at.file}:{value.at.line}" if value.at.line else ""
+        lines.append(f"{'':<{width}}    {value.origin}{place}")
+    return "\n".join(lines) + "\n"
+
+
+def _json(explanation: QueueExplanation) -> str:
+    document = {
+        "apiVersion": "apportion.dev/v1",
+        "kind": "QueueExplanation",
+        "queue": explanation.id,
+        "path": list(explanation.path),
+        "scope": explanation.scope,
+        "values": [
+            {
+                "field": value.field,
+                "value": value.value,
+                "origin": value.origin,
+                "file": value.at.file if value.at.line else None,
+                "line": value.at.line or None,
+            }
+            for value in explanation.values
+        ],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"

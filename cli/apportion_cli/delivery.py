@@ -1,0 +1,20 @@
+"""Where a report goes: standard output, or the file that `-o FORMAT=FILE` names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from apportion_cli.console import Console
+from apportion_cli.errors import CannotError
+from apportion_cli.options import Output
+
+
+def deliver(console: Console, output: Output, text: str) -> None:
+    """Print a report or write it to its file. Raises `CannotError` if the file cannot be written."""
+    if output.file is None:
+        console.out(text)
+        return
+    try:
+        Path(output.file).write_text(text, encoding="utf-8")
+    except OSError as refused:
+        raise CannotError(f"{output.file} cannot be written: {refused.strerror}") from refused

@@ -1,0 +1,46 @@
+"""Which place a question is about: the policy as written, or one cluster of one environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from apportion_compiler.graph.graph import PolicyGraph, Scope
+
+Decorated = TypeVar("Decorated", bound=Callable[..., object])
+
+
+def place_options(command: Decorated) -> Decorated:
+    """Add `--env` and `--cluster`, each naming one."""
+    command = click.option("--cluster", metavar="NAME", help="Cluster, where the environment has several.")(command)
+    return click.option("-e", "--env", metavar="NAME", help="Values in this environment.")(command)
+
+
+def scope_of(graph: PolicyGraph, environment: str | None, cluster: str | None) -> Scope:
+    """Return the scope that the options name.
+
+    Raises:
+        click.UsageError: If there is no such place, or the environment has several clusters and none is named.
+    """
+    if environment is None:
+        if cluster is not None:
+            raise click.UsageError("--cluster needs --env")
+        return graph.base
+    known = graph.declarations.environments
+    if environment not in known:
+        raise click.UsageError(f"there is no environment {environment}{_instead(environment, list(known))}")
+    clusters = [c.name for c in known[environment].clusters]
+    if cluster is None and len(clusters) > 1:
+        raise click.UsageError(f"environment {environment} has several clusters; name one: --cluster {clusters[0]}")
+    if cluster is not None and cluster not in clusters:
+        raise click.UsageError(f"environment {environment} has no cluster {cluster}{_instead(cluster, clusters)}")
+    return graph.scope(environment, cluster or clusters[0])
+
+
+def _instead(name: str, known: list[str]) -> str:
+    close = get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]}?" if close else f"; there is {', '.join(known) or 'none'}"

@@ -1,0 +1,61 @@
+"""Which targets a policy compiles to: on each cluster its engine's backend, and the plain Kubernetes objects."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from difflib import get_close_matches
+
+from apportion_compiler.backends import BACKENDS
+from apportion_compiler.compile import Target
+from apportion_compiler.errors import UnknownTargetError
+from apportion_policy.cluster import Engine
+from apportion_policy.policy import Policy
+
+NATIVE = "native"
+"""Namespaces, quotas and access rights: every cluster needs them, whoever schedules there."""
+
+
+def targets_of(
+    policy: Policy, environments: Collection[str] = (), backends: Collection[str] = ()
+) -> tuple[Target, ...]:
+    """Return the targets of the environments and backends named; all where none is.
+
+    Raises:
+        UnknownTargetError: If the policy has no such environment, no cluster of them has such a target, or a
+            cluster's engine has no backend in this version.
+    """
+    known = {environment.name: environment for environment in policy.environments}
+    for name in environments:
+        if name not in known:
+            raise UnknownTargetError(_unknown("environment", name, known))
+    for name in backends:
+        if name not in BACKENDS:
+            raise UnknownTargetError(_unknown("target", name, BACKENDS))
+    targets: list[Target] = []
+    for environment in policy.environments:
+        if environments and environment.name not in environments:
+            continue
+        for cluster in environment.clusters:
+            for backend in dict.fromkeys((_backend(cluster.engine, environment.name, cluster.name), NATIVE)):
+                if not backends or backend in backends:
+                    targets.append(Target(environment.name, cluster.name, backend))
+    if not targets:
+        wanted = ", ".join(backends) or "any target"
+        raise UnknownTargetError(f"no cluster of the policy compiles to {wanted}")
+    return tuple(targets)
+
+
+def _backend(engine: Engine, environment: str, cluster: str) -> str:
+    if engine.value not in BACKENDS:
+        raise UnknownTargetError(
+            f"{environment}/{cluster} runs {engine.value}, for which this version has no backend "
+            f"(it has {', '.join(BACKENDS)})"
+        )
+    return engine.value
+
+
+def _unknown(kind: str, name: str, known: Collection[str]) -> str:
+    close = get_close_matches(name, known, n=1)
+    return f"there is no {kind} {name}; " + (
+        f"did you mean {close[0]}?" if close else f"there is {', '.join(known) or 'none'}"
+    )

@@ -1,0 +1,64 @@
+"""Whole processes, measured from outside: wall and CPU seconds with children, and the peak memory of the largest."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One finished process: wall seconds, CPU seconds of it and its children, exit code."""
+
+    wall_s: float
+    cpu_s: float
+    returncode: int
+
+
+def run(command: Sequence[str]) -> Measured:
+    """Run a command, throwing its output away."""
+    before = os.times()
+    started = time.perf_counter()
+    finished = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    wall = time.perf_counter() - started
+    after = os.times()
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return Measured(wall, cpu, finished.returncode)
+
+
+def peak_mib(command: Sequence[str]) -> float:
+    """Return the peak memory in MiB of a command and everything it starts, the largest sum seen together."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    peak = 0
+    while process.poll() is None:
+        peak = max(peak, sum(_resident(pid) for pid in _family(process.pid)))
+        time.sleep(0.01)
+    return peak / 2**20
+
+
+def paired_ratio(first: Callable[[], float], second: Callable[[], float], *, rounds: int) -> float:
+    """Return the median of first/second over rounds taken in turn: the machine's drift falls on both."""
+    return median(first() / second() for _ in range(rounds))
+
+
+def _family(pid: int) -> list[int]:
+    family = [pid]
+    for member in family:
+        try:
+            with open(f"/proc/{member}/task/{member}/children", encoding="ascii") as children:  # noqa: PTH123
+                family += [int(child) for child in children.read().split()]
+        except OSError:
+            continue
+    return family
+
+
+def _resident(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/statm", encoding="ascii") as statm:  # noqa: PTH123
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):
+        return 0

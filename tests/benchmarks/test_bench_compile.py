@@ -1,0 +1,127 @@
+"""The compiler at full size, as ratios within one run. `make bench` prints them; `docs/performance.md` keeps them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from .conftest import BenchSize
+from .organisation import write_organisation
+from .process import paired_ratio, peak_mib, run
+
+pytestmark = pytest.mark.bench
+
+APPORTION = [str(Path(sys.executable).with_name("apportion"))]
+PEAK_MIB = 600
+ROUNDS = 5
+
+
+@pytest.fixture(scope="module")
+def organisation(tmp_path_factory: pytest.TempPathFactory, bench_size: BenchSize) -> Path:
+    return write_organisation(
+        tmp_path_factory.mktemp("organisation"),
+        departments=bench_size.n_departments,
+        leaves=bench_size.n_leaf_queues,
+        pools=bench_size.n_pools,
+    )
+
+
+@pytest.fixture(scope="module")
+def rendered(organisation: Path) -> Path:
+    out = organisation.parent / "rendered"
+    subprocess.run([*APPORTION, "compile", str(organisation), "--target", "kai", "--out", str(out)], check=True)
+    return out
+
+
+@pytest.fixture(scope="module")
+def documents(rendered: Path) -> list[Any]:
+    loader = yaml.CSafeLoader
+    return [d for file in sorted(rendered.rglob("*.yaml")) for d in yaml.load_all(file.read_bytes(), Loader=loader)]
+
+
+def _dump(documents: list[Any]) -> float:
+    started = time.process_time()
+    yaml.dump_all(documents, Dumper=yaml.CSafeDumper, sort_keys=False)
+    return time.process_time() - started
+
+
+def _report(name: str, value: float, bound: float | None, unit: str = "x") -> None:
+    print(f"\n{name}: {value:.2f} {unit}" + ("" if bound is None else f" (at most {bound:g})"))
+
+
+def test_validate_costs_less_than_dumping_the_documents(
+    organisation: Path, documents: list[Any], bench_size: BenchSize
+) -> None:
+    """The whole command, both processes, against PyYAML's C dumper on what `compile --target kai` writes."""
+    command = [*APPORTION, "validate", str(organisation)]
+    assert run(command).returncode == 0
+    cpu = paired_ratio(lambda: run(command).cpu_s, lambda: _dump(documents), rounds=ROUNDS)
+    _report("validate, CPU of both processes / dump", cpu, 1)
+    wall = paired_ratio(lambda: run(command).wall_s, lambda: _dump(documents), rounds=ROUNDS)
+    _report("validate, wall / dump", wall, 1)
+    if bench_size.judged:
+        assert wall < 1
+
+
+def test_compile_to_disk_costs_at_most_twice_the_dump(
+    organisation: Path, documents: list[Any], tmp_path: Path, bench_size: BenchSize
+) -> None:
+    def compile_afresh() -> float:
+        out = tmp_path / "out"
+        shutil.rmtree(out, ignore_errors=True)
+        return run([*APPORTION, "compile", str(organisation), "--target", "kai", "--out", str(out)]).wall_s
+
+    ratio = paired_ratio(compile_afresh, lambda: _dump(documents), rounds=ROUNDS)
+    _report("compile --target kai to disk, wall / dump", ratio, 2)
+    if bench_size.judged:
+        assert ratio <= 2
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl on PATH to compare with")
+def test_compile_costs_less_than_kubectl_kustomize(
+    organisation: Path, rendered: Path, tmp_path: Path, bench_size: BenchSize
+) -> None:
+    tree = next(rendered.rglob("kustomization.yaml")).parent
+    kustomize = run(["kubectl", "kustomize", str(tree)])
+    assert kustomize.returncode == 0
+    compiled = run([*APPORTION, "compile", str(organisation), "--target", "kai", "--out", str(tmp_path / "out")])
+    _report("compile --target kai to disk / kubectl kustomize", compiled.wall_s / kustomize.wall_s, 1)
+    if bench_size.judged:
+        assert compiled.wall_s < kustomize.wall_s
+
+
+@pytest.mark.parametrize("verb", ["validate", "compile"])
+def test_peak_memory(organisation: Path, tmp_path: Path, bench_size: BenchSize, verb: str) -> None:
+    command = [*APPORTION, verb, str(organisation)]
+    command += ["--target", "kai", "--out", str(tmp_path / "out")] if verb == "compile" else []
+    peak = peak_mib(command)
+    _report(f"{verb}: peak memory of all its processes together", peak, PEAK_MIB, "MiB")
+    if bench_size.judged:
+        assert peak < PEAK_MIB
+
+
+def test_validating_a_hundred_queues(tmp_path: Path, bench_size: BenchSize) -> None:
+    """Process start, child process and all, against importing pydantic and networkx."""
+    policy = write_organisation(tmp_path, departments=10, leaves=90, pools=4)
+    command = [*APPORTION, "validate", str(policy)]
+    assert run(command).returncode == 0
+    imports = [sys.executable, "-c", "import pydantic, networkx"]
+    ratio = paired_ratio(lambda: run(command).wall_s, lambda: run(imports).wall_s, rounds=4 * ROUNDS)
+    _report("validate of 100 queues, wall / import pydantic, networkx", ratio, 3)
+    if bench_size.judged:
+        assert ratio <= 3
+
+
+def test_help_imports_nothing_heavy() -> None:
+    probe = "import sys, json; from apportion_cli.main import main; main(['--help']); print(json.dumps(sorted(sys.modules)))"
+    shown = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    modules = set(json.loads(shown.stdout.splitlines()[-1]))
+    assert not modules & {"pydantic", "networkx", "numpy", "pulumi"}

@@ -1,0 +1,100 @@
+"""Rendered trees: the same objects give the same bytes, and what is no longer made is listed and removed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from apportion_compiler.backends.capability import Artifact, Manifest, Output
+from apportion_compiler.emit.disk import compare, former_objects, write
+from apportion_compiler.emit.tree import dump_documents, object_key, render_target
+
+
+def _queue(name: str, **spec: object) -> Manifest:
+    return {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
+
+
+def _namespace(name: str) -> Manifest:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+IDENTITY = {"organisation": "acme", "environment": "prod"}
+
+
+def _files(*manifests: Manifest, formerly: Path | None = None) -> dict[str, bytes]:
+    output = Output(manifests, (Artifact("values.yaml", "a: 1\n"),))
+    return render_target(output, IDENTITY, former_objects(formerly) if formerly is not None else ())
+
+
+def test_files_stand_in_apply_order() -> None:
+    files = _files(_namespace("a"), _queue("a"), _queue("b"))
+    assert yaml.safe_load(files["kustomization.yaml"])["resources"] == ["10-namespace.yaml", "20-queue.yaml"]
+    assert [d["metadata"]["name"] for d in yaml.safe_load_all(files["20-queue.yaml"])] == ["a", "b"]
+    assert [o["name"] for o in json.loads(files["inventory.json"])["objects"]] == ["a", "a", "b"]
+    assert files["prune-allowlist.txt"] == b"core/v1/Namespace\nscheduling.run.ai/v2/Queue\n"
+    assert files["values.yaml"] == b"a: 1\n"
+
+
+def test_shared_values_are_written_out_in_full() -> None:
+    shared = {"quota": -1}
+    text = dump_documents([_queue("a", cpu=shared, gpu=shared)]).decode()
+    assert "&id" not in text
+    assert "*id" not in text
+
+
+def test_writing_twice_changes_nothing_the_second_time(tmp_path: Path) -> None:
+    assert write(tmp_path, _files(_queue("a"))).added
+    assert write(tmp_path, _files(_queue("a"), formerly=tmp_path)).is_empty
+
+
+def test_an_object_that_is_gone_stays_on_the_prune_list_until_it_comes_back(tmp_path: Path) -> None:
+    def pruned() -> list[str]:
+        return [entry["name"] for entry in json.loads((tmp_path / "prune.json").read_bytes())["objects"]]
+
+    write(tmp_path, _files(_namespace("n"), _queue("a"), _queue("b")))
+    for _ in range(2):
+        write(tmp_path, _files(_namespace("n"), formerly=tmp_path))
+        assert pruned() == ["b", "a"]
+    assert not (tmp_path / "20-queue.yaml").exists()
+    write(tmp_path, _files(_namespace("n"), _queue("a"), formerly=tmp_path))
+    assert pruned() == ["b"]
+
+
+def test_files_that_apportion_did_not_write_are_left_alone(tmp_path: Path) -> None:
+    write(tmp_path, _files(_queue("a")))
+    (tmp_path / "notes.md").write_text("mine")
+    write(tmp_path, _files(_namespace("a"), formerly=tmp_path))
+    assert (tmp_path / "notes.md").read_text() == "mine"
+
+
+def test_an_inventory_cannot_name_a_file_outside(tmp_path: Path) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text("mine")
+    tree = tmp_path / "tree"
+    write(tree, _files(_queue("a")))
+    inventory = json.loads((tree / "inventory.json").read_bytes())
+    inventory["files"] += ["../outside.txt", str(outside)]
+    (tree / "inventory.json").write_text(json.dumps(inventory))
+    write(tree, _files(_queue("a"), formerly=tree))
+    assert outside.read_text() == "mine"
+
+
+def test_a_hand_edit_shows_as_a_change(tmp_path: Path) -> None:
+    files = _files(_queue("a"))
+    write(tmp_path, files)
+    (tmp_path / "10-queue.yaml").write_text("edited")
+    assert compare(tmp_path, files).changed == ("10-queue.yaml",)
+
+
+def test_a_broken_inventory_is_named(tmp_path: Path) -> None:
+    (tmp_path / "inventory.json").write_text("{")
+    with pytest.raises(ValueError, match="not an inventory"):
+        former_objects(tmp_path)
+
+
+def test_keys_tell_namespaces_apart() -> None:
+    first, second = _namespace("a"), {**_namespace("a"), "metadata": {"name": "a", "namespace": "x"}}
+    assert object_key(first) != object_key(second)

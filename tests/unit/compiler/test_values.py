@@ -1,0 +1,149 @@
+"""What a queue has in each scope: filled, scaled, overridden."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apportion_compiler.graph.declarations import declare
+from apportion_compiler.graph.graph import PolicyGraph, build_graph
+from apportion_policy import (
+    UNLIMITED,
+    Accelerator,
+    Cluster,
+    Engine,
+    Environment,
+    NodePool,
+    Organisation,
+    Override,
+    Policy,
+    Queue,
+    QueueOverride,
+    Resources,
+    Weight,
+)
+
+TODAY = date(2026, 11, 21)
+H100 = NodePool(id="h", max_nodes=4, cpu=96, memory="1Ti", accelerator=Accelerator(model="h100", count=8))
+A100 = NodePool(id="a", max_nodes=4, accelerator=Accelerator(model="a100", count=8))
+
+
+def _graph(
+    *queues: Queue, pools: Sequence[NodePool] = (H100, A100), share: str = "1", **environment: Any
+) -> PolicyGraph:
+    cluster = Cluster(name="c", engine=Engine.KAI, engine_version="0.17.0", pools=tuple(pools), share=share)
+    policy = Policy(
+        organisation=Organisation(name="acme"),
+        queues=queues,
+        node_pools=(H100, A100),
+        environments=(Environment(name="e", clusters=(cluster,), **environment),),
+    )
+    return build_graph(declare(policy), TODAY)
+
+
+def test_an_unset_guarantee_is_the_sum_of_the_children() -> None:
+    values = _graph(Queue(id="p"), *(Queue(id=i, parent="p", guaranteed=Resources(gpu=4)) for i in "ab")).base.values
+    assert values["p"].guaranteed == {"gpu": 8000}
+    assert "gpu" not in values["p"].declared
+
+
+def test_an_unset_guarantee_of_a_leaf_is_nothing() -> None:
+    values = _graph(Queue(id="a", guaranteed=Resources(cpu=1)), Queue(id="b")).base.values
+    assert values["b"].guaranteed == {"cpu": 0}
+
+
+def test_zero_unset_and_unlimited_differ() -> None:
+    values = _graph(
+        Queue(id="a", limit=Resources(gpu=0)), Queue(id="b"), Queue(id="c", limit=Resources(gpu=UNLIMITED))
+    ).base.values
+    assert [values[i].limit for i in "abc"] == [{"gpu": 0}, {}, {"gpu": UNLIMITED}]
+
+
+def test_models_add_up_to_the_total() -> None:
+    values = _graph(Queue(id="a", guaranteed=Resources(gpu={"h100": 8, "a100": 4}))).base.values
+    assert values["a"].guaranteed == {"gpu/h100": 8000, "gpu/a100": 4000, "gpu": 12000}
+
+
+def test_a_queue_that_counts_by_model_promises_nothing_of_the_others() -> None:
+    values = _graph(
+        Queue(id="p", guaranteed=Resources(gpu={"h100": 8})),
+        Queue(id="a", parent="p", guaranteed=Resources(gpu={"a100": 8})),
+    ).base.values
+    assert values["p"].guaranteed["gpu/a100"] == 0
+
+
+def test_machines_count_as_what_they_hold() -> None:
+    values = _graph(Queue(id="a", guaranteed=Resources(machines={"h": 2}))).base.values
+    assert values["a"].guaranteed == {"cpu": 192_000, "memory": 2 * 2**40, "gpu": 16_000, "gpu/h100": 16_000}
+
+
+def test_a_share_rounds_guarantees_down_and_limits_up_to_whole_gpus() -> None:
+    [scope] = _graph(
+        Queue(id="a", guaranteed=Resources(gpu=5, cpu="1001m"), limit=Resources(gpu=5)), share="1/2"
+    ).scopes
+    assert scope.values["a"].guaranteed == {"gpu": 2000, "cpu": 500}
+    assert scope.values["a"].limit == {"gpu": 3000}
+
+
+def test_fractions_of_a_gpu_stay_fractions() -> None:
+    [scope] = _graph(Queue(id="a", guaranteed=Resources(gpu="0.5")), share="50%").scopes
+    assert scope.values["a"].guaranteed == {"gpu": 250}
+
+
+def test_a_model_counts_only_where_the_cluster_has_it() -> None:
+    [scope] = _graph(Queue(id="a", guaranteed=Resources(gpu={"h100": 8, "a100": 4})), pools=[A100]).scopes
+    assert scope.values["a"].guaranteed == {"gpu/a100": 4000, "gpu": 4000}
+
+
+def test_an_environment_overrides_and_a_timed_override_comes_last() -> None:
+    timed = Override(begin="2026-11-21", end="2026-11-21", reason="r", owner="@o", limit=Resources(gpu=7), priority=9)
+    graph = _graph(
+        Queue(id="a", limit=Resources(gpu=4, cpu=8), overrides=(timed,)),
+        overrides=(QueueOverride(queue="a", limit=Resources(gpu=6), priority=5, over_quota_weight=3),),
+    )
+    values = graph.scopes[0].values["a"]
+    assert values.limit == {"gpu": 7000, "cpu": 8000}
+    assert values.priority == 9
+    assert values.weight == {"cpu": 3000, "memory": 3000, "gpu": 3000}
+    assert values.sources["limit"].line == timed.source.line
+
+
+@pytest.mark.parametrize(("begin", "end", "holds"), [("2026-11-21", "2026-12-01", True), ("2026-11-01", "2026-11-21", True), ("2026-11-22", "2026-12-01", False), ("2026-11-01", "2026-11-20", False)])  # fmt: skip
+def test_both_days_of_an_override_are_included(begin: str, end: str, *, holds: bool) -> None:
+    override = Override(begin=begin, end=end, reason="r", owner="@o", guaranteed=Resources(gpu=8))
+    values = _graph(Queue(id="a", guaranteed=Resources(gpu=4), overrides=(override,))).base.values
+    assert values["a"].guaranteed == {"gpu": 8000 if holds else 4000}
+
+
+def test_an_override_by_model_replaces_gpus_counted_in_total() -> None:
+    override = Override(
+        begin="2026-01-01", end="2027-01-01", reason="r", owner="@o", guaranteed=Resources(gpu={"h100": 2})
+    )
+    values = _graph(Queue(id="a", guaranteed=Resources(gpu=4, cpu=1), overrides=(override,))).base.values
+    assert values["a"].guaranteed == {"gpu": 2000, "gpu/h100": 2000, "cpu": 1000}
+
+
+def test_weights_may_differ_by_resource() -> None:
+    values = _graph(Queue(id="a", over_quota_weight=Weight(gpu="2.5")), Queue(id="b")).base.values
+    assert values["a"].weight == {"cpu": 1000, "memory": 1000, "gpu": 2500}
+
+
+@given(
+    amounts=st.lists(st.integers(0, 100), min_size=1, max_size=6), share=st.sampled_from(["1/3", "1/7", "0.3", "99%"])
+)
+def test_a_share_never_breaks_what_fitted(amounts: list[int], share: str) -> None:
+    """Children that fit their parent as written fit it on every cluster."""
+    children = tuple(
+        Queue(id=f"c{i}", guaranteed=Resources(gpu=n), limit=Resources(gpu=n)) for i, n in enumerate(amounts)
+    )
+    total = Resources(gpu=sum(amounts))
+    [scope] = _graph(Queue(id="p", guaranteed=total, limit=total, children=children), share=share).scopes
+    parts = [scope.values[f"c{i}"] for i in range(len(amounts))]
+    assert sum(int(part.guaranteed["gpu"]) for part in parts) <= int(scope.values["p"].guaranteed["gpu"])
+    assert all(int(part.limit["gpu"]) <= int(scope.values["p"].limit["gpu"]) for part in parts)
+    assert all(int(part.guaranteed["gpu"]) <= int(part.limit["gpu"]) for part in parts)

@@ -1,0 +1,51 @@
+"""One team, one file: collected explicitly, and loudly when there is nothing to collect."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+_ROOT = "from apportion_policy import Organisation, Policy, Queue, collect\n"
+_POLICY = _ROOT + 'policy = Policy(organisation=Organisation(name="a"), queues=collect("teams", Queue))\n'
+_SHOW = "import runpy, sys; sys.path.insert(0, sys.argv[1]); print([q.id for q in runpy.run_path(sys.argv[1] + '/policy.py')['policy'].queues])"
+
+
+def _ids(tmp_path: Path, teams: dict[str, str], policy: str = _POLICY) -> str:
+    (tmp_path / "policy.py").write_text(policy)
+    (tmp_path / "teams").mkdir(exist_ok=True)
+    for name, text in teams.items():
+        (tmp_path / "teams" / name).write_text("from apportion_policy import Queue\n" + text)
+    shown = subprocess.run([sys.executable, "-c", _SHOW, str(tmp_path)], capture_output=True, text=True, check=False)
+    return shown.stdout.strip() or shown.stderr.strip().splitlines()[-1]
+
+
+def test_files_are_collected_in_the_order_of_their_names(tmp_path: Path) -> None:
+    teams = {
+        "b.py": 'B = Queue(id="b")\nB2 = [Queue(id="b2")]\n',
+        "a.py": 'A = Queue(id="a")\n',
+        "_draft.py": "1 / 0\n",
+    }
+    assert _ids(tmp_path, teams) == "['a', 'b', 'b2']"
+
+
+def test_what_a_file_imports_counts_where_it_was_written(tmp_path: Path) -> None:
+    teams = {"a.py": 'A = Queue(id="a")\n', "b.py": 'from teams.a import A\nB = Queue(id="b", parent=A)\n'}
+    assert _ids(tmp_path, teams) == "['a', 'b']"
+
+
+def test_a_helper_elsewhere_counts_for_the_file_that_calls_it(tmp_path: Path) -> None:
+    (tmp_path / "shapes.py").write_text("from apportion_policy import Queue\ndef team(name): return Queue(id=name)\n")
+    assert _ids(tmp_path, {"a.py": 'from shapes import team\nA = team("a")\n'}) == "['a']"
+
+
+def test_a_file_without_a_declaration_is_an_error(tmp_path: Path) -> None:
+    assert "teams/a.py declares no Queue" in _ids(tmp_path, {"a.py": "X = 1\n"})
+
+
+def test_an_empty_folder_is_an_error(tmp_path: Path) -> None:
+    assert "holds no Python file" in _ids(tmp_path, {})
+
+
+def test_an_exception_in_a_file_is_that_file_s(tmp_path: Path) -> None:
+    assert "ZeroDivisionError" in _ids(tmp_path, {"a.py": "1 / 0\n"})

@@ -1,0 +1,78 @@
+"""Declarations know their author's line, stay equal across lines, and say every wrong value at once."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from apportion_policy import Fixed, NodePool, Organisation, Policy, Queue, Resources
+from apportion_policy.declaration import collecting_faults
+
+
+def _line() -> int:
+    import sys
+
+    return sys._getframe(1).f_lineno
+
+
+def test_a_declaration_knows_its_own_line() -> None:
+    queue = Queue(
+        id="a",
+        guaranteed=Resources(gpu=1),
+    )
+    assert queue.source.file == __file__
+    assert queue.source.line == _line() - 5
+    assert queue.guaranteed is not None
+    assert queue.guaranteed.source.line == _line() - 5
+
+
+def test_a_helper_keeps_the_line_of_its_caller() -> None:
+    def team(name: str) -> Queue:
+        return Queue(id=name)
+
+    queue = team("a")
+    assert queue.source.line == _line() - 3
+    assert queue.source.callers[0].line == _line() - 2
+
+
+def test_equality_ignores_where_a_declaration_stands() -> None:
+    first = Resources(cpu="1000m", gpu={"h100": 8})
+    second = Resources(cpu=1, gpu={"h100": "8"})
+    assert first == second
+    assert first.source.line != second.source.line
+
+
+def test_locations_survive_a_copy_and_stay_out_of_a_dump() -> None:
+    pool = NodePool(id="p", max_nodes=1, provider=Fixed())
+    assert pool.model_copy(update={"max_nodes": 2}).source.line == pool.source.line
+    assert "source" not in repr(pool.model_dump())
+
+
+def test_a_declaration_cannot_be_changed() -> None:
+    queue = Queue(id="a")
+    with pytest.raises(ValidationError, match="frozen"):
+        queue.id = "b"  # type: ignore[misc]
+
+
+def test_outside_evaluation_a_wrong_value_raises() -> None:
+    with pytest.raises(ValidationError, match="negative"):
+        Resources(cpu=-1)
+
+
+def test_inside_evaluation_every_wrong_value_is_collected() -> None:
+    with collecting_faults() as faults:
+        queue = Queue(id="a", limit=Resources(cpu=-1, memory="much"), colour="red")  # type: ignore[call-arg]
+        NodePool(id="p", max_nodes=-1)
+        Policy(organisation=Organisation(name="acme"), queues=(queue,))
+    assert [(fault.declaration, fault.path) for fault in faults] == [
+        ("Resources", ("cpu",)),
+        ("Resources", ("memory",)),
+        ("Queue", ("colour",)),
+        ("NodePool", ("max_nodes",)),
+    ]
+    assert {fault.source.file for fault in faults} == {__file__}
+
+
+def test_a_parent_may_be_given_as_itself_or_by_id() -> None:
+    parent = Queue(id="research")
+    assert Queue(id="a", parent=parent) == Queue(id="a", parent="research")

@@ -1,0 +1,114 @@
+"""Quantities are exact, and unset, zero and unlimited are three things."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apportion_policy.errors import QuantityError
+from apportion_policy.quantity import (
+    UNLIMITED,
+    add,
+    cpu_text,
+    gpu_text,
+    is_over,
+    memory_text,
+    parse_cpu,
+    parse_gpu,
+    parse_memory,
+    parse_weight,
+    smaller,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "millicores"),
+    [
+        (64, 64_000),
+        ("500m", 500),
+        ("1.5", 1500),
+        (0.1, 100),
+        ("1e3", 1_000_000),
+        ("2k", 2_000_000),
+        (0, 0),
+        (Decimal("0.25"), 250),
+        ("+4", 4000),
+        (".5", 500),
+        ("unlimited", UNLIMITED),
+        (UNLIMITED, UNLIMITED),
+    ],
+)
+def test_cpu_is_read_as_kubernetes_writes_it(text: object, millicores: object) -> None:
+    assert parse_cpu(text) == millicores  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "n_bytes"),
+    [("2Ti", 2 * 2**40), ("512Mi", 512 * 2**20), ("1.5Gi", 1610612736), ("1G", 10**9), (64, 64), ("1E", 10**18)],
+)
+def test_memory_is_read_as_kubernetes_writes_it(text: object, n_bytes: int) -> None:
+    assert parse_memory(text) == n_bytes  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "-1",
+        "1.0001",
+        "1x",
+        "abc",
+        "1 Gi",
+        "1ki",
+        "NaN",
+        "inf",
+        "0x10",
+        "1_000",
+        "9" * 60,
+        "1e999",
+        True,
+        "--1",
+        "1Gii",
+    ],
+)
+def test_what_is_no_exact_amount_is_refused(text: object) -> None:
+    with pytest.raises(QuantityError):
+        parse_cpu(text)  # type: ignore[arg-type]
+
+
+def test_half_a_byte_is_refused() -> None:
+    with pytest.raises(QuantityError, match="whole number of bytes"):
+        parse_memory("500m")
+
+
+def test_a_weight_has_no_unlimited() -> None:
+    with pytest.raises(QuantityError, match="cannot be unlimited"):
+        parse_weight(UNLIMITED)
+
+
+@given(st.integers(0, 2**63 - 1))
+def test_text_reads_back_to_the_same_amount(amount: int) -> None:
+    assert parse_cpu(cpu_text(amount)) == amount
+    assert parse_memory(memory_text(amount)) == amount
+    assert parse_gpu(gpu_text(amount)) == amount
+
+
+@given(st.integers(0, 10**9), st.sampled_from(["", "k", "M", "Ki", "Mi", "Gi", "m"]))
+def test_suffixes_multiply_exactly(number: int, suffix: str) -> None:
+    factor = {"": 1, "k": 10**3, "M": 10**6, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "m": Fraction(1, 1000)}[suffix]
+    expected = Fraction(number) * factor * 1000
+    if expected > 2**63 - 1:
+        return
+    assert parse_cpu(f"{number}{suffix}") == expected
+
+
+def test_nothing_is_over_unlimited_and_unlimited_is_over_everything_else() -> None:
+    assert not is_over(UNLIMITED, UNLIMITED)
+    assert is_over(UNLIMITED, 10**18)
+    assert not is_over(10**18, UNLIMITED)
+    assert add(1, UNLIMITED) is UNLIMITED
+    assert smaller(UNLIMITED, 3) == smaller(3, UNLIMITED) == 3
