@@ -1,0 +1,121 @@
+"""The answer of the child on its pipe, and the only reader of it.
+
+Two JSON lines and the policy's bytes. The first line is written before the policy runs, so no policy can alter what
+it says; everything after it may come from a hostile process, and is parsed as such: bounded, by shape, into strings
+and numbers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from apportion_policy.evaluation.fault import Fault, FaultFormatError
+
+MAX_HEADER_BYTES = 16 * 1024 * 1024
+_MAX_FILES = 20_000
+_MAX_FAULTS = 1_000
+
+
+class AnswerError(ValueError):
+    """Bytes that are not an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the child said: the layers it raised, then either faults or a policy."""
+
+    layers: tuple[str, ...]
+    faults: tuple[Fault, ...]
+    files: tuple[str, ...]
+    document: bytes
+
+
+def layers_line(layers: Sequence[str]) -> bytes:
+    """Return the first line of an answer."""
+    return _line({"layers": list(layers)})
+
+
+def outcome(*, faults: Sequence[Fault], files: Sequence[str], document: bytes) -> bytes:
+    """Return the rest of an answer."""
+    head = {"faults": [fault.to_json() for fault in faults], "files": list(files), "bytes": len(document)}
+    return _line(head) + document
+
+
+def whole_size(received: bytes | bytearray) -> int | None:
+    """Return how many bytes the answer that begins so will have; `None` while its head is incomplete.
+
+    Raises:
+        AnswerError: If it does not begin like an answer.
+    """
+    first_end = received.find(b"\n")
+    second_end = received.find(b"\n", first_end + 1) if first_end >= 0 else -1
+    if second_end < 0:
+        return None
+    size = _object(bytes(received[first_end + 1 : second_end])).get("bytes")
+    if type(size) is not int or size < 0:
+        raise AnswerError("the answer does not give its length")
+    return second_end + 1 + size
+
+
+def read_layers(received: bytes) -> tuple[str, ...] | None:
+    """Return the layers of an answer that may have broken off after its first line; `None` before that."""
+    end = received.find(b"\n")
+    if end < 0:
+        return None
+    return _names(_object(received[:end]).get("layers"), at_most=100)
+
+
+def read_answer(received: bytes) -> Answer:
+    """Return the answer.
+
+    Raises:
+        AnswerError: If the bytes are anything else, or not all of it.
+    """
+    layers = read_layers(received)
+    first_end = received.find(b"\n")
+    second_end = received.find(b"\n", first_end + 1)
+    if layers is None or second_end < 0:
+        raise AnswerError("the answer broke off")
+    head = _object(received[first_end + 1 : second_end])
+    document = received[second_end + 1 :]
+    if head.get("bytes") != len(document):
+        raise AnswerError("the answer has another length than it says")
+    faults = _items(head.get("faults"), at_most=_MAX_FAULTS)
+    try:
+        read = tuple(Fault.from_json(fault) for fault in faults)
+    except FaultFormatError as malformed:
+        raise AnswerError(str(malformed)) from malformed
+    return Answer(layers, read, _names(head.get("files"), at_most=_MAX_FILES), document)
+
+
+def _line(data: object) -> bytes:
+    return json.dumps(data, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def _object(line: bytes) -> dict[str, object]:
+    if len(line) > MAX_HEADER_BYTES:
+        raise AnswerError("the head of the answer is too long")
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError) as malformed:
+        raise AnswerError("the head of the answer is not JSON") from malformed
+    if not isinstance(data, dict):
+        raise AnswerError("the head of the answer is not an object")
+    return cast(dict[str, object], data)
+
+
+def _names(data: object, *, at_most: int) -> tuple[str, ...]:
+    items = _items(data, at_most=at_most)
+    if not all(isinstance(item, str) for item in items):
+        raise AnswerError("a list of names holds something else")
+    return cast(tuple[str, ...], items)
+
+
+def _items(data: object, *, at_most: int) -> tuple[object, ...]:
+    items = tuple(cast(list[object], data)) if isinstance(data, list) else None
+    if items is None or len(items) > at_most:
+        raise AnswerError("a list is missing or too long")
+    return items

@@ -1,0 +1,197 @@
+"""From an exception in a policy to one fault at the author's own line.
+
+Everything about the exception is the policy's to choose, its `__str__` included, so each step is bounded and none
+trusts a result to have the type it should.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from types import TracebackType
+
+from pydantic import ValidationError
+
+from apportion_policy.declaration import AuthoringFault, fault_message
+from apportion_policy.errors import ApportionPolicyError, DocumentFault
+from apportion_policy.evaluation.audit import SandboxViolationError
+from apportion_policy.evaluation.fault import Fault, RelatedPlace
+from apportion_policy.evaluation.importing import RefusedSourceError
+from apportion_policy.evaluation.limits import MIB, Limits
+from apportion_policy.evaluation.plain import MAX_MESSAGE_CHARACTERS
+from apportion_policy.evaluation.tree import PolicyTree, is_within
+
+MAX_FAULTS = 1_000
+_MAX_CHAIN = 10
+_MAX_CAUSES = 20
+
+_Frame = tuple[str, int, str]
+
+
+class PolicyNotFoundError(Exception):
+    """The file ran and holds no policy, or more than one; carries the fault."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+def faults_of(
+    error: BaseException,
+    trace: TracebackType | None,
+    tree: PolicyTree,
+    limits: Limits,
+    *,
+    refused: Sequence[str] = (),
+) -> tuple[Fault, ...]:
+    """Return the faults of an exception that left the policy.
+
+    Args:
+        error: What was raised.
+        trace: Its traceback as the interpreter holds it.
+        tree: Tells the author's frames from others.
+        limits: Named in messages about them.
+        refused: What the sandbox refused earlier and the policy went on without; often the true cause.
+    """
+    frames = _author_frames(trace, tree)
+    if isinstance(error, DocumentFault):
+        return error.faults
+    if isinstance(error, PolicyNotFoundError):
+        return (error.fault,)
+    if isinstance(error, RefusedSourceError):
+        return (_with_chain(error.fault, frames),)
+    if isinstance(error, ValidationError):
+        return tuple(
+            _at(frames, tree, Fault("invalid-value", f"{error.title}: {_path(fault['loc'])}{fault_message(fault)}"))
+            for fault in error.errors(include_url=False, include_input=False, include_context=False)[:MAX_FAULTS]
+        )
+    fault = _single_fault(error, frames, tree, limits)
+    if refused and fault.hint is None:
+        fault = replace(fault, hint=f"before this, the sandbox refused: {refused[-1]}")
+    return (fault,)
+
+
+def fault_of_declaration(fault: AuthoringFault) -> Fault:
+    """Return the fault of a constructor that refused its arguments."""
+    source = fault.source
+    return Fault(
+        "invalid-value",
+        f"{fault.declaration}: {_path(fault.path)}{fault.message}",
+        source.file,
+        source.line,
+        source.column,
+        related=tuple((call.file, call.line, "called from here") for call in source.callers),
+    )
+
+
+def _single_fault(error: BaseException, frames: list[_Frame], tree: PolicyTree, limits: Limits) -> Fault:
+    if isinstance(error, SyntaxError) and isinstance(error.filename, str) and is_within(error.filename, tree.root):
+        return _syntax_fault(error, frames)
+    violation = _violation(error)
+    if violation is not None:
+        return _at(
+            frames, tree, Fault("sandbox-violation", violation, hint="docs/security.md lists what a policy may do")
+        )
+    if isinstance(error, MemoryError):
+        message = f"the policy needs more than {limits.memory_bytes // MIB} MiB of memory"
+        return _at(frames, tree, Fault("memory-limit", message))
+    if isinstance(error, ImportError):
+        return _at(frames, tree, _import_fault(error, tree))
+    if isinstance(error, ApportionPolicyError):
+        return _at(frames, tree, Fault("invalid-value", _text_of(error)))
+    if isinstance(error, SystemExit):
+        return _at(frames, tree, Fault("policy-exception", "the policy ended its own process (SystemExit)"))
+    text = _text_of(error)
+    name = _name_of(error)
+    return _at(frames, tree, Fault("policy-exception", f"{name}: {text}" if text else name))
+
+
+def _syntax_fault(error: SyntaxError, frames: list[_Frame]) -> Fault:
+    line = error.lineno if isinstance(error.lineno, int) and error.lineno > 0 else None
+    column = error.offset - 1 if isinstance(error.offset, int) and error.offset > 0 else None
+    return _with_chain(Fault("syntax-error", str(error.msg), error.filename, line, column), frames)
+
+
+def _import_fault(error: ImportError, tree: PolicyTree) -> Fault:
+    name = error.name if isinstance(error.name, str) else ""
+    if isinstance(error, ModuleNotFoundError) and name:
+        top = name.partition(".")[0]
+        hint = f"install {top} beside apportion, or add {top}.py to {tree.root}"
+        return Fault("missing-import", f"there is no module `{name}`", hint=hint)
+    if name in sys.stdlib_module_names and tree.contains(f"{tree.root}/{name}.py"):
+        message = f"`import {name}` finds Python's own module, not {name}.py of the policy"
+        return Fault("missing-import", message, hint=f"rename {name}.py")
+    return Fault("missing-import", _text_of(error))
+
+
+def _violation(error: BaseException) -> str | None:
+    """Return what was refused, if a refusal lies behind this exception."""
+    link: BaseException | None = error
+    for _ in range(_MAX_CAUSES):
+        if link is None:
+            return None
+        if isinstance(link, SandboxViolationError):
+            return _text_of(link)
+        if isinstance(link, PermissionError):
+            return f"the sandbox refused this policy: {_text_of(link)}"
+        if isinstance(link, RuntimeError) and link.args == ("can't start new thread",):
+            return "this policy tried to start a thread"
+        link = link.__cause__ or link.__context__
+    return None
+
+
+def _author_frames(trace: TracebackType | None, tree: PolicyTree) -> list[_Frame]:
+    """Return the frames in the policy's tree, outermost first; of a long recursion, its two ends."""
+    first: list[_Frame] = []
+    last: list[_Frame] = []
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if is_within(code.co_filename, tree.root):
+            frame = (code.co_filename, trace.tb_lineno, code.co_name)
+            if len(first) < _MAX_CHAIN // 2:
+                first.append(frame)
+            elif not last or frame != last[-1]:
+                last = [*last[1 - _MAX_CHAIN // 2 :], frame]
+        trace = trace.tb_next
+    return first + last
+
+
+def _at(frames: list[_Frame], tree: PolicyTree, fault: Fault) -> Fault:
+    if not frames:
+        return Fault(fault.kind, fault.message, tree.entry, hint=fault.hint)
+    file, line, _ = frames[-1]
+    return Fault(fault.kind, fault.message, file, line, hint=fault.hint, related=_chain(frames))
+
+
+def _with_chain(fault: Fault, frames: list[_Frame]) -> Fault:
+    places = (*frames, (fault.file or "", fault.line or 1, "<module>"))
+    return Fault(fault.kind, fault.message, fault.file, fault.line, fault.column, fault.hint, _chain([*places]))
+
+
+def _chain(frames: list[_Frame]) -> tuple[RelatedPlace, ...]:
+    """Return every frame but the last, each with what it called."""
+    places: list[RelatedPlace] = []
+    for (file, line, _), (_, _, called) in pairwise(frames):
+        message = "imported from here" if called == "<module>" else f"calls `{called}`"
+        if (file, line, message) not in places:
+            places.append((file, line, message))
+    return tuple(places)
+
+
+def _path(parts: tuple[str | int, ...]) -> str:
+    return f"`{'.'.join(str(part) for part in parts)}`: " if parts else ""
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        # The unbound method copies an instance of a subclass, whose own methods may do anything, to plain text.
+        text = str.__str__(str(error))
+    except BaseException:  # noqa: BLE001 - an author's __str__ may raise anything, KeyboardInterrupt included.
+        return "(its text cannot be shown)"
+    return " ".join(text[: MAX_MESSAGE_CHARACTERS + 1].split("\n"))
+
+
+def _name_of(error: BaseException) -> str:
+    return str.__str__(type.__dict__["__name__"].__get__(type(error)))

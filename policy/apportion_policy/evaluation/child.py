@@ -1,0 +1,113 @@
+"""Evaluate one policy in this process, which exists for nothing else.
+
+The model is imported above; then the process confines itself, then the author's code runs, then the answer is
+written and the process ends without any of the author's exit handlers. `parent` starts it, through `__main__`;
+`sandbox` says what confinement is.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+from apportion_policy.declaration import AuthoringFault, collecting_faults
+from apportion_policy.evaluation import answer
+from apportion_policy.evaluation.audit import AuditTrail
+from apportion_policy.evaluation.blame import MAX_FAULTS, fault_of_declaration, faults_of
+from apportion_policy.evaluation.fault import Fault
+from apportion_policy.evaluation.importing import import_from_source_only
+from apportion_policy.evaluation.limits import MIB, Limits
+from apportion_policy.evaluation.loading import load_entry
+from apportion_policy.evaluation.readable import readable_paths
+from apportion_policy.evaluation.sandbox import confine, find_kernel_layers
+from apportion_policy.evaluation.tree import PolicyTree
+from apportion_policy.wire import dump
+
+_RESERVE_BYTES = 24 * MIB
+_COLLECT_AFTER_ALLOCATIONS = 200_000
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Evaluate, answer and end the process.
+
+    Args:
+        arguments: The file descriptors of the answer and of the emergency traceback, the parent's process id, the
+            policy's root, its entry, the attribute or nothing, then the limits.
+    """
+    answer_to, trace_to, parent = (int(argument) for argument in arguments[:3])
+    root, entry, attribute = arguments[3:6]
+    tree, limits = PolicyTree(root, entry, attribute or None), Limits.from_arguments(tuple(arguments[6:]))
+    if not tree.is_python:
+        # While its libraries can still be read.
+        importlib.import_module("apportion_policy.documents")
+    kernel_layers = find_kernel_layers(parent)
+    sys.dont_write_bytecode = True
+    os.chdir(tree.root)
+    _report_emergencies(trace_to)
+    import_from_source_only(tree.root, source_bytes=limits.source_bytes)
+    # A policy is short-lived and builds few cycles; collecting what the imports made is time lost.
+    gc.freeze()
+    gc.set_threshold(_COLLECT_AFTER_ALLOCATIONS)
+    layers, trail = confine(readable_paths(tree.root), limits, root=tree.root, kernel_layers=kernel_layers)
+    _write(answer_to, answer.layers_line(layers))
+    faults, document = _evaluate(tree, limits, trail)
+    _flush_prints()
+    _write(answer_to, answer.outcome(faults=faults, files=tuple(trail.files_read), document=document))
+    os._exit(0)
+
+
+def _evaluate(tree: PolicyTree, limits: Limits, trail: AuditTrail) -> tuple[tuple[Fault, ...], bytes]:
+    """Return the faults, or none and the policy as data."""
+    reserve = [bytes(_RESERVE_BYTES)]
+    refused: list[AuthoringFault] = []
+    document = b""
+    try:
+        with collecting_faults() as refused:
+            policy = load_entry(tree)
+            # What an unvalidated object would lead to later is a consequence, not another fault.
+            if not refused:
+                document = dump(policy)
+    except BaseException as error:  # noqa: BLE001 - the author's code may raise anything.
+        # Where memory has run out, this leaves some to say so.
+        reserve.clear()
+        if not refused:
+            return _describe(error, tree, limits, trail), b""
+    if refused:
+        return tuple(fault_of_declaration(fault) for fault in refused[:MAX_FAULTS]), b""
+    if len(document) > limits.output_bytes:
+        message = f"the policy is {len(document)} bytes as data; at most {limits.output_bytes} are read"
+        return (Fault("output-too-large", message, tree.entry),), b""
+    return (), document
+
+
+def _describe(error: BaseException, tree: PolicyTree, limits: Limits, trail: AuditTrail) -> tuple[Fault, ...]:
+    try:
+        return faults_of(error, sys.exc_info()[2], tree, limits, refused=trail.refused)
+    except BaseException:  # noqa: BLE001 - an exception may be built so that looking at it raises.
+        return (Fault("policy-exception", "the policy raised an exception that cannot be shown", tree.entry),)
+
+
+def _report_emergencies(trace_to: int) -> None:
+    """Have a crash, the end of the processor time and the parent's alarm tell the line, even from a loop in C."""
+    faulthandler.enable(trace_to, all_threads=False)
+    for warning in (signal.SIGALRM, signal.SIGXCPU):
+        faulthandler.register(warning, trace_to, all_threads=False)
+
+
+def _flush_prints() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BaseException:  # noqa: BLE001, S112 - the policy may have put anything in its place.
+            continue
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    remaining = memoryview(data)
+    while remaining:
+        remaining = remaining[os.write(descriptor, remaining) :]

@@ -1,0 +1,88 @@
+"""How modules of the policy's own tree are imported: from source alone, and from source that is text.
+
+A `__pycache__` in a pull request may hold other code than the source beside it, so bytecode is neither read nor
+written there. Python's own wording for undecodable source differs between versions; it is replaced by one.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import tokenize
+from importlib.machinery import SourceFileLoader
+from typing import Any
+
+from apportion_policy.evaluation.fault import Fault
+from apportion_policy.evaluation.tree import is_within
+
+
+class RefusedSourceError(Exception):
+    """A source file that is not loaded; carries the fault."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+def import_from_source_only(root: str, *, source_bytes: int) -> None:
+    """Change how this process imports files below `root`, for good.
+
+    Args:
+        root: The policy's tree.
+        source_bytes: Size that no source file may exceed.
+    """
+    path_stats = SourceFileLoader.path_stats
+    source_to_code = SourceFileLoader.source_to_code
+
+    def policy_path_stats(self: SourceFileLoader, path: str) -> Any:
+        if _is_own(path, root):
+            # Without the source's time and size, importlib has nothing to compare bytecode with and skips it.
+            raise OSError("bytecode is not used")
+        return path_stats(self, path)
+
+    def policy_source_to_code(self: SourceFileLoader, data: Any, path: Any, **options: Any) -> Any:
+        if isinstance(path, str) and isinstance(data, bytes) and _is_own(path, root):
+            check_source(data, path, source_bytes=source_bytes)
+        return source_to_code(self, data, path, **options)
+
+    # A custom loader would be passed by: code that loads a file by its location makes the standard one.
+    SourceFileLoader.path_stats = policy_path_stats  # type: ignore[method-assign]
+    SourceFileLoader.source_to_code = policy_source_to_code  # type: ignore[assignment,method-assign]
+
+
+def check_source(data: bytes, file: str, *, source_bytes: int) -> None:
+    """Refuse source that is too long or that is not text.
+
+    Raises:
+        RefusedSourceError: With the line of the first byte that is wrong.
+    """
+    if len(data) > source_bytes:
+        message = f"the file has {len(data)} bytes; at most {source_bytes} are read"
+        raise RefusedSourceError(Fault("document-too-large", message, file, hint="split it into modules"))
+    if b"\0" in data:
+        raise RefusedSourceError(
+            Fault("invalid-encoding", "the file holds a null byte", file, _line_of(data, data.index(b"\0")))
+        )
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    except SyntaxError:
+        encoding = "utf-8"
+    try:
+        data.decode(encoding)
+    except UnicodeDecodeError as undecodable:
+        byte = data[undecodable.start]
+        message = f"byte 0x{byte:02x} at position {undecodable.start} is not {encoding.upper()}"
+        line = _line_of(data, undecodable.start)
+        raise RefusedSourceError(
+            Fault("invalid-encoding", message, file, line, hint="save the file as UTF-8")
+        ) from None
+    except LookupError:
+        return  # An unknown encoding; the compiler says so.
+
+
+def _line_of(data: bytes, position: int) -> int:
+    return data.count(b"\n", 0, position) + 1
+
+
+def _is_own(path: str, root: str) -> bool:
+    return is_within(os.path.realpath(path), root)

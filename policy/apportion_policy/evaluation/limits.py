@@ -1,0 +1,42 @@
+"""What one evaluation may use."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds on one evaluation; exceeding any of them ends it with one fault.
+
+    Attributes:
+        wall_s: Seconds from the start of the child process to its answer, the import of the model included.
+        cpu_s: Seconds of processor time.
+        memory_bytes: Address space of the child, the interpreter (about 150 MiB) included.
+        output_bytes: Size of the answer: the policy as data.
+        print_bytes: What the policy may print; the first `PRINTS_KEPT_BYTES` of it are shown.
+        open_files: Files open at once.
+        source_bytes: Size of the policy's Python file; documents have their own bound.
+    """
+
+    wall_s: float = 30.0
+    cpu_s: int = 20
+    memory_bytes: int = 2048 * MIB
+    output_bytes: int = 128 * MIB
+    print_bytes: int = 16 * MIB
+    open_files: int = 128
+    source_bytes: int = 16 * MIB
+
+    def to_arguments(self) -> tuple[str, ...]:
+        """Return the limits as command-line arguments, in the order of the fields."""
+        return tuple(str(value) for value in astuple(self))
+
+    @classmethod
+    def from_arguments(cls, arguments: tuple[str, ...]) -> Limits:
+        """Return the limits that `to_arguments` wrote."""
+        return cls(float(arguments[0]), *(int(argument) for argument in arguments[1:]))
+
+
+PRINTS_KEPT_BYTES = 64 * 1024

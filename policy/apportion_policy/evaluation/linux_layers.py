@@ -1,0 +1,44 @@
+"""The layers that Linux gives a process without root. Importing this fails where Python has no ctypes.
+
+The order is forced: Landlock and seccomp need no_new_privs, a network namespace needs the capabilities that are
+dropped after it, and seccomp refuses all of these calls.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+from apportion_policy.evaluation.kernel import KernelError
+from apportion_policy.evaluation.landlock import restrict_files
+from apportion_policy.evaluation.layers import (
+    CAPABILITIES,
+    FILES,
+    NETWORK_NAMESPACE,
+    NO_NEW_PRIVILEGES,
+    SYSTEM_CALLS,
+    raise_layer,
+)
+from apportion_policy.evaluation.privileges import (
+    die_with_parent,
+    drop_capabilities,
+    leave_network,
+    refuse_new_privileges,
+)
+from apportion_policy.evaluation.readable import Readable
+from apportion_policy.evaluation.seccomp import restrict_system_calls
+
+
+def raise_linux_layers(readable: Readable, active: list[str], *, parent: int) -> None:
+    """Confine this process for good, and add the names of the layers that this kernel has."""
+    with contextlib.suppress(KernelError):
+        die_with_parent(parent)
+    raise_layer(NO_NEW_PRIVILEGES, refuse_new_privileges, active)
+    raise_layer(NETWORK_NAMESPACE, leave_network, active)
+    raise_layer(
+        FILES,
+        lambda: restrict_files(folders=readable.folders, files=readable.files, listings=readable.listings),
+        active,
+    )
+    under_landlock = FILES.name in active
+    raise_layer(CAPABILITIES, lambda: drop_capabilities(keep_reading=under_landlock), active)
+    raise_layer(SYSTEM_CALLS, restrict_system_calls, active)

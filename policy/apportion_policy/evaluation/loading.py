@@ -1,0 +1,97 @@
+"""Run the entry of a policy and find the one `Policy` it declares."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from apportion_policy.evaluation.blame import PolicyNotFoundError
+from apportion_policy.evaluation.fault import Fault, FaultKind
+from apportion_policy.evaluation.tree import PolicyTree
+from apportion_policy.policy import Policy
+
+DEFAULT_NAME = "policy"
+
+
+def load_entry(tree: PolicyTree) -> Policy:
+    """Return the policy of a Python file or a document.
+
+    Raises:
+        PolicyNotFoundError: If the file runs and does not declare exactly one policy.
+        BaseException: Whatever the author's code raises; `DocumentFault` from a document.
+    """
+    if not tree.is_python:
+        from apportion_policy.documents import load_document
+
+        return load_document(Path(tree.entry))
+    module = _run(tree)
+    return _named(module, tree.attribute, tree) if tree.attribute else _only(module, tree)
+
+
+def _run(tree: PolicyTree) -> ModuleType:
+    """Execute the entry under the name by which its neighbours would import it."""
+    folder, entry = Path(tree.root), Path(tree.entry)
+    sys.path[:0] = list(dict.fromkeys((str(entry.parent), str(folder))))
+    sys.argv = [tree.entry]
+    name = ".".join(entry.relative_to(folder).with_suffix("").parts).removesuffix(".__init__")
+    if name in sys.modules:
+        name = f"apportion_entry_{entry.stem}"
+    if "." in name:
+        importlib.import_module(name.rpartition(".")[0])
+    spec = importlib.util.spec_from_file_location(name, entry)
+    if spec is None or spec.loader is None:
+        raise _not_found("no-policy", f"{entry.name} cannot be loaded as Python", tree)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _only(module: ModuleType, tree: PolicyTree) -> Policy:
+    names = vars(module)
+    default = names.get(DEFAULT_NAME)
+    if isinstance(default, Policy) or (callable(default) and not isinstance(default, type)):
+        return _named(module, DEFAULT_NAME, tree)
+    found = {id(value): (name, value) for name, value in names.items() if isinstance(value, Policy) and name[0] != "_"}
+    if len(found) == 1:
+        return next(iter(found.values()))[1]
+    file = Path(tree.entry).name
+    if not found:
+        if default is not None:
+            raise _not_found("no-policy", f"`{DEFAULT_NAME}` in {file} is {_kind(default)}, not a Policy", tree)
+        hint = f"end it with `{DEFAULT_NAME} = Policy(…)`"
+        raise _not_found("no-policy", f"{file} declares no Policy at module level", tree, hint=hint)
+    listed = ", ".join(f"`{name}`" for name, _ in found.values())
+    related = tuple((policy.source.file, policy.source.line, f"`{name}`") for name, policy in [*found.values()][:20])
+    message = f"{file} declares {len(found)} policies: {listed}"
+    hint = f"name one of them `{DEFAULT_NAME}`, or give its name: {file}:{next(iter(found.values()))[0]}"
+    raise PolicyNotFoundError(Fault("several-policies", message, tree.entry, related[0][1], hint=hint, related=related))
+
+
+def _named(module: ModuleType, name: str, tree: PolicyTree) -> Policy:
+    missing = object()
+    value: object = getattr(module, name, missing)
+    if value is missing:
+        raise _not_found("no-policy", f"{Path(tree.entry).name} has no `{name}`", tree)
+    shown = f"`{name}`"
+    line = None
+    if callable(value) and not isinstance(value, type):
+        line = getattr(getattr(value, "__code__", None), "co_firstlineno", None)
+        value, shown = value(), f"`{name}()`"
+    if not isinstance(value, Policy):
+        raise _not_found("no-policy", f"{shown} is {_kind(value)}, not a Policy", tree, line=line)
+    return value
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "None"
+    return f"a {type(value).__name__}" if not isinstance(value, type) else "a class"
+
+
+def _not_found(
+    kind: FaultKind, message: str, tree: PolicyTree, *, line: int | None = None, hint: str | None = None
+) -> PolicyNotFoundError:
+    return PolicyNotFoundError(Fault(kind, message, tree.entry, line, hint=hint))

@@ -1,0 +1,121 @@
+"""From what is left of a child process to what the caller is told."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import replace
+
+from apportion_policy.evaluation.answer import Answer, AnswerError, read_answer, read_layers
+from apportion_policy.evaluation.crash_trace import innermost_place
+from apportion_policy.evaluation.fault import Fault
+from apportion_policy.evaluation.layers import SCRUBBED_ENVIRONMENT
+from apportion_policy.evaluation.limits import MIB, PRINTS_KEPT_BYTES, Limits
+from apportion_policy.evaluation.parent import Evaluated, Rejected
+from apportion_policy.evaluation.plain import plain_text
+from apportion_policy.evaluation.supervision import Ended, Ending
+from apportion_policy.evaluation.tree import PolicyTree
+
+
+def outcome_of(ended: Ended, tree: PolicyTree, limits: Limits) -> Evaluated | Rejected:
+    """Return the policy as data, or the faults, of a child that has ended."""
+    layers = _layers(ended)
+    printed = _printed(ended.prints)
+    fault = None
+    if ended.ending is not Ending.ANSWERED:
+        fault = _fault_of_ending(ended, tree, limits)
+    else:
+        try:
+            answer = read_answer(ended.answer)
+        except AnswerError as malformed:
+            fault = Fault("evaluation-crashed", f"the policy disturbed its own evaluation: {malformed}", tree.entry)
+        else:
+            if answer.faults:
+                return Rejected(tuple(_shown(each, tree) for each in answer.faults), layers, printed, tree)
+            return _evaluated(answer, layers, printed, tree)
+    return Rejected((fault,), layers, printed, tree)
+
+
+def _evaluated(answer: Answer, layers: tuple[str, ...], printed: str, tree: PolicyTree) -> Evaluated:
+    others = dict.fromkeys(file for file in answer.files if file != tree.entry and tree.contains(file))
+    return Evaluated(answer.document, (tree.entry, *others), layers, printed, tree)
+
+
+def _layers(ended: Ended) -> tuple[str, ...]:
+    try:
+        raised = read_layers(ended.answer)
+    except AnswerError:
+        raised = None
+    return (SCRUBBED_ENVIRONMENT.name, *(plain_text(name, 40) for name in raised or ()))
+
+
+def _fault_of_ending(ended: Ended, tree: PolicyTree, limits: Limits) -> Fault:
+    fault = _explanation(ended, limits)
+    place = innermost_place(ended.trace, tree)
+    if place is not None:
+        return replace(fault, file=place[0], line=place[1])
+    return replace(fault, file=tree.entry)
+
+
+def _explanation(ended: Ended, limits: Limits) -> Fault:
+    time_hint = "look for a loop that does not end"
+    match ended.ending:
+        case Ending.ANSWER_TOO_LARGE:
+            return Fault("output-too-large", f"the policy as data is larger than {limits.output_bytes} bytes")
+        case Ending.PRINTS_TOO_LARGE:
+            return Fault("output-too-large", f"the policy printed more than {limits.print_bytes} bytes")
+        case Ending.CUT_OFF:
+            return Fault("evaluation-crashed", "the policy closed the pipes of its own evaluation")
+        case Ending.TIME_LIMIT if ended.cpu_s >= limits.cpu_s:
+            return _processor_fault(limits)
+        case Ending.TIME_LIMIT:
+            message = f"the policy was not evaluated within {limits.wall_s:g} s"
+            return Fault("time-limit", message, hint=time_hint)
+        case _:
+            return _death(ended, limits)
+
+
+def _death(ended: Ended, limits: Limits) -> Fault:
+    if _could_not_start(ended):
+        last = _printed(ended.prints).strip().rpartition("\n")[2] or f"exit status {ended.status}"
+        message = f"the process that evaluates the policy could not start: {last}"
+        return Fault("evaluation-crashed", message, hint="`apportion doctor` looks at the installation")
+    if ended.status >= 0:
+        message = f"the policy ended its own process (exit status {ended.status}) before it was evaluated"
+        return Fault("evaluation-crashed", message)
+    if ended.cpu_s >= limits.cpu_s and -ended.status in (signal.SIGKILL, signal.SIGXCPU):
+        return _processor_fault(limits)
+    if -ended.status == signal.SIGKILL:
+        return Fault(
+            "memory-limit", "the policy's process was killed, most likely because the machine ran out of memory"
+        )
+    # How native code of the model ends when an allocation is refused.
+    if -ended.status == signal.SIGABRT and b"memory allocation of" in ended.prints:
+        return Fault("memory-limit", f"the policy needs more than {limits.memory_bytes // MIB} MiB of memory")
+    if -ended.status == signal.SIGSYS:
+        return Fault("sandbox-violation", "this policy tried to make a system call of another machine")
+    name = signal.Signals(-ended.status).name
+    hint = "this is how deep recursion in native code ends" if name == "SIGSEGV" else None
+    return Fault("evaluation-crashed", f"the interpreter crashed while it ran the policy ({name})", hint=hint)
+
+
+def _could_not_start(ended: Ended) -> bool:
+    return b"\n" not in ended.answer
+
+
+def _processor_fault(limits: Limits) -> Fault:
+    message = f"the policy used more than {limits.cpu_s} s of processor time"
+    return Fault("time-limit", message, hint="look for a loop that does not end")
+
+
+def _shown(fault: Fault, tree: PolicyTree) -> Fault:
+    """Return the fault with only such places as may be quoted: a policy may claim to stand in any file."""
+    related = tuple(place for place in fault.related if tree.contains(place[0]))
+    if fault.file is not None and tree.contains(fault.file):
+        return replace(fault, related=related)
+    return replace(fault.without_place(), file=tree.entry, related=related)
+
+
+def _printed(prints: bytes) -> str:
+    cut = "\n(more was printed)" if len(prints) >= PRINTS_KEPT_BYTES else ""
+    lines = prints.decode("utf-8", "replace").splitlines()
+    return "\n".join(plain_text(line) for line in lines) + cut

@@ -1,0 +1,163 @@
+"""Start the evaluation of a policy in a child process, and read its answer as from an enemy.
+
+The caller starts it first and imports what it needs itself while the child runs. Deliberately absent: anything that
+executes what the child sends. An answer is JSON, bounded in size, checked for its shape.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from apportion_policy.evaluation.fault import Fault
+from apportion_policy.evaluation.limits import Limits
+from apportion_policy.evaluation.tree import EntryError, PolicyTree, locate
+
+_PROGRAM = str(Path(__file__).with_name("__main__.py"))
+# Where an interpreter finds its own shared library or home; the caller's, never the pull request's.
+_PASSED_ON = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT")
+_ENVIRONMENT = {
+    "LC_ALL": "C.UTF-8",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PYDANTIC_DISABLE_PLUGINS": "__all__",
+    "PYTHONHASHSEED": "0",
+    "PYTHONUTF8": "1",
+    "TZ": "UTC",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """A policy as data.
+
+    Attributes:
+        document: What `apportion_policy.wire.load` reads.
+        files: The policy's own files that were read, the entry first, absolute.
+        layers: Names of the layers that confined it; `layers.missing_layers` says which are lacking.
+        printed: What the policy printed, made plain, cut to `PRINTS_KEPT_BYTES`.
+        tree: Bounds what may be shown of it: a line is quoted only from a file that `tree.contains`.
+    """
+
+    document: bytes
+    files: tuple[str, ...]
+    layers: tuple[str, ...]
+    printed: str
+    tree: PolicyTree
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """Why there is no policy; the other attributes are those of `Evaluated`, as far as it came."""
+
+    faults: tuple[Fault, ...]
+    layers: tuple[str, ...] = ()
+    printed: str = ""
+    tree: PolicyTree | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A running child process and the ends of its pipes that are ours."""
+
+    process_id: int
+    answer: int
+    trace: int
+    prints: int
+    started_s: float
+
+
+class Running:
+    """An evaluation under way. Ends with `result` or `cancel`; the child ends with this process in any case."""
+
+    def __init__(self, begun: Child | Rejected, tree: PolicyTree | None, limits: Limits) -> None:
+        self._begun = begun
+        self._tree = tree
+        self._limits = limits
+        self._result: Evaluated | Rejected | None = begun if isinstance(begun, Rejected) else None
+
+    def result(self) -> Evaluated | Rejected:
+        """Wait, at most until the limit on time, and return the outcome; the same one if called again."""
+        if self._result is None:
+            from apportion_policy.evaluation.outcome import outcome_of
+            from apportion_policy.evaluation.supervision import supervise
+
+            assert isinstance(self._begun, Child)
+            assert self._tree is not None
+            self._result = outcome_of(supervise(self._begun, self._limits), self._tree, self._limits)
+        return self._result
+
+    def cancel(self) -> None:
+        """Kill the child if it still runs."""
+        if self._result is None and isinstance(self._begun, Child):
+            from apportion_policy.evaluation.supervision import end
+
+            end(self._begun)
+            self._result = Rejected((Fault("evaluation-crashed", "the evaluation was cancelled"),))
+
+
+def start(entry: str | Path, limits: Limits = Limits()) -> Running:  # noqa: B008 - frozen.
+    """Begin to evaluate a policy.
+
+    Never raises for what the policy is: whatever is wrong with it is in the result. On Linux the child ends with
+    the thread that calls this.
+
+    Args:
+        entry: A Python file, `file.py:name`, a YAML or JSON document, or a folder that holds `policy.py` or
+            `policy.yaml`.
+        limits: What the evaluation may use.
+    """
+    try:
+        tree = locate(entry)
+    except EntryError as wrong:
+        return Running(Rejected((wrong.fault,)), None, limits)
+    try:
+        return Running(_spawn(tree, limits), tree, limits)
+    except OSError as refused:
+        message = f"the child process could not be started: {refused.strerror or refused}"
+        return Running(Rejected((Fault("evaluation-crashed", message),), tree=tree), tree, limits)
+
+
+def _spawn(tree: PolicyTree, limits: Limits) -> Child:
+    """Start the interpreter anew, so that neither memory nor environment of this process is in it."""
+    opened: list[int] = []
+    try:
+        for _ in range(3):
+            opened += os.pipe()
+        answer, answer_to, trace, trace_to, prints, prints_to = opened
+        # Above every descriptor that is copied from, so that no copy overwrites the source of a later one.
+        first = max(opened) + 1
+        child_answer, child_trace, child_prints = first, first + 1, first + 2
+        arguments = [
+            sys.executable,
+            "-P",
+            _PROGRAM,
+            *map(str, (child_answer, child_trace, os.getpid())),
+            *(tree.root, tree.entry, tree.attribute or ""),
+            *limits.to_arguments(),
+        ]
+        actions = [
+            (os.POSIX_SPAWN_DUP2, answer_to, child_answer),
+            (os.POSIX_SPAWN_DUP2, trace_to, child_trace),
+            (os.POSIX_SPAWN_DUP2, prints_to, child_prints),
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_DUP2, child_prints, 1),
+            (os.POSIX_SPAWN_DUP2, child_prints, 2),
+            (os.POSIX_SPAWN_CLOSE, child_prints),
+        ]
+        environment = _ENVIRONMENT | {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        started_s = time.monotonic()
+        try:
+            process_id = os.posix_spawn(sys.executable, arguments, environment, file_actions=actions, setsid=True)
+        except NotImplementedError:
+            process_id = os.posix_spawn(sys.executable, arguments, environment, file_actions=actions, setpgroup=0)
+    except BaseException:
+        for descriptor in opened:
+            os.close(descriptor)
+        raise
+    for descriptor in (answer_to, trace_to, prints_to):
+        os.close(descriptor)
+    return Child(process_id, answer, trace, prints, started_s)

@@ -1,0 +1,30 @@
+"""Resource limits of the child process, for good: soft and hard alike, except where a warning comes first."""
+
+from __future__ import annotations
+
+import resource
+
+from apportion_policy.evaluation.limits import Limits
+
+
+def limit_memory(limits: Limits) -> None:
+    """Bound the address space. Raises `ValueError` or `OSError` where the system cannot (macOS)."""
+    _lower(resource.RLIMIT_AS, limits.memory_bytes)
+
+
+def limit_resources(limits: Limits) -> None:
+    """Bound processor time, processes, files and their size. Raises `OSError` if the system refuses."""
+    # SIGXCPU at the soft limit reports the line; the hard limit kills a policy that ignores the signal.
+    _lower(resource.RLIMIT_CPU, limits.cpu_s, hard=limits.cpu_s + 1)
+    _lower(resource.RLIMIT_NOFILE, limits.open_files)
+    _lower(resource.RLIMIT_FSIZE, 0)
+    _lower(resource.RLIMIT_CORE, 0)
+    # Does not bind root, whose processes are stopped by seccomp.
+    _lower(resource.RLIMIT_NPROC, 0)
+
+
+def _lower(kind: int, soft: int, *, hard: int | None = None) -> None:
+    present = resource.getrlimit(kind)[1]
+    wanted = soft if hard is None else hard
+    ceiling = wanted if present == resource.RLIM_INFINITY else min(wanted, present)
+    resource.setrlimit(kind, (min(soft, ceiling), ceiling))

@@ -1,0 +1,151 @@
+"""Which files belong to a policy: where it is entered, and what it may read.
+
+A pull request chooses the contents of the folder, symbolic links included. So the folder is the one that the
+caller named, an entry file that leads out of it is refused, and hidden files (`.git` holds a token in many CI
+jobs, `.env` a password) do not belong to the policy even where they lie inside.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from apportion_policy.evaluation.fault import Fault, FaultKind
+
+PYTHON_SUFFIX = ".py"
+DOCUMENT_SUFFIXES = (".yaml", ".yml", ".json")
+ENTRY_NAMES = ("policy.py", "policy.yaml", "policy.yml", "policy.json")
+
+
+class EntryError(Exception):
+    """The path that was named does not lead to a policy file."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyTree:
+    """A policy's entry and the folder that bounds it.
+
+    Attributes:
+        root: Absolute and free of symbolic links; the highest folder of the Python package that holds the entry,
+            or the entry's own folder.
+        entry: Absolute path of the file to evaluate.
+        attribute: Name of the object to take from a Python file, if the caller gave one.
+    """
+
+    root: str
+    entry: str
+    attribute: str | None = None
+
+    @property
+    def is_python(self) -> bool:
+        """Whether the entry is code rather than a document."""
+        return self.entry.endswith(PYTHON_SUFFIX)
+
+    def contains(self, file: str) -> bool:
+        """Whether the file exists, is the policy's own and may be shown to whoever reads the findings."""
+        try:
+            real = os.path.realpath(file, strict=True)
+            regular = stat.S_ISREG(Path(real).stat().st_mode)
+        except (OSError, ValueError):
+            return False
+        return regular and file.isprintable() and not is_hidden(real, self.root) and is_within(real, self.root)
+
+
+def is_within(path: str, folder: str) -> bool:
+    """Whether an absolute path is the folder or lies below it, by its text."""
+    return path == folder or path.startswith(folder if folder.endswith("/") else folder + "/")
+
+
+def is_hidden(path: str, folder: str) -> bool:
+    """Whether a name between the folder and the end of the path begins with a dot."""
+    return is_within(path, folder) and any(part.startswith(".") for part in path[len(folder) :].split("/"))
+
+
+def locate(entry: str | Path) -> PolicyTree:
+    """Return where the policy is: a file, `file.py:name`, or a folder that holds one of `ENTRY_NAMES`.
+
+    Raises:
+        EntryError: If there is nothing to evaluate.
+    """
+    text = os.fspath(entry)
+    if not text or "\0" in text:
+        raise EntryError(Fault("unreadable-input", "the path of the policy is empty or holds a null byte"))
+    path, attribute = text, None
+    if not os.path.lexists(text) and f"{PYTHON_SUFFIX}:" in text:
+        path, _, attribute = text.rpartition(":")
+        if not attribute.isidentifier():
+            raise _error("unreadable-input", f"`{attribute}` after the colon is not a Python name", path)
+    status = _status(path)
+    if stat.S_ISDIR(status.st_mode):
+        path = _entry_of_folder(path)
+        status = _status(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise _error("unreadable-input", f"{path} is {_what(status.st_mode)}, not a file", path)
+    if not path.endswith((PYTHON_SUFFIX, *DOCUMENT_SUFFIXES)):
+        raise _error(
+            "unreadable-input",
+            f"{path} is neither Python (.py) nor a document (.yaml, .yml, .json)",
+            path,
+        )
+    if not os.access(path, os.R_OK):
+        raise _error("unreadable-input", f"{path} may not be read", path)
+    folder = Path(path).parent.resolve()
+    tree = PolicyTree(str(_import_root(folder)), str(folder / Path(path).name), attribute)
+    if not is_within(os.path.realpath(tree.entry), tree.root):
+        raise _error(
+            "unreadable-input",
+            f"{path} is a symbolic link that leads out of its folder",
+            path,
+            hint="name the file it points to",
+        )
+    return tree
+
+
+def _status(path: str) -> os.stat_result:
+    try:
+        return Path(path).stat()
+    except FileNotFoundError:
+        raise _error("unreadable-input", f"{path} does not exist", path) from None
+    except OSError as refused:
+        raise _error("unreadable-input", f"{path} cannot be read: {refused.strerror}", path) from None
+
+
+def _entry_of_folder(folder: str) -> str:
+    for name in ENTRY_NAMES:
+        candidate = Path(folder, name)
+        if os.path.lexists(candidate):
+            return str(candidate)
+    raise EntryError(
+        Fault(
+            "no-policy",
+            f"the folder {folder} holds none of {', '.join(ENTRY_NAMES)}",
+            hint="name the policy's file, or create policy.py there (`apportion init`)",
+        )
+    )
+
+
+def _import_root(folder: Path) -> Path:
+    while (folder / "__init__.py").is_file() and folder.parent != folder:
+        folder = folder.parent
+    return folder
+
+
+def _what(mode: int) -> str:
+    names = (
+        (stat.S_ISFIFO, "a named pipe"),
+        (stat.S_ISSOCK, "a socket"),
+        (stat.S_ISDIR, "a folder"),
+        (stat.S_ISCHR, "a device"),
+        (stat.S_ISBLK, "a device"),
+    )
+    return next((name for test, name in names if test(mode)), "a special file")
+
+
+def _error(kind: FaultKind, message: str, path: str, *, hint: str | None = None) -> EntryError:
+    return EntryError(Fault(kind, message, str(Path(path).absolute()), hint=hint))

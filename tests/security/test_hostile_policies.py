@@ -1,0 +1,518 @@
+"""Each hostile or broken policy ends in one clear fault at the author's line, and tells nobody a secret.
+
+A case is a policy as its author would write it. A line that may be to blame ends in `# here`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from apportion_policy.evaluation.fault import Fault, FaultKind
+from apportion_policy.evaluation.limits import MIB, Limits
+from apportion_policy.evaluation.parent import Evaluated, Rejected, start
+from apportion_policy.wire import WireError, load
+
+pytestmark = pytest.mark.security
+
+LINUX = sys.platform == "linux"
+CANARY = "canary-2f9c41d7"
+LIMITS = Limits(wall_s=20, cpu_s=10, memory_bytes=768 * MIB)
+SHORT = replace(LIMITS, wall_s=1.5)
+GOOD = 'from apportion_policy import Organisation, Policy\npolicy = Policy(organisation=Organisation(name="acme"))\n'
+
+
+@dataclass(frozen=True)
+class Case:
+    """A policy, the kind of its fault, and words that its message holds."""
+
+    name: str
+    source: str
+    kind: FaultKind
+    says: str
+    limits: Limits = LIMITS
+    linux_only: bool = False
+
+
+CASES = [
+    # Network
+    Case("opens-a-socket", "import socket\nsocket.socket()  # here\n", "sandbox-violation", "network connection"),
+    Case(
+        "fetches-a-url",
+        "from urllib.request import urlopen\nurlopen('http://192.0.2.1/')  # here\n",
+        "sandbox-violation",
+        "network connection",
+    ),
+    Case(
+        "resolves-a-name",
+        "import socket\nsocket.getaddrinfo('example.org', 80)  # here\n",
+        "sandbox-violation",
+        "network connection",
+    ),
+    Case(
+        "opens-a-socket-below-the-audit-hook",
+        "import _socket, sys\ndef raw(family):\n    return _socket.socket(family)  # here\nraw(_socket.AF_UNIX)\n",
+        "sandbox-violation",
+        "network connection",
+    ),
+    # Programs, processes, threads, signals
+    Case("runs-a-command", "import os\nos.system('id')  # here\n", "sandbox-violation", "another program"),
+    Case(
+        "runs-a-subprocess",
+        "import subprocess\nsubprocess.run(['id'])  # here\n",
+        "sandbox-violation",
+        "another program",
+    ),
+    Case("replaces-itself", "import os\nos.execv('/bin/sh', ['sh'])  # here\n", "sandbox-violation", "another program"),
+    Case("forks", "import os\nos.fork()  # here\n", "sandbox-violation", "another process"),
+    Case("fork-bomb", "import os\nwhile True:\n    os.fork()  # here\n", "sandbox-violation", "another process"),
+    Case(
+        "starts-a-thread",
+        "import threading\nthreading.Thread(target=print).start()  # here\n",
+        "sandbox-violation",
+        "thread",
+    ),
+    Case("kills-its-parent", "import os\nos.kill(os.getppid(), 9)  # here\n", "sandbox-violation", "signal"),
+    # Native code
+    Case(
+        "calls-libc",
+        "import ctypes\nctypes.CDLL(None).getpid()  # here\n",
+        "sandbox-violation",
+        "native code",
+        linux_only=True,
+    ),
+    Case(
+        "uses-the-interpreter-through-ctypes",
+        "import ctypes\nctypes.pythonapi.Py_Exit(0)  # here\n",
+        "sandbox-violation",
+        "native code",
+        linux_only=True,
+    ),
+    # Files
+    Case(
+        "reads-a-private-key",
+        "import os\nprint(open(os.path.expanduser('~root/.ssh/id_rsa')).read())  # here\n",
+        "sandbox-violation",
+        "outside its folder",
+    ),
+    Case("reads-passwords", "print(open('/etc/shadow').read())  # here\n", "sandbox-violation", "/etc/shadow"),
+    Case("reads-users", "print(open('/etc/passwd').read())  # here\n", "sandbox-violation", "/etc/passwd"),
+    Case(
+        "reads-its-parents-environment",
+        "import os\nprint(open(f'/proc/{os.getppid()}/environ').read())  # here\n",
+        "sandbox-violation",
+        "/environ",
+        linux_only=True,
+    ),
+    Case(
+        "lists-a-folder",
+        "import os\nprint(os.listdir('/etc'))  # here\n",
+        "sandbox-violation",
+        "tried to list /etc",
+    ),
+    Case("walks-up", "print(open('../secret.txt').read())  # here\n", "sandbox-violation", "outside its folder"),
+    Case("follows-a-link-out", "print(open('link.txt').read())  # here\n", "sandbox-violation", "which leads to"),
+    Case("reads-git-configuration", "print(open('.git/config').read())  # here\n", "sandbox-violation", "hidden"),
+    Case("reads-hidden-file", "print(open('teams/.env').read())  # here\n", "sandbox-violation", "hidden"),
+    Case("writes-beside-itself", "open('out.txt', 'w')  # here\n", "sandbox-violation", "tried to write out.txt"),
+    Case(
+        "writes-to-a-temporary-folder",
+        "import tempfile\ntempfile.NamedTemporaryFile()  # here\n",
+        "policy-exception",
+        "No usable temporary directory",
+    ),
+    Case("deletes-itself", "import os\nos.remove('policy.py')  # here\n", "sandbox-violation", "tried to change"),
+    Case(
+        "changes-its-mode", "import os\nos.chmod('policy.py', 0o777)  # here\n", "sandbox-violation", "tried to change"
+    ),
+    Case(
+        "raises-its-limits",
+        "import resource\nresource.setrlimit(resource.RLIMIT_NPROC, (9, 9))  # here\n",
+        "sandbox-violation",
+        "resource limit",
+    ),
+    # Time and memory
+    Case("loops", "while True:  # here\n    pass  # here\n", "time-limit", "within 1.5 s", SHORT),
+    Case("loops-in-c", "n = 10**10**10  # here\n", "time-limit", "within 1.5 s", SHORT),
+    Case("sleeps", "import time\ntime.sleep(1000)  # here\n", "time-limit", "within 1.5 s", SHORT),
+    Case(
+        "burns-processor-time",
+        "while True:  # here\n    pass  # here\n",
+        "time-limit",
+        "1 s of processor time",
+        replace(LIMITS, cpu_s=1),
+    ),
+    Case(
+        "ignores-the-warning",
+        "import signal\nfor s in (signal.SIGALRM, signal.SIGXCPU):\n    signal.signal(s, signal.SIG_IGN)\n"
+        "while True:\n    pass\n",
+        "time-limit",
+        "within 1.5 s",
+        SHORT,
+    ),
+    Case(
+        "catches-everything",
+        "while True:\n    try:\n        while True:  # here\n            pass  # here\n    except BaseException:\n        pass\n",
+        "time-limit",
+        "within 1.5 s",
+        SHORT,
+    ),
+    Case(
+        "closes-its-pipes-and-stays",
+        "import os, time\nos.closerange(1, 100)\ntime.sleep(1000)\n",
+        "evaluation-crashed",
+        "closed the pipes",
+    ),
+    Case("huge-list", "x = [0] * 10**10  # here\n", "memory-limit", "768 MiB", linux_only=True),
+    Case(
+        "growing-list",
+        "x = []\nwhile True:\n    x.append(bytes(10**6))  # here\n",
+        "memory-limit",
+        "768 MiB",
+        linux_only=True,
+    ),
+    Case(
+        "huge-string",
+        "x = 'x'\nwhile True:\n    x = x + x  # here\n",
+        "memory-limit",
+        "768 MiB",
+        linux_only=True,
+    ),
+    # Output
+    Case(
+        "prints-without-end",
+        "while True:\n    print('x' * 100000)\n",
+        "output-too-large",
+        "printed more than",
+        replace(LIMITS, print_bytes=MIB),
+    ),
+    Case(
+        "declares-too-much",
+        "from apportion_policy import Organisation, Policy, Queue\n"
+        "policy = Policy(organisation=Organisation(name='acme'), queues=tuple(Queue(id='q' * 200 + str(i)) "
+        "for i in range(500)))\n",
+        "output-too-large",
+        "as data",
+        replace(LIMITS, output_bytes=50_000),
+    ),
+    # Ways to end
+    Case("exits", "import sys\nsys.exit(0)  # here\n", "policy-exception", "SystemExit"),
+    Case("exits-at-once", "import os\nos._exit(0)\n", "evaluation-crashed", "exit status 0"),
+    Case("interrupts", "raise KeyboardInterrupt  # here\n", "policy-exception", "KeyboardInterrupt"),
+    Case(
+        "aborts",
+        "import os\nos.abort()  # here\n",
+        "evaluation-crashed",
+        "SIGABRT",
+    ),
+    Case(
+        "sends-rubbish",
+        "import os\nfor fd in range(3, 64):\n    try:\n        os.write(fd, b'[' * 50000 + b'\\n\\n')\n"
+        "    except OSError:\n        pass\nos._exit(0)\n",
+        "evaluation-crashed",
+        "disturbed its own evaluation",
+    ),
+    Case(
+        "leaves-exit-handlers",
+        "import atexit, time\natexit.register(time.sleep, 1000)\n1 / 0  # here\n",
+        "policy-exception",
+        "ZeroDivisionError: division by zero",
+    ),
+    # Exceptions
+    Case(
+        "raises", "def f():\n    return 1 / 0  # here\nf()\n", "policy-exception", "ZeroDivisionError: division by zero"
+    ),
+    Case("recurses", "def f():\n    f()  # here\nf()\n", "policy-exception", "RecursionError"),
+    Case(
+        "recurses-without-a-limit",
+        "import sys\nsys.setrecursionlimit(10**9)\nclass A:\n    def __repr__(self):\n        return repr([self])  # here\nrepr(A())\n",
+        "evaluation-crashed",
+        "SIGSEGV",
+    ),
+    Case(
+        "exception-that-raises",
+        "class E(Exception):\n    def __str__(self):\n        raise SystemExit\nraise E  # here\n",
+        "policy-exception",
+        "cannot be shown",
+    ),
+    Case(
+        "exception-with-control-characters",
+        "raise ValueError('\\x1b[2J\\x1b[31m\\n::error::injected')  # here\n",
+        "policy-exception",
+        "ValueError: \\x1b[2J\\x1b[31m ::error::injected",
+    ),
+    Case(
+        "exception-with-a-runner-command",
+        "raise ValueError('##[add-mask]x')  # here\n",
+        "policy-exception",
+        "ValueError: # #[add-mask]x",
+    ),
+    Case(
+        "exception-of-great-length",
+        "raise ValueError('x' * 10**7)  # here\n",
+        "policy-exception",
+        "ValueError: xxx",
+    ),
+    Case("missing-module", "import no_such_module  # here\n", "missing-import", "`no_such_module`"),
+    Case("missing-name", "from os import no_such_name  # here\n", "missing-import", "no_such_name"),
+    Case("shadowed-module", "from enum import vision  # here\n", "missing-import", "Python's own module"),
+    Case("native-module", "import native  # here\n", "sandbox-violation", "native code"),
+    Case("bytecode-without-source", "import bare  # here\n", "sandbox-violation", "without its source"),
+    # Source text
+    Case("syntax-error", "x = 1\ny = = 2  # here\n", "syntax-error", "invalid syntax"),
+    Case("bad-indentation", "x = 1\n  y = 2  # here\n", "syntax-error", "unexpected indent"),
+    # No policy
+    Case("empty", "", "no-policy", "declares no Policy"),
+    Case("wrong-type", "policy = ['acme']\n", "no-policy", "`policy` in policy.py is a list"),
+    Case("function-without-a-policy", "def policy():  # here\n    return None\n", "no-policy", "`policy()` is None"),
+    Case(
+        "several-policies",
+        "from apportion_policy import Organisation, Policy\n"
+        "a = Policy(organisation=Organisation(name='a'))  # here\n"
+        "b = Policy(organisation=Organisation(name='b'))\n",
+        "several-policies",
+        "`a`, `b`",
+    ),
+    Case(
+        "wrong-value",
+        "from apportion_policy import Organisation, Policy\n"
+        "policy = Policy(organisation=Organisation(name=''))  # here\n",
+        "invalid-value",
+        "Organisation: `name`",
+    ),
+]
+
+
+def rejected(entry: Path, limits: Limits = LIMITS) -> Rejected:
+    outcome = start(entry, limits).result()
+    assert isinstance(outcome, Rejected), outcome
+    return outcome
+
+
+def only_fault(entry: Path, limits: Limits = LIMITS) -> Fault:
+    (fault,) = rejected(entry, limits).faults
+    return fault
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout with secrets in it and around it."""
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", CANARY)
+    folder = tmp_path / "checkout"
+    (folder / ".git").mkdir(parents=True)
+    (folder / ".git/config").write_text(CANARY)
+    (folder / "teams").mkdir()
+    (folder / "teams/.env").write_text(CANARY)
+    (tmp_path / "secret.txt").write_text(CANARY)
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (folder / "enum.py").write_text("vision = 1\n")
+    (folder / "native.so").write_bytes(b"\x7fELF")
+    (folder / "bare.pyc").write_bytes(b"\0" * 16)
+    return folder
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_each_policy_ends_in_one_fault_at_its_line(case: Case, folder: Path) -> None:
+    if case.linux_only and not LINUX:
+        pytest.skip("the memory limit, /proc and the layers that use ctypes are Linux's")
+    entry = folder / "policy.py"
+    entry.write_text(case.source)
+    began_s = time.monotonic()
+
+    outcome = rejected(entry, case.limits)
+
+    assert time.monotonic() - began_s < case.limits.wall_s + 2
+    (fault,) = outcome.faults
+    assert fault.kind == case.kind, fault
+    assert case.says in fault.message
+    assert len(fault.message) < 2_100
+    assert fault.message.isprintable()
+    assert fault.file == str(entry)
+    marked = [n for n, line in enumerate(case.source.splitlines(), 1) if line.endswith("# here")]
+    assert fault.line in (marked or [None])
+    assert CANARY not in repr(outcome)
+
+
+def test_environment_holds_no_secret(folder: Path) -> None:
+    (folder / "policy.py").write_text("import os\nprint(sorted(os.environ))\nprint(os.environ)\n" + GOOD)
+    outcome = start(folder).result()
+    assert isinstance(outcome, Evaluated)
+    assert CANARY not in repr(outcome)
+    assert "HOME" not in outcome.printed
+    assert "AWS" not in outcome.printed
+    assert "PATH" not in outcome.printed.replace("LD_LIBRARY_PATH", "")
+
+
+def test_prints_are_kept_apart_and_made_plain(folder: Path) -> None:
+    (folder / "policy.py").write_text(
+        "import sys\nprint('\\x1b[31mred', file=sys.stderr)\nprint('::add-mask::x')\nprint('##vso[task.x]')\n" + GOOD
+    )
+    outcome = start(folder).result()
+    assert isinstance(outcome, Evaluated)
+    assert sorted(outcome.printed.splitlines()) == ["# #vso[task.x]", ": :add-mask::x", "\\x1b[31mred"]
+
+
+def test_prints_are_cut(folder: Path) -> None:
+    (folder / "policy.py").write_text("for _ in range(3000):\n    print('x' * 99)\n" + GOOD)
+    outcome = start(folder).result()
+    assert isinstance(outcome, Evaluated)
+    assert len(outcome.printed) < 70_000
+    assert outcome.printed.endswith("(more was printed)")
+
+
+def test_a_policy_may_do_without_what_was_refused(folder: Path) -> None:
+    (folder / "policy.py").write_text("try:\n    open('/etc/passwd')\nexcept OSError:\n    pass\n" + GOOD)
+    assert isinstance(start(folder).result(), Evaluated)
+
+
+def test_files_that_were_read_are_named(folder: Path) -> None:
+    (folder / "teams/vision.py").write_text("LIMIT = 3\n")
+    (folder / "quota.csv").write_text("a,1\n")
+    (folder / "unused.py").write_text("")
+    (folder / "policy.py").write_text("from teams.vision import LIMIT\nopen('quota.csv').read()\n" + GOOD)
+    outcome = start(folder).result()
+    assert isinstance(outcome, Evaluated)
+    assert outcome.files == tuple(str(folder / name) for name in ("policy.py", "teams/vision.py", "quota.csv"))
+    assert not list(folder.rglob("__pycache__"))
+
+
+def test_bytecode_beside_the_source_is_not_run(folder: Path) -> None:
+    """A reviewer reads the source; `__pycache__` in a pull request may hold something else."""
+    import importlib.util
+    import py_compile
+
+    module = folder / "limits_of_team.py"
+    module.write_text("raise SystemExit\n")
+    cached = Path(importlib.util.cache_from_source(str(module)))
+    py_compile.compile(str(module), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    assert cached.exists()
+    module.write_text("LIMIT = 4\n")
+    (folder / "policy.py").write_text("import limits_of_team\n" + GOOD)
+    assert isinstance(start(folder).result(), Evaluated)
+
+
+def test_claimed_places_outside_the_policy_are_not_passed_on(folder: Path) -> None:
+    """Whoever renders a fault quotes the line it names; that must not be a line of somebody else's file."""
+    (folder / "policy.py").write_text("exec(compile('1/0', '/etc/shadow', 'exec'))\n")
+    fault = only_fault(folder)
+    assert (fault.kind, fault.file, fault.line) == ("policy-exception", str(folder / "policy.py"), 1)
+    (folder / "policy.py").write_text(
+        "from apportion_policy.evaluation.importing import RefusedSourceError\n"
+        "from apportion_policy.evaluation.fault import Fault\n"
+        "raise RefusedSourceError(Fault('syntax-error', 'x', '/etc/shadow', 1, related=(('/etc/shadow', 1, 'y'),)))\n"
+    )
+    outcome = rejected(folder)
+    assert "/etc/shadow" not in repr(outcome.faults)
+
+
+def test_a_forged_answer_claims_nothing_but_its_own(folder: Path) -> None:
+    """A policy can answer for itself. It cannot name other files, or layers, or have its bytes taken unread."""
+    (folder / "policy.py").write_text(
+        "import os\n"
+        'head = b\'{"layers": ["perfect"], "faults": [], "files": ["/etc/shadow"], "bytes": 7}\'\n'
+        "for fd in range(3, 64):\n"
+        "    try:\n        os.write(fd, head + b'\\nrubbish')\n"
+        "    except OSError:\n        pass\n"
+        "os._exit(0)\n"
+    )
+    outcome = start(folder, LIMITS).result()
+    assert isinstance(outcome, Evaluated)
+    assert outcome.files == (str(folder / "policy.py"),)
+    assert "perfect" not in outcome.layers
+    with pytest.raises(WireError):
+        load(outcome.document)
+
+
+def test_a_refusal_that_was_swallowed_is_named_as_the_likely_cause(folder: Path) -> None:
+    (folder / "policy.py").write_text("try:\n    open('/etc/passwd')\nexcept OSError:\n    pass\n1 / 0\n")
+    assert only_fault(folder).hint == (
+        "before this, the sandbox refused: this policy tried to read /etc/passwd, which is outside its folder"
+    )
+
+
+def test_call_chain_is_named(folder: Path) -> None:
+    (folder / "teams/vision.py").write_text("def quota():\n    raise ValueError('no quota')\n")
+    (folder / "policy.py").write_text("from teams.vision import quota\n\ndef all():\n    quota()\n\nall()\n")
+    fault = only_fault(folder)
+    assert (fault.file, fault.line) == (str(folder / "teams/vision.py"), 2)
+    assert fault.related == (
+        (str(folder / "policy.py"), 6, "calls `all`"),
+        (str(folder / "policy.py"), 4, "calls `quota`"),
+    )
+
+
+def test_syntax_error_in_a_module_is_placed_there(folder: Path) -> None:
+    (folder / "teams/vision.py").write_text("def quota(:\n")
+    (folder / "policy.py").write_text("\nimport teams.vision\n")
+    fault = only_fault(folder)
+    assert (fault.kind, fault.file, fault.line) == ("syntax-error", str(folder / "teams/vision.py"), 1)
+    assert fault.column == 10
+    assert fault.related == ((str(folder / "policy.py"), 2, "imported from here"),)
+
+
+def test_every_wrong_value_of_every_file_is_reported_at_once(folder: Path) -> None:
+    for team in ("a", "b"):
+        (folder / f"teams/{team}.py").write_text(
+            f"from apportion_policy import Queue\n{team} = Queue(id='{team}', no_such_field=1)\n"
+        )
+    (folder / "policy.py").write_text(
+        "from apportion_policy import Organisation, Policy, collect, Queue\n"
+        "policy = Policy(organisation=Organisation(name=''), queues=collect('teams', Queue))\n"
+    )
+    faults = rejected(folder).faults
+    assert {(Path(fault.file or "").name, fault.line) for fault in faults} >= {
+        ("a.py", 2),
+        ("b.py", 2),
+        ("policy.py", 2),
+    }
+    assert {fault.kind for fault in faults} == {"invalid-value"}
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "line"),
+    [
+        (b"x = 1\ny = '\xff'\n", "invalid-encoding", 2),
+        (b"x = 1\n\0\n", "invalid-encoding", 2),
+        (b"# coding: no-such-encoding\n", "syntax-error", None),
+        (b"#" * 3_000_000, "document-too-large", None),
+    ],
+    ids=["invalid-utf-8", "null-byte", "unknown-encoding", "too-long"],
+)
+@pytest.mark.parametrize("module", ["policy.py", "teams/vision.py"])
+def test_source_that_is_not_text(data: bytes, kind: str, line: int | None, module: str, folder: Path) -> None:
+    (folder / "policy.py").write_text("import teams.vision\n")
+    (folder / module).write_bytes(data)
+    fault = only_fault(folder, replace(LIMITS, source_bytes=2_000_000))
+    assert (fault.kind, fault.file) == (kind, str(folder / module))
+    assert fault.line == line or kind == "syntax-error"
+
+
+def test_an_outcome_does_not_depend_on_when_it_is_asked_for(folder: Path) -> None:
+    (folder / "policy.py").write_text(GOOD)
+    running = start(folder, replace(LIMITS, wall_s=1))
+    time.sleep(1.2)
+    assert isinstance(running.result(), Evaluated)
+    assert running.result() is running.result()
+
+
+def test_a_cancelled_evaluation_leaves_no_process(folder: Path) -> None:
+    (folder / "policy.py").write_text("while True:\n    pass\n")
+    running = start(folder)
+    running.cancel()
+    assert isinstance(running.result(), Rejected)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_the_same_policy_gives_the_same_bytes(folder: Path) -> None:
+    (folder / "policy.py").write_text(
+        "from apportion_policy import Organisation, Policy, Queue\n"
+        "policy = Policy(organisation=Organisation(name='a'), queues=tuple(Queue(id=i) for i in {'x', 'y', 'z', 'w'}))\n"
+    )
+    first, second = start(folder), start(folder)
+    assert first.result() == second.result()
