@@ -9,6 +9,7 @@ from typing import Literal
 from apportion_compiler.backends.capability import Backend, Feature, Lowered, Native, Unsupported
 from apportion_compiler.checks.refusals import REFUSALS
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
+from apportion_compiler.ir.gpu_models import promised_of_any_model
 from apportion_compiler.ir.program import Program, Queue
 from apportion_policy.quantity import Unlimited
 from apportion_policy.source import SourceLocation
@@ -25,12 +26,19 @@ class FidelityLine:
 
 
 def fidelity(program: Program, backend: Backend) -> tuple[FidelityLine, ...]:
-    """Return one line for each feature that the program uses, in the order of `Feature`."""
+    """Return one line for each feature that the program uses, in the order of `Feature`.
+
+    None for a backend that only accompanies the cluster's engine: what the policy asks, it asks of the engine.
+    """
+    if program.engine != backend.name:
+        return ()
     return tuple(_line(feature, backend) for feature in Feature if next(USED[feature](program), None) is not None)
 
 
 def fidelity_findings(program: Program, backend: Backend) -> Iterator[Diagnostic]:
-    """Yield a finding where the program uses a feature that the backend refuses, at the author's line."""
+    """Yield a finding where the program uses a feature that the cluster's engine refuses, at the author's line."""
+    if program.engine != backend.name:
+        return
     for feature, capability in backend.capabilities.items():
         if isinstance(capability, Unsupported):
             for address, at in USED[feature](program):
@@ -104,6 +112,31 @@ def _placement(program: Program) -> Iterator[Use]:
     yield f"cluster {program.environment}/{program.cluster}", program.source
 
 
+def _pool_placement(program: Program) -> Iterator[Use]:
+    of_cluster = (program.gpu_placement, program.cpu_placement)
+    return (
+        (f"node pool {pool.id}", pool.source)
+        for pool in program.pools
+        if (pool.gpu_placement, pool.cpu_placement) != of_cluster
+    )
+
+
+def _over_namespaces(program: Program) -> Iterator[Use]:
+    """Bounded queues whose bound is over more than one namespace, so that no namespace's own bound says the same."""
+    below: dict[str, int] = {}
+    for queue in reversed(program.queues):
+        below[queue.id] = len(queue.namespaces) + sum(below[child] for child in queue.children)
+    return (
+        (f"queue {queue.id}", queue.source)
+        for queue in program.queues
+        if below[queue.id] > 1 and any(not isinstance(amount, Unlimited) for amount in queue.limit.values())
+    )
+
+
+def _mixed(program: Program) -> Iterator[Use]:
+    return ((f"queue {queue.id}", queue.source) for queue in promised_of_any_model(program))
+
+
 def _topologies(program: Program) -> Iterator[Use]:
     return ((f"topology {topology.name}", topology.source) for topology in program.topologies)
 
@@ -116,6 +149,7 @@ USED: Mapping[Feature, Callable[[Program], Iterator[Use]]] = {
     Feature.QUEUE_TREE: _queues(lambda queue: queue.parent is not None),
     Feature.GUARANTEED: _queues(_promised),
     Feature.LIMIT: _queues(lambda queue: queue.limit),
+    Feature.LIMIT_OVER_NAMESPACES: _over_namespaces,
     Feature.LENDING_LIMIT: _queues(lambda queue: queue.lending_limit),
     Feature.OVER_QUOTA_WEIGHT: _queues(_weighted),
     Feature.WEIGHT_PER_RESOURCE: _queues(_uneven),
@@ -123,6 +157,7 @@ USED: Mapping[Feature, Callable[[Program], Iterator[Use]]] = {
     Feature.PREEMPT_MIN_RUNTIME: _queues(lambda queue: queue.preempt_min_runtime is not None),
     Feature.RECLAIM_MIN_RUNTIME: _queues(lambda queue: queue.reclaim_min_runtime is not None),
     Feature.GPU_MODEL_QUOTA: _queues(_by_model),
+    Feature.MIXED_GPU_COUNTING: _mixed,
     Feature.EXTENDED_RESOURCES: _queues(_extended),
     Feature.GPU_SHARING: _queues(lambda queue: queue.gpu_sharing),
     Feature.USER_LIMITS: _queues(lambda queue: queue.users),
@@ -132,6 +167,7 @@ USED: Mapping[Feature, Callable[[Program], Iterator[Use]]] = {
     Feature.ALLOWED_POOLS: _restricted_pools,
     Feature.NAMESPACES: _queues(lambda queue: queue.namespaces),
     Feature.PLACEMENT: _placement,
+    Feature.POOL_PLACEMENT: _pool_placement,
     Feature.TOPOLOGY: _topologies,
     Feature.QUEUED_PROVISIONING: _queued_pools,
 }

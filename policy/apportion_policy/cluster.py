@@ -13,7 +13,7 @@ from apportion_policy.declaration import Declaration
 from apportion_policy.duration import Duration
 from apportion_policy.identifiers import Identifier, PoolRef, QueueRef
 from apportion_policy.placement import Placement, Topology
-from apportion_policy.resources import OverQuotaWeight, Resources
+from apportion_policy.resources import OverQuotaWeight, Resources, WeightValue
 
 
 class Engine(str, Enum):
@@ -49,7 +49,7 @@ Share = Annotated[
 class KaiSettings(Declaration):
     """What KAI lets a cluster set. Left out: KAI's own default."""
 
-    k_value: str | int | None = Field(
+    k_value: WeightValue | None = Field(
         default=None, description="How strongly past usage counts against a queue in dividing surplus (KAI: 1.0)."
     )
     preempt_min_runtime: Duration | None = Field(default=None, description="Default of every queue.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apportion_compiler.backends import kai
 from apportion_compiler.backends.capability import Backend
 
-BACKENDS: Mapping[str, Backend] = {}
+BACKENDS: Mapping[str, Backend] = {"kai": kai.BACKEND}

@@ -18,6 +18,7 @@ class Feature(str, Enum):
     QUEUE_TREE = "queue-tree"
     GUARANTEED = "guaranteed"
     LIMIT = "limit"
+    LIMIT_OVER_NAMESPACES = "limit-over-namespaces"
     LENDING_LIMIT = "lending-limit"
     OVER_QUOTA_WEIGHT = "over-quota-weight"
     WEIGHT_PER_RESOURCE = "weight-per-resource"
@@ -25,6 +26,7 @@ class Feature(str, Enum):
     PREEMPT_MIN_RUNTIME = "preempt-min-runtime"
     RECLAIM_MIN_RUNTIME = "reclaim-min-runtime"
     GPU_MODEL_QUOTA = "gpu-model-quota"
+    MIXED_GPU_COUNTING = "mixed-gpu-counting"
     EXTENDED_RESOURCES = "extended-resources"
     GPU_SHARING = "gpu-sharing"
     USER_LIMITS = "user-limits"
@@ -34,6 +36,7 @@ class Feature(str, Enum):
     ALLOWED_POOLS = "allowed-pools"
     NAMESPACES = "namespaces"
     PLACEMENT = "placement"
+    POOL_PLACEMENT = "pool-placement"
     TOPOLOGY = "topology"
     QUEUED_PROVISIONING = "queued-provisioning"
 

@@ -1,0 +1,28 @@
+"""KAI's API versions, label and annotation keys, and the names of what its chart installs, at d5bc503a.
+
+Source: pkg/common/constants/constants.go, pkg/podgrouper/podgrouper/plugins/constants/constants.go,
+deployments/kai-scheduler/values.yaml.
+"""
+
+from __future__ import annotations
+
+QUEUE_API = "scheduling.run.ai/v2"
+SHARD_API = "kai.scheduler/v1"
+TOPOLOGY_API = "kai.scheduler/v1alpha1"
+
+QUEUE_LABEL = "kai.scheduler/queue"
+NODE_POOL_LABEL = "kai.scheduler/node-pool"
+PREEMPTIBILITY_LABEL = "kai.scheduler/preemptibility"
+PRIORITY_CLASS_LABEL = "priorityClassName"
+RAY_PRIORITY_CLASS_LABEL = "ray.io/priority-class-name"
+GPU_SHARING_ANNOTATIONS = ("gpu-fraction", "gpu-memory", "gpu-fraction-num-devices")
+
+DEFAULT_SHARD = "default"
+DEFAULT_SCHEDULER = "kai-scheduler"
+SYSTEM_NAMESPACES = ("kai-scheduler", "kai-resource-reservation", "kai-scale-adjust")
+
+CLASSES_BY_KIND = ("build", "inference", "train")
+"""The class that the pod grouper gives a workload without one depends on its kind: these are what it can be."""
+
+INSTALLED_CLASSES = frozenset({"train", "build-preemptible", "build", "inference"})
+"""Names of the PriorityClasses that the chart installs unless `defaultPriorityClasses.enabled` is false."""

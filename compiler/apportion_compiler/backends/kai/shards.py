@@ -1,0 +1,103 @@
+"""SchedulingShard: the parts of a cluster, each with a KAI scheduler of its own.
+
+KAI counts GPUs in a queue without asking for their model. Where quotas must tell models apart, the nodes of each
+model become a shard, and each queue gets one Queue object in every shard whose pools it may use. Nodes, queues and
+pod groups belong to the shard that their label `kai.scheduler/node-pool` names; without the label, to the default one
+(docs/operator/scheduling-shards.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from apportion_compiler.backends.capability import Manifest
+from apportion_compiler.backends.kai.names import DEFAULT_SHARD, SHARD_API
+from apportion_compiler.backends.kai.numbers import weight_number
+from apportion_compiler.backends.metadata import metadata
+from apportion_compiler.ir.gpu_models import counted_models
+from apportion_compiler.ir.program import NodePool, Program
+from apportion_compiler.naming import object_name
+from apportion_policy.duration import duration_text
+from apportion_policy.quantity import parse_weight
+
+_CHART_PLACEMENT = "binpack"
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A part of the cluster. `model` is None for the default shard; `pools` are its node pools' ids."""
+
+    model: str | None
+    pools: frozenset[str]
+    gpu_placement: str
+    cpu_placement: str
+
+    @property
+    def name(self) -> str:
+        """The object's name; it becomes part of a Service's, which admits no dots."""
+        return DEFAULT_SHARD if self.model is None else object_name(self.model.replace(".", "-"))
+
+
+def shards_of(program: Program) -> tuple[Shard, ...]:
+    """Return the default shard, then one for each GPU model that quotas must tell apart."""
+    models = counted_models(program)
+    by_model: dict[str | None, list[NodePool]] = {None: [], **{model: [] for model in models}}
+    for pool in program.pools:
+        by_model[pool.gpu_model if pool.gpu_model in models else None].append(pool)
+    return tuple(_shard(program, model, pools) for model, pools in by_model.items())
+
+
+def _shard(program: Program, model: str | None, pools: Sequence[NodePool]) -> Shard:
+    """KAI has one placement for a shard: its pools' where they agree, otherwise the cluster's."""
+    placements = {(pool.gpu_placement, pool.cpu_placement) for pool in pools}
+    gpu, cpu = placements.pop() if len(placements) == 1 else (program.gpu_placement, program.cpu_placement)
+    return Shard(model, frozenset(pool.id for pool in pools), gpu, cpu)
+
+
+def emitted_shards(program: Program, shards: Sequence[Shard]) -> tuple[Shard, ...]:
+    """Return the shards to emit: none where the one that KAI's chart installs does what the policy says."""
+    only = shards[0]
+    chart_will_do = (
+        len(shards) == 1
+        and (only.gpu_placement, only.cpu_placement) == (_CHART_PLACEMENT, _CHART_PLACEMENT)
+        and not _settings(program)
+    )
+    return () if chart_will_do else tuple(shards)
+
+
+def scheduling_shard(program: Program, shard: Shard) -> Manifest:
+    """Return the manifest of a shard."""
+    return {
+        "apiVersion": SHARD_API,
+        "kind": "SchedulingShard",
+        "metadata": metadata(program, shard.name, program.source),
+        "spec": {
+            "partitionLabelValue": shard.model or "",
+            "placementStrategy": {"gpu": shard.gpu_placement, "cpu": shard.cpu_placement},
+            **_settings(program),
+        },
+    }
+
+
+def _settings(program: Program) -> dict[str, object]:
+    """Return the fields in which the policy differs from KAI's defaults."""
+    kai = program.kai
+    fields: dict[str, object] = {}
+    if not kai.full_hierarchy_fairness:
+        fields["args"] = {"full-hierarchy-fairness": "false"}
+    if kai.k_value is not None:
+        fields["kValue"] = weight_number(parse_weight(kai.k_value))
+    runtimes = {
+        name: duration_text(seconds)
+        for name, seconds in (
+            ("preemptMinRuntime", kai.preempt_min_runtime),
+            ("reclaimMinRuntime", kai.reclaim_min_runtime),
+        )
+        if seconds is not None
+    }
+    if runtimes:
+        fields["minRuntime"] = runtimes
+    if kai.queue_depth_per_action:
+        fields["queueDepthPerAction"] = dict(kai.queue_depth_per_action)
+    return fields

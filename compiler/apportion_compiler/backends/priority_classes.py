@@ -1,0 +1,31 @@
+"""PriorityClass (scheduling.k8s.io/v1): the one object of this kind that every engine reads.
+
+`value` and `preemptionPolicy` are immutable in Kubernetes: to change one, give the class another name, or delete
+and create it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from apportion_compiler.backends.capability import Manifest
+from apportion_compiler.backends.metadata import metadata
+from apportion_compiler.ir.program import PriorityClass, Program
+from apportion_compiler.naming import object_name
+
+PreemptionPolicy = Literal["PreemptLowerPriority", "Never"]
+
+
+def priority_class(program: Program, cls: PriorityClass, preemption_policy: PreemptionPolicy) -> Manifest:
+    """Return the manifest of a class. Fields with a default are written out, so that they do not show as drift."""
+    manifest: Manifest = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": metadata(program, object_name(cls.name), cls.source),
+        "value": cls.value,
+        "preemptionPolicy": preemption_policy,
+        "globalDefault": cls.global_default,
+    }
+    if cls.description:
+        manifest["description"] = cls.description
+    return manifest
