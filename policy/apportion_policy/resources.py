@@ -41,10 +41,22 @@ def gpu_resource(model: str) -> str:
 
 
 def _canonical(parse: Callable[[QuantityInput], Any], text: Callable[[Any], str]) -> Callable[[Any], str]:
+    known: dict[tuple[type, Any], str] = {}
+
     def canonical(value: Any) -> str:
-        if not isinstance(value, _QUANTITY_TYPES):
-            raise QuantityError(f"a quantity is a number or text, not {type(value).__name__}")
-        return text(parse(value))
+        # The type is part of the key because True, 1 and 1.0 are one key otherwise.
+        key = (type(value), value)
+        try:
+            found = known.get(key)
+        except TypeError:
+            found = None
+        if found is None:
+            if not isinstance(value, _QUANTITY_TYPES):
+                raise QuantityError(f"a quantity is a number or text, not {type(value).__name__}")
+            found = text(parse(value))
+            if len(known) < _MAX_KNOWN:
+                known[key] = found
+        return found
 
     return canonical
 
@@ -53,6 +65,7 @@ def _schema(examples: list[Any]) -> WithJsonSchema:
     return WithJsonSchema({**_QUANTITY_SCHEMA, "examples": examples})
 
 
+_MAX_KNOWN = 65_536
 _QUANTITY_TYPES = (int, str, float, Decimal)
 _QUANTITY_SCHEMA = {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "minLength": 1}]}
 _canonical_gpu = _canonical(parse_gpu, gpu_text)

@@ -18,7 +18,8 @@ _SKIPPED = (str(Path(__file__).parent), str(Path(pydantic.__file__).parent), "<f
 _MAX_CALLERS = 8
 
 _Span = tuple[int | None, int | None, int | None, int | None]
-_positions: dict[int, tuple[CodeType, list[_Span]]] = {}
+_positions: dict[int, list[_Span]] = {}
+_locations: dict[tuple[object, ...], tuple[SourceLocation, tuple[CodeType, ...]]] = {}
 _is_author: dict[str, bool] = {}
 
 
@@ -56,20 +57,30 @@ def author_location() -> SourceLocation:
         frame = frame.f_back
     if frame is None:
         return NOWHERE
+    callers = _callers(frame)
+    key = (id(frame.f_code), frame.f_lasti, *((id(caller.f_code), caller.f_lasti) for caller in callers))
+    known = _locations.get(key)
+    if known is None:
+        # Identities of code objects stay theirs only while they live, so the value holds on to them.
+        codes = (frame.f_code, *(caller.f_code for caller in callers))
+        known = _locations[key] = (_located(frame, callers), codes)
+    return known[0]
+
+
+def _located(frame: FrameType, callers: list[FrameType]) -> SourceLocation:
     line, end_line, column, end_column = _span(frame)
-    return SourceLocation(
-        frame.f_code.co_filename, line, column, end_line, end_column, _callers(frame) if frame.f_back else ()
-    )
+    sites = tuple(CallSite(caller.f_code.co_filename, caller.f_lineno) for caller in callers)
+    return SourceLocation(frame.f_code.co_filename, line, column, end_line, end_column, sites)
 
 
-def _callers(frame: FrameType) -> tuple[CallSite, ...]:
-    found: list[CallSite] = []
+def _callers(frame: FrameType) -> list[FrameType]:
+    found: list[FrameType] = []
     # A module's own frame was entered by an import: what lies outside it is not how the declaration was made.
     while frame.f_code.co_name != "<module>" and frame.f_back is not None and len(found) < _MAX_CALLERS:
         frame = frame.f_back
         if _of_author(frame.f_code.co_filename):
-            found.append(CallSite(frame.f_code.co_filename, frame.f_lineno))
-    return tuple(found)
+            found.append(frame)
+    return found
 
 
 def _of_author(filename: str) -> bool:
@@ -81,12 +92,10 @@ def _of_author(filename: str) -> bool:
 
 def _span(frame: FrameType) -> tuple[int, int, int, int]:
     code = frame.f_code
-    cached = _positions.get(id(code))
-    if cached is None:
-        # Hashing a code object hashes its bytecode, so the key is its identity and the value keeps it alive.
-        cached = _positions[id(code)] = (code, list(code.co_positions()))
+    spans = _positions.get(id(code))
+    if spans is None:
+        spans = _positions[id(code)] = list(code.co_positions())
     index = frame.f_lasti // 2
-    spans = cached[1]
     line, end_line, column, end_column = spans[index] if index < len(spans) else (None, None, None, None)
     start = line or frame.f_lineno
     return start, end_line or start, column or 0, end_column or 0

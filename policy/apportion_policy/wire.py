@@ -29,12 +29,16 @@ class WireError(ApportionPolicyError):
 
 
 def dump(policy: Policy) -> bytes:
-    """Return two lines of JSON: the files, then the policy. What was left out stays out; locations are under `$at`."""
+    """Return two lines of JSON: files and locations, then the policy.
+
+    What was left out stays out; `$at` of an object is the number of its location.
+    """
+    places = _Places()
+    body = _plain(policy, places)
     files: dict[str, int] = {}
-    body = _plain(policy, files)
-    return b"\n".join(
-        json.dumps(part, ensure_ascii=False, separators=(",", ":")).encode() for part in (list(files), body)
-    )
+    locations = [_location(source, files) for source in places.sources]
+    head = {"files": list(files), "locations": locations}
+    return b"\n".join(json.dumps(part, ensure_ascii=False, separators=(",", ":")).encode() for part in (head, body))
 
 
 def load(document: bytes, relative_to: Path | None = None) -> Policy:
@@ -48,12 +52,32 @@ def load(document: bytes, relative_to: Path | None = None) -> Policy:
         WireError: If the bytes are anything else.
     """
     try:
-        head, _, body = document.partition(b"\n")
-        files = [_relative(str(file), relative_to) for file in json.loads(head)]
+        line, _, body = document.partition(b"\n")
+        head = json.loads(line)
+        files = [_relative(str(file), relative_to) for file in head["files"]]
+        locations = [_read_location(location, files) for location in head["locations"]]
         with reading_document():
-            return Policy.model_validate(json.loads(body, object_hook=partial(_placed, files)))
+            return Policy.model_validate(json.loads(body, object_hook=partial(_placed, locations)))
     except (ValueError, KeyError, TypeError, IndexError, RecursionError, ValidationError) as refused:
         raise WireError(f"the evaluated policy does not read back: {refused}") from refused
+
+
+class _Places:
+    """Locations in the order in which they are met, each once."""
+
+    __slots__ = ("_numbers", "sources")
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, int] = {}
+        self.sources: list[SourceLocation] = []
+
+    def number(self, source: SourceLocation) -> int:
+        """Return the number of a location; equality says nothing of locations, so identity tells them apart."""
+        known = self._numbers.get(id(source))
+        if known is None:
+            known = self._numbers[id(source)] = len(self.sources)
+            self.sources.append(source)
+        return known
 
 
 def _relative(file: str, root: Path | None) -> str:
@@ -61,25 +85,27 @@ def _relative(file: str, root: Path | None) -> str:
     return path.relative_to(root).as_posix() if root is not None and path.is_relative_to(root) else file
 
 
-def _plain(value: Any, files: dict[str, int]) -> Any:
+def _plain(value: Any, places: _Places) -> Any:
     kind = type(value)
     if kind in _JSON_SCALARS:
         return value
     if isinstance(value, Declaration):
         set_fields = value.model_fields_set
         plain: dict[str, Any] = {
-            name: _plain(field, files) for name, field in value.__dict__.items() if name in set_fields or name == "kind"
+            name: _plain(field, places)
+            for name, field in value.__dict__.items()
+            if name in set_fields or name == "kind"
         }
-        plain[_AT] = _location(value.source, files)
+        plain[_AT] = places.number(value.source)
         return plain
     if kind is tuple or kind is list:
-        return [_plain(item, files) for item in value]
+        return [_plain(item, places) for item in value]
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, Mapping):
-        return {key: _plain(item, files) for key, item in value.items()}
+        return {key: _plain(item, places) for key, item in value.items()}
     return value
 
 
@@ -89,18 +115,16 @@ def _location(source: SourceLocation, files: dict[str, int]) -> list[Any]:
     return [files.setdefault(source.file, len(files)), *span, callers]
 
 
-def _placed(files: list[str], value: dict[str, Any]) -> dict[str, Any]:
+def _read_location(location: list[Any], files: list[str]) -> SourceLocation:
+    file, line, column, end_line, end_column, callers = location
+    calls = tuple(CallSite(files[f], int(n)) for f, n in callers)
+    return SourceLocation(files[file], int(line), int(column), int(end_line), int(end_column), calls)
+
+
+def _placed(locations: list[SourceLocation], value: dict[str, Any]) -> dict[str, Any]:
     at = value.pop(_AT, None)
     if at is None:
         return value
     placed = PlacedDict(value)
-    file, line, column, end_line, end_column, callers = at
-    placed.at = SourceLocation(
-        files[file],
-        int(line),
-        int(column),
-        int(end_line),
-        int(end_column),
-        tuple(CallSite(files[f], int(n)) for f, n in callers),
-    )
+    placed.at = locations[at]
     return placed
