@@ -148,6 +148,7 @@ def probe(folder: Path, layers: str, tries: str, user: str) -> object:
         capture_output=True,
         text=True,
         timeout=30,
+        check=False,
     )
     assert CANARY not in ended.stdout + ended.stderr
     if "unshare" in ended.stderr and layers == NETWORK_ONLY:
@@ -196,7 +197,10 @@ def test_calls_of_another_architecture_kill(folder: Path) -> None:
         "ctypes.CFUNCTYPE(ctypes.c_int)(address)()\n"
     )
     ended = subprocess.run(
-        [sys.executable, "-c", program, str(folder), "", str(os.getpid()), "as-is"], capture_output=True, timeout=30
+        [sys.executable, "-c", program, str(folder), "", str(os.getpid()), "as-is"],
+        capture_output=True,
+        timeout=30,
+        check=False,
     )
     assert -ended.returncode == 31  # SIGSYS
 
@@ -226,7 +230,7 @@ def test_child_dies_with_its_parent(tmp_path: Path) -> None:
         f"running = start({str(tmp_path)!r})\ntime.sleep(1)\n"
         "sys.stdout.write(str(running._begun.process_id)); sys.stdout.flush()\nos._exit(1)\n"
     )
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
     status = Path(f"/proc/{ended.stdout}/stat")
     for _ in range(100):
         if not status.exists() or status.read_text().split()[2] == "Z":

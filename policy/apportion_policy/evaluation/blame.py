@@ -56,8 +56,6 @@ def faults_of(
         refused: What the sandbox refused earlier and the policy went on without; often the true cause.
     """
     frames = _author_frames(trace, tree)
-    if isinstance(error, DocumentFault):
-        return error.faults
     if isinstance(error, PolicyNotFoundError):
         return (error.fault,)
     if isinstance(error, RefusedSourceError):
@@ -67,10 +65,10 @@ def faults_of(
             _at(frames, tree, Fault("invalid-value", f"{error.title}: {_path(fault['loc'])}{fault_message(fault)}"))
             for fault in error.errors(include_url=False, include_input=False, include_context=False)[:MAX_FAULTS]
         )
-    fault = _single_fault(error, frames, tree, limits)
-    if refused and fault.hint is None:
-        fault = replace(fault, hint=f"before this, the sandbox refused: {refused[-1]}")
-    return (fault,)
+    faults = error.faults if isinstance(error, DocumentFault) else (_single_fault(error, frames, tree, limits),)
+    if refused and len(faults) == 1 and faults[0].hint is None:
+        return (replace(faults[0], hint=f"before this, the sandbox refused: {refused[-1]}"),)
+    return faults[:MAX_FAULTS]
 
 
 def fault_of_declaration(fault: AuthoringFault) -> Fault:

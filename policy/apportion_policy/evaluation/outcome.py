@@ -49,14 +49,14 @@ def _layers(ended: Ended) -> tuple[str, ...]:
 
 
 def _fault_of_ending(ended: Ended, tree: PolicyTree, limits: Limits) -> Fault:
-    fault = _explanation(ended, limits)
+    fault = _explanation(ended, tree, limits)
     place = innermost_place(ended.trace, tree)
     if place is not None:
         return replace(fault, file=place[0], line=place[1])
     return replace(fault, file=tree.entry)
 
 
-def _explanation(ended: Ended, limits: Limits) -> Fault:
+def _explanation(ended: Ended, tree: PolicyTree, limits: Limits) -> Fault:
     time_hint = "look for a loop that does not end"
     match ended.ending:
         case Ending.ANSWER_TOO_LARGE:
@@ -71,10 +71,10 @@ def _explanation(ended: Ended, limits: Limits) -> Fault:
             message = f"the policy was not evaluated within {limits.wall_s:g} s"
             return Fault("time-limit", message, hint=time_hint)
         case _:
-            return _death(ended, limits)
+            return _death(ended, tree, limits)
 
 
-def _death(ended: Ended, limits: Limits) -> Fault:
+def _death(ended: Ended, tree: PolicyTree, limits: Limits) -> Fault:
     if _could_not_start(ended):
         last = _printed(ended.prints).strip().rpartition("\n")[2] or f"exit status {ended.status}"
         message = f"the process that evaluates the policy could not start: {last}"
@@ -93,6 +93,9 @@ def _death(ended: Ended, limits: Limits) -> Fault:
         return Fault("memory-limit", f"the policy needs more than {limits.memory_bytes // MIB} MiB of memory")
     if -ended.status == signal.SIGSYS:
         return Fault("sandbox-violation", "this policy tried to make a system call of another machine")
+    if -ended.status == signal.SIGSEGV and not tree.is_python:
+        # The YAML parser, in C, calls itself once for each level.
+        return Fault("malformed-document", "the document is nested too deeply")
     name = signal.Signals(-ended.status).name
     hint = "this is how deep recursion in native code ends" if name == "SIGSEGV" else None
     return Fault("evaluation-crashed", f"the interpreter crashed while it ran the policy ({name})", hint=hint)

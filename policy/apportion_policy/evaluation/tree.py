@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apportion_policy.evaluation.fault import Fault, FaultKind
+from apportion_policy.evaluation.plain import plain_text
 
 PYTHON_SUFFIX = ".py"
 DOCUMENT_SUFFIXES = (".yaml", ".yml", ".json")
@@ -148,4 +149,4 @@ def _what(mode: int) -> str:
 
 
 def _error(kind: FaultKind, message: str, path: str, *, hint: str | None = None) -> EntryError:
-    return EntryError(Fault(kind, message, str(Path(path).absolute()), hint=hint))
+    return EntryError(Fault(kind, plain_text(message), str(Path(path).absolute()), hint=hint))
