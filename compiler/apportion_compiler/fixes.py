@@ -1,0 +1,127 @@
+"""Machine-readable fixes as edits of the author's own text.
+
+A `ValueEdit` names a value of a declaration; here it becomes the stretch of text that holds the value. Where the
+text does not hold it plainly (a computed amount, a constant shared by several declarations, a loop that makes many
+queues with one line) there is no edit: changing that text would change more than the one value.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from apportion_compiler.diagnostics.diagnostic import ValueEdit
+from apportion_compiler.fixes_python import python_edit
+from apportion_compiler.fixes_yaml import yaml_edit
+from apportion_compiler.spans import Span, line_starts, offset
+from apportion_policy.declaration import Declaration
+from apportion_policy.policy import Policy
+from apportion_policy.source import SourceLocation
+
+Place = tuple[str, int, int, int, int]
+"""A location as a key: locations themselves all compare equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextEdit:
+    """Replaces a stretch of a file, named as its declarations name it."""
+
+    file: str
+    span: Span
+    text: str
+
+
+def text_edit(
+    edit: ValueEdit,
+    read: Callable[[str], str | None] = lambda file: Path(file).read_text(encoding="utf-8"),
+    *,
+    shared: AbstractSet[Place] = frozenset(),
+) -> TextEdit | None:
+    """Return the edit of the text that changes this one value, or None where no single one does.
+
+    Args:
+        edit: The value to change.
+        read: Returns the text of a file, None if it may not be read.
+        shared: Places that several declarations of the policy come from, as `shared_places` finds them.
+    """
+    at = edit.at
+    if not at.line or place(at) in shared:
+        return None
+    text = read(at.file)
+    if text is None:
+        return None
+    found = (python_edit if at.file.endswith(".py") else yaml_edit)(text, edit)
+    return None if found is None else TextEdit(at.file, *found)
+
+
+def place(at: SourceLocation) -> Place:
+    """Return a location as a key."""
+    return (at.file, at.line, at.column, at.end_line, at.end_column)
+
+
+def shared_places(policy: Policy) -> frozenset[Place]:
+    """Return the places that more than one declaration comes from: a loop, a helper function, a shared constant."""
+    counted = Counter(place(declaration.source) for declaration in _declarations(policy))
+    return frozenset(at for at, count in counted.items() if count > 1)
+
+
+def compatible(edits: Iterable[TextEdit]) -> tuple[TextEdit, ...]:
+    """Return the edits in order without those that touch what an earlier one changes."""
+    chosen: list[TextEdit] = []
+    for edit in edits:
+        if all(not _touches(edit, other) for other in chosen):
+            chosen.append(edit)
+    return tuple(chosen)
+
+
+def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
+    """Return the text of one file with its edits applied.
+
+    Raises:
+        ValueError: If two of them touch each other.
+    """
+    starts = line_starts(text)
+    ordered = sorted(edits, key=lambda edit: edit.span, reverse=True)
+    for later, earlier in itertools.pairwise(ordered):
+        if _touches(earlier, later):
+            raise ValueError(f"two edits of {later.file} touch each other at line {later.span.line}")
+    newline = "\r\n" if "\r\n" in text else "\n"
+    for edit in ordered:
+        span = edit.span
+        begin, end = offset(starts, span.line, span.column), offset(starts, span.end_line, span.end_column)
+        text = text[:begin] + edit.text.replace("\n", newline) + text[end:]
+    return text
+
+
+def unified_diff(file: str, before: str, after: str) -> str:
+    """Return what edits change in a file, for a person."""
+    lines = difflib.unified_diff(
+        before.splitlines(keepends=True), after.splitlines(keepends=True), f"{file}", f"{file} (fixed)", n=1
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+
+
+def _touches(edit: TextEdit, other: TextEdit) -> bool:
+    if edit.file != other.file:
+        return False
+    first, second = sorted((edit.span, other.span))
+    return first == second or (first.end_line, first.end_column) > (second.line, second.column)
+
+
+def _declarations(value: Any) -> Iterator[Declaration]:
+    if isinstance(value, Declaration):
+        yield value
+        for field in value.__dict__.values():
+            yield from _declarations(field)
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _declarations(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _declarations(item)

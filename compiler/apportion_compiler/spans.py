@@ -1,0 +1,66 @@
+"""Stretches of an author's text, counted in characters.
+
+Python counts the columns of its syntax tree in bytes of UTF-8 and YAML's parser in characters; everything that shows
+or edits text counts characters.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from apportion_policy.source import SourceLocation
+
+# Python and YAML end lines with these; `str.splitlines` also ends them at form feeds and the like.
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """From a character to the one before the end: lines count from 1, columns from 0."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a file without their ends; a text that ends with a line end has an empty last line."""
+    return _LINE_END.split(text)
+
+
+def span_of(at: SourceLocation, lines: list[str] | None) -> Span:
+    """Return where a declaration stands; `lines` are its file's, None where they cannot be read.
+
+    A location without an end is the whole of its line from its column on.
+    """
+    end_line = at.end_line or at.line
+    column = _characters(at, lines, at.line, at.column)
+    if at.end_line and (at.end_line, at.end_column) > (at.line, at.column):
+        return Span(at.line, column, end_line, _characters(at, lines, end_line, at.end_column))
+    width = len(_line(lines, at.line).rstrip())
+    return Span(at.line, column, at.line, max(width, column + 1))
+
+
+def character_column(line: str, byte_column: int) -> int:
+    """Return how many characters stand before a byte of the line in UTF-8."""
+    return len(line.encode("utf-8")[:byte_column].decode("utf-8", "ignore"))
+
+
+def offset(lines_start: list[int], line: int, column: int) -> int:
+    """Return the position in a text of a line and column, given where each line starts."""
+    return lines_start[line - 1] + column
+
+
+def line_starts(text: str) -> list[int]:
+    """Return the position of each line's first character."""
+    return [0, *(match.end() for match in _LINE_END.finditer(text))]
+
+
+def _characters(at: SourceLocation, lines: list[str] | None, line: int, column: int) -> int:
+    return character_column(_line(lines, line), column) if lines and at.file.endswith(".py") else column
+
+
+def _line(lines: list[str] | None, number: int) -> str:
+    return lines[number - 1] if lines and 0 < number <= len(lines) else ""
