@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from apportion_compiler.graph.declarations import Declarations
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 DEFAULT_WEIGHT = 1000
 WEIGHTED = (CPU, MEMORY, GPU)
+_DEFAULT_WEIGHTS: Mapping[str, int] = dict.fromkeys(WEIGHTED, DEFAULT_WEIGHT)
 GPU_MODEL_PREFIX = f"{GPU}/"
 
 
@@ -85,6 +87,32 @@ def declared_amounts(resources: Resources | None, pools: Mapping[str, NodePool])
     return amounts
 
 
+class _Counter:
+    """Counts declared amounts once for each that are written alike: organisations repeat few sizes many times."""
+
+    __slots__ = ("_known", "_pools")
+
+    def __init__(self, pools: Mapping[str, NodePool]) -> None:
+        self._pools = pools
+        self._known: dict[tuple[object, ...], Mapping[str, Amount]] = {}
+
+    def count(self, resources: Resources | None) -> Mapping[str, Amount]:
+        """Return what `declared_amounts` does; not to be changed."""
+        if resources is None:
+            return _NOTHING
+        if resources.machines is not None or resources.extended is not None:
+            return declared_amounts(resources, self._pools)
+        gpu = resources.gpu
+        key = (resources.cpu, resources.memory, tuple(gpu.items()) if isinstance(gpu, Mapping) else gpu)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = declared_amounts(resources, self._pools)
+        return known
+
+
+_NOTHING: Mapping[str, Amount] = {}
+
+
 def scope_values(
     nodes: Mapping[str, Node],
     declarations: Declarations,
@@ -100,10 +128,11 @@ def scope_values(
     for override in environment.overrides if environment is not None else ():
         by_environment.setdefault(identity_of(override.queue), []).append(override)
 
+    counter = _Counter(pools)
     drafts: dict[str, _Draft] = {}
     managed: dict[str, None] = {}
     for id_, node in nodes.items():
-        draft = _draft(node.queue, by_environment.get(id_, ()), in_force(node.queue, as_of, environment), pools)
+        draft = _draft(node.queue, by_environment.get(id_, ()), in_force(node.queue, as_of, environment), counter)
         draft.keep_models(models)
         if share != 1:
             draft.scale(share)
@@ -170,10 +199,10 @@ class _Draft:
 
     __slots__ = ("guaranteed", "lending", "limit", "preempt", "priority", "reclaim", "sources", "weight")
 
-    def __init__(self, queue: Queue, pools: Mapping[str, NodePool]) -> None:
-        self.guaranteed = declared_amounts(queue.guaranteed, pools)
-        self.limit = declared_amounts(queue.limit, pools)
-        self.lending = declared_amounts(queue.lending_limit, pools)
+    def __init__(self, queue: Queue, counter: _Counter) -> None:
+        self.guaranteed = counter.count(queue.guaranteed)
+        self.limit = counter.count(queue.limit)
+        self.lending = counter.count(queue.lending_limit)
         self.weight = _weights(queue.over_quota_weight)
         self.priority = queue.priority
         self.preempt = _seconds(queue.preempt_min_runtime)
@@ -201,14 +230,12 @@ class _Draft:
         )  # fmt: skip
 
 
-def _draft(
-    queue: Queue, environment: Iterable[QueueOverride], timed: Iterable[Override], pools: Mapping[str, NodePool]
-) -> _Draft:
-    draft = _Draft(queue, pools)
+def _draft(queue: Queue, environment: Iterable[QueueOverride], timed: Iterable[Override], counter: _Counter) -> _Draft:
+    draft = _Draft(queue, counter)
     overrides: tuple[QueueOverride | Override, ...] = (*environment, *timed)
     for override in overrides:
         for field, target in (("guaranteed", "guaranteed"), ("limit", "limit"), ("lending_limit", "lending")):
-            changed = declared_amounts(getattr(override, field), pools)
+            changed = counter.count(getattr(override, field))
             if changed:
                 setattr(draft, target, _replaced(getattr(draft, target), changed))
                 draft.sources[field] = override.source
@@ -282,11 +309,15 @@ def _total(amounts: Iterable[Amount]) -> Amount:
     return total
 
 
-def _weights(weight: object) -> dict[str, int]:
+def _weights(weight: object) -> Mapping[str, int]:
     if isinstance(weight, Weight):
         return {resource: weight.weights().get(resource, DEFAULT_WEIGHT) for resource in WEIGHTED}
-    value = DEFAULT_WEIGHT if weight is None else parse_weight(str(weight))
-    return dict.fromkeys(WEIGHTED, value)
+    return _DEFAULT_WEIGHTS if weight is None else _even_weights(str(weight))
+
+
+@lru_cache(maxsize=1024)
+def _even_weights(text: str) -> Mapping[str, int]:
+    return dict.fromkeys(WEIGHTED, parse_weight(text))
 
 
 def _seconds(duration: object, default: int | None = None) -> int | None:
