@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from apportion_compiler.backends.capability import Artifact, Manifest, Output
 from apportion_compiler.emit.disk import compare, former_objects, write
+from apportion_compiler.emit.dumper import ManifestDumper
 from apportion_compiler.emit.tree import dump_documents, object_key, render_target
 
 
@@ -98,3 +101,24 @@ def test_a_broken_inventory_is_named(tmp_path: Path) -> None:
 def test_keys_tell_namespaces_apart() -> None:
     first, second = _namespace("a"), {**_namespace("a"), "metadata": {"name": "a", "namespace": "x"}}
     assert object_key(first) != object_key(second)
+
+
+_SCALARS = st.one_of(
+    st.text(max_size=20),
+    st.integers(),
+    st.booleans(),
+    st.none(),
+    st.floats(allow_nan=False),
+    st.sampled_from(["on", "1", "0x1", "~", "12:30", ""]),
+)
+_DOCUMENTS = st.recursive(
+    _SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3), max_leaves=20
+)  # fmt: skip
+
+
+@given(st.lists(st.dictionaries(st.text(max_size=8), _DOCUMENTS, max_size=4), min_size=1, max_size=3))
+def test_the_dumper_writes_what_pyyaml_writes(documents: list[dict[str, object]]) -> None:
+    options = {"sort_keys": False, "default_flow_style": False, "allow_unicode": True}
+    assert yaml.dump_all(documents, Dumper=ManifestDumper, **options) == yaml.dump_all(
+        documents, Dumper=yaml.CSafeDumper, **options
+    )
