@@ -18,7 +18,7 @@ def duplicate_id(declarations: Declarations, as_of: date) -> Iterator[Diagnostic
     """Group objects by kind, home and name."""
     groups: dict[tuple[str, str, str], list[Named]] = {}
     for named in named_objects(declarations):
-        groups.setdefault((named.kind, named.within, named.name), []).append(named)
+        groups.setdefault((named.kind, named.home, named.name), []).append(named)
     for group in groups.values():
         if len(group) > 1:
             yield _finding(group)
@@ -31,7 +31,7 @@ def _finding(group: list[Named]) -> Diagnostic:
     return Diagnostic(
         DUPLICATE_ID,
         second.address,
-        f"the {second.field} `{second.name}` of a {second.kind} is given {times} in {second.within}",
+        f"the {second.field} `{second.name}` of a {second.kind} is given {times} in {second.home or 'the policy'}",
         second.at,
         tuple(Related(other.at, f"`{other.name}` is also declared here") for other in (first, *more)),
         f"list the {second.kind} `{second.name}` once, or give each an {second.field} of its own"

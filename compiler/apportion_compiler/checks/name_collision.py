@@ -18,12 +18,12 @@ NAME_COLLISION = Rule(
 def name_collision(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
     """Compare names as they are emitted, where at least one of them is not emitted as it stands."""
     objects = [(named, object_name(named.name)) for named in named_objects(declarations)]
-    mangled = {(named.kind, named.within, emitted) for named, emitted in objects if emitted != named.name}
+    mangled = {(named.kind, named.home, emitted) for named, emitted in objects if emitted != named.name}
     if not mangled:
         return
     groups: dict[tuple[str, str, str], dict[str, Named]] = {}
     for named, emitted in objects:
-        key = (named.kind, named.within, emitted)
+        key = (named.kind, named.home, emitted)
         if key in mangled:
             groups.setdefault(key, {}).setdefault(named.name, named)
     for (kind, _, name), group in groups.items():

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from apportion_compiler.graph.declarations import Declarations
 from apportion_policy.source import SourceLocation
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
-    """An object: `name` as its author wrote it in `field`, unique among objects of its `kind` in `within`."""
+class Named(NamedTuple):
+    """An object: `name` as its author wrote it in `field`, unique among objects of its `kind` in its `home`.
+
+    `home` is the address of what holds it; empty for the policy itself.
+    """
 
     kind: str
     name: str
     at: SourceLocation
-    field: str
-    address: str
-    within: str = "the policy"
+    field: str = "id"
+    home: str = ""
+
+    @property
+    def address(self) -> str:
+        """How findings name it; a cluster's address leads through its environment."""
+        path = f"{self.home.partition(' ')[2]}/" if self.kind == "cluster" else ""
+        return f"{self.kind} {path}{self.name}"
 
 
 def named_objects(declarations: Declarations) -> Iterator[Named]:
@@ -26,20 +33,18 @@ def named_objects(declarations: Declarations) -> Iterator[Named]:
     policy = declarations.policy
     for declared in declarations.queues:
         queue = declared.queue
-        yield Named("queue", queue.id, queue.source, "id", f"queue {queue.id}")
+        yield Named("queue", queue.id, queue.source)
     for pool in policy.node_pools:
-        yield Named("node pool", pool.id, pool.source, "id", f"node pool {pool.id}")
+        yield Named("node pool", pool.id, pool.source)
     for cls in policy.priority_classes:
-        yield Named("priority class", cls.name, cls.source, "name", f"priority class {cls.name}")
+        yield Named("priority class", cls.name, cls.source, "name")
     for plan in policy.provisioning_plans:
-        yield Named("provisioning plan", plan.id, plan.source, "id", f"provisioning plan {plan.id}")
+        yield Named("provisioning plan", plan.id, plan.source)
     for environment in policy.environments:
-        stage = f"environment {environment.name}"
-        yield Named("environment", environment.name, environment.source, "name", stage)
+        stage = Named("environment", environment.name, environment.source, "name")
+        yield stage
         for cluster in environment.clusters:
-            scope = f"{environment.name}/{cluster.name}"
-            yield Named("cluster", cluster.name, cluster.source, "name", f"cluster {scope}", stage)
+            place = Named("cluster", cluster.name, cluster.source, "name", stage.address)
+            yield place
             for topology in cluster.topologies:
-                yield Named(
-                    "topology", topology.name, topology.source, "name", f"topology {topology.name}", f"cluster {scope}"
-                )
+                yield Named("topology", topology.name, topology.source, "name", place.address)

@@ -29,12 +29,15 @@ def _finding(namespace: str, queues: list[Queue]) -> Diagnostic:
     distinct = {queue.id: queue for queue in queues}
     at = queues[1].source
     if len(distinct) == 1:
-        message, hint = f"`{queues[0].id}` names the namespace `{namespace}` {len(queues)} times", "name it once"
+        times = "twice" if len(queues) == 2 else f"{len(queues)} times"
+        message, hint = f"`{queues[0].id}` names the namespace `{namespace}` {times}", "name it once"
         related: tuple[Related, ...] = ()
     else:
         first, second, *more = distinct
         at = distinct[second].source
-        others = f"`{first}` and {len(more)} more" if more else f"`{first}`"
+        others = f"`{first}`"
+        if more:
+            others += f" and `{more[0]}`" if len(more) == 1 else f" and {len(more)} other queues"
         message = f"the namespace `{namespace}` of `{second}` belongs to {others} too"
         hint = f"leave `{namespace}` to one queue, and give the others namespaces of their own"
         related = tuple(Related(distinct[id_].source, f"`{id_}` names `{namespace}`") for id_ in (first, *more))

@@ -42,26 +42,27 @@ def unknown_reference(declarations: Declarations, as_of: date) -> Iterator[Diagn
     suggest = {kind: suggester(names) for kind, names in known.items()}
     for reference in references(declarations):
         if reference.name not in known[reference.kind]:
-            yield _finding(reference, suggest[reference.kind](reference.name))
+            # Codes differ in digits: the one most like it is not the one that was meant.
+            meant = suggest[reference.kind](reference.name) if reference.kind != RULE else None
+            yield _finding(reference, meant)
     yield from _relaxed(declarations.policy, {code for code, rule in RULES.items() if rule.required})
 
 
 def _finding(reference: Reference, meant: str | None) -> Diagnostic:
     kind, name, path, address, at = reference
-    verb = "is not declared" if kind != RULE else "does not exist"
     who = address if address != RULES_ADDRESS else "`severity`"
+    if meant is not None:
+        hint = f"name `{meant}`"
+    else:
+        hint = "`apportion rules` lists the codes" if kind == RULE else "declare it, or remove the name"
     # A mapping's key is no value: it cannot be edited on its own.
     is_value = path[-1] != name
     return Diagnostic(
         UNKNOWN_REFERENCE,
         address,
-        f"{who} names the {kind} `{name}`, which {verb}",
+        f"{who} names the {kind} `{name}`, which {'does not exist' if kind == RULE else 'is not declared'}",
         at,
-        hint=f"name `{meant}`"
-        if meant is not None
-        else f"declare a {kind} `{name}`, or remove the name"
-        if kind != RULE
-        else "list the rules with `apportion rules`",
+        hint=hint,
         fix=ValueEdit(at, path, meant) if meant is not None and is_value else None,
     )
 
@@ -72,7 +73,7 @@ def _relaxed(policy: Policy, required: Collection[str]) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 UNKNOWN_REFERENCE,
                 f"rule {code}",
-                f"{code} is set to {severity.value}, but it is an error always: nothing can be compiled past it",
+                f"{code} is set to {severity.value}, but is always an error: nothing can be compiled past it",
                 policy.rules.source,
                 hint=f"remove {code} from `severity`",
                 fix=ValueEdit(policy.rules.source, ("severity", code), None),

@@ -1,0 +1,23 @@
+# as-of: 2026-11-21
+from datetime import date
+
+from apportion_policy import Organisation, Policy, Queue, Resources, Waiver
+
+policy = Policy(
+    organisation=Organisation(name="acme", owner="@acme/platform"),
+    queues=(
+        Queue(id="research", guaranteed=Resources(cpu=64, memory="512Gi", gpu=8)),
+        Queue(
+            id="vision", parent="research", namespaces=("vision",), guaranteed=Resources(cpu=64, memory="512Gi", gpu=12)
+        ),
+    ),
+    waivers=(
+        Waiver(
+            code="AP201",
+            address="queue research",
+            reason="four more GPUs arrive in December",
+            owner="@acme/platform",
+            expires=date(2026, 11, 21),
+        ),
+    ),
+)
