@@ -1,0 +1,101 @@
+"""What the packages import: what import-linter cannot say (an allow list), and that its contracts bite."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+# Package → the top-level modules beside the standard library that it may import.
+ALLOWED = {
+    "policy/apportion_policy": {"apportion_policy", "annotated_types", "pydantic", "pydantic_core", "yaml"},
+    "compiler/apportion_compiler": {"apportion_compiler", "apportion_policy", "jinja2", "networkx", "yaml"},
+}
+
+# Contract → a line that breaks it, and the module that must not hold the line.
+BREACHES = {
+    "packages": ("policy/apportion_policy/quantity.py", "import apportion_compiler"),
+    "policy": ("policy/apportion_policy/quantity.py", "import networkx"),
+    "stages": ("compiler/apportion_compiler/graph/graph.py", "import apportion_compiler.checks"),
+    "backends-see-the-ir": (
+        "compiler/apportion_compiler/backends/metadata.py",
+        "import apportion_compiler.graph.graph",
+    ),
+    "backends-know-no-other": (
+        "compiler/apportion_compiler/backends/native/__init__.py",
+        "import apportion_compiler.backends.kai",
+    ),
+    "compiler-reaches-nothing": ("compiler/apportion_compiler/compile.py", "import kubernetes"),
+    "pure-stages": ("compiler/apportion_compiler/ir/program.py", "import subprocess"),
+    "pulumi": ("compiler/apportion_compiler/emit/tree.py", "import pulumi_kubernetes"),
+}
+
+
+def imported(path: Path) -> set[str]:
+    """The top-level modules that one file imports anywhere, within functions and for type checking too."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Import():
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            case ast.ImportFrom(module=str(module), level=0):
+                found.add(module.partition(".")[0])
+    return found
+
+
+@pytest.mark.parametrize("package", ALLOWED)
+def test_a_package_imports_nothing_beside_its_allowance(package: str) -> None:
+    foreign = {
+        path.relative_to(ROOT).as_posix(): outside
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if (outside := imported(path) - ALLOWED[package] - sys.stdlib_module_names)
+    }
+    assert foreign == {}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["validate", "--help"], ["--version"]], ids=" ".join)
+def test_help_imports_no_heavy_package(arguments: list[str]) -> None:
+    program = (
+        "import sys\n"
+        "from apportion_cli.main import main\n"
+        f"assert main({arguments!r}) == 0\n"
+        "heavy = {'jinja2', 'kubernetes', 'networkx', 'numpy', 'pulumi', 'pydantic', 'rich', 'yaml'}\n"
+        "print(sorted(heavy & sys.modules.keys()), file=sys.stderr)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "[]\n")
+    assert "apportion" in ran.stdout
+
+
+def test_every_contract_has_a_breach() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    assert {contract["id"] for contract in contracts} == BREACHES.keys()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("contract", BREACHES)
+def test_a_contract_bites(contract: str, tmp_path: Path) -> None:
+    """A contract that names a module which no longer exists would hold for ever."""
+    module, line = BREACHES[contract]
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for package in ("policy", "compiler", "cli"):
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    broken = tmp_path / module
+    broken.write_text(f"{broken.read_text()}\n{line}\n")
+    ran = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache", "--contract", contract],
+        cwd=tmp_path,
+        env={"PYTHONPATH": ":".join(str(tmp_path / package) for package in ("policy", "compiler", "cli"))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert "BROKEN" in ran.stdout

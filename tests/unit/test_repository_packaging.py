@@ -1,0 +1,86 @@
+"""The distribution: its version, and a wheel that works where this tree is not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+import zipfile
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PACKAGES = tuple(Path(name) for name in PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"])
+APPORTION = Path(sys.executable).with_name("apportion")
+
+
+def run(*command: str | Path, cwd: Path, **environment: str) -> str:
+    ran = subprocess.run(
+        command, cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def test_the_command_tells_the_version_of_the_distribution() -> None:
+    version = PROJECT["project"]["version"]
+    assert metadata.version("apportion") == version
+    assert version in run(APPORTION, "--version", cwd=ROOT).split()
+
+
+def test_every_package_is_typed() -> None:
+    assert [package for package in PACKAGES if not (ROOT / package / "py.typed").is_file()] == []
+
+
+def test_every_package_in_the_tree_is_distributed_and_checked() -> None:
+    """The lists that a package is added to by one line each, and the packages that there are."""
+    there_are = {path.parent.relative_to(ROOT).as_posix() for path in ROOT.glob("*/apportion_*/__init__.py")}
+    tool = PROJECT["tool"]
+    assert {package.as_posix() for package in PACKAGES} == there_are
+    assert set(tool["mypy"]["files"]) == there_are
+    assert set(tool["hatch"]["build"]["dev-mode-dirs"]) == {Path(name).parent.as_posix() for name in there_are}
+    assert set(tool["importlinter"]["root_packages"]) == {Path(name).name for name in there_are}
+    assert set(tool["coverage"]["run"]["source_pkgs"]) == {Path(name).name for name in there_are}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", out, cwd=ROOT)
+    (built,) = out.glob("*.whl")
+    return built
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_every_file_of_every_package_and_nothing_else(wheel: Path) -> None:
+    """Templates, the scaffold and py.typed are data, which a build leaves out without a word."""
+    expected = {
+        path.relative_to(ROOT / package.parent).as_posix()
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    with zipfile.ZipFile(wheel) as archive:
+        held = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert held == expected
+
+
+@pytest.mark.slow
+def test_the_wheel_works_on_its_own(wheel: Path, tmp_path: Path) -> None:
+    """A scaffolded policy compiles with the installed wheel alone in front of this tree."""
+    site = tmp_path / "site"
+    pip = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
+    run(*pip, "install", "--no-deps", "--no-index", "--target", site, wheel, cwd=tmp_path)
+    script = site / "bin" / "apportion"
+    where = run(
+        sys.executable, "-c", "import apportion_cli; print(apportion_cli.__file__)", cwd=tmp_path, PYTHONPATH=str(site)
+    )
+    assert Path(where.strip()).is_relative_to(site)
+    run(script, "init", "organisation", cwd=tmp_path, PYTHONPATH=str(site))
+    run(script, "validate", cwd=tmp_path / "organisation", PYTHONPATH=str(site))
+    run(script, "compile", cwd=tmp_path / "organisation", PYTHONPATH=str(site))
+    assert list((tmp_path / "organisation" / "rendered").rglob("kustomization.yaml"))
