@@ -78,7 +78,9 @@ def _evaluate(tree: PolicyTree, limits: Limits, trail: AuditTrail) -> tuple[tupl
         if not refused:
             return _describe(error, tree, limits, trail), b""
     if refused:
-        return tuple(fault_of_declaration(fault) for fault in refused[:MAX_FAULTS]), b""
+        # A loop makes the same mistake many times; at one line it is told once.
+        different = dict.fromkeys(fault_of_declaration(fault) for fault in refused)
+        return tuple(different)[:MAX_FAULTS], b""
     if len(document) > limits.output_bytes:
         message = f"the policy is {len(document)} bytes as data; at most {limits.output_bytes} are read"
         return (Fault("output-too-large", message, tree.entry),), b""

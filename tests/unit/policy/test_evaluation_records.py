@@ -1,0 +1,125 @@
+"""What crosses from the child: records that survive the way, and readers that no bytes can upset."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apportion_policy.evaluation.answer import AnswerError, layers_line, outcome, read_answer, whole_size
+from apportion_policy.evaluation.fault import FAULT_KINDS, Fault, FaultFormatError
+from apportion_policy.evaluation.limits import Limits
+from apportion_policy.evaluation.plain import plain_text
+
+FAULT = Fault("policy-exception", "message", "/p/policy.py", 3, 4, "hint", (("/p/a.py", 1, "calls `f`"),))
+
+
+def test_a_fault_reads_back() -> None:
+    assert Fault.from_json(FAULT.to_json()) == FAULT
+    for kind in sorted(FAULT_KINDS):
+        assert Fault.from_json({**FAULT.to_json(), "kind": kind}).kind == kind
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "other"},
+        {"message": 3},
+        {"line": True},
+        {"line": 0},
+        {"line": "3"},
+        {"column": -1},
+        {"file": "a\0b"},
+        {"file": "x" * 5000},
+        {"related": "abc"},
+        {"related": [["/p/a.py", None, "x"]]},
+        {"related": [["/p/a.py", 1, "x"]] * 21},
+        {"extra": 1},
+    ],
+    ids=str,
+)
+def test_another_shape_is_not_a_fault(change: dict[str, object]) -> None:
+    with pytest.raises(FaultFormatError):
+        Fault.from_json({**FAULT.to_json(), **change})
+
+
+def test_an_answer_reads_back() -> None:
+    data = layers_line(["seccomp"]) + outcome(faults=[], files=["/p/policy.py"], document=b"\x00\n{}")
+    answer = read_answer(data)
+    assert (answer.layers, answer.faults, answer.files) == (("seccomp",), (), ("/p/policy.py",))
+    assert answer.document == b"\x00\n{}"
+    assert [whole_size(data[:end]) for end in (5, len(layers_line(["seccomp"])), len(data))] == [None, None, len(data)]
+
+
+def test_an_answer_that_broke_off_is_not_read() -> None:
+    data = layers_line([]) + outcome(faults=[FAULT], files=[], document=b"{}")
+    for end in range(len(data)):
+        with pytest.raises(AnswerError):
+            read_answer(data[:end])
+
+
+@given(
+    st.binary(max_size=300)
+    | st.lists(st.sampled_from([b"{", b"[", b'"layers":[]', b"}", b"\n", b"1e999", b"]"])).map(b"".join)
+)
+def test_no_bytes_upset_the_reader(data: bytes) -> None:
+    for read in (read_answer, whole_size):
+        try:
+            read(data)
+        except AnswerError:
+            continue
+
+
+def test_deep_json_is_refused() -> None:
+    with pytest.raises(AnswerError):
+        read_answer(b"[" * 200_000 + b"\n\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain ü →", "plain ü →"),
+        ("\x1b[31m", "\\x1b[31m"),
+        ("a\nb", "a\\nb"),
+        ("a\tb", "a    b"),
+        ("a\u202eb", "a\\u202eb"),
+        ("a\ud800b", "a\\ud800b"),
+        ("a\u00a0b", "a b"),
+        ("::add-mask::x", ": :add-mask::x"),
+        ("  ::error::x", "  : :error::x"),
+        ("x ##[debug]", "x # #[debug]"),
+        ("x ##vso[task]", "x # #vso[task]"),
+        ("abcdef", "abc…"),
+    ],
+)
+def test_plain_text(text: str, shown: str) -> None:
+    assert plain_text(text, 3 if shown.endswith("…") else 100) == shown
+
+
+@given(st.text())
+def test_plain_text_always_prints(text: str) -> None:
+    assert plain_text(text).isprintable()
+
+
+def test_limits_survive_the_command_line() -> None:
+    limits = replace(Limits(), wall_s=1.25, cpu_s=7)
+    assert Limits.from_arguments(limits.to_arguments()) == limits
+
+
+def test_the_parent_loads_nothing_heavy() -> None:
+    """It runs before the model is imported, while the child starts."""
+    program = (
+        "import sys, apportion_policy.evaluation.parent\n"
+        "print(sorted({'pydantic', 'networkx', 'yaml', 'json', 'subprocess', 'ctypes'} & set(sys.modules)))"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-P", "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}\n{program}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert shown == "[]\n"
