@@ -12,10 +12,9 @@ class Layer:
 
     name: str
     stops: str
-    of_kernel: bool = True
 
 
-SCRUBBED_ENVIRONMENT = Layer("scrubbed-environment", "reading secrets from environment variables", of_kernel=False)
+SCRUBBED_ENVIRONMENT = Layer("scrubbed-environment", "reading secrets from environment variables")
 RESOURCE_LIMITS = Layer("resource-limits", "using processor time, files and processes without end")
 MEMORY_LIMIT = Layer("memory-limit", "using memory without end")
 NO_NEW_PRIVILEGES = Layer("no-new-privileges", "gaining rights through a set-uid program")
@@ -23,7 +22,7 @@ FILES = Layer("landlock", "reading outside the policy's folder and Python's own,
 NETWORK_NAMESPACE = Layer("network-namespace", "reaching a network")
 CAPABILITIES = Layer("no-capabilities", "using the rights of root")
 SYSTEM_CALLS = Layer("seccomp", "opening sockets, starting programs, processes or threads, and writing files")
-AUDIT_HOOK = Layer("audit-hook", "nothing by itself against intent; names the author's line", of_kernel=False)
+AUDIT_HOOK = Layer("audit-hook", "nothing by itself against intent; names the author's line")
 
 LAYERS: tuple[Layer, ...] = (
     SCRUBBED_ENVIRONMENT,
