@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apportion_compiler.backends import kai
+from apportion_compiler.backends import kai, native
 from apportion_compiler.backends.capability import Backend
 
-BACKENDS: Mapping[str, Backend] = {"kai": kai.BACKEND}
+BACKENDS: Mapping[str, Backend] = {"kai": kai.BACKEND, "native": native.BACKEND}

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apportion_compiler.backends.admission.policies import workload_policies
 from apportion_compiler.backends.capability import (
     Backend,
     Capability,
@@ -21,6 +22,7 @@ from apportion_compiler.backends.capability import (
     Output,
     Unsupported,
 )
+from apportion_compiler.backends.kai.admission import engine_table
 from apportion_compiler.backends.kai.chart import chart_values, kuberay_values, node_labels
 from apportion_compiler.backends.kai.names import INSTALLED_CLASSES, TOPOLOGY_API
 from apportion_compiler.backends.kai.queues import queues
@@ -94,6 +96,7 @@ def emit(program: Program) -> Output:
             *(_topology(program, topology) for topology in program.topologies),
             *(scheduling_shard(program, shard) for shard in emitted),
             *queues(program, shards),
+            *workload_policies(program, engine_table(program)),
         ),
         (
             chart_values(program, emitted, own_classes=own_classes),

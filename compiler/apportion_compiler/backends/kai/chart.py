@@ -54,10 +54,7 @@ def node_labels(program: Program, shards: Sequence[Shard]) -> tuple[Artifact, ..
     if len(shards) == 1:
         return ()
     labels = {
-        pool: {NODE_POOL_LABEL: shard.model}
-        for shard in shards
-        if shard.model is not None
-        for pool in sorted(shard.pools)
+        pool: {NODE_POOL_LABEL: shard.model} for shard in shards if shard.model is not None for pool in shard.pools
     }
     notes = [
         "Label of the nodes of each pool: it says to which scheduling shard they belong.",

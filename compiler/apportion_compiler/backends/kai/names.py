@@ -17,6 +17,9 @@ PRIORITY_CLASS_LABEL = "priorityClassName"
 RAY_PRIORITY_CLASS_LABEL = "ray.io/priority-class-name"
 GPU_SHARING_ANNOTATIONS = ("gpu-fraction", "gpu-memory", "gpu-fraction-num-devices")
 
+SHARED_QUEUE = "default-queue"
+"""Where the pod grouper puts work that names no queue."""
+
 DEFAULT_SHARD = "default"
 DEFAULT_SCHEDULER = "kai-scheduler"
 SYSTEM_NAMESPACES = ("kai-scheduler", "kai-resource-reservation", "kai-scale-adjust")

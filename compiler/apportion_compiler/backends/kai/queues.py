@@ -15,7 +15,6 @@ from apportion_compiler.backends.kai.numbers import kai_number, weight_number
 from apportion_compiler.backends.kai.shards import Shard
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.ir.program import Program, Queue
-from apportion_compiler.naming import object_name
 from apportion_policy.duration import duration_text
 from apportion_policy.quantity import UNLIMITED, Amount
 from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
@@ -30,55 +29,20 @@ Amounts = tuple[Mapping[str, Amount], Mapping[str, Amount]]
 def queues(program: Program, shards: Sequence[Shard]) -> Iterator[Manifest]:
     """Yield the Queue objects, shard after shard, each shard's in tree order."""
     unmanaged = frozenset(program.unmanaged)
-    names = queue_names(program, shards)
     for shard in shards:
-        named = names[shard]
         for queue in program.queues:
-            if queue.id in named:
-                amounts = _amounts(queue, shard, unmanaged, n_shards=len(shards))
-                yield _queue(program, queue, shard, named, amounts)
+            if queue.id in shard.queue_names:
+                yield _queue(program, queue, shard, _amounts(queue, shard, unmanaged, n_shards=len(shards)))
 
 
-def queue_names(program: Program, shards: Sequence[Shard]) -> Mapping[Shard, Mapping[str, str]]:
-    """Return, for each shard, the name of the object of every queue that has one there, by the queue's id.
-
-    Workloads put this name into their label. It is the id, and `<id>-<model>` in the shard of a model; where another
-    queue has that very name, the shard's gains a digest.
-    """
-    names: dict[Shard, Mapping[str, str]] = {}
-    taken: set[str] = set()
-    for shard in shards:
-        held = _held(program, shard)
-        names[shard] = {id_: _name(id_, shard.model, taken) for id_ in held}
-        taken.update(names[shard].values())
-    return names
-
-
-def _held(program: Program, shard: Shard) -> list[str]:
-    """Return the ids of the queues in a shard: all in the default one, else those that may use a pool of it."""
-    if shard.model is None or not shard.pools:
-        return [queue.id for queue in program.queues]
-    # A queue without its parents would be dropped, so whoever is in a shard brings its ancestors.
-    held = {id_ for queue in program.queues if not shard.pools.isdisjoint(queue.pools) for id_ in queue.path}
-    return [queue.id for queue in program.queues if queue.id in held]
-
-
-def _name(id_: str, model: str | None, taken: set[str]) -> str:
-    if model is None:
-        return object_name(id_)
-    plain = object_name(f"{id_}-{model}")
-    # No identity that fits holds a slash, so this form always carries the digest.
-    return object_name(f"{id_}/{model}") if plain in taken else plain
-
-
-def _queue(program: Program, queue: Queue, shard: Shard, names: Mapping[str, str], amounts: Amounts) -> Manifest:
+def _queue(program: Program, queue: Queue, shard: Shard, amounts: Amounts) -> Manifest:
     guaranteed, limit = amounts
     labels = None if shard.model is None else {NODE_POOL_LABEL: shard.model}
     spec: dict[str, object] = {}
     if queue.title:
         spec["displayName"] = queue.title
     if queue.parent is not None:
-        spec["parentQueue"] = names[queue.parent]
+        spec["parentQueue"] = shard.queue_names[queue.parent]
     if queue.priority is not None:
         spec["priority"] = queue.priority
     if queue.preempt_min_runtime is not None:
@@ -96,7 +60,7 @@ def _queue(program: Program, queue: Queue, shard: Shard, names: Mapping[str, str
     return {
         "apiVersion": QUEUE_API,
         "kind": "Queue",
-        "metadata": metadata(program, names[queue.id], queue.source, queue=queue, labels=labels),
+        "metadata": metadata(program, shard.queue_names[queue.id], queue.source, queue=queue, labels=labels),
         "spec": spec,
     }
 

@@ -15,8 +15,8 @@ from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.kai.names import DEFAULT_SHARD, SHARD_API
 from apportion_compiler.backends.kai.numbers import weight_number
 from apportion_compiler.backends.metadata import metadata
-from apportion_compiler.ir.gpu_models import counted_models
-from apportion_compiler.ir.program import NodePool, Program
+from apportion_compiler.backends.partitions import Partition, QueueNames, partitions_of, queue_names
+from apportion_compiler.ir.program import Program
 from apportion_compiler.naming import object_name
 from apportion_policy.duration import duration_text
 from apportion_policy.quantity import parse_weight
@@ -26,10 +26,11 @@ _CHART_PLACEMENT = "binpack"
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A part of the cluster. `model` is None for the default shard; `pools` are its node pools' ids."""
+    """A part of the cluster with a scheduler of its own. `model` is None for the default shard."""
 
     model: str | None
-    pools: frozenset[str]
+    pools: tuple[str, ...]
+    queue_names: QueueNames
     gpu_placement: str
     cpu_placement: str
 
@@ -41,18 +42,18 @@ class Shard:
 
 def shards_of(program: Program) -> tuple[Shard, ...]:
     """Return the default shard, then one for each GPU model that quotas must tell apart."""
-    models = counted_models(program)
-    by_model: dict[str | None, list[NodePool]] = {None: [], **{model: [] for model in models}}
-    for pool in program.pools:
-        by_model[pool.gpu_model if pool.gpu_model in models else None].append(pool)
-    return tuple(_shard(program, model, pools) for model, pools in by_model.items())
+    partitions = partitions_of(program)
+    return tuple(
+        _shard(program, partition, names)
+        for partition, names in zip(partitions, queue_names(program, partitions), strict=True)
+    )
 
 
-def _shard(program: Program, model: str | None, pools: Sequence[NodePool]) -> Shard:
+def _shard(program: Program, partition: Partition, names: QueueNames) -> Shard:
     """KAI has one placement for a shard: its pools' where they agree, otherwise the cluster's."""
-    placements = {(pool.gpu_placement, pool.cpu_placement) for pool in pools}
+    placements = {(pool.gpu_placement, pool.cpu_placement) for pool in partition.pools}
     gpu, cpu = placements.pop() if len(placements) == 1 else (program.gpu_placement, program.cpu_placement)
-    return Shard(model, frozenset(pool.id for pool in pools), gpu, cpu)
+    return Shard(partition.model, tuple(pool.id for pool in partition.pools), names, gpu, cpu)
 
 
 def emitted_shards(program: Program, shards: Sequence[Shard]) -> tuple[Shard, ...]:

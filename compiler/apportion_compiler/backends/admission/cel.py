@@ -1,0 +1,84 @@
+"""The Common Expression Language of the policies: literals, and what a workload names as one list of maps.
+
+A map of what is named has a text for each key, empty where nothing is said, so that what stood there before an
+update can be compared with what stands there after it: an update that changes none of it is never refused, and an
+object from before the policy can still be scaled, finished and deleted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from apportion_compiler.backends.admission.binding import CLASSES_ANNOTATION, QUEUES_ANNOTATION, SHARING_ANNOTATION
+from apportion_compiler.backends.admission.engine import EngineTable
+from apportion_compiler.backends.admission.policy import Variable
+from apportion_compiler.backends.admission.workloads import Workload
+
+NAMESPACE = "namespaceObject.metadata.name"
+_NOTED = "namespaceObject.metadata.?annotations"
+
+QUEUES: Variable = {"name": "queues", "expression": f"{_NOTED}[?'{QUEUES_ANNOTATION}'].orValue('').split(',')"}
+CLASSES: Variable = {"name": "classes", "expression": f"{_NOTED}[?'{CLASSES_ANNOTATION}'].orValue('').split(',')"}
+SHARING: Variable = {"name": "mayShare", "expression": f"{_NOTED}[?'{SHARING_ANNOTATION}'].orValue('') == 'true'"}
+CHANGED: Variable = {
+    "name": "changed",
+    "expression": "request.operation == 'CREATE' || variables.named != variables.namedBefore",
+}
+OWNED: Variable = {
+    "name": "owned",
+    "expression": "object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false))",
+}
+
+
+def text(value: str) -> str:
+    """Return a string literal."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def texts(values: Iterable[str]) -> str:
+    """Return a list of string literals."""
+    return f"[{', '.join(text(value) for value in values)}]"
+
+
+def workload_variables(workload: Workload, table: EngineTable) -> list[Variable]:
+    """Return the variables that say what a workload names.
+
+    `top` is what the object's own metadata names, `templates` what each of its pod templates does, `named` both.
+    """
+    return [
+        QUEUES,
+        CLASSES,
+        *([SHARING] if table.sharing_annotations else []),
+        OWNED,
+        {"name": "top", "expression": _named("object", table, has_spec=False)},
+        {"name": "templates", "expression": _templates(workload, "object", table)},
+        {"name": "named", "expression": "[variables.top] + variables.templates"},
+        {
+            "name": "namedBefore",
+            "expression": f"[{_named('oldObject', table, has_spec=False)}] + {_templates(workload, 'oldObject', table)}",
+        },
+        CHANGED,
+    ]
+
+
+def _templates(workload: Workload, variable: str, table: EngineTable) -> str:
+    found = workload.templates.replace("{object}", variable)
+    return f"({found}).map(t, {_named('t', table, has_spec=True)})"
+
+
+def _named(of: str, table: EngineTable, *, has_spec: bool) -> str:
+    entries = [("queue", _label(of, table.queue_label))] if table.queue_label is not None else []
+    entries += [(f"class{n}", _label(of, key)) for n, key in enumerate(table.class_labels)]
+    if table.preemptibility_label is not None:
+        entries.append(("preemptibility", _label(of, table.preemptibility_label)))
+    entries.append(("class", f"{of}.spec.?priorityClassName.orValue('')" if has_spec else "''"))
+    entries.append(("scheduler", f"{of}.spec.?schedulerName.orValue('')" if has_spec else "''"))
+    if table.sharing_annotations:
+        asked = [f"{of}.?metadata.?annotations[?{text(key)}].hasValue()" for key in table.sharing_annotations]
+        entries.append(("share", f"({' || '.join(asked)} ? 'part' : '')" if has_spec else "''"))
+    return "{" + ", ".join(f"'{key}': {value}" for key, value in entries) + "}"
+
+
+def _label(of: str, key: str) -> str:
+    return f"{of}.?metadata.?labels[?{text(key)}].orValue('')"

@@ -1,0 +1,53 @@
+"""How an engine is told what to do with a workload: the table from which the policies are made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulingUnit:
+    """The object of an engine that says, last of all, in which queue a group of pods runs.
+
+    An engine's controller makes it from labels of pods and of their owners. Whoever may forge an owner still has to
+    get this object past the policy. Paths are those of fields below `spec`.
+    """
+
+    group: str
+    resource: str
+    kind: str
+    queue: str
+    priority_class: str
+    preemptibility: str
+
+
+@dataclass(frozen=True, slots=True)
+class EngineTable:
+    """Where an engine looks.
+
+    Attributes:
+        scheduler_name: What `schedulerName` of pods must be.
+        queue_label: Label that names the queue; None where nothing does.
+        shared_queue: The one name that work outside of the policy's namespaces may give.
+        class_labels: Labels that name a priority class in place of the pod's field.
+        preemptibility_label: Label whose values are `preemptible` and `non-preemptible`; None where there is none.
+        sharing_annotations: Annotations by which a pod asks for a part of a GPU.
+        default_classes: Classes that the engine may choose for work without one.
+        preemptible: For each priority class of the policy, whether its work may be evicted.
+        must_say: Classes whose work needs the preemptibility label, because the engine would guess otherwise.
+        system_namespaces: Namespaces of the engine itself.
+        unit: The engine's scheduling unit, where it has one.
+    """
+
+    scheduler_name: str
+    queue_label: str | None
+    shared_queue: str | None
+    class_labels: tuple[str, ...]
+    preemptibility_label: str | None
+    sharing_annotations: tuple[str, ...]
+    default_classes: tuple[str, ...]
+    preemptible: Mapping[str, bool]
+    must_say: tuple[str, ...]
+    system_namespaces: tuple[str, ...]
+    unit: SchedulingUnit | None

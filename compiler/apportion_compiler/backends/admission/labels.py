@@ -1,0 +1,52 @@
+"""The policy on labels of objects of every kind: an engine takes a queue's name from a pod's owner, and any object can own."""
+
+from __future__ import annotations
+
+from apportion_compiler.backends.admission.cel import CLASSES, NAMESPACE, QUEUES, text, texts
+from apportion_compiler.backends.admission.engine import EngineTable
+from apportion_compiler.backends.admission.policy import Validation, Variable
+
+
+def label_keys(table: EngineTable) -> tuple[str, ...]:
+    """Return the labels by which any object can say where work belongs."""
+    keys = (table.queue_label, *table.class_labels, table.preemptibility_label)
+    return tuple(key for key in keys if key is not None)
+
+
+def has_label(keys: tuple[str, ...]) -> str:
+    """Return an expression that is true of objects with one of the labels."""
+    return f"object.?metadata.?labels.orValue({{}}).exists(k, k in {texts(keys)})"
+
+
+def label_variables() -> list[Variable]:
+    """Return the variables of the policy on labels of every kind."""
+    return [
+        QUEUES,
+        CLASSES,
+        {"name": "labels", "expression": "object.?metadata.?labels.orValue({})"},
+        {
+            "name": "labelsBefore",
+            "expression": "request.operation == 'CREATE' ? {} : oldObject.?metadata.?labels.orValue({})",
+        },
+    ]
+
+
+def label_validations(table: EngineTable) -> list[Validation]:
+    """Return what is refused of the labels of an object of any kind: an owner of pods can be any object."""
+    found: list[Validation] = []
+    if table.queue_label is not None:
+        found.append(_label(table.queue_label, "variables.queues", "queue"))
+    if table.preemptible:
+        found += [_label(key, "variables.classes", "priority class") for key in table.class_labels]
+    return found
+
+
+def _label(key: str, allowed: str, what: str) -> Validation:
+    name = text(key)
+    return {
+        "expression": f"!({name} in variables.labels) || variables.labels[{name}] in {allowed} || "
+        f"variables.labelsBefore[?{name}].orValue('') == variables.labels[{name}]",
+        "messageExpression": f"'label {key} names {what} ' + variables.labels[{name}] + '; namespace ' + {NAMESPACE} + "
+        f"' may name ' + {allowed}.join(', ')",
+        "reason": "Forbidden",
+    }

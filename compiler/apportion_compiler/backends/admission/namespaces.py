@@ -1,0 +1,55 @@
+"""The policy on namespaces: only the platform says which queue one belongs to.
+
+Who the platform is, RBAC says: whoever may `administer` the resource `policies` of the group `apportion.dev`, which
+a cluster administrator may without further ado.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.backends.admission.policy import AdmissionPolicy, binding_manifest, policy_manifest
+from apportion_compiler.backends.capability import Manifest
+from apportion_compiler.backends.metadata import GROUP
+from apportion_compiler.ir.program import Program
+
+ADMINISTER_VERB = "administer"
+ADMINISTERED_RESOURCE = "policies"
+
+_MAY = f"authorizer.group('{GROUP}').resource('{ADMINISTERED_RESOURCE}').check('{ADMINISTER_VERB}').allowed()"
+
+
+def namespace_policy(program: Program) -> Iterator[Manifest]:
+    """Yield the policy and its binding."""
+    policy = AdmissionPolicy(
+        "namespaces",
+        (("", ("namespaces",)),),
+        [
+            {
+                "expression": f"({_unchanged('labels')} && {_unchanged('annotations')}) || {_MAY}",
+                "message": f"only the platform changes {GROUP}/ labels and annotations of a namespace: change the policy",
+                "reason": "Forbidden",
+            }
+        ],
+        [_variable(field, of) for field in ("labels", "annotations") for of in ("object", "oldObject")],
+    )
+    yield policy_manifest(program, policy)
+    yield binding_manifest(program, policy)
+
+
+def _variable(field: str, of: str) -> dict[str, str]:
+    held = f"{of}.metadata.?{field}.orValue({{}})"
+    # On creation there is no former object to read.
+    return {"name": _name(field, of), "expression": held if of == "object" else f"oldObject == null ? {{}} : {held}"}
+
+
+def _name(field: str, of: str) -> str:
+    return field if of == "object" else f"{field}Before"
+
+
+def _unchanged(field: str) -> str:
+    after, before = (f"variables.{_name(field, of)}" for of in ("object", "oldObject"))
+    ours = f"k.startsWith('{GROUP}/')"
+    return (
+        f"{after}.all(k, !{ours} || {before}[?k].orValue('') == {after}[k]) && {before}.all(k, !{ours} || k in {after})"
+    )

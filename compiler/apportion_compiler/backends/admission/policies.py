@@ -1,0 +1,79 @@
+"""The policies on workloads, for an engine's table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.backends.admission.binding import QUEUE_LABEL
+from apportion_compiler.backends.admission.cel import workload_variables
+from apportion_compiler.backends.admission.engine import EngineTable
+from apportion_compiler.backends.admission.labels import (
+    has_label,
+    label_keys,
+    label_validations,
+    label_variables,
+)
+from apportion_compiler.backends.admission.outside import outside_validations
+from apportion_compiler.backends.admission.policy import AdmissionPolicy, binding_manifest, policy_manifest
+from apportion_compiler.backends.admission.rules import workload_validations
+from apportion_compiler.backends.admission.units import unit_validations, unit_variables
+from apportion_compiler.backends.admission.workloads import WORKLOADS, Rule
+from apportion_compiler.backends.capability import Manifest
+from apportion_compiler.ir.program import Program
+
+_SYSTEM_NAMESPACES = ("kube-node-lease", "kube-public", "kube-system")
+_EVERY_KIND: tuple[Rule, ...] = (("*", ("*",)),)
+
+
+def workload_policies(program: Program, table: EngineTable) -> Iterator[Manifest]:
+    """Yield the policies on workloads, then their bindings."""
+    policies = tuple(_policies(table))
+    yield from (policy_manifest(program, policy) for policy in policies)
+    yield from (binding_manifest(program, policy) for policy in policies)
+
+
+def _policies(table: EngineTable) -> Iterator[AdmissionPolicy]:
+    ours = _namespaces(table, "Exists")
+    for workload in WORKLOADS:
+        yield AdmissionPolicy(
+            workload.name,
+            workload.rules,
+            workload_validations(workload, table),
+            workload_variables(workload, table),
+            namespaces=ours,
+        )
+    if table.unit is not None:
+        yield AdmissionPolicy(
+            "scheduling-units",
+            ((table.unit.group, (table.unit.resource,)),),
+            unit_validations(table),
+            unit_variables(table.unit),
+            namespaces=ours,
+        )
+    if keys := label_keys(table):
+        yield AdmissionPolicy(
+            "labels",
+            _EVERY_KIND,
+            label_validations(table),
+            label_variables(),
+            [{"name": "names-something", "expression": has_label(keys)}],
+            ours,
+        )
+    if table.queue_label is not None:
+        yield AdmissionPolicy(
+            "outside",
+            _EVERY_KIND,
+            outside_validations(table, table.queue_label),
+            namespaces=_namespaces(table, "DoesNotExist"),
+        )
+
+
+def _namespaces(table: EngineTable, operator: str) -> dict[str, object]:
+    """Select the policy's namespaces or all others; those of the system are never judged, whatever their labels."""
+    exempt = [*_SYSTEM_NAMESPACES, *table.system_namespaces]
+    return {
+        "matchExpressions": [
+            {"key": QUEUE_LABEL, "operator": operator},
+            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": exempt},
+        ]
+    }

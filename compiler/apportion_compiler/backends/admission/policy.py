@@ -1,0 +1,75 @@
+"""One ValidatingAdmissionPolicy and its one binding, as a record and as manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from apportion_compiler.backends.admission.workloads import Rule
+from apportion_compiler.backends.capability import Manifest
+from apportion_compiler.backends.metadata import GROUP, metadata
+from apportion_compiler.ir.program import Program
+
+API_VERSION = "admissionregistration.k8s.io/v1"
+
+Variable = dict[str, str]
+"""A name and its expression, as `spec.variables` holds them."""
+Validation = dict[str, str]
+"""One entry of `spec.validations`."""
+Condition = dict[str, str]
+"""One entry of `spec.matchConditions`."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionPolicy:
+    """What is matched, where, and what is refused. `namespaces` is a label selector; None for cluster-wide kinds."""
+
+    name: str
+    rules: tuple[Rule, ...]
+    validations: Sequence[Validation]
+    variables: Sequence[Variable] = ()
+    conditions: Sequence[Condition] = ()
+    namespaces: dict[str, object] | None = None
+
+
+def policy_manifest(program: Program, policy: AdmissionPolicy) -> Manifest:
+    """Return the policy. It fails closed: what cannot be judged is refused."""
+    scope = "Cluster" if policy.namespaces is None else "Namespaced"
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": metadata(program, _name(policy), program.source),
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {
+                "resourceRules": [
+                    {
+                        "apiGroups": [group],
+                        "apiVersions": ["*"],
+                        "operations": ["CREATE", "UPDATE"],
+                        "resources": list(resources),
+                        "scope": scope,
+                    }
+                    for group, resources in policy.rules
+                ]
+            },
+            **({"matchConditions": list(policy.conditions)} if policy.conditions else {}),
+            **({"variables": list(policy.variables)} if policy.variables else {}),
+            "validations": list(policy.validations),
+        },
+    }
+
+
+def binding_manifest(program: Program, policy: AdmissionPolicy) -> Manifest:
+    """Return the binding that puts a policy in force."""
+    match = {} if policy.namespaces is None else {"matchResources": {"namespaceSelector": policy.namespaces}}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": metadata(program, _name(policy), program.source),
+        "spec": {"policyName": _name(policy), **match, "validationActions": ["Deny"]},
+    }
+
+
+def _name(policy: AdmissionPolicy) -> str:
+    return f"{policy.name}.{GROUP}"

@@ -1,0 +1,127 @@
+"""What is refused of a workload, as CEL validations over the variables of `cel.py`.
+
+An update that changes nothing of what is named passes every rule. Work that a controller made for an owner may leave
+out what its owner says; a pod that merely claims an owner wins nothing by it, because the scheduling unit that the
+engine makes of it has to pass too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.backends.admission.cel import NAMESPACE, text, texts
+from apportion_compiler.backends.admission.engine import EngineTable
+from apportion_compiler.backends.admission.policy import Validation
+from apportion_compiler.backends.admission.workloads import Workload
+
+
+def workload_validations(workload: Workload, table: EngineTable) -> list[Validation]:
+    """Return the validations of one shape of workload."""
+    return [
+        *_queue(table),
+        *_scheduler(workload, table),
+        *_priority_class(table),
+        *_preemptibility(table),
+        *_sharing(table),
+    ]
+
+
+def _queue(table: EngineTable) -> Iterator[Validation]:
+    if table.queue_label is None:
+        return
+    yield _unless_unchanged(
+        "variables.named.all(n, n.queue == '' || n.queue in variables.queues)",
+        f"'label {table.queue_label} names ' + variables.named.filter(n, n.queue != '' && !(n.queue in "
+        f"variables.queues))[0].queue + '; work in namespace ' + {NAMESPACE} + ' runs in ' + "
+        "variables.queues.join(' or ')",
+    )
+    yield _unless_unchanged(
+        "variables.owned || variables.top.queue != '' || "
+        "(variables.templates.size() > 0 && variables.templates.all(t, t.queue != ''))",
+        f"'label {table.queue_label} is missing; set it to ' + variables.queues.join(' or ')",
+    )
+
+
+def _scheduler(workload: Workload, table: EngineTable) -> Iterator[Validation]:
+    allowed = [table.scheduler_name] if workload.built_in else [table.scheduler_name, ""]
+    yield _unless_unchanged(
+        f"variables.templates.all(t, t.scheduler in {texts(allowed)})",
+        f"'schedulerName must be {table.scheduler_name} in namespace ' + {NAMESPACE}",
+    )
+    found = workload.templates.replace("{object}", "object")
+    yield {
+        # A pod gets its node by binding, after it was created; whoever names one passes every scheduler by.
+        "expression": f"request.operation != 'CREATE' || ({found}).all(t, t.spec.?nodeName.orValue('') == '')",
+        "message": "nodeName places a pod without the scheduler; use nodeSelector or affinity",
+        "reason": "Forbidden",
+    }
+
+
+def _priority_class(table: EngineTable) -> Iterator[Validation]:
+    if not table.preemptible:
+        return
+    keys = ["class", *(f"class{n}" for n in range(len(table.class_labels)))]
+    named = f"[{', '.join(f'n.{key}' for key in keys)}]"
+    yield _unless_unchanged(
+        f"variables.named.all(n, {named}.all(c, c == '' || c in variables.classes))",
+        f"'priority class ' + variables.named.map(n, {named}.filter(c, c != '' && !(c in variables.classes)))"
+        f".filter(l, l.size() > 0)[0][0] + ' may not be used in namespace ' + {NAMESPACE} + '; it may use ' + "
+        "variables.classes.join(', ')",
+    )
+    says = " || ".join(f"t.{key} != ''" for key in keys)
+    top_says = " || ".join(f"variables.top.{key} != ''" for key in keys)
+    yield _unless_unchanged(
+        f"variables.owned || {texts(table.default_classes)}.all(c, c in variables.classes) || {top_says} || "
+        f"variables.templates.all(t, {says})",
+        f"'name a priority class in namespace ' + {NAMESPACE} + ': ' + variables.classes.join(', ')",
+    )
+
+
+def _preemptibility(table: EngineTable) -> Iterator[Validation]:
+    if table.preemptibility_label is None or not table.preemptible:
+        return
+    label = table.preemptibility_label
+    evictable = texts(sorted(name for name, preemptible in table.preemptible.items() if preemptible))
+    protected = texts(sorted(name for name, preemptible in table.preemptible.items() if not preemptible))
+    yield _unless_unchanged(
+        "variables.named.all(n, n.preemptibility == '' || "
+        f"(n.preemptibility == 'preemptible' && variables.classes.exists(c, c in {evictable})) || "
+        f"(n.preemptibility == 'non-preemptible' && variables.classes.exists(c, c in {protected})))",
+        f"'label {label} does not suit any class that namespace ' + {NAMESPACE} + ' may use'",
+    )
+    labels = [f"class{n}" for n in range(len(table.class_labels))]
+    # The engine's order: the owner's label, the pod's label, the pod's field.
+    sources = [*(f"variables.top.{key}" for key in labels), *(f"t.{key}" for key in labels), "t.class"]
+    chosen = f"([{', '.join(sources)}].filter(c, c != '') + [''])[0]"
+    said = "([variables.top.preemptibility, t.preemptibility].filter(p, p != '') + [''])[0]"
+    yield _unless_unchanged(
+        f"variables.templates.map(t, [{chosen}, {said}]).all(c, c[0] == '' || c[1] == '' || "
+        f"(c[1] == 'preemptible') == (c[0] in {evictable}))",
+        f"'label {label} contradicts the priority class: the classes ' + {text(', '.join(sorted(n for n, p in table.preemptible.items() if p)))}"
+        " + ' are preemptible, the others are not'",
+    )
+    if table.must_say:
+        needed = "; ".join(
+            f"{name} needs {'preemptible' if table.preemptible[name] else 'non-preemptible'}" for name in table.must_say
+        )
+        yield _unless_unchanged(
+            f"variables.owned || variables.templates.map(t, [{chosen}, {said}])"
+            f".all(c, c[1] != '' || !(c[0] in {texts(table.must_say)}))",
+            text(f"label {label} is missing: {needed}"),
+        )
+
+
+def _sharing(table: EngineTable) -> Iterator[Validation]:
+    if table.sharing_annotations:
+        yield _unless_unchanged(
+            "variables.mayShare || variables.templates.all(t, t.share == '')",
+            f"'namespace ' + {NAMESPACE} + ' may not ask for a part of a GPU'",
+        )
+
+
+def _unless_unchanged(expression: str, message: str) -> Validation:
+    return {
+        "expression": f"!variables.changed || ({expression})",
+        "messageExpression": message,
+        "reason": "Forbidden",
+    }

@@ -1,0 +1,78 @@
+"""Kinds of workloads, and where each keeps its pod templates.
+
+Templates are a CEL expression with `{object}` in place of the variable. Kinds of the API server are written so that
+it can check the types; a custom resource need not be installed, and its expression takes any shape.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Rule = tuple[str, tuple[str, ...]]
+"""An API group and resources of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Kinds whose templates lie in the same place.
+
+    `built_in` kinds have their pods' defaults filled in by the API server, so that a scheduler's name is never
+    missing there.
+    """
+
+    name: str
+    rules: tuple[Rule, ...]
+    templates: str
+    built_in: bool = False
+
+
+PODS = Workload("pods", (("", ("pods",)),), "[{object}]", built_in=True)
+
+_RAY_CLUSTER = (
+    "dyn({object}).spec.?rayClusterSpec.orValue(dyn({object}).spec.?rayClusterConfig.orValue(dyn({object}).spec))"
+)
+_KUBEFLOW = (
+    "pytorchReplicaSpecs", "tfReplicaSpecs", "mpiReplicaSpecs", "xgbReplicaSpecs", "paddleReplicaSpecs",
+    "jaxReplicaSpecs",
+)  # fmt: skip
+
+WORKLOADS: tuple[Workload, ...] = (
+    PODS,
+    Workload(
+        "templates",
+        (
+            ("", ("replicationcontrollers",)),
+            ("apps", ("daemonsets", "deployments", "replicasets", "statefulsets")),
+            ("batch", ("jobs",)),
+        ),
+        "[{object}.spec.template]",
+        built_in=True,
+    ),
+    Workload("cronjobs", (("batch", ("cronjobs",)),), "[{object}.spec.jobTemplate.spec.template]", built_in=True),
+    Workload(
+        "ray",
+        (("ray.io", ("rayclusters", "rayjobs", "rayservices")),),
+        f"[{_RAY_CLUSTER}.?headGroupSpec.?template, dyn({{object}}).spec.?submitterPodTemplate]"
+        ".filter(t, t.hasValue()).map(t, t.value())"
+        f" + {_RAY_CLUSTER}.?workerGroupSpecs.orValue([]).map(g, g.template)",
+    ),
+    Workload(
+        "kubeflow",
+        (("kubeflow.org", ("jaxjobs", "mpijobs", "paddlejobs", "pytorchjobs", "tfjobs", "xgboostjobs")),),
+        " + ".join(
+            f"dyn({{object}}).spec.?{field}.orValue({{}}).map(r, dyn({{object}}).spec.{field}[r].template)"
+            for field in _KUBEFLOW
+        ),
+    ),
+    Workload(
+        "jobsets",
+        (("jobset.x-k8s.io", ("jobsets",)),),
+        "dyn({object}).spec.?replicatedJobs.orValue([]).map(j, j.template.spec.template)",
+    ),
+    Workload(
+        "leaderworkersets",
+        (("leaderworkerset.x-k8s.io", ("leaderworkersets",)),),
+        "[dyn({object}).spec.leaderWorkerTemplate.?leaderTemplate, "
+        "dyn({object}).spec.leaderWorkerTemplate.?workerTemplate].filter(t, t.hasValue()).map(t, t.value())",
+    ),
+)

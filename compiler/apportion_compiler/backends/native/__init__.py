@@ -1,0 +1,133 @@
+"""Plain Kubernetes: namespaces and who may work in them; where nothing else schedules, hard quotas too.
+
+Every cluster gets this target beside its engine's: Namespace, ResourceQuota and LimitRange (`v1`), ClusterRole,
+RoleBinding and ClusterRoleBinding (`rbac.authorization.k8s.io/v1`), and the admission policy that keeps teams from
+relabelling their namespaces (`admissionregistration.k8s.io/v1`, Kubernetes 1.30 and later). On a cluster whose engine
+is `native` it is the whole: PriorityClass, quotas on amounts and the admission policies on workloads come from here.
+
+https://kubernetes.io/docs/concepts/policy/resource-quotas/; what is lost and why: docs/backends/native.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from apportion_compiler.backends.admission.engine import EngineTable
+from apportion_compiler.backends.admission.namespaces import namespace_policy
+from apportion_compiler.backends.admission.policies import workload_policies
+from apportion_compiler.backends.capability import (
+    Backend,
+    Capability,
+    Feature,
+    Lowered,
+    Manifest,
+    Native,
+    Output,
+    Unsupported,
+)
+from apportion_compiler.backends.native.access import cluster_roles, reader_bindings, role_bindings
+from apportion_compiler.backends.native.namespaces import namespaces
+from apportion_compiler.backends.native.quotas import limit_ranges, quotas
+from apportion_compiler.backends.native.scheduler import DEFAULT_SCHEDULER, scheduler_configuration
+from apportion_compiler.backends.priority_classes import priority_class
+from apportion_compiler.ir.program import Program
+from apportion_compiler.naming import object_name
+
+NAME = "native"
+ENGINE_VERSIONS = ("1.30", "1.31", "1.32", "1.33", "1.34", "1.35", "1.36")
+
+CAPABILITIES: Mapping[Feature, Capability] = {
+    Feature.QUEUE_TREE: Lowered("limits of all ancestors folded into the quota of each namespace", ""),
+    Feature.GUARANTEED: Unsupported("AP506", "a ResourceQuota is a bound, and nothing is kept back for a namespace"),
+    Feature.LIMIT: Lowered(
+        "ResourceQuota spec.hard requests.*",
+        "it refuses pods when they are created, where a queue would let them wait",
+    ),
+    Feature.LIMIT_OVER_NAMESPACES: Unsupported(
+        "AP512", "a ResourceQuota bounds one namespace, so each gets the whole limit and their sum has no bound"
+    ),
+    Feature.LENDING_LIMIT: Unsupported("AP501", "nothing is lent where nothing is guaranteed"),
+    Feature.OVER_QUOTA_WEIGHT: Unsupported("AP507", "free capacity goes to whoever comes first"),
+    Feature.WEIGHT_PER_RESOURCE: Unsupported("AP507", "free capacity goes to whoever comes first"),
+    Feature.QUEUE_PRIORITY: Unsupported("AP508", "kube-scheduler orders pods by their own priority alone"),
+    Feature.PREEMPT_MIN_RUNTIME: Unsupported("AP509", "kube-scheduler preempts without regard to run time"),
+    Feature.RECLAIM_MIN_RUNTIME: Unsupported("AP509", "kube-scheduler preempts without regard to run time"),
+    Feature.GPU_MODEL_QUOTA: Lowered(
+        "the sum over all models in requests.nvidia.com/gpu", "models are not told apart within the sum"
+    ),
+    Feature.MIXED_GPU_COUNTING: Lowered("the sum over all models in requests.nvidia.com/gpu", ""),
+    Feature.EXTENDED_RESOURCES: Native("ResourceQuota spec.hard requests.<resource>"),
+    Feature.GPU_SHARING: Unsupported("AP510", "kube-scheduler gives out whole devices"),
+    Feature.USER_LIMITS: Unsupported("AP503", "a ResourceQuota knows no users"),
+    Feature.PRIORITY_CLASSES: Native("PriorityClass"),
+    Feature.PREEMPTIBILITY: Lowered(
+        "preemptionPolicy Never for each class above one that is not preemptible",
+        "such a class evicts nobody, not even preemptible work",
+    ),
+    Feature.ALLOWED_CLASSES: Lowered("ResourceQuota with scope PriorityClass, and the admission policies", ""),
+    Feature.ALLOWED_POOLS: Unsupported(
+        "AP504", "nothing ties a namespace to nodes; a taint on the pool, tolerated by the teams that may use it, does"
+    ),
+    Feature.NAMESPACES: Native("Namespace"),
+    Feature.PLACEMENT: Lowered(
+        "KubeSchedulerConfiguration in kube-scheduler.yaml",
+        "GPU and CPU work share one strategy, and a managed control plane takes no such file",
+    ),
+    Feature.POOL_PLACEMENT: Lowered(
+        "KubeSchedulerConfiguration in kube-scheduler.yaml", "the cluster's placement holds for every pool"
+    ),
+    Feature.TOPOLOGY: Unsupported("AP511", "kube-scheduler spreads pods over label values, but does not gather them"),
+    Feature.QUEUED_PROVISIONING: Unsupported(
+        "AP505", "pods wait as Pending and scale a pool up one by one; nothing asks for the whole workload's nodes"
+    ),
+}
+
+
+def emit(program: Program) -> Output:
+    """Return the objects of one cluster in apply order."""
+    schedules = program.engine == NAME
+    return Output(
+        (
+            *(_priority_classes(program) if schedules else ()),
+            *namespaces(program),
+            *(limit_ranges(program) if schedules else ()),
+            *quotas(program, bound_amounts=schedules),
+            *cluster_roles(program),
+            *reader_bindings(program),
+            *role_bindings(program),
+            *namespace_policy(program),
+            *(workload_policies(program, _engine_table(program)) if schedules else ()),
+        ),
+        (scheduler_configuration(program),) if schedules else (),
+    )
+
+
+def _priority_classes(program: Program) -> Iterator[Manifest]:
+    """Yield the classes, all of them: no chart installs any here.
+
+    kube-scheduler evicts whatever has the lower priority, so a class that stands above one that is not preemptible
+    may evict nothing.
+    """
+    protected = min((cls.value for cls in program.priority_classes if not cls.preemptible), default=None)
+    for cls in program.priority_classes:
+        above = protected is not None and cls.value > protected
+        yield priority_class(program, cls, "Never" if above else "PreemptLowerPriority")
+
+
+def _engine_table(program: Program) -> EngineTable:
+    return EngineTable(
+        scheduler_name=DEFAULT_SCHEDULER,
+        queue_label=None,
+        shared_queue=None,
+        class_labels=(),
+        preemptibility_label=None,
+        sharing_annotations=(),
+        default_classes=(),
+        preemptible={object_name(cls.name): cls.preemptible for cls in program.priority_classes},
+        must_say=(),
+        system_namespaces=(),
+        unit=None,
+    )
+
+
+BACKEND = Backend(NAME, ENGINE_VERSIONS, CAPABILITIES, emit)

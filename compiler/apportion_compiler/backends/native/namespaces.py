@@ -1,0 +1,41 @@
+"""Namespace, with what its work may name written on it (`admission/binding.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.backends.admission.binding import (
+    CLASSES_ANNOTATION,
+    QUEUE_LABEL,
+    QUEUES_ANNOTATION,
+    SHARING_ANNOTATION,
+)
+from apportion_compiler.backends.capability import Manifest
+from apportion_compiler.backends.metadata import metadata
+from apportion_compiler.backends.partitions import workload_queue_names
+from apportion_compiler.ir.program import Program
+from apportion_compiler.naming import label_value, object_name
+
+
+def namespaces(program: Program) -> Iterator[Manifest]:
+    """Yield the namespaces of every leaf."""
+    queue_names = workload_queue_names(program)
+    for queue in program.queues:
+        for namespace in queue.namespaces:
+            allowed = {
+                QUEUES_ANNOTATION: ",".join(queue_names[queue.id]),
+                CLASSES_ANNOTATION: ",".join(object_name(cls) for cls in queue.priority_classes),
+                SHARING_ANNOTATION: "true" if queue.gpu_sharing else "false",
+            }
+            yield {
+                "apiVersion": "v1",
+                "kind": "Namespace",
+                "metadata": metadata(
+                    program,
+                    namespace,
+                    queue.source,
+                    queue=queue,
+                    labels={QUEUE_LABEL: label_value(queue.id)},
+                    annotations=allowed,
+                ),
+            }

@@ -1,0 +1,76 @@
+"""The parts into which an engine divides a cluster so that GPU models can be told apart, and the queues' names there.
+
+An engine that counts GPUs without their model gets one part for each model and a queue object in each of them.
+Workloads then choose the model by the queue they name, so these names are part of what a namespace may say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from apportion_compiler.ir.gpu_models import counted_models
+from apportion_compiler.ir.program import NodePool, Program
+from apportion_compiler.naming import object_name
+
+DIVIDED_ENGINES = frozenset({"kai"})
+"""Engines whose queues know no GPU models."""
+
+QueueNames = Mapping[str, str]
+"""The name of each queue's object in one part, by the queue's id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A part of a cluster: the node pools of one GPU model, or, where `model` is None, all others."""
+
+    model: str | None
+    pools: tuple[NodePool, ...]
+
+
+def partitions_of(program: Program) -> tuple[Partition, ...]:
+    """Return the part without a model, then one for each model that quotas must tell apart."""
+    models = counted_models(program) if program.engine in DIVIDED_ENGINES else ()
+    by_model: dict[str | None, list[NodePool]] = {None: [], **{model: [] for model in models}}
+    for pool in program.pools:
+        by_model[pool.gpu_model if pool.gpu_model in models else None].append(pool)
+    return tuple(Partition(model, tuple(pools)) for model, pools in by_model.items())
+
+
+def queue_names(program: Program, partitions: Sequence[Partition]) -> tuple[QueueNames, ...]:
+    """Return, for each part, the names of the queues that have an object there.
+
+    A name is the queue's id, and `<id>-<model>` in the part of a model; where another queue has that very name, the
+    part's gains a digest.
+    """
+    names: list[QueueNames] = []
+    taken: set[str] = set()
+    for partition in partitions:
+        named = {id_: _name(id_, partition.model, taken) for id_ in _held(program, partition)}
+        taken.update(named.values())
+        names.append(named)
+    return tuple(names)
+
+
+def workload_queue_names(program: Program) -> Mapping[str, tuple[str, ...]]:
+    """Return the names that work of each leaf may give for its queue, by the queue's id."""
+    names = queue_names(program, partitions_of(program))
+    return {queue.id: tuple(n[queue.id] for n in names if queue.id in n) for queue in program.queues if queue.is_leaf}
+
+
+def _held(program: Program, partition: Partition) -> list[str]:
+    """Return the ids of the queues in a part: all where no model is meant, else those that may use a pool of it."""
+    if partition.model is None or not partition.pools:
+        return [queue.id for queue in program.queues]
+    pools = {pool.id for pool in partition.pools}
+    # A queue without its parents would be dropped, so whoever is in a part brings its ancestors.
+    held = {id_ for queue in program.queues if not pools.isdisjoint(queue.pools) for id_ in queue.path}
+    return [queue.id for queue in program.queues if queue.id in held]
+
+
+def _name(id_: str, model: str | None, taken: set[str]) -> str:
+    if model is None:
+        return object_name(id_)
+    plain = object_name(f"{id_}-{model}")
+    # No identity that fits holds a slash, so this form always carries the digest.
+    return object_name(f"{id_}/{model}") if plain in taken else plain
