@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from textwrap import wrap
 
 from apportion_cli.errors import CannotError
 from apportion_compiler.backends import BACKENDS
@@ -37,24 +38,38 @@ def render(compilation: Compilation, out: Path, as_of: date, *, write: bool) -> 
     return tuple(_render(compilation, target, out, as_of, writing=write) for target in compilation.outputs)
 
 
-def report_text(reports: tuple[TargetReport, ...], out: Path, *, check: bool) -> str:
-    """Return a line for each target, its kinds below it, and the total."""
+def report_text(reports: tuple[TargetReport, ...], *, check: bool, width: int) -> str:
+    """Return a line for each target, its kinds below it, what is not exact, and the total."""
     lines: list[str] = []
     for report in reports:
         objects = sum(n for _, n in report.kinds)
         lines.append(f"{report.folder.as_posix()}  {_count(objects, 'object')}, {_changed(report.change, check=check)}")
-        lines.append("  " + ", ".join(f"{n} {kind}" for kind, n in report.kinds))
+        lines += wrap(
+            ", ".join(f"{n} {kind}" for kind, n in report.kinds), width, initial_indent="  ", subsequent_indent="  "
+        )
         if report.pruned:
             lines.append(f"  {_count(report.pruned, 'object')} to delete: {(report.folder / PRUNE).as_posix()}")
+    for (backend, line), places in _not_exact(reports).items():
+        lines += ["", f"{line.verdict} for {backend}: {line.feature.value} ({', '.join(places)})"]
+        lines += wrap(line.how, width, initial_indent="  ", subsequent_indent="  ")
+    exact = sum(line.verdict == "exact" for report in reports for line in report.fidelity)
+    lines += [
+        "",
+        f"{_count(len(reports), 'target')}, {_count(sum(n for r in reports for _, n in r.kinds), 'object')}; "
+        f"{exact} of {_count(sum(len(r.fidelity) for r in reports), 'feature')} exact",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _not_exact(reports: tuple[TargetReport, ...]) -> dict[tuple[str, FidelityLine], list[str]]:
+    """Return the features that are not exact, each once, with the clusters that use it."""
+    found: dict[tuple[str, FidelityLine], list[str]] = {}
+    for report in reports:
         for line in report.fidelity:
             if line.verdict != "exact":
-                lines.append(f"  {line.verdict}: {line.feature.value}: {line.how}")
-    exact = sum(line.verdict == "exact" for report in reports for line in report.fidelity)
-    lines.append(
-        f"{_count(len(reports), 'target')}, {_count(sum(n for r in reports for _, n in r.kinds), 'object')}; "
-        f"{exact} of {_count(sum(len(r.fidelity) for r in reports), 'feature')} exact"
-    )
-    return "\n".join(lines) + "\n"
+                place = f"{report.target.environment}/{report.target.cluster}"
+                found.setdefault((report.target.backend, line), []).append(place)
+    return found
 
 
 def report_json(reports: tuple[TargetReport, ...], out: Path) -> str:

@@ -14,6 +14,15 @@ from apportion_policy import (
     Topology,
 )
 
+BLOCKS = Topology(
+    name="blocks",
+    levels=(
+        "cloud.google.com/gce-topology-block",
+        "cloud.google.com/gce-topology-subblock",
+        "kubernetes.io/hostname",
+    ),
+)
+
 DEV = Environment(
     name="dev",
     clusters=(
@@ -22,7 +31,7 @@ DEV = Environment(
             engine=Engine.KAI,
             engine_version="0.17.0",
             pools=(LAB, LAB_ORDINARY),
-            share="1/10",
+            share="1/8",
         ),
     ),
 )
@@ -36,6 +45,7 @@ STAGING = Environment(
             engine_version="0.17.0",
             pools=(H100, A100, ORDINARY),
             share="1/4",
+            topologies=(BLOCKS,),
         ),
     ),
     overrides=(QueueOverride(queue="assistant", limit=Resources(gpu={"h100": 48}), priority=120),),
@@ -50,16 +60,7 @@ PROD = Environment(
             engine_version="0.17.0",
             pools=(H100, A100, ORDINARY),
             placement=Placement(cpu=SPREAD),
-            topologies=(
-                Topology(
-                    name="blocks",
-                    levels=(
-                        "cloud.google.com/gce-topology-block",
-                        "cloud.google.com/gce-topology-subblock",
-                        "kubernetes.io/hostname",
-                    ),
-                ),
-            ),
+            topologies=(BLOCKS,),
             kai=KaiSettings(k_value="0.5", reclaim_min_runtime="10m"),
         ),
     ),

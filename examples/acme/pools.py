@@ -12,6 +12,7 @@ H100 = NodePool(
     min_nodes=4,
     max_nodes=17,
     labels={"acme.example/gpu": "h100"},
+    topology="blocks",
     taints=(GPU_TAINT,),
     zones=("europe-west4-a",),
 )

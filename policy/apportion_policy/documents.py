@@ -49,6 +49,9 @@ def load_documents(path: Path) -> tuple[Policy, tuple[str, ...]]:
     files = [str(path)]
     include = body.pop("include", [])
     for pattern in include if isinstance(include, list) else [include]:
+        if Path(str(pattern)).is_absolute() or ".." in Path(str(pattern)).parts:
+            message = f"include: {pattern} leads out of the document's folder"
+            raise _fault("unreadable-input", message, path, node, ("include",))
         matches = sorted(path.parent.glob(str(pattern)))
         if not matches:
             raise _fault("unreadable-input", f"include: no file matches {pattern}", path, node, ("include",))

@@ -83,8 +83,12 @@ def compile_(
 
     reports = render(compilation, out, as_of, write=not check)
     for output in outputs or (Output("text"),):
-        text = report_json(reports, out) if output.format == "json" else report_text(reports, out, check=check)
-        deliver(console, output, text)
+        shown = (
+            report_json(reports, out)
+            if output.format == "json"
+            else report_text(reports, check=check, width=console.width() or 100)
+        )
+        deliver(console, output, shown)
     return _exit_code(exit_code, reports, check=check, strict=strict_fidelity, console=console)
 
 

@@ -35,7 +35,7 @@ def demo(out: Path) -> int:
     console = current()
     for question, arguments in steps:
         console.out(f"\n# {question}\n$ apportion {' '.join(arguments)}\n")
-        finished = subprocess.run([sys.executable, "-m", "apportion_cli.main", *arguments], check=False)
+        finished = subprocess.run([sys.executable, "-P", "-m", "apportion_cli.main", *arguments], check=False)
         if finished.returncode:
             raise CannotError(f"`apportion {arguments[0]}` ended with exit code {finished.returncode}")
     console.out(f"\nThe rendered trees are in {out}. Next: apportion explain queue nlp -p {example} --env prod")

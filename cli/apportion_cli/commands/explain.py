@@ -47,7 +47,7 @@ def explain(
     time_limit: float | None,
     memory_limit: int | None,
 ) -> int:
-    """Explain a rule (AP201) or a queue (queue vision).
+    r"""Explain a rule (AP201) or a queue (queue vision).
 
     \b
     apportion explain AP201

@@ -2,7 +2,7 @@
 
 from departments import PRODUCT
 
-from apportion_policy import Queue, Resources
+from apportion_policy import BUILD_PREEMPTIBLE, TRAIN, Queue, Resources
 
 ADS = Queue(
     id="ads",
@@ -11,5 +11,6 @@ ADS = Queue(
     owner="@acme/ads-leads",
     namespaces=("ads",),
     guaranteed=Resources(gpu={"h100": 0, "a100": 8}),
+    priority_classes=(TRAIN, BUILD_PREEMPTIBLE),
     gpu_sharing=True,
 )

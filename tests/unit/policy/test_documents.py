@@ -73,6 +73,8 @@ def test_every_wrong_value_is_reported_at_its_line(tmp_path: Path) -> None:
         ("[" * 500, "malformed-document", None),
         ("? [a]\n: b\n", "malformed-document", 1),
         (_MINIMAL + "include: [missing/*.yaml]\n", "unreadable-input", 2),
+        (_MINIMAL + "include: [/etc/*.yaml]\n", "unreadable-input", 2),
+        (_MINIMAL + "include: ../*.yaml\n", "unreadable-input", 2),
     ],
 )
 def test_a_document_that_is_no_policy_is_one_clear_fault(
