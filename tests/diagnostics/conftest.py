@@ -6,7 +6,6 @@ import re
 import runpy
 from collections.abc import Callable
 from datetime import date
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -17,8 +16,6 @@ from apportion_compiler.diagnostics.diagnostic import Diagnostic
 from apportion_policy.declaration import collecting_faults
 from apportion_policy.documents import load_document
 from apportion_policy.policy import Policy
-
-collect_ignore = [] if find_spec("apportion_compiler.fixes") else ["test_fixes.py"]
 
 AS_OF = date(2026, 11, 21)
 _AS_OF_COMMENT = re.compile(r"\A# as-of: (\d{4}-\d{2}-\d{2})$", re.MULTILINE)

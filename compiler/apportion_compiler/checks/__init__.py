@@ -4,24 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apportion_compiler.checks.authoring import AUTHORING
+from apportion_compiler.checks.authoring import AUTHORING
 from apportion_compiler.checks.check import Check, JudgedCheck, StructureCheck
 from apportion_compiler.checks.conflicting_parent import CONFLICTING_PARENT, conflicting_parent
 from apportion_compiler.checks.duplicate_id import DUPLICATE_ID, duplicate_id
+from apportion_compiler.checks.equal_priorities import EQUAL_PRIORITIES, equal_priorities
+from apportion_compiler.checks.guarantee_over_limit import GUARANTEE_OVER_LIMIT, guarantee_over_limit
+from apportion_compiler.checks.implausible_memory import IMPLAUSIBLE_MEMORY, implausible_memory
 from apportion_compiler.checks.invalid_name import INVALID_NAME, invalid_name
+from apportion_compiler.checks.invalid_topology import INVALID_TOPOLOGY, invalid_topology
+from apportion_compiler.checks.lending_over_guarantee import LENDING_OVER_GUARANTEE, lending_over_guarantee
+from apportion_compiler.checks.limit_over_parent import LIMIT_OVER_PARENT, limit_over_parent
+from apportion_compiler.checks.minimum_runtime_ineffective import (
+    MINIMUM_RUNTIME_INEFFECTIVE,
+    minimum_runtime_ineffective,
+)
 from apportion_compiler.checks.name_collision import NAME_COLLISION, name_collision
 from apportion_compiler.checks.namespace_on_inner_queue import NAMESPACE_ON_INNER_QUEUE, namespace_on_inner_queue
 from apportion_compiler.checks.namespace_shared import NAMESPACE_SHARED, namespace_shared
+from apportion_compiler.checks.non_preemptible_without_guarantee import (
+    NON_PREEMPTIBLE_WITHOUT_GUARANTEE,
+    non_preemptible_without_guarantee,
+)
 from apportion_compiler.checks.object_without_owner import OBJECT_WITHOUT_OWNER, object_without_owner
 from apportion_compiler.checks.override_expired import OVERRIDE_EXPIRED, override_expired
 from apportion_compiler.checks.override_overlapping import OVERRIDE_OVERLAPPING, override_overlapping
+from apportion_compiler.checks.preemptibility_against_engine import (
+    PREEMPTIBILITY_AGAINST_ENGINE,
+    preemptibility_against_engine,
+)
+from apportion_compiler.checks.preemptibility_implicit import PREEMPTIBILITY_IMPLICIT, preemptibility_implicit
+from apportion_compiler.checks.priority_out_of_range import PRIORITY_OUT_OF_RANGE, priority_out_of_range
+from apportion_compiler.checks.priority_reserved_name import PRIORITY_RESERVED_NAME, priority_reserved_name
+from apportion_compiler.checks.queue_cannot_run import QUEUE_CANNOT_RUN, queue_cannot_run
 from apportion_compiler.checks.queue_cycle import QUEUE_CYCLE, queue_cycle
 from apportion_compiler.checks.quota_oversubscribed import QUOTA_OVERSUBSCRIBED, quota_oversubscribed
 from apportion_compiler.checks.refusals import REFUSALS
+from apportion_compiler.checks.several_global_defaults import SEVERAL_GLOBAL_DEFAULTS, several_global_defaults
 from apportion_compiler.checks.unknown_engine_version import UNKNOWN_ENGINE_VERSION, unknown_engine_version
 from apportion_compiler.checks.unknown_parent import UNKNOWN_PARENT, unknown_parent
 from apportion_compiler.checks.unknown_reference import UNKNOWN_REFERENCE, unknown_reference
+from apportion_compiler.checks.unknown_topology import UNKNOWN_TOPOLOGY, unknown_topology
+from apportion_compiler.checks.unlimited_guarantee import UNLIMITED_GUARANTEE, unlimited_guarantee
 from apportion_compiler.checks.waiver_expired import WAIVER_EXPIRED, waiver_expired
 from apportion_compiler.checks.waiver_unused import WAIVER_UNUSED, waiver_unused
+from apportion_compiler.checks.weight_without_surplus import WEIGHT_WITHOUT_SURPLUS, weight_without_surplus
 from apportion_compiler.checks.workload_on_inner_queue import WORKLOAD_ON_INNER_QUEUE, workload_on_inner_queue
 from apportion_compiler.diagnostics.diagnostic import Rule
 
@@ -46,6 +74,23 @@ STRUCTURE_CHECKS: tuple[StructureCheck, ...] = (
 CHECKS: tuple[Check, ...] = (
     object_without_owner,
     quota_oversubscribed,
+    guarantee_over_limit,
+    limit_over_parent,
+    unlimited_guarantee,
+    queue_cannot_run,
+    non_preemptible_without_guarantee,
+    weight_without_surplus,
+    minimum_runtime_ineffective,
+    lending_over_guarantee,
+    implausible_memory,
+    invalid_topology,
+    unknown_topology,
+    priority_out_of_range,
+    priority_reserved_name,
+    several_global_defaults,
+    equal_priorities,
+    preemptibility_implicit,
+    preemptibility_against_engine,
 )
 """They read a graph whose structure is sound."""
 
@@ -53,6 +98,8 @@ JUDGED_CHECKS: tuple[JudgedCheck, ...] = (waiver_unused,)
 """They read the findings of all others, with the waivers applied."""
 
 _RULES: tuple[Rule, ...] = (
+    *AUTHORING.values(),
+    *AUTHORING.values(),
     UNKNOWN_PARENT,
     QUEUE_CYCLE,
     DUPLICATE_ID,
@@ -70,6 +117,23 @@ _RULES: tuple[Rule, ...] = (
     OBJECT_WITHOUT_OWNER,
     WORKLOAD_ON_INNER_QUEUE,
     QUOTA_OVERSUBSCRIBED,
+    GUARANTEE_OVER_LIMIT,
+    LIMIT_OVER_PARENT,
+    UNLIMITED_GUARANTEE,
+    QUEUE_CANNOT_RUN,
+    NON_PREEMPTIBLE_WITHOUT_GUARANTEE,
+    WEIGHT_WITHOUT_SURPLUS,
+    MINIMUM_RUNTIME_INEFFECTIVE,
+    LENDING_OVER_GUARANTEE,
+    IMPLAUSIBLE_MEMORY,
+    INVALID_TOPOLOGY,
+    UNKNOWN_TOPOLOGY,
+    PRIORITY_OUT_OF_RANGE,
+    PRIORITY_RESERVED_NAME,
+    SEVERAL_GLOBAL_DEFAULTS,
+    EQUAL_PRIORITIES,
+    PREEMPTIBILITY_IMPLICIT,
+    PREEMPTIBILITY_AGAINST_ENGINE,
     *REFUSALS.values(),
 )
 RULES: Mapping[str, Rule] = {rule.code: rule for rule in sorted(_RULES, key=lambda rule: rule.code)}

@@ -15,8 +15,6 @@ def until_delivery(address: str) -> Waiver:
 
 policy = Policy(
     organisation=Organisation(name="acme", owner="@acme/platform"),
-    queues=(
-        Queue(id="vision", namespaces=("vision",), guaranteed=Resources(cpu=64, memory="512Gi", gpu=12)),
-    ),
+    queues=(Queue(id="vision", namespaces=("vision",), guaranteed=Resources(cpu=64, memory="512Gi", gpu=12)),),
     waivers=(until_delivery("queue research"),),  # AP114 called here
 )

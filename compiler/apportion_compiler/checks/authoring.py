@@ -1,0 +1,56 @@
+"""AP0xx: there is no policy to check. The evaluation says why; here its faults become findings like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import PurePath
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
+from apportion_policy.evaluation.fault import Fault, FaultKind
+from apportion_policy.source import NOWHERE, SourceLocation
+
+_SUMMARIES: tuple[tuple[FaultKind, str], ...] = (
+    ("syntax-error", "the policy is not valid Python"),
+    ("policy-exception", "the policy raised an exception"),
+    ("time-limit", "the policy ran longer than it may"),
+    ("memory-limit", "the policy needed more memory than it may have"),
+    ("missing-import", "the policy imports a module that is not there"),
+    ("invalid-value", "a value that its field does not take"),
+    ("unreadable-input", "the policy, or a file that it includes, cannot be read"),
+    ("document-too-large", "a file of the policy is larger than any policy can be"),
+    ("malformed-document", "a YAML or JSON document is not a policy"),
+    ("invalid-encoding", "a file of the policy is not UTF-8 text"),
+    ("no-policy", "the file declares no policy"),
+    ("several-policies", "the file declares more than one policy"),
+    ("sandbox-violation", "the policy tried what a policy may not do"),
+    ("output-too-large", "the policy, or what it prints, is larger than it may be"),
+    ("evaluation-crashed", "the process that evaluated the policy ended without an answer"),
+)
+
+AUTHORING: Mapping[FaultKind, Rule] = {
+    kind: Rule(f"AP{number:03d}", kind, Severity.ERROR, summary, required=True)
+    for number, (kind, summary) in enumerate(_SUMMARIES, start=1)
+}
+"""The rule of each kind of fault; codes are permanent, so kinds are only ever appended."""
+
+
+def authoring_findings(faults: Iterable[Fault]) -> tuple[Diagnostic, ...]:
+    """Return the findings of an evaluation or document that gave no policy, in the order of the faults."""
+    return tuple(
+        Diagnostic(
+            AUTHORING[fault.kind],
+            f"file {PurePath(fault.file).name}" if fault.file is not None else "policy",
+            fault.message,
+            _place(fault),
+            tuple(Related(SourceLocation(file, line), message) for file, line, message in fault.related),
+            fault.hint,
+        )
+        for fault in faults
+    )
+
+
+def _place(fault: Fault) -> SourceLocation:
+    if fault.file is None:
+        return NOWHERE
+    # A file as a whole is shown by its first line, which every reader of findings can open.
+    return SourceLocation(fault.file, fault.line or 1, fault.column or 0)

@@ -1,0 +1,5 @@
+from apportion_policy import Organisation, Policy, Queue
+
+allotment = [0] * 10**6
+
+policy = Policy(organisation=Organisation(name="acme", owner="@acme/platform"), queues=(Queue(id="research"),))
