@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from apportion_policy.source import NOWHERE, SourceLocation, author_location
 
@@ -78,7 +78,9 @@ class _RecordingMetaclass(_ModelMetaclass):
                 source = author_location()
                 for error in refused.errors(include_url=False, include_input=False, include_context=False):
                     faults.append(AuthoringFault(cls.__name__, error["loc"], fault_message(error), source))
-                return cls.model_construct(**kwargs)
+                made = cls.model_construct(**kwargs)
+                _set_location(made, source)
+                return made
 
 
 def fault_message(error: Any) -> str:
@@ -97,26 +99,42 @@ class Declaration(BaseModel, metaclass=_RecordingMetaclass):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, validate_default=False)
 
-    # A factory, because pydantic deep-copies a default for every declaration.
-    _source: SourceLocation = PrivateAttr(default_factory=lambda: NOWHERE)
+    # A slot, and not a private attribute: pydantic initialises those in Python, twice for each declaration.
+    __slots__ = ("_at",)
 
     @property
     def source(self) -> SourceLocation:
         """Where the author wrote this declaration."""
-        return self._source
-
-    def model_post_init(self, context: Any, /) -> None:
-        """Remember the author's line."""
-        if not _reading_document.get():
-            self._source = author_location()
+        try:
+            location: SourceLocation = _get_location(self)
+        except AttributeError:
+            return NOWHERE
+        return location
 
     @model_validator(mode="wrap")
     @classmethod
-    def _keep_document_location(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _remember_location(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         made = handler(data)
-        if type(data) is PlacedDict:
-            made._source = data.at
+        kind = type(data)
+        if kind is PlacedDict:
+            _set_location(made, data.at)
+        elif kind is dict and not _reading_document.get():
+            _set_location(made, author_location())
         return made
+
+    def __copy__(self) -> Self:
+        made = super().__copy__()
+        _set_location(made, self.source)
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        made = super().__deepcopy__(memo)
+        _set_location(made, self.source)
+        return made
+
+
+_get_location: Any = Declaration.__dict__["_at"].__get__
+_set_location: Any = Declaration.__dict__["_at"].__set__
 
 
 def reference(value: object) -> object:

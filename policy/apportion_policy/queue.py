@@ -86,7 +86,7 @@ class Queue(Declaration):
         default=None, description="Priority classes its work may use; inherited; all when left out everywhere."
     )
     overrides: tuple[Override, ...] = Field(default=(), description="Time-boxed changes.")
-    labels: Mapping[str, str] = Field(default={}, description="Extra labels for its emitted objects.")
+    labels: Mapping[str, str] = Field(default_factory=dict, description="Extra labels for its emitted objects.")
 
     @property
     def identity(self) -> str:
