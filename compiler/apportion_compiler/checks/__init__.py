@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from apportion_compiler.checks.authoring import AUTHORING
-from apportion_compiler.checks.authoring import AUTHORING
 from apportion_compiler.checks.check import Check, JudgedCheck, StructureCheck
 from apportion_compiler.checks.conflicting_parent import CONFLICTING_PARENT, conflicting_parent
 from apportion_compiler.checks.duplicate_id import DUPLICATE_ID, duplicate_id
 from apportion_compiler.checks.equal_priorities import EQUAL_PRIORITIES, equal_priorities
 from apportion_compiler.checks.guarantee_over_limit import GUARANTEE_OVER_LIMIT, guarantee_over_limit
+from apportion_compiler.checks.guarantees_over_capacity import GUARANTEES_OVER_CAPACITY, guarantees_over_capacity
+from apportion_compiler.checks.guarantees_over_capacity_one_node_down import (
+    GUARANTEES_OVER_CAPACITY_ONE_NODE_DOWN,
+    guarantees_over_capacity_one_node_down,
+)
 from apportion_compiler.checks.implausible_memory import IMPLAUSIBLE_MEMORY, implausible_memory
 from apportion_compiler.checks.invalid_name import INVALID_NAME, invalid_name
 from apportion_compiler.checks.invalid_topology import INVALID_TOPOLOGY, invalid_topology
@@ -91,6 +95,8 @@ CHECKS: tuple[Check, ...] = (
     equal_priorities,
     preemptibility_implicit,
     preemptibility_against_engine,
+    guarantees_over_capacity,
+    guarantees_over_capacity_one_node_down,
 )
 """They read a graph whose structure is sound."""
 
@@ -98,7 +104,6 @@ JUDGED_CHECKS: tuple[JudgedCheck, ...] = (waiver_unused,)
 """They read the findings of all others, with the waivers applied."""
 
 _RULES: tuple[Rule, ...] = (
-    *AUTHORING.values(),
     *AUTHORING.values(),
     UNKNOWN_PARENT,
     QUEUE_CYCLE,
@@ -134,6 +139,8 @@ _RULES: tuple[Rule, ...] = (
     EQUAL_PRIORITIES,
     PREEMPTIBILITY_IMPLICIT,
     PREEMPTIBILITY_AGAINST_ENGINE,
+    GUARANTEES_OVER_CAPACITY,
+    GUARANTEES_OVER_CAPACITY_ONE_NODE_DOWN,
     *REFUSALS.values(),
 )
 RULES: Mapping[str, Rule] = {rule.code: rule for rule in sorted(_RULES, key=lambda rule: rule.code)}
