@@ -1,0 +1,91 @@
+"""Show findings, and turn them into an exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+from typing import TYPE_CHECKING
+
+from apportion_cli.commands.version import version_text
+from apportion_cli.console import Console
+from apportion_cli.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from apportion_cli.inputs import Inputs
+    from apportion_compiler.diagnostics.diagnostic import Diagnostic
+    from apportion_compiler.diagnostics.report import Phase, Report
+
+
+def report_on(inputs: Inputs, diagnostics: Iterable[Diagnostic], as_of: date, *, reached: Phase = "checks") -> Report:
+    """Return the report of findings about a policy; `reached` is the last phase that ran once it was evaluated."""
+    from apportion_compiler.diagnostics.report import Report, with_edits
+    from apportion_compiler.fixes import shared_places
+
+    found = tuple(diagnostics)
+    policy = inputs.policy
+    needs_edits = policy is not None and any(d.fix is not None for d in found)
+    shared = shared_places(policy) if policy is not None and needs_edits else frozenset()
+    return Report(
+        with_edits(found, inputs.sources.read, shared),
+        inputs.entry,
+        as_of,
+        version_text(),
+        reached if policy is not None else "evaluation",
+        None if policy is None else _n_queues(inputs),
+        None if policy is None else len(policy.environments),
+    )
+
+
+def text_of(report: Report, inputs: Inputs, console: Console, *, stderr: bool = False) -> str:
+    """Return the findings as text for a terminal or a log, with the summary unless quiet."""
+    from apportion_compiler.diagnostics.text import render_text, summary
+
+    text = render_text(
+        report,
+        shown=inputs.sources.near,
+        read=inputs.sources.read,
+        style=console.style(stderr=stderr),
+        width=console.width(stderr=stderr),
+        brief=console.quiet,
+    )
+    if console.quiet:
+        return text
+    return text + ("\n" if text else "") + summary(report) + "\n"
+
+
+def exit_code(report: Report, inputs: Inputs, fail_on: str) -> ExitCode:
+    """Return what a report means for the exit code."""
+    if inputs.is_unreadable:
+        return ExitCode.CANNOT
+    return ExitCode.FINDINGS if report.fails(fail_on) else ExitCode.OK
+
+
+def show_findings(console: Console, inputs: Inputs, diagnostics: Iterable[Diagnostic], fail_on: str) -> ExitCode:
+    """Print findings beside the result of a verb whose result is something else. Return the exit code."""
+    # Text does not speak of the day.
+    report = report_on(inputs, diagnostics, date.min)
+    if report.findings:
+        console.err(text_of(report, inputs, console, stderr=True))
+    say_what_was_read(console, inputs)
+    return exit_code(report, inputs, fail_on)
+
+
+def say_what_was_read(console: Console, inputs: Inputs) -> None:
+    """Print what a policy printed and, if verbose, the files that were read and what did not confine it."""
+    if inputs.printed and (console.verbose or inputs.policy is None):
+        console.err("the policy printed:\n" + "".join(f"  {line}\n" for line in inputs.printed.splitlines()))
+    for file in inputs.files:
+        console.note(f"read {inputs.sources.near(file)}")
+    for stops in inputs.unconfined:
+        console.note(f"warning: on this system nothing stops a policy from {stops}")
+
+
+def _n_queues(inputs: Inputs) -> int:
+    assert inputs.policy is not None
+    stack = list(inputs.policy.queues)
+    count = 0
+    while stack:
+        queue = stack.pop()
+        count += 1
+        stack.extend(queue.children)
+    return count

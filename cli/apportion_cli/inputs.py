@@ -1,0 +1,126 @@
+"""From the path on the command line to a policy: evaluated in a child process, read back as data.
+
+The child is started first. What this process needs itself is imported while the child runs.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from apportion_cli.sources import Sources, project_root
+
+if TYPE_CHECKING:
+    from apportion_compiler.diagnostics.diagnostic import Diagnostic
+    from apportion_policy.evaluation.fault import Fault
+    from apportion_policy.evaluation.limits import Limits
+    from apportion_policy.evaluation.parent import Evaluated, Rejected
+    from apportion_policy.policy import Policy
+
+
+# There is no policy to judge, rather than a policy that is wrong.
+_UNREADABLE = frozenset(("unreadable-input", "no-policy"))
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """A policy, or why there is none.
+
+    Attributes:
+        policy: None where the evaluation failed; `diagnostics` says why then.
+        diagnostics: Faults of the evaluation.
+        is_unreadable: Whether there was no policy to judge at all.
+        entry: The policy's file, named as findings name it.
+        sources: Its files.
+        files: Every file of it that was read, the entry first, named likewise.
+        printed: What the policy printed.
+        unconfined: What a policy that nobody has reviewed could do because this system lacks a layer.
+    """
+
+    policy: Policy | None
+    diagnostics: tuple[Diagnostic, ...]
+    is_unreadable: bool
+    entry: str
+    sources: Sources
+    files: tuple[str, ...]
+    printed: str
+    unconfined: tuple[str, ...]
+
+
+def read_policy(entry: str, limits: Limits) -> Inputs:
+    """Evaluate a policy and return it, or the faults. Never raises for what the policy is."""
+    from apportion_policy.evaluation.parent import Evaluated, start
+
+    running = start(entry, limits)
+    try:
+        import_module("apportion_compiler.compile")
+        import_module("apportion_policy.wire")
+        outcome = running.result()
+    except BaseException:
+        running.cancel()
+        raise
+    return _evaluated(outcome) if isinstance(outcome, Evaluated) else _rejected(outcome, entry)
+
+
+def _evaluated(outcome: Evaluated) -> Inputs:
+    from apportion_policy import wire
+    from apportion_policy.evaluation.fault import Fault
+    from apportion_policy.evaluation.layers import missing_layers
+    from apportion_policy.evaluation.parent import Rejected
+
+    sources = Sources(project_root(Path(outcome.tree.entry)), outcome.tree)
+    try:
+        policy = wire.load(outcome.document, sources.root)
+    except wire.WireError as malformed:
+        # The child's own word is checked anew, and a hostile policy can forge it.
+        fault = Fault("evaluation-crashed", f"the policy disturbed its own evaluation: {malformed}", outcome.tree.entry)
+        return _rejected(Rejected((fault,), outcome.layers, outcome.printed, outcome.tree), outcome.tree.entry)
+    return Inputs(
+        policy=policy,
+        diagnostics=(),
+        is_unreadable=False,
+        entry=sources.name_of(outcome.tree.entry),
+        sources=sources,
+        files=tuple(sources.name_of(file) for file in outcome.files),
+        printed=outcome.printed,
+        unconfined=tuple(layer.stops for layer in missing_layers(outcome.layers)),
+    )
+
+
+def _rejected(outcome: Rejected, entry: str) -> Inputs:
+    from apportion_compiler.checks.authoring import authoring_findings
+    from apportion_compiler.diagnostics.diagnostic import in_order
+    from apportion_policy.evaluation.layers import missing_layers
+
+    path = Path(outcome.tree.entry if outcome.tree is not None else os.path.abspath(entry))  # noqa: PTH100
+    sources = Sources(project_root(path), outcome.tree)
+    confined = outcome.tree is not None
+    faults = tuple(_named(fault, sources) for fault in outcome.faults)
+    found = zip(faults, authoring_findings(faults), strict=True)
+    return Inputs(
+        policy=None,
+        diagnostics=in_order(finding if fault.line else _of_whole_file(finding) for fault, finding in found),
+        is_unreadable=all(fault.kind in _UNREADABLE for fault in faults),
+        entry=sources.name_of(str(path)),
+        sources=sources,
+        files=(),
+        printed=outcome.printed,
+        unconfined=tuple(layer.stops for layer in missing_layers(outcome.layers)) if confined else (),
+    )
+
+
+def _named(fault: Fault, sources: Sources) -> Fault:
+    """Return the fault with its files named as findings name them."""
+    return replace(
+        fault,
+        file=None if fault.file is None else sources.name_of(fault.file),
+        related=tuple((sources.name_of(file), line, message) for file, line, message in fault.related),
+    )
+
+
+def _of_whole_file(finding: Diagnostic) -> Diagnostic:
+    """Return a finding without the line that stands in for a whole file: there is no line to quote."""
+    return replace(finding, at=replace(finding.at, line=0, column=0))

@@ -1,0 +1,82 @@
+"""The author's files: under which name findings speak of them, and what of them may be shown or changed.
+
+A policy is not trusted to say the truth about where it was written, so a line is quoted only from a file that is the
+policy's own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from apportion_policy.evaluation.tree import PolicyTree
+
+_MARKS = (".git", "pyproject.toml", "apportion.toml")
+_MAX_QUOTED_BYTES = 32 * 1024 * 1024
+
+
+class Sources:
+    """The files of one policy. Findings name them relative to `root`, with forward slashes; others are absolute."""
+
+    def __init__(self, root: Path, tree: PolicyTree | None) -> None:
+        self.root = root
+        self._tree = tree
+        self._texts: dict[str, str | None] = {}
+
+    def name_of(self, file: str) -> str:
+        """Return the name for an absolute path."""
+        path = Path(file)
+        return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else file
+
+    def path(self, name: str) -> Path:
+        """Return the absolute path for a name."""
+        return self.root / name
+
+    def read(self, name: str) -> str | None:
+        """Return the text of a file, line ends kept; None if it is not the policy's own or not UTF-8."""
+        if name not in self._texts:
+            self._texts[name] = self._read(self.path(name))
+        return self._texts[name]
+
+    def forget(self) -> None:
+        """Read files anew when they are asked for again."""
+        self._texts.clear()
+
+    def near(self, name: str) -> str:
+        """Return the name of a file for a person: relative to the current folder, unless that is far away."""
+        if name.startswith("<"):
+            return name
+        relative = os.path.relpath(self.path(name))
+        return str(self.path(name)) if relative.startswith("../../../") else relative
+
+    def in_repository(self, name: str) -> str:
+        """Return the name of a file relative to the root of the repository, as code review tools want it."""
+        path = self.path(name)
+        return path.relative_to(self._repository).as_posix() if path.is_relative_to(self._repository) else name
+
+    @cached_property
+    def _repository(self) -> Path:
+        return next((above for above in (self.root, *self.root.parents) if (above / ".git").exists()), self.root)
+
+    def _read(self, path: Path) -> str | None:
+        if self._tree is None or not self._tree.contains(str(path)):
+            return None
+        try:
+            if path.stat().st_size > _MAX_QUOTED_BYTES:
+                return None
+            return path.read_bytes().decode("utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+
+
+def project_root(entry: Path) -> Path:
+    """Return the nearest folder above a policy's entry that a project begins with, else the entry's own folder."""
+    return next((above for above in entry.parents if _begins_project(above)), entry.parent)
+
+
+def _begins_project(folder: Path, exists: Callable[[str], bool] = os.path.exists) -> bool:
+    return any(exists(os.path.join(folder, mark)) for mark in _MARKS)  # noqa: PTH118 - called for every ancestor.

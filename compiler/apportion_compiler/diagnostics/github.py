@@ -1,0 +1,91 @@
+"""Findings as GitHub workflow commands, which become annotations of a pull request.
+
+GitHub shows ten annotations of each level for a step and drops the rest, so the rest can go to the job's summary.
+
+Source: https://docs.github.com/actions/reference/workflow-commands-for-github-actions
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from apportion_compiler.diagnostics.positions import Positions
+from apportion_compiler.diagnostics.report import Finding, Read, Report
+from apportion_compiler.diagnostics.text import summary
+from apportion_policy.evaluation.plain import plain_text
+
+SHOWN_PER_LEVEL = 10
+_COMMANDS = {"error": "error", "warning": "warning", "waived": "notice"}
+
+
+def render_github(report: Report, read: Read, in_repository: Callable[[str], str], *, limited: bool) -> tuple[str, str]:
+    """Return the commands, and what they leave out as Markdown for the job's summary.
+
+    Args:
+        report: The findings.
+        read: Gives the text of a file.
+        in_repository: Names a file relative to the repository's root.
+        limited: Whether to stop at as many as GitHub shows; otherwise nothing is left out.
+    """
+    positions = Positions(read)
+    written: Counter[str] = Counter()
+    commands: list[str] = []
+    rest: list[Finding] = []
+    for finding in report.findings:
+        written[finding.level] += 1
+        if limited and written[finding.level] > SHOWN_PER_LEVEL:
+            rest.append(finding)
+        else:
+            commands.append(_command(finding, positions, in_repository))
+    return "".join(f"{command}\n" for command in commands), _table(report, rest, in_repository) if rest else ""
+
+
+def _command(finding: Finding, positions: Positions, in_repository: Callable[[str], str]) -> str:
+    d = finding.diagnostic
+    properties = {"title": f"{d.code} {d.rule.name}"}
+    if not d.at.file.startswith("<"):
+        properties = {"file": in_repository(d.at.file), **properties}
+    region = positions.region(d.at)
+    if region is not None:
+        properties |= {"line": str(region.line), "endLine": str(region.end_line)}
+        # GitHub takes columns only where the annotation stays within a line.
+        if region.end_line == region.line:
+            properties |= {"col": str(region.column), "endColumn": str(region.end_column)}
+    lines = [d.message, f"in {d.address}" + (f" on {d.scope}" if d.scope else "")]
+    lines += [f"{in_repository(r.at.file)}:{r.at.line}: {r.message}" for r in d.related]
+    if d.suppression is not None:
+        lines.append(f"waived until {d.suppression.expires} by {d.suppression.owner}: {d.suppression.reason}")
+    if d.hint is not None:
+        lines.append(f"hint: {d.hint}")
+    shown = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+    return f"::{_COMMANDS[finding.level]} {shown}::{_data(chr(10).join(map(plain_text, lines)))}"
+
+
+def _table(report: Report, rest: list[Finding], in_repository: Callable[[str], str]) -> str:
+    lines = [
+        f"### apportion: {summary(report)}",
+        "",
+        f"GitHub shows {SHOWN_PER_LEVEL} annotations of each level; these are the others.",
+        "",
+        "| level | rule | place | finding |",
+        "| --- | --- | --- | --- |",
+    ]
+    for finding in rest:
+        d = finding.diagnostic
+        place = f"{in_repository(d.at.file)}:{d.at.line}" if d.at.line else in_repository(d.at.file)
+        cells = (finding.level, d.code, f"`{_cell(place)}`", f"{_cell(d.message)} ({_cell(d.address)})")
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return plain_text(text).replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(plain_text(text)).replace(":", "%3A").replace(",", "%2C")
