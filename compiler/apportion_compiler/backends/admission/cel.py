@@ -72,8 +72,8 @@ def _named(of: str, table: EngineTable, *, has_spec: bool) -> str:
     entries += [(f"class{n}", _label(of, key)) for n, key in enumerate(table.class_labels)]
     if table.preemptibility_label is not None:
         entries.append(("preemptibility", _label(of, table.preemptibility_label)))
-    entries.append(("class", f"{of}.spec.?priorityClassName.orValue('')" if has_spec else "''"))
-    entries.append(("scheduler", f"{of}.spec.?schedulerName.orValue('')" if has_spec else "''"))
+    entries.append(("class", f"string({of}.spec.?priorityClassName.orValue(''))" if has_spec else "''"))
+    entries.append(("scheduler", f"string({of}.spec.?schedulerName.orValue(''))" if has_spec else "''"))
     if table.sharing_annotations:
         asked = [f"{of}.?metadata.?annotations[?{text(key)}].hasValue()" for key in table.sharing_annotations]
         entries.append(("share", f"({' || '.join(asked)} ? 'part' : '')" if has_spec else "''"))
@@ -81,4 +81,5 @@ def _named(of: str, table: EngineTable, *, has_spec: bool) -> str:
 
 
 def _label(of: str, key: str) -> str:
-    return f"{of}.?metadata.?labels[?{text(key)}].orValue('')"
+    # A list or map of texts must not hold a value of unknown type.
+    return f"string({of}.?metadata.?labels[?{text(key)}].orValue(''))"

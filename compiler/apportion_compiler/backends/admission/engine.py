@@ -33,7 +33,8 @@ class EngineTable:
         class_labels: Labels that name a priority class in place of the pod's field.
         preemptibility_label: Label whose values are `preemptible` and `non-preemptible`; None where there is none.
         sharing_annotations: Annotations by which a pod asks for a part of a GPU.
-        default_classes: Classes that the engine may choose for work without one.
+        default_class: Class that the engine chooses for work without one; None where it chooses none.
+        default_class_of: The same for shapes of workloads, by their name in `workloads.py`, where it differs.
         preemptible: For each priority class of the policy, whether its work may be evicted.
         must_say: Classes whose work needs the preemptibility label, because the engine would guess otherwise.
         system_namespaces: Namespaces of the engine itself.
@@ -46,7 +47,8 @@ class EngineTable:
     class_labels: tuple[str, ...]
     preemptibility_label: str | None
     sharing_annotations: tuple[str, ...]
-    default_classes: tuple[str, ...]
+    default_class: str | None
+    default_class_of: Mapping[str, str]
     preemptible: Mapping[str, bool]
     must_say: tuple[str, ...]
     system_namespaces: tuple[str, ...]

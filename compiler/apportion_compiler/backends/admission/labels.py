@@ -35,18 +35,18 @@ def label_validations(table: EngineTable) -> list[Validation]:
     """Return what is refused of the labels of an object of any kind: an owner of pods can be any object."""
     found: list[Validation] = []
     if table.queue_label is not None:
-        found.append(_label(table.queue_label, "variables.queues", "queue"))
+        found.append(_label(table.queue_label, "variables.queues"))
     if table.preemptible:
-        found += [_label(key, "variables.classes", "priority class") for key in table.class_labels]
+        found += [_label(key, "variables.classes") for key in table.class_labels]
     return found
 
 
-def _label(key: str, allowed: str, what: str) -> Validation:
+def _label(key: str, allowed: str) -> Validation:
     name = text(key)
     return {
         "expression": f"!({name} in variables.labels) || variables.labels[{name}] in {allowed} || "
         f"variables.labelsBefore[?{name}].orValue('') == variables.labels[{name}]",
-        "messageExpression": f"'label {key} names {what} ' + variables.labels[{name}] + '; namespace ' + {NAMESPACE} + "
+        "messageExpression": f"'label {key} names ' + variables.labels[{name}] + '; namespace ' + {NAMESPACE} + "
         f"' may name ' + {allowed}.join(', ')",
         "reason": "Forbidden",
     }

@@ -20,7 +20,7 @@ def workload_validations(workload: Workload, table: EngineTable) -> list[Validat
     return [
         *_queue(table),
         *_scheduler(workload, table),
-        *_priority_class(table),
+        *_priority_class(workload, table),
         *_preemptibility(table),
         *_sharing(table),
     ]
@@ -57,7 +57,7 @@ def _scheduler(workload: Workload, table: EngineTable) -> Iterator[Validation]:
     }
 
 
-def _priority_class(table: EngineTable) -> Iterator[Validation]:
+def _priority_class(workload: Workload, table: EngineTable) -> Iterator[Validation]:
     if not table.preemptible:
         return
     keys = ["class", *(f"class{n}" for n in range(len(table.class_labels)))]
@@ -68,12 +68,15 @@ def _priority_class(table: EngineTable) -> Iterator[Validation]:
         f".filter(l, l.size() > 0)[0][0] + ' may not be used in namespace ' + {NAMESPACE} + '; it may use ' + "
         "variables.classes.join(', ')",
     )
+    default = table.default_class_of.get(workload.name, table.default_class)
+    if default is None:
+        return
     says = " || ".join(f"t.{key} != ''" for key in keys)
     top_says = " || ".join(f"variables.top.{key} != ''" for key in keys)
     yield _unless_unchanged(
-        f"variables.owned || {texts(table.default_classes)}.all(c, c in variables.classes) || {top_says} || "
-        f"variables.templates.all(t, {says})",
-        f"'name a priority class in namespace ' + {NAMESPACE} + ': ' + variables.classes.join(', ')",
+        f"variables.owned || {text(default)} in variables.classes || {top_says} || variables.templates.all(t, {says})",
+        f"'name a priority class: without one the engine takes {default}, and namespace ' + {NAMESPACE} + "
+        "' may use ' + variables.classes.join(', ')",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apportion_compiler.backends.admission.cel import CHANGED, CLASSES, NAMESPACE, QUEUES, texts
+from apportion_compiler.backends.admission.cel import CHANGED, CLASSES, NAMESPACE, QUEUES, text, texts
 from apportion_compiler.backends.admission.engine import EngineTable, SchedulingUnit
 from apportion_compiler.backends.admission.policy import Validation, Variable
 
@@ -22,7 +22,7 @@ def unit_variables(unit: SchedulingUnit) -> list[Variable]:
 def unit_validations(table: EngineTable) -> list[Validation]:
     """Return what is refused of a scheduling unit in one of the policy's namespaces."""
     evictable = texts(sorted(name for name, preemptible in table.preemptible.items() if preemptible))
-    allowed_defaults = f"{texts(table.default_classes)}.all(c, c in variables.classes)"
+    unnamed = "true" if table.default_class is None else f"{text(table.default_class)} in variables.classes"
     found: list[Validation] = [
         {
             "expression": "!variables.changed || variables.named.queue in variables.queues",
@@ -37,7 +37,7 @@ def unit_validations(table: EngineTable) -> list[Validation]:
         *found,
         {
             "expression": "!variables.changed || variables.named.class in variables.classes || "
-            f"(variables.named.class == '' && {allowed_defaults})",
+            f"(variables.named.class == '' && {unnamed})",
             "messageExpression": f"'priority class ' + variables.named.class + ' may not be used in namespace ' + {NAMESPACE}",
             "reason": "Forbidden",
         },
@@ -52,5 +52,5 @@ def unit_validations(table: EngineTable) -> list[Validation]:
 
 
 def _fields(of: str, fields: tuple[tuple[str, str], ...]) -> str:
-    entries = ", ".join(f"'{name}': dyn({of}).spec.?{field}.orValue('')" for name, field in fields)
+    entries = ", ".join(f"'{name}': string(dyn({of}).spec.?{field}.orValue(''))" for name, field in fields)
     return f"{{{entries}}}"

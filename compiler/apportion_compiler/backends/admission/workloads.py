@@ -42,12 +42,13 @@ WORKLOADS: tuple[Workload, ...] = (
         "templates",
         (
             ("", ("replicationcontrollers",)),
-            ("apps", ("daemonsets", "deployments", "replicasets", "statefulsets")),
+            ("apps", ("daemonsets", "replicasets", "statefulsets")),
             ("batch", ("jobs",)),
         ),
         "[{object}.spec.template]",
         built_in=True,
     ),
+    Workload("deployments", (("apps", ("deployments",)),), "[{object}.spec.template]", built_in=True),
     Workload("cronjobs", (("batch", ("cronjobs",)),), "[{object}.spec.jobTemplate.spec.template]", built_in=True),
     Workload(
         "ray",

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from apportion_compiler.backends.admission.engine import EngineTable, SchedulingUnit
 from apportion_compiler.backends.kai.names import (
-    CLASSES_BY_KIND,
+    DEFAULT_CLASS,
+    DEPLOYMENT_CLASS,
     GPU_SHARING_ANNOTATIONS,
     PREEMPTIBILITY_LABEL,
     PRIORITY_CLASS_LABEL,
@@ -36,7 +37,8 @@ def engine_table(program: Program) -> EngineTable:
         class_labels=(PRIORITY_CLASS_LABEL, RAY_PRIORITY_CLASS_LABEL),
         preemptibility_label=PREEMPTIBILITY_LABEL,
         sharing_annotations=GPU_SHARING_ANNOTATIONS,
-        default_classes=CLASSES_BY_KIND,
+        default_class=DEFAULT_CLASS,
+        default_class_of={"deployments": DEPLOYMENT_CLASS},
         preemptible={object_name(cls.name): cls.preemptible for cls in classes},
         must_say=tuple(
             object_name(cls.name) for cls in classes if cls.preemptible != (cls.value < _NON_PREEMPTIBLE_FROM)

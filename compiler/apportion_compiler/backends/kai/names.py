@@ -24,8 +24,9 @@ DEFAULT_SHARD = "default"
 DEFAULT_SCHEDULER = "kai-scheduler"
 SYSTEM_NAMESPACES = ("kai-scheduler", "kai-resource-reservation", "kai-scale-adjust")
 
-CLASSES_BY_KIND = ("build", "inference", "train")
-"""The class that the pod grouper gives a workload without one depends on its kind: these are what it can be."""
+DEFAULT_CLASS = "train"
+DEPLOYMENT_CLASS = "inference"
+"""What the pod grouper gives work without a class: by default, and to a Deployment's."""
 
 INSTALLED_CLASSES = frozenset({"train", "build-preemptible", "build", "inference"})
 """Names of the PriorityClasses that the chart installs unless `defaultPriorityClasses.enabled` is false."""
