@@ -1,0 +1,104 @@
+"""What makes a cluster hold its guarantees again: more nodes of a pool, or less for a queue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apportion_compiler.checks.capacity import Holding, Shortage
+from apportion_compiler.checks.edits import amount_edit
+from apportion_compiler.diagnostics.diagnostic import Related, ValueEdit
+from apportion_compiler.graph.graph import PolicyGraph
+from apportion_policy.pool import NodePool
+from apportion_policy.providers import Fixed
+from apportion_policy.quantity import parse_weight
+from apportion_policy.resources import CPU, MEMORY, amount_text
+
+_MAX_RELATED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """The smallest changes, for a person and, where one value suffices, for a machine."""
+
+    hint: str
+    fix: ValueEdit | None
+
+
+def remedy(graph: PolicyGraph, shortage: Shortage) -> Remedy:
+    """Return how much to raise max_nodes by, or which queue to lower, so that the shortage is gone."""
+    excess = shortage.guaranteed - shortage.allowed
+    largest, amount = shortage.takers[0]
+    can_lower = amount >= excess
+    lower = f"lower `{largest.id}` by {amount_text(shortage.resource, excess)}"
+    if not can_lower:
+        lower = f"lower the guarantees by {amount_text(shortage.resource, excess)} together"
+    pools = growable(shortage.holding, shortage.resource)
+    if pools:
+        pool = max(pools, key=lambda p: (shortage.holding.machines[p.id], p.id))
+        max_nodes = pool.max_nodes + _missing_nodes(graph, shortage, pool)
+        fix = ValueEdit(pool.source, ("max_nodes",), max_nodes) if len(pools) == 1 else None
+        return Remedy(f"raise max_nodes of `{pool.id}` to {max_nodes}, or {lower}", fix)
+    fix = _lowered(graph, shortage, excess) if can_lower else None
+    if shortage.holding.pools:
+        return Remedy(f"{lower}, or add machines to {_names(shortage.holding)}", fix)
+    return Remedy(f"{lower}, or give {shortage.scope.name} a node pool that has some", fix)
+
+
+def growable(holding: Holding, resource: str) -> list[NodePool]:
+    """Return the pools that a provider can make larger; for CPU and memory those without GPUs, where there are any."""
+    pools = [pool for pool in holding.pools.values() if not isinstance(pool.provider, Fixed)]
+    ordinary = [pool for pool in pools if pool.accelerator is None]
+    return ordinary if resource in (CPU, MEMORY) and ordinary else pools
+
+
+def shortage_places(shortage: Shortage) -> tuple[Related, ...]:
+    """Return the queues, largest first, the pools, and the other clusters that the finding holds for."""
+    resource, values = shortage.resource, shortage.scope.values
+    queues = (
+        Related(
+            values[node.id].sources.get("guaranteed", node.queue.source),
+            f"`{node.id}` is guaranteed {amount_text(resource, amount)}",
+        )
+        for node, amount in shortage.takers[:_MAX_RELATED]
+    )
+    pools = (
+        Related(
+            pool.source,
+            f"`{pool.id}` has at most {node_count(pool.max_nodes)} with "
+            f"{amount_text(resource, shortage.holding.machines[pool.id])} each",
+        )
+        for pool in list(shortage.holding.pools.values())[:_MAX_RELATED]
+    )
+    clusters = (
+        Related(scope.cluster.source, f"the same on {scope.name}")
+        for scope in shortage.also[:_MAX_RELATED]
+        if scope.cluster is not None
+    )
+    return (*queues, *pools, *clusters)
+
+
+def node_count(n_nodes: int) -> str:
+    """Return a number of machines as a person reads it: `1 node`, `1,500 nodes`."""
+    return f"{n_nodes:,} node{'s' if n_nodes != 1 else ''}"
+
+
+def _missing_nodes(graph: PolicyGraph, shortage: Shortage, pool: NodePool) -> int:
+    ratio = parse_weight(graph.policy.rules.overcommit)
+    needed = -(-shortage.guaranteed * 1000 // ratio) - shortage.available
+    return -(-needed // shortage.holding.machines[pool.id])
+
+
+def _lowered(graph: PolicyGraph, shortage: Shortage, excess: int) -> ValueEdit | None:
+    """Return the edit of a leaf's guarantee as written, where the cluster takes it as it is written."""
+    node, amount = shortage.takers[0]
+    own, base = shortage.scope.values[node.id], graph.base.values[node.id]
+    as_written = str(shortage.cluster.share) == "1" and own.guaranteed.get(shortage.resource) == base.guaranteed.get(
+        shortage.resource
+    )
+    if not node.is_leaf or not as_written or "guaranteed" in own.sources:
+        return None
+    return amount_edit(node, graph.base, "guaranteed", shortage.resource, amount - excess)
+
+
+def _names(holding: Holding) -> str:
+    return " or ".join(f"`{id_}`" for id_ in list(holding.pools)[:3])

@@ -1,0 +1,43 @@
+"""AP601: the guarantees of a cluster add up to more than its node pools can ever hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.checks.capacity import Shortage, shortages
+from apportion_compiler.checks.capacity_remedy import node_count, remedy, shortage_places
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
+from apportion_compiler.graph.graph import PolicyGraph
+from apportion_policy.resources import amount_text
+
+GUARANTEES_OVER_CAPACITY = Rule(
+    "AP601", "guarantees-over-capacity", Severity.ERROR, "guarantees add up to more than the node pools can hold"
+)
+
+
+def guarantees_over_capacity(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Compare, per resource and GPU model, the top-level guarantees on each cluster with its pools at max_nodes."""
+    for shortage in shortages(graph):
+        found = remedy(graph, shortage)
+        yield Diagnostic(
+            GUARANTEES_OVER_CAPACITY,
+            f"cluster {shortage.scope.name}",
+            _message(shortage),
+            shortage.cluster.source,
+            shortage_places(shortage),
+            found.hint,
+            found.fix,
+            shortage.scope.name,
+        )
+
+
+def _message(shortage: Shortage) -> str:
+    resource, n_nodes = shortage.resource, shortage.holding.n_nodes
+    held = amount_text(resource, shortage.available)
+    message = (
+        f"guarantees add up to {amount_text(resource, shortage.guaranteed)}, but {shortage.scope.name} holds {held}"
+    )
+    message += f" on {node_count(n_nodes)}" if n_nodes else ""
+    if shortage.allowed != shortage.available:
+        message += f", of which {amount_text(resource, shortage.allowed)} may be promised"
+    return message

@@ -1,0 +1,51 @@
+"""AP602: the guarantees of a cluster fit its node pools only while every node is up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.checks.capacity import Shortage, shortages_one_node_down
+from apportion_compiler.checks.capacity_remedy import remedy, shortage_places
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
+from apportion_compiler.graph.graph import PolicyGraph
+from apportion_policy.quantity import cpu_text, gpu_text, memory_text
+from apportion_policy.resources import CPU, MEMORY, amount_text
+
+GUARANTEES_OVER_CAPACITY_ONE_NODE_DOWN = Rule(
+    "AP602",
+    "guarantees-over-capacity-one-node-down",
+    Severity.WARNING,
+    "guarantees add up to more than the node pools hold with one node down",
+)
+
+
+def guarantees_over_capacity_one_node_down(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Compare the top-level guarantees on each cluster with its pools less the node that holds most."""
+    for shortage in shortages_one_node_down(graph):
+        found = remedy(graph, shortage)
+        yield Diagnostic(
+            GUARANTEES_OVER_CAPACITY_ONE_NODE_DOWN,
+            f"cluster {shortage.scope.name}",
+            _message(shortage),
+            shortage.cluster.source,
+            shortage_places(shortage),
+            found.hint,
+            found.fix,
+            shortage.scope.name,
+        )
+
+
+def _message(shortage: Shortage) -> str:
+    resource, pool = shortage.resource, shortage.holding.largest
+    assert pool is not None
+    size, left = shortage.holding.machines[pool.id], amount_text(resource, shortage.available)
+    message = f"one {_machine(resource, size)} node of `{pool.id}` down leaves {left} on {shortage.scope.name}"
+    if shortage.allowed != shortage.available:
+        message += f", of which {amount_text(resource, shortage.allowed)} may be promised,"
+    return f"{message} for {amount_text(resource, shortage.guaranteed)} guaranteed"
+
+
+def _machine(resource: str, amount: int) -> str:
+    if resource == CPU:
+        return f"{cpu_text(amount)}-core"
+    return memory_text(amount) if resource == MEMORY else f"{gpu_text(amount)}-GPU"
