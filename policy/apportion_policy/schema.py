@@ -1,0 +1,42 @@
+"""The JSON Schema of a policy document, for editors and for whoever generates one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apportion_policy.policy import Policy
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+IDENTIFIER = "https://apportion.dev/schemas/policy.v1.json"
+_HEADER: dict[str, Any] = {
+    "$schema": {"type": "string", "description": "This schema's address, for editors."},
+    "apiVersion": {"const": "apportion.dev/v1", "description": "The version of this format."},
+    "kind": {"const": "Policy"},
+    "include": {
+        "description": "Other documents whose lists are added to this one's: paths below its folder, * matches names.",
+        "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+    },
+}
+
+
+def policy_schema() -> dict[str, Any]:
+    """Return the schema of a whole document, its optional header included."""
+    schema = Policy.model_json_schema()
+    _without_generated_titles(schema)
+    properties = {**_HEADER, **schema.pop("properties")}
+    return {
+        "$schema": DIALECT,
+        "$id": IDENTIFIER,
+        "title": "Apportion policy",
+        "description": schema.pop("description"),
+        "type": "object",
+        "properties": properties,
+        **{key: value for key, value in schema.items() if key not in ("title", "type")},
+    }
+
+
+def _without_generated_titles(schema: dict[str, Any]) -> None:
+    """Drop the titles that repeat a field's name: editors show them in place of the description."""
+    for definition in (schema, *schema.get("$defs", {}).values()):
+        for field in definition.get("properties", {}).values():
+            field.pop("title", None)
