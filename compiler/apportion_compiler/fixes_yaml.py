@@ -35,6 +35,8 @@ def yaml_edit(text: str, edit: ValueEdit) -> _Found | None:
     is_json = edit.at.file.endswith(".json")
     name, current = edit.path[-1], _value(holder, edit.path[-1])
     if isinstance(holder, yaml.SequenceNode):
+        if current is not None and edit.value is None:
+            return _without_item(document.lines, holder, int(name), is_json=is_json)
         return None if current is None else _replaced(document, current, edit.value, is_json=is_json)
     if not isinstance(holder, yaml.MappingNode):
         return None
@@ -135,6 +137,18 @@ def _without_pair(lines: list[str], holder: yaml.MappingNode, name: str, *, is_j
         return whole_lines(lines, start.line + 1, line - 1 if column == 0 else line), ""
     following = holder.value[position + 1][0].start_mark
     return Span(start.line + 1, start.column, following.line + 1, following.column), ""
+
+
+def _without_item(lines: list[str], holder: yaml.SequenceNode, position: int, *, is_json: bool) -> _Found | None:
+    item: yaml.Node = holder.value[position]
+    if holder.flow_style:
+        items = [Item(_span(each), _span(each)) for each in holder.value]
+        return removed(lines, items, position, comma_may_end=not is_json)
+    start = item.start_mark
+    if len(holder.value) == 1 or lines[start.line][: start.column].strip() != "-":
+        return None
+    line, column = _end(item)
+    return whole_lines(lines, start.line + 1, line - 1 if column == 0 else line), ""
 
 
 def _items(holder: yaml.MappingNode) -> list[Item]:

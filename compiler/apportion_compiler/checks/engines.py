@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 
 from apportion_compiler.graph.graph import PolicyGraph, Scope
 from apportion_policy.cluster import Engine
+
+HOLD_TO_GUARANTEE = frozenset({Engine.KAI, Engine.KOORDINATOR, Engine.ACK})
+"""Engines on which non-preemptible work may use the guarantee of its queue and nothing beyond.
+
+Source: KAI plugins/proportion/capacity_policy/quota_check.go (every ancestor's quota too); Koordinator
+plugins/elasticquota (non-preemptible used + request <= min); kube-queue's Filter (non-preemptible jobs against min).
+"""
 
 
 def engines_of(graph: PolicyGraph) -> tuple[Engine, ...]:
@@ -14,13 +21,13 @@ def engines_of(graph: PolicyGraph) -> tuple[Engine, ...]:
     return tuple(engine for engine in Engine if engine in used) or (Engine.KAI,)
 
 
-def scopes_on(graph: PolicyGraph, engines: Set[Engine]) -> tuple[Scope, ...]:
+def scopes_on(graph: PolicyGraph, engines: AbstractSet[Engine]) -> tuple[Scope, ...]:
     """Return the clusters of some engines, after the policy as written where it is for no other engine.
 
     A check that says a fault once, in the first scope that has it, then says it as written where it holds everywhere.
     """
     clusters = tuple(s for s in graph.scopes if s.cluster is not None and s.cluster.engine in engines)
-    return (graph.base, *clusters) if engines.issuperset(engines_of(graph)) else clusters
+    return (graph.base, *clusters) if set(engines_of(graph)) <= engines else clusters
 
 
 def engine_list(engines: tuple[Engine, ...]) -> str:

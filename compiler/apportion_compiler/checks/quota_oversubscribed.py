@@ -2,97 +2,138 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from apportion_compiler.checks.edits import amount_edit
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
 from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
-from apportion_policy.quantity import Amount, Unlimited, add, is_over, parse_weight
-from apportion_policy.resources import GPU, amount_text
+from apportion_compiler.graph.values import GPU_MODEL_PREFIX, QueueValues
+from apportion_policy.quantity import Unlimited, parse_weight, weight_text
+from apportion_policy.resources import CPU, GPU, amount_text
 
 QUOTA_OVERSUBSCRIBED = Rule(
     "AP201", "quota-oversubscribed", Severity.ERROR, "children are promised more than their parent has"
 )
+_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Over:
+    """What the children of a queue are promised and what the queue has, in base units."""
+
+    node: Node
+    resource: str
+    promised: int
+    has: int
+    ratio: int
+    """How many times what it has may be promised, in thousandths."""
+
+    @property
+    def excess(self) -> int:
+        """What is promised beyond what may be."""
+        return self.promised - self.has * self.ratio // 1000
+
+    @property
+    def needed(self) -> int:
+        """The smallest guarantee of the parent that covers the promises, in whole cores and devices."""
+        unit = 1000 if self.resource in (CPU, GPU) or self.resource.startswith(GPU_MODEL_PREFIX) else 1
+        enough = -(-self.promised * 1000 // self.ratio)
+        return min(self.promised, -(-enough // unit) * unit)
 
 
 def quota_oversubscribed(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Compare, per resource and per GPU model, the sum of the children's guarantees with the parent's."""
     ratio = parse_weight(graph.policy.rules.overcommit)
     said: set[tuple[str, str]] = set()
-    for scope in graph.all_scopes:
-        for node in graph.nodes.values():
-            for resource, promised, bound in _exceeded(node, scope, ratio) if node.children else ():
+    for scope in graph.distinct_scopes:
+        for node in graph.inner:
+            for over in _exceeded(node, scope.values, ratio):
                 # What is wrong as written is wrong on every cluster: it is said once.
-                if (node.id, resource) not in said:
-                    said.add((node.id, resource))
-                    yield _finding(graph, scope, node, resource, promised, bound)
+                if (node.id, over.resource) not in said:
+                    said.add((node.id, over.resource))
+                    yield _finding(graph, scope, over)
 
 
-def _exceeded(node: Node, scope: Scope, ratio: int) -> list[tuple[str, Amount, Amount]]:
-    values = scope.values
-    exceeded: list[tuple[str, Amount, Amount]] = []
-    for resource, own in values[node.id].guaranteed.items():
-        promised: Amount = 0
+def _exceeded(node: Node, values: Mapping[str, QueueValues], ratio: int) -> list[_Over]:
+    own = values[node.id]
+    exceeded: list[_Over] = []
+    for resource, has in own.guaranteed.items():
+        # A queue that says nothing has the sum of its children, and one without bound has enough.
+        if isinstance(has, Unlimited) or (resource not in own.declared and not _counts_models(own, resource)):
+            continue
+        promised = 0
         for child in node.children:
-            promised = add(promised, values[child].guaranteed.get(resource, 0))
-        bound = own if isinstance(own, Unlimited) else own * ratio // 1000
-        # A child without a bound beside bounded ones is a fault of its own (AP204).
-        if not isinstance(promised, Unlimited) and is_over(promised, bound):
-            exceeded.append((resource, promised, bound))
-    by_model = any(resource.startswith(f"{GPU}/") for resource, _, _ in exceeded)
-    return [found for found in exceeded if not (by_model and found[0] == GPU)]
+            amount = values[child].guaranteed.get(resource, 0)
+            if isinstance(amount, Unlimited):
+                # A child without bound beside bounded ones is a fault of its own (AP204).
+                break
+            promised += amount
+        else:
+            if promised > has * ratio // 1000:
+                exceeded.append(_Over(node, resource, promised, has, ratio))
+    by_model = any(over.resource.startswith(GPU_MODEL_PREFIX) for over in exceeded)
+    return [over for over in exceeded if not (by_model and over.resource == GPU)]
 
 
-def _finding(
-    graph: PolicyGraph, scope: Scope, node: Node, resource: str, promised: Amount, bound: Amount
-) -> Diagnostic:
-    assert not isinstance(promised, Unlimited)
-    assert not isinstance(bound, Unlimited)
-    takers = [child for child in node.children if scope.values[child].guaranteed.get(resource)]
-    amounts = {child: scope.values[child].guaranteed[resource] for child in takers}
-    excess = promised - bound
-    hint = f"raise the guarantee of `{node.id}` to {amount_text(resource, promised)}"
-    lowered = _child_with_room(graph, scope, takers, resource, excess)
+def _counts_models(own: QueueValues, resource: str) -> bool:
+    """Tell whether a model that the queue leaves out counts as none: it names the models that it has."""
+    return resource.startswith(GPU_MODEL_PREFIX) and any(r.startswith(GPU_MODEL_PREFIX) for r in own.declared)
+
+
+def _finding(graph: PolicyGraph, scope: Scope, over: _Over) -> Diagnostic:
+    node = over.node
+    amounts = {
+        child: amount
+        for child in node.children
+        if isinstance(amount := scope.values[child].guaranteed.get(over.resource, 0), int) and amount
+    }
+    largest = sorted(amounts, key=lambda child: (-amounts[child], child))
+    lowered = graph.nodes[largest[0]] if amounts[largest[0]] >= over.excess else None
+    hint = f"raise the guarantee of `{node.id}` to {amount_text(over.resource, over.needed)}"
     if lowered is not None:
-        hint += f", or lower `{lowered.id}` by {amount_text(resource, excess)}"
+        hint += f", or lower `{lowered.id}` by {amount_text(over.resource, over.excess)}"
     return Diagnostic(
         QUOTA_OVERSUBSCRIBED,
         node.address,
-        f"children are promised {amount_text(resource, promised)}, but `{node.id}` has {amount_text(resource, bound)}",
+        f"children are promised {amount_text(over.resource, over.promised)}, but `{node.id}` has {_backing(over)}",
         scope.values[node.id].sources.get("guaranteed", node.queue.source),
-        tuple(
-            Related(
-                scope.values[child].sources.get("guaranteed", graph.nodes[child].queue.source),
-                f"`{child}` takes {amount_text(resource, amounts[child])}",
-            )
-            for child in takers
-        ),
+        _takers(graph, scope, over.resource, amounts),
         hint,
-        _fix(graph, scope, node, lowered, resource, promised, excess),
+        _fix(scope, over, lowered, amounts),
         scope.name,
     )
 
 
-def _child_with_room(
-    graph: PolicyGraph, scope: Scope, takers: list[str], resource: str, excess: int
-) -> Node | None:
-    """Return the child that is promised most, if it alone can give back the excess."""
-    sizes = {child: scope.values[child].guaranteed[resource] for child in takers}
-    bounded = {child: size for child, size in sizes.items() if not isinstance(size, Unlimited)}
-    largest = max(bounded, key=lambda child: (bounded[child], child), default=None)
-    return graph.nodes[largest] if largest is not None and bounded[largest] >= excess else None
+def _backing(over: _Over) -> str:
+    has = amount_text(over.resource, over.has)
+    if over.ratio == 1000:
+        return has
+    return f"{has} and may promise {weight_text(over.ratio)} times that"
 
 
-def _fix(
-    graph: PolicyGraph, scope: Scope, node: Node, lowered: Node | None, resource: str, promised: int, excess: int
-) -> ValueEdit | None:
-    own = scope.values[node.id].guaranteed[resource]
-    if lowered is not None:
-        size = scope.values[lowered.id].guaranteed[resource]
-        assert not isinstance(size, Unlimited)
-        edit = amount_edit(lowered, scope, "guaranteed", resource, size - excess) if lowered.is_leaf else None
+def _takers(graph: PolicyGraph, scope: Scope, resource: str, amounts: Mapping[str, int]) -> tuple[Related, ...]:
+    """Return the children that take part in order of id; of many, those that take most, and the rest as one."""
+    by_size = sorted(amounts, key=lambda child: (-amounts[child], child))
+    shown, rest = sorted(by_size[:_SHOWN]), by_size[_SHOWN:]
+    places = [
+        Related(
+            scope.values[child].sources.get("guaranteed", graph.nodes[child].queue.source),
+            f"`{child}` takes {amount_text(resource, amounts[child])}",
+        )
+        for child in shown
+    ]
+    if rest:
+        total = amount_text(resource, sum(amounts[child] for child in rest))
+        places.append(Related(graph.nodes[rest[0]].queue.source, f"`{rest[0]}` and the others take {total}"))
+    return tuple(places)
+
+
+def _fix(scope: Scope, over: _Over, lowered: Node | None, amounts: Mapping[str, int]) -> ValueEdit | None:
+    if lowered is not None and lowered.is_leaf:
+        left = amounts[lowered.id] - over.excess
+        edit = amount_edit(lowered, scope, "guaranteed", over.resource, left)
         if edit is not None:
             return edit
-    if node.parent is None and not isinstance(own, Unlimited):
-        return amount_edit(node, scope, "guaranteed", resource, promised)
-    return None
+    # More for a queue below another would be more that its parent promises.
+    return amount_edit(over.node, scope, "guaranteed", over.resource, over.needed) if over.node.parent is None else None

@@ -1,0 +1,50 @@
+"""AP404: two classes with one value: neither goes before the other, and neither may preempt the other.
+
+KAI orders such work by its age (framework/session_plugins.go, JobOrderFn), kube-scheduler by its time in the queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
+from apportion_compiler.graph.graph import PolicyGraph
+from apportion_compiler.graph.preemptibility import NON_PREEMPTIBLE_FROM
+from apportion_policy.priority import DEFAULT_PRIORITY_CLASSES, PriorityClass
+
+EQUAL_PRIORITIES = Rule("AP404", "equal-priorities", Severity.WARNING, "two priority classes have the same value")
+
+
+def equal_priorities(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Compare the values; of two classes the one that is declared later is reported, before a built-in one in any case."""
+    # A name that stands twice is one class: AP103 says so.
+    declared = {cls.name: cls for cls in graph.policy.priority_classes}
+    classes = sorted(declared.values(), key=lambda cls: cls not in DEFAULT_PRIORITY_CLASSES)
+    taken = {cls.value for cls in classes}
+    first: dict[int, PriorityClass] = {}
+    for cls in classes:
+        other = first.setdefault(cls.value, cls)
+        if other is cls:
+            continue
+        built_in = other in DEFAULT_PRIORITY_CLASSES
+        free = _next_free(cls, taken)
+        yield Diagnostic(
+            EQUAL_PRIORITIES,
+            f"priority class {cls.name}",
+            f"`{cls.name}` and `{other.name}`{' (which KAI installs)' if built_in else ''} both have value {cls.value}: "
+            "neither goes before the other",
+            cls.source,
+            () if built_in else (Related(other.source, f"`{other.name}` has value {other.value}"),),
+            f"give one of them another value, such as {free} for `{cls.name}`",
+            ValueEdit(cls.source, ("value",), free),
+        )
+
+
+def _next_free(cls: PriorityClass, taken: set[int]) -> int:
+    """Return the nearest free value that changes nothing else: not what KAI derives from it, nor whether it is allowed."""
+    upwards = cls.value >= NON_PREEMPTIBLE_FROM and cls.value < 10**9
+    step = 1 if upwards or cls.value < NON_PREEMPTIBLE_FROM - len(taken) else -1
+    value = cls.value
+    while value in taken:
+        value += step
+    return value

@@ -1,0 +1,109 @@
+"""AP202: a queue is promised more than it, or a queue above it, may ever use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from apportion_compiler.checks.edits import amount_edit
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
+from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
+from apportion_compiler.graph.limits import NO_BOUNDS, Bound, Bounds, bound_on, bounds_below
+from apportion_compiler.graph.values import GPU_MODEL_PREFIX, QueueValues
+from apportion_policy.quantity import Amount, Unlimited, is_over
+from apportion_policy.resources import GPU, amount_text
+
+GUARANTEE_OVER_LIMIT = Rule(
+    "AP202", "guarantee-over-limit", Severity.ERROR, "a queue is promised more than it may ever use"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Over:
+    """A guarantee, in base units, and the limit it breaks."""
+
+    node: Node
+    resource: str
+    amount: Amount
+    bound: Bound
+
+
+def guarantee_over_limit(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Compare each guarantee with the queue's own limit and with the limits above it."""
+    said: set[tuple[str, str]] = set()
+    for scope in graph.distinct_scopes:
+        below = bounds_below(graph, scope)
+        values = scope.values
+        for id_, own in values.items():
+            node = graph.nodes[id_]
+            above = below[node.parent] if node.parent is not None else NO_BOUNDS
+            for resource, bound in _models_first((*_over_own(own), *_over_above(own, above, values))):
+                if (id_, resource) not in said:
+                    said.add((id_, resource))
+                    yield _finding(graph, scope, _Over(node, resource, own.guaranteed[resource], bound), above)
+
+
+def _over_own(own: QueueValues) -> Iterator[tuple[str, Bound]]:
+    for resource, limit in own.limit.items():
+        amount = own.guaranteed.get(resource, 0)
+        if isinstance(limit, Unlimited) or (isinstance(amount, int) and amount <= limit):
+            continue
+        # What an inner queue without a word of its own is promised is UNLIMITED where a child's is: AP204 says so there.
+        if isinstance(amount, int) or resource in own.declared:
+            yield resource, Bound(limit, own.id)
+
+
+def _over_above(own: QueueValues, above: Bounds, values: Mapping[str, QueueValues]) -> Iterator[tuple[str, Bound]]:
+    for resource, bound in above.items():
+        amount = own.guaranteed.get(resource, 0)
+        # UNLIMITED below a limit is AP204's.
+        if isinstance(amount, Unlimited) or amount <= bound.amount or is_over(amount, own.limit.get(resource, amount)):
+            continue
+        # Where the holder of the limit breaks it by its own guarantee, the fault is said there.
+        if not is_over(values[bound.holder].guaranteed.get(resource, 0), bound.amount):
+            yield resource, bound
+
+
+def _models_first(exceeded: tuple[tuple[str, Bound], ...]) -> tuple[tuple[str, Bound], ...]:
+    """Drop the total of GPUs where a model already tells the fault."""
+    if any(resource.startswith(GPU_MODEL_PREFIX) for resource, _ in exceeded):
+        return tuple(found for found in exceeded if found[0] != GPU)
+    return exceeded
+
+
+def _finding(graph: PolicyGraph, scope: Scope, over: _Over, above: Bounds) -> Diagnostic:
+    node, holder = over.node, graph.nodes[over.bound.holder]
+    own = scope.values[node.id]
+    promised, limited = amount_text(over.resource, over.amount), amount_text(over.resource, over.bound.amount)
+    who = f"`{node.id}` is" if over.resource in own.declared or node.is_leaf else f"the children of `{node.id}` are"
+    bounded = f"its limit is {limited}" if holder is node else f"`{holder.id}` above it is limited to {limited}"
+    whose = "its" if holder is node else f"`{node.id}`'s"
+    promise = f"{whose} guarantee" if node.is_leaf else f"{whose} guarantee and its children's"
+    return Diagnostic(
+        GUARANTEE_OVER_LIMIT,
+        node.address,
+        f"{who} guaranteed {promised}, but {bounded}",
+        own.sources.get("guaranteed", node.queue.source),
+        _related(scope, node, holder, limited),
+        f"raise the limit of `{holder.id}` to {promised}, or lower {promise} to {limited}",
+        _fix(scope, over, holder, above),
+        scope.name,
+    )
+
+
+def _related(scope: Scope, node: Node, holder: Node, limited: str) -> tuple[Related, ...]:
+    source = scope.values[holder.id].sources.get("limit")
+    if source is None and holder is node:
+        return ()
+    return (Related(source or holder.queue.source, f"`{holder.id}` is limited to {limited}"),)
+
+
+def _fix(scope: Scope, over: _Over, holder: Node, above: Bounds) -> ValueEdit | None:
+    ceiling = bound_on(above, over.resource)
+    if holder is over.node and (ceiling is None or not is_over(over.amount, ceiling.amount)):
+        raised = amount_edit(holder, scope, "limit", over.resource, over.amount)
+        if raised is not None:
+            return raised
+    # Less for an inner queue would take it from its children, which one value cannot do.
+    lowered = amount_edit(over.node, scope, "guaranteed", over.resource, over.bound.amount)
+    return lowered if over.node.is_leaf else None

@@ -1,0 +1,87 @@
+"""AP210: an amount of memory so small that its unit must have been forgotten: memory=64 is 64 bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity, ValueEdit
+from apportion_compiler.graph.graph import PolicyGraph
+from apportion_policy.identifiers import identity_of
+from apportion_policy.policy import Policy
+from apportion_policy.pool import Accelerator, NodePool
+from apportion_policy.quantity import Unlimited, parse_memory
+from apportion_policy.resources import Resources
+
+IMPLAUSIBLE_MEMORY = Rule(
+    "AP210", "implausible-memory", Severity.ERROR, "an amount of memory is below 1Mi: its unit was forgotten"
+)
+SMALLEST = 2**20
+"""Bytes. A container's own runtime needs more."""
+
+_LARGE = tuple("iMGTPE")
+_NUMBER = re.compile(r"[0-9]+")
+
+
+def implausible_memory(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Look at every amount of memory that is written down, in force or not."""
+    for address, field, holder in _written(graph):
+        if holder is None or holder.memory is None:
+            continue
+        text = str(holder.memory)
+        # A suffix of mega and more settles it without reading the number; Ki is the one binary suffix below.
+        if text.endswith(_LARGE) and not text.endswith("Ki"):
+            continue
+        amount = parse_memory(text)
+        if not isinstance(amount, Unlimited) and 0 < amount < SMALLEST:
+            yield _finding(address, field, holder, text, amount)
+
+
+_Holder = Resources | NodePool | Accelerator | None
+
+
+def _written(graph: PolicyGraph) -> Iterator[tuple[str, str, _Holder]]:
+    for node in graph.nodes.values():
+        queue, name = node.queue, node.address
+        yield name, "guarantee", queue.guaranteed
+        yield name, "limit", queue.limit
+        if queue.lending_limit is not None:
+            yield name, "lending limit", queue.lending_limit
+        for override in queue.overrides:
+            yield name, "guarantee in an override", override.guaranteed
+            yield name, "limit in an override", override.limit
+            yield name, "lending limit in an override", override.lending_limit
+        for user in queue.users:
+            yield name, f"limit of user {user.user}", user.limit
+    yield from _written_elsewhere(graph.policy)
+
+
+def _written_elsewhere(policy: Policy) -> Iterator[tuple[str, str, _Holder]]:
+    for environment in policy.environments:
+        for override in environment.overrides:
+            name = f"queue {identity_of(override.queue)}"
+            yield name, f"guarantee in {environment.name}", override.guaranteed
+            yield name, f"limit in {environment.name}", override.limit
+            yield name, f"lending limit in {environment.name}", override.lending_limit
+    for pool in policy.node_pools:
+        yield f"node pool {pool.id}", "memory of a machine", pool
+        yield f"node pool {pool.id}", "memory of a GPU", pool.accelerator
+
+
+def _finding(
+    address: str, field: str, holder: Resources | NodePool | Accelerator, text: str, amount: int
+) -> Diagnostic:
+    number = _NUMBER.match(text)
+    meant = f"{number[0] if number is not None else amount}Gi"
+    unit = "byte" if amount == 1 else "bytes"
+    is_bare = text == str(amount)
+    said = f"{amount} {unit} of memory: a number without a unit counts bytes" if is_bare else f"{text}, {amount} {unit}"
+    return Diagnostic(
+        IMPLAUSIBLE_MEMORY,
+        address,
+        f"the {field} of `{address.rpartition(' ')[2]}` is {said}",
+        holder.source,
+        (),
+        f'write "{meant}" if gibibytes are meant',
+        ValueEdit(holder.source, ("memory",), meant),
+    )

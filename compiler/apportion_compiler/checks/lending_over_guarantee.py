@@ -1,0 +1,62 @@
+"""AP209: a queue lends more of its idle guarantee than it is guaranteed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.checks.edits import amount_edit
+from apportion_compiler.checks.engines import engines_of
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
+from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
+from apportion_compiler.graph.values import GPU_MODEL_PREFIX, QueueValues
+from apportion_policy.cluster import Engine
+from apportion_policy.quantity import Unlimited
+from apportion_policy.resources import GPU, amount_text
+
+LENDING_OVER_GUARANTEE = Rule(
+    "AP209", "lending-over-guarantee", Severity.WARNING, "a queue may lend more than it is guaranteed"
+)
+
+
+def lending_over_guarantee(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Compare each lending limit with the guarantee. UNLIMITED says "all of it" and is left alone."""
+    said: set[tuple[str, str, Engine | None]] = set()
+    for scope in graph.distinct_scopes:
+        engine = scope.cluster.engine if scope.cluster is not None else None
+        for id_, own in scope.values.items():
+            for resource, lent, guaranteed in _exceeded(own) if own.lending_limit else ():
+                # As written it is said once for every engine; where only some clusters have it, once for each engine.
+                if said.isdisjoint({(id_, resource, None), (id_, resource, engine)}):
+                    said.add((id_, resource, engine))
+                    yield _finding(graph, scope, graph.nodes[id_], resource, (lent, guaranteed))
+
+
+def _exceeded(own: QueueValues) -> list[tuple[str, int, int]]:
+    exceeded: list[tuple[str, int, int]] = []
+    for resource, lent in own.lending_limit.items():
+        guaranteed = own.guaranteed.get(resource)
+        if guaranteed is None:
+            guaranteed = own.guaranteed.get(GPU, 0) if resource.startswith(GPU_MODEL_PREFIX) else 0
+        if not isinstance(lent, Unlimited) and not isinstance(guaranteed, Unlimited) and lent > guaranteed:
+            exceeded.append((resource, lent, guaranteed))
+    by_model = any(resource.startswith(GPU_MODEL_PREFIX) for resource, _, _ in exceeded)
+    return [found for found in exceeded if not (by_model and found[0] == GPU)]
+
+
+def _finding(graph: PolicyGraph, scope: Scope, node: Node, resource: str, amounts: tuple[int, int]) -> Diagnostic:
+    lent, guaranteed = (amount_text(resource, amount) for amount in amounts)
+    engines = engines_of(graph) if scope.cluster is None else (scope.cluster.engine,)
+    # Kueue's webhook refuses lendingLimit > nominalQuota of a ClusterQueue; a Cohort may have it.
+    refused = Engine.KUEUE in engines and node.is_leaf
+    effect = ", which kueue's webhook refuses" if refused else ""
+    return Diagnostic(
+        LENDING_OVER_GUARANTEE,
+        node.address,
+        f"`{node.id}` may lend {lent}, but is guaranteed {guaranteed}{effect}",
+        scope.values[node.id].sources.get("lending_limit", node.queue.source),
+        (),
+        f"lower the lending limit of `{node.id}` to {guaranteed}",
+        amount_edit(node, scope, "lending_limit", resource, amounts[1]),
+        scope.name,
+        Severity.ERROR if refused else None,
+    )

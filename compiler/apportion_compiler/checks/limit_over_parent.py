@@ -1,0 +1,108 @@
+"""AP203: a queue's limit lies above the limit of a queue above it: without effect on some engines, refused by others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from apportion_compiler.checks.edits import amount_edit
+from apportion_compiler.checks.engines import engines_of
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
+from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
+from apportion_compiler.graph.limits import NO_BOUNDS, Bound, bound_on, bounds_below
+from apportion_compiler.graph.values import GPU_MODEL_PREFIX
+from apportion_policy.cluster import Engine
+from apportion_policy.quantity import Unlimited
+from apportion_policy.resources import GPU, amount_text
+
+LIMIT_OVER_PARENT = Rule(
+    "AP203", "limit-over-parent", Severity.WARNING, "a queue's limit lies above the limit of a queue above it"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Over:
+    """A limit, in base units, and the smaller one above it."""
+
+    node: Node
+    resource: str
+    amount: int
+    bound: Bound
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What an engine makes of such a limit: `{}` stands for the limit above."""
+
+    refuses: bool
+    text: str
+
+
+_VERDICTS: Mapping[Engine, _Verdict] = {
+    # capacity_policy/max_allowed_check.go tests every ancestor.
+    Engine.KAI: _Verdict(refuses=False, text="kai holds it at {}"),
+    # Cohort.borrowingLimit caps what the whole subtree borrows.
+    Engine.KUEUE: _Verdict(refuses=False, text="kueue holds it at {}"),
+    # pkg/webhooks/admission/queues/validate: child capability <= the nearest ancestor's that sets it.
+    Engine.VOLCANO: _Verdict(refuses=True, text="volcano's webhook refuses it"),
+    # enableCheckParentQuota is false by default.
+    Engine.KOORDINATOR: _Verdict(refuses=False, text="koordinator lets it pass {} unless enableCheckParentQuota is on"),
+    Engine.ACK: _Verdict(refuses=True, text="ack refuses it"),
+    Engine.YUNIKORN: _Verdict(refuses=True, text="yunikorn refuses the whole configuration"),
+    # A ResourceQuota holds one namespace; nothing holds several together.
+    Engine.NATIVE: _Verdict(refuses=False, text="native quotas hold only the limit of the namespace"),
+}
+
+
+def limit_over_parent(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Compare each limit with the smallest one above it. UNLIMITED says "no bound of its own" and is left alone."""
+    said: set[tuple[str, str, Engine | None]] = set()
+    for scope in graph.distinct_scopes:
+        below = bounds_below(graph, scope)
+        engine = scope.cluster.engine if scope.cluster is not None else None
+        if not any(below.values()):
+            continue
+        for id_, own in scope.values.items():
+            node, limit = graph.nodes[id_], own.limit
+            above = below[node.parent] if limit and node.parent is not None else NO_BOUNDS
+            if not above:
+                continue
+            for resource, amount in limit.items():
+                bound = bound_on(above, resource)
+                if bound is None or isinstance(amount, Unlimited) or amount <= bound.amount:
+                    continue
+                if resource == GPU and _counts_models(limit):
+                    continue
+                # As written it is said once for every engine; where only some clusters have it, once for each engine.
+                if said.isdisjoint({(id_, resource, None), (id_, resource, engine)}):
+                    said.add((id_, resource, engine))
+                    yield _finding(graph, scope, _Over(node, resource, amount, bound))
+
+
+def _counts_models(limit: Mapping[str, object]) -> bool:
+    """Tell whether the total of GPUs is only the sum of the models' limits, which nobody wrote."""
+    return any(resource.startswith(GPU_MODEL_PREFIX) for resource in limit)
+
+
+def _finding(graph: PolicyGraph, scope: Scope, over: _Over) -> Diagnostic:
+    node, holder = over.node, graph.nodes[over.bound.holder]
+    engines = engines_of(graph) if scope.cluster is None else (scope.cluster.engine,)
+    verdicts = [_VERDICTS[engine] for engine in engines]
+    own, above = amount_text(over.resource, over.amount), amount_text(over.resource, over.bound.amount)
+    effects = ", ".join(verdict.text.format(above) for verdict in verdicts)
+    return Diagnostic(
+        LIMIT_OVER_PARENT,
+        node.address,
+        f"`{node.id}` is limited to {own}, but `{holder.id}` above it to {above}: {effects}",
+        scope.values[node.id].sources.get("limit", node.queue.source),
+        (
+            Related(
+                scope.values[holder.id].sources.get("limit", holder.queue.source),
+                f"`{holder.id}` is limited to {above}",
+            ),
+        ),
+        f"lower the limit of `{node.id}` to {above}, or raise the limit of `{holder.id}` to {own}",
+        amount_edit(node, scope, "limit", over.resource, over.bound.amount),
+        scope.name,
+        Severity.ERROR if any(verdict.refuses for verdict in verdicts) else None,
+    )

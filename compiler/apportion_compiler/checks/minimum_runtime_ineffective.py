@@ -1,0 +1,201 @@
+"""AP208: a minimum runtime that KAI reads nowhere, or not where the author will expect it.
+
+KAI looks a reclaim minimum up at the child of the lowest common ancestor of the two queues on the victim's side, and
+from there upwards (`reclaimResolveMethod: lca`, the default); between two top-level queues at the victim's top-level
+queue alone. So a value on a leaf protects against the leaf's siblings only: whoever reclaims from elsewhere in the
+tree is held by the value further up. A preempt minimum is looked up from the victim's leaf upwards.
+
+Source: KAI-Scheduler plugins/minruntime/resolver.go, resolveReclaimMinRuntimeLCA, resolvePreemptMinRuntime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from apportion_compiler.checks.engines import scopes_on
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
+from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
+from apportion_compiler.graph.preemptibility import is_preemptible
+from apportion_compiler.graph.values import QueueValues
+from apportion_policy.cluster import Engine, KaiSettings
+from apportion_policy.duration import duration_text, parse_duration
+
+MINIMUM_RUNTIME_INEFFECTIVE = Rule(
+    "AP208", "minimum-runtime-ineffective", Severity.WARNING, "a minimum runtime protects less than it says, or nothing"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """One of the two minimums: its field, its value in a scope in seconds, and who takes the work."""
+
+    field: str
+    value: Callable[[QueueValues], int | None]
+    taker: str
+
+
+_RECLAIM = _Kind("reclaim_min_runtime", lambda own: own.reclaim_min_runtime, "reclaim")
+_PREEMPT = _Kind("preempt_min_runtime", lambda own: own.preempt_min_runtime, "preempt")
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """What is wrong with the value of a queue."""
+
+    message: str
+    hint: str
+    related: tuple[Related, ...] = ()
+    fix: ValueEdit | None = None
+
+
+def minimum_runtime_ineffective(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Follow each declared minimum to where KAI looks it up."""
+    said: set[tuple[str, str]] = set()
+    for scope, default in _scopes(graph):
+        for id_, own in scope.values.items():
+            for kind in (_RECLAIM, _PREEMPT):
+                seconds = kind.value(own)
+                # A minimum of 0 asks for no protection.
+                if not seconds or (id_, kind.field) in said:
+                    continue
+                node = graph.nodes[id_]
+                fault = _nothing_to_protect(graph, node, kind) or _unread(graph, scope, node, kind)
+                if fault is None and kind is _RECLAIM:
+                    fault = _read_elsewhere(graph, scope, node, seconds, default)
+                if fault is not None:
+                    said.add((id_, kind.field))
+                    yield _finding(scope, node, kind, seconds, fault)
+
+
+def _scopes(graph: PolicyGraph) -> Iterator[tuple[Scope, int]]:
+    """Yield where KAI decides, with the reclaim minimum in seconds that holds where no queue has one."""
+    settings = [c.kai for _, c in graph.declarations.clusters if c.engine is Engine.KAI] or [KaiSettings()]
+    defaults = {_seconds(kai.reclaim_min_runtime) for kai in settings}
+    # Without full hierarchy fairness the inner queues are taken out of the tree: what is read where is another question.
+    whole = [kai.full_hierarchy_fairness for kai in settings]
+    for scope in scopes_on(graph, {Engine.KAI}):
+        if scope.cluster is not None:
+            if scope.cluster.kai.full_hierarchy_fairness:
+                yield scope, _seconds(scope.cluster.kai.reclaim_min_runtime)
+        elif len(defaults) == 1 and all(whole):
+            yield scope, min(defaults)
+
+
+def _seconds(duration: object) -> int:
+    return 0 if duration is None else parse_duration(str(duration))
+
+
+def _nothing_to_protect(graph: PolicyGraph, node: Node, kind: _Kind) -> _Fault | None:
+    """Victims are preemptible; and within a queue only work of a higher priority preempts."""
+    if not graph.declarations.priority_classes:
+        return None
+    for leaf in _leaves(graph, node):
+        values = [(cls.value, is_preemptible(cls)) for cls in graph.allowed_classes[leaf.id]]
+        victims = [value for value, preemptible in values if preemptible]
+        if victims and (kind is _RECLAIM or min(victims) < max(value for value, _ in values)):
+            return None
+    if kind is _RECLAIM:
+        why = "protects nothing: no class that its work may use is preemptible, so nothing is ever reclaimed from it"
+    else:
+        why = "protects nothing: no class that its work may use is preemptible and below another, so nothing in it is ever preempted"
+    return _Fault(why, f"remove the {kind.field} of `{node.id}`", (), _removal(node, kind))
+
+
+def _leaves(graph: PolicyGraph, node: Node) -> Iterator[Node]:
+    stack = [node]
+    while stack:
+        each = stack.pop()
+        if each.is_leaf:
+            yield each
+        stack.extend(graph.nodes[child] for child in each.children)
+
+
+def _unread(graph: PolicyGraph, scope: Scope, node: Node, kind: _Kind) -> _Fault | None:
+    """A value is read at its own queue, where that has siblings, and by what inherits it below."""
+    if kind is _RECLAIM and _is_contended(graph, node):
+        return None
+    if kind is _PREEMPT and node.is_leaf:
+        return None
+    stack = [node]
+    while stack:
+        each = stack.pop()
+        silent = [child for child in each.children if kind.value(scope.values[child]) is None]
+        # Within one branch nothing is reclaimed; and a leaf without a value of its own inherits for preemption.
+        if silent and (len(each.children) > 1 if kind is _RECLAIM else any(graph.nodes[c].is_leaf for c in silent)):
+            return None
+        stack.extend(graph.nodes[child] for child in silent)
+    if node.is_leaf or all(kind.value(scope.values[child]) is None for child in node.children):
+        above = (
+            f"`{node.parent}` has no other child" if node.parent is not None else "there is no other top-level queue"
+        )
+        why = f"protects nothing: kai reads it only when a sibling reclaims, and {above}"
+    else:
+        why = "protects nothing: every queue below has one of its own"
+    return _Fault(why, f"remove the {kind.field} of `{node.id}`", (), _removal(node, kind))
+
+
+def _is_contended(graph: PolicyGraph, node: Node) -> bool:
+    """Tell whether the queue has siblings; the top-level queues are siblings."""
+    return len(graph.nodes[node.parent].children if node.parent is not None else graph.roots) > 1
+
+
+def _read_elsewhere(graph: PolicyGraph, scope: Scope, node: Node, seconds: int, default: int) -> _Fault | None:
+    """Find the level further up at which reclaimers from outside are held for the shortest time."""
+    weak: list[_Level] = []
+    held, holder = default, None
+    for id_ in node.path[:-1]:
+        each = graph.nodes[id_]
+        own = scope.values[id_].reclaim_min_runtime
+        if own is not None:
+            held, holder = own, each
+        if held < seconds and _is_contended(graph, each):
+            weak.append(_Level(each, held, holder))
+    if not weak:
+        return None
+    level = min(weak, key=lambda each: each.held)
+    said = duration_text(seconds)
+    source = f"which `{level.holder.id}` says" if level.holder is not None else "the default"
+    return _Fault(
+        f"holds only against queues below `{node.parent}`: kai lets queues outside `{level.node.id}` reclaim its work "
+        f"after {duration_text(level.held)}, {source}",
+        f"set the reclaim_min_runtime of `{level.node.id}` to {said}",
+        (Related(level.node.queue.source, f"`{level.node.id}` is where kai looks for reclaimers outside of it"),),
+        _raised(scope, weak, said),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """A queue above, the seconds for which reclaimers from outside of it are held, and whose value that is."""
+
+    node: Node
+    held: int
+    holder: Node | None
+
+
+def _raised(scope: Scope, weak: list[_Level], text: str) -> ValueEdit | None:
+    """Return the edit of the one value that every level lacks, or inherits and finds too small, if there is one."""
+    holder = weak[0].holder
+    if any(level.holder is not holder for level in weak) or scope.cluster is not None:
+        return None
+    # Where nobody has a value, the uppermost level hands it down to the others.
+    return ValueEdit((holder or weak[0].node).queue.source, (_RECLAIM.field,), text)
+
+
+def _removal(node: Node, kind: _Kind) -> ValueEdit | None:
+    written = getattr(node.queue, kind.field) is not None
+    return ValueEdit(node.queue.source, (kind.field,), None) if written else None
+
+
+def _finding(scope: Scope, node: Node, kind: _Kind, seconds: int, fault: _Fault) -> Diagnostic:
+    return Diagnostic(
+        MINIMUM_RUNTIME_INEFFECTIVE,
+        node.address,
+        f"the {kind.field} of {duration_text(seconds)} of `{node.id}` {fault.message}",
+        node.queue.source,
+        fault.related,
+        fault.hint,
+        fault.fix,
+        scope.name,
+    )

@@ -1,0 +1,145 @@
+"""AP206: a queue may run non-preemptible work, but is guaranteed nothing that such work could use.
+
+Said only where the policy speaks of the queue's classes by name, on the queue, on one above it, or in the class's own
+`queues`: the default set allows every class everywhere, and most teams never use them all. A guarantee that a
+cluster's share rounds down to nothing is said in any case: the author promised it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.checks.engines import HOLD_TO_GUARANTEE, engine_list, engines_of, scopes_on
+from apportion_compiler.checks.queue_cannot_run import only_non_preemptible
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
+from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
+from apportion_compiler.graph.preemptibility import is_preemptible
+from apportion_compiler.graph.values import GPU_MODEL_PREFIX, QueueValues
+from apportion_policy.priority import PriorityClass
+from apportion_policy.resources import CPU, GPU, MEMORY, amount_text
+
+NON_PREEMPTIBLE_WITHOUT_GUARANTEE = Rule(
+    "AP206",
+    "non-preemptible-without-guarantee",
+    Severity.WARNING,
+    "non-preemptible work is allowed where nothing is guaranteed that it could use",
+)
+
+
+def non_preemptible_without_guarantee(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Compare what leaves are guaranteed with what their non-preemptible classes need, on engines that keep them to it."""
+    scopes = scopes_on(graph, HOLD_TO_GUARANTEE)
+    if not scopes:
+        return
+    by_name = _named_non_preemptible(graph)
+    said: set[str] = set()
+    for scope in scopes:
+        for leaf in graph.leaves:
+            classes = by_name.get(leaf.id)
+            if classes and leaf.id not in said:
+                missing = _missing(scope.values[leaf.id])
+                # Where nothing else is allowed and no workload can do without, the queue cannot run at all: AP205.
+                dead = any(r in (CPU, MEMORY) for r in missing) and only_non_preemptible(graph.allowed_classes[leaf.id])
+                if missing and not dead:
+                    said.add(leaf.id)
+                    yield _finding(graph, scope, leaf, classes, missing)
+        if scope.values is not graph.base.values:
+            yield from _rounded_away(graph, scope, said)
+
+
+def _named_non_preemptible(graph: PolicyGraph) -> dict[str, tuple[PriorityClass, ...]]:
+    """Return the non-preemptible classes of each leaf whose classes are chosen by name somewhere."""
+    chosen: dict[str, bool] = {}
+    for node in graph.nodes.values():
+        above = chosen[node.parent] if node.parent is not None else False
+        chosen[node.id] = above or node.queue.priority_classes is not None
+    found: dict[str, tuple[PriorityClass, ...]] = {}
+    for leaf in graph.leaves:
+        allowed = graph.allowed_classes[leaf.id]
+        if chosen[leaf.id]:
+            found[leaf.id] = tuple(cls for cls in allowed if not is_preemptible(cls))
+        elif any(cls.queues is not None for cls in allowed):
+            found[leaf.id] = tuple(cls for cls in allowed if cls.queues is not None and not is_preemptible(cls))
+    return found
+
+
+def _missing(own: QueueValues) -> list[str]:
+    """Return the managed resources with no guarantee that the work needs: cpu and memory, and the GPUs it may use.
+
+    A queue that says nothing of GPUs is taken to run none.
+    """
+    if 0 not in own.guaranteed.values() and own.limit.keys() <= own.guaranteed.keys():
+        return []
+    by_model = any(resource.startswith(GPU_MODEL_PREFIX) for resource in own.declared)
+    missing = [resource for resource in (CPU, MEMORY) if own.guaranteed.get(resource) == 0]
+    for resource in sorted({*own.limit, *own.declared}):
+        if resource == GPU or resource.startswith(GPU_MODEL_PREFIX):
+            allowed = own.limit.get(resource, own.limit.get(GPU))
+            # A queue that counts by model promises nothing of the models it leaves out.
+            promised = own.guaranteed.get(resource, 0 if by_model else own.guaranteed.get(GPU, 0))
+            if promised == 0 and allowed != 0:
+                missing.append(resource)
+    models = [resource for resource in missing if resource.startswith(GPU_MODEL_PREFIX)]
+    return [resource for resource in missing if not (models and resource == GPU)]
+
+
+def _finding(
+    graph: PolicyGraph, scope: Scope, leaf: Node, classes: tuple[PriorityClass, ...], missing: list[str]
+) -> Diagnostic:
+    nothing = ", ".join(amount_text(resource, 0) for resource in missing)
+    names = ", ".join(cls.name for cls in classes)
+    kinds = " and ".join(amount_text(resource, 0).partition(" ")[2] for resource in missing)
+    return Diagnostic(
+        NON_PREEMPTIBLE_WITHOUT_GUARANTEE,
+        leaf.address,
+        f"`{leaf.id}` may run non-preemptible work ({names}), which {_keeps(graph, scope)} inside the guarantee, "
+        f"but is guaranteed {nothing}",
+        scope.values[leaf.id].sources.get("guaranteed", leaf.queue.source),
+        _allowing(graph, leaf),
+        f"guarantee `{leaf.id}` the {kinds} that this work needs, or leave {names} out of its priority classes",
+        None,
+        scope.name,
+    )
+
+
+def _keeps(graph: PolicyGraph, scope: Scope) -> str:
+    engines = engines_of(graph) if scope.cluster is None else (scope.cluster.engine,)
+    return f"{engine_list(engines)} {'keep' if len(engines) > 1 else 'keeps'}"
+
+
+def _allowing(graph: PolicyGraph, leaf: Node) -> tuple[Related, ...]:
+    holder = next((id_ for id_ in reversed(leaf.path) if graph.nodes[id_].queue.priority_classes is not None), leaf.id)
+    if holder == leaf.id:
+        return ()
+    return (Related(graph.nodes[holder].queue.source, f"`{holder}` allows these classes below it"),)
+
+
+def _rounded_away(graph: PolicyGraph, scope: Scope, said: set[str]) -> Iterator[Diagnostic]:
+    if scope.cluster is None:
+        return
+    for leaf in graph.leaves:
+        here, written = scope.values[leaf.id].guaranteed, graph.base.values[leaf.id].guaranteed
+        for resource, amount in here.items():
+            if amount == 0 and written.get(resource, 0) != 0 and leaf.id not in said:
+                classes = tuple(cls for cls in graph.allowed_classes[leaf.id] if not is_preemptible(cls))
+                if not classes or "guaranteed" in scope.values[leaf.id].sources:
+                    continue
+                said.add(leaf.id)
+                names = ", ".join(cls.name for cls in classes)
+                yield Diagnostic(
+                    NON_PREEMPTIBLE_WITHOUT_GUARANTEE,
+                    leaf.address,
+                    f"`{leaf.id}` is guaranteed {amount_text(resource, written[resource])}, of which the cluster's share "
+                    f"of {scope.cluster.share} leaves {amount_text(resource, 0)}, and {_keeps(graph, scope)} its "
+                    f"non-preemptible work ({names}) inside that",
+                    leaf.queue.source,
+                    (
+                        Related(
+                            scope.cluster.source,
+                            f"`{scope.cluster.name}` takes {scope.cluster.share} of each guarantee",
+                        ),
+                    ),
+                    f"guarantee `{leaf.id}` more, or override its guarantee in this environment",
+                    None,
+                    scope.name,
+                )

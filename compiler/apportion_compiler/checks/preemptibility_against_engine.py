@@ -1,0 +1,66 @@
+"""AP406: a class that is declared non-preemptible for an engine that has no such word, and evicts it.
+
+KAI, Volcano, Koordinator, YuniKorn and ACK take an explicit label, annotation or attribute. Two engines take none:
+
+* kube-scheduler lets a pod of a higher class preempt any pod of a lower one; `preemptionPolicy` says what a class may
+  do, not what may be done to it (kubernetes pkg/scheduler/framework/preemption).
+* Kueue evicts workloads by its queues' policies and their priorities: what is borrowed is reclaimed whatever its class
+  (pkg/scheduler/preemption, reclaimWithinCohort).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.checks.engines import engine_list, engines_of
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
+from apportion_compiler.graph.graph import PolicyGraph
+from apportion_policy.cluster import Engine
+from apportion_policy.priority import DEFAULT_PRIORITY_CLASSES, PriorityClass
+
+PREEMPTIBILITY_AGAINST_ENGINE = Rule(
+    "AP406",
+    "preemptibility-against-engine",
+    Severity.WARNING,
+    "a class is declared non-preemptible on an engine that evicts it all the same",
+)
+
+
+def preemptibility_against_engine(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Compare what the author's own classes say with what the engines of the clusters do; the built-in ones are KAI's."""
+    engines = engines_of(graph)
+    highest = max(graph.policy.priority_classes, key=lambda cls: cls.value, default=None)
+    for cls in graph.policy.priority_classes:
+        if cls.preemptible is not False or cls in DEFAULT_PRIORITY_CLASSES:
+            continue
+        assert highest is not None
+        against: list[tuple[Engine, str]] = []
+        if Engine.NATIVE in engines and highest.value > cls.value:
+            against.append((Engine.NATIVE, f"kube-scheduler evicts it for `{highest.name}` (value {highest.value})"))
+        if Engine.KUEUE in engines:
+            against.append((Engine.KUEUE, "kueue reclaims what its queue has borrowed, whatever the class"))
+        if against:
+            yield _finding(cls, highest, engines, against)
+
+
+def _finding(
+    cls: PriorityClass, highest: PriorityClass, engines: tuple[Engine, ...], against: list[tuple[Engine, str]]
+) -> Diagnostic:
+    related: tuple[Related, ...] = ()
+    if highest.value > cls.value and highest not in DEFAULT_PRIORITY_CLASSES:
+        related = (Related(highest.source, f"`{highest.name}` has value {highest.value}"),)
+    where = tuple(engine for engine, _ in against)
+    # Elsewhere the word counts: there the class should keep it.
+    everywhere = where == engines
+    hint = f"say preemptible=True, which is what {engine_list(where)} does with it"
+    if where == (Engine.NATIVE,):
+        hint = f"raise its value above {highest.value}, or say preemptible=True, which is what native does with it"
+    return Diagnostic(
+        PREEMPTIBILITY_AGAINST_ENGINE,
+        f"priority class {cls.name}",
+        f"`{cls.name}` (value {cls.value}) is declared non-preemptible, but {' and '.join(text for _, text in against)}",
+        cls.source,
+        related,
+        hint,
+        ValueEdit(cls.source, ("preemptible",), value=True) if everywhere else None,
+    )

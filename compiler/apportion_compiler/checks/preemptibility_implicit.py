@@ -1,0 +1,37 @@
+"""AP405: a class that KAI takes for non-preemptible because of its number, and nobody said so.
+
+Source: KAI-Scheduler pkg/common/podgroup/preemptible.go: without a word on it, a priority of 100 and more is not
+preemptible; plugins/proportion/capacity_policy/quota_check.go: such work may use the guarantee and nothing beyond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity, ValueEdit
+from apportion_compiler.graph.graph import PolicyGraph
+from apportion_compiler.graph.preemptibility import NON_PREEMPTIBLE_FROM
+
+PREEMPTIBILITY_IMPLICIT = Rule(
+    "AP405",
+    "preemptibility-implicit",
+    Severity.WARNING,
+    "a priority of 100 or more without a word on preemptibility loses bursting",
+)
+
+
+def preemptibility_implicit(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Report classes from 100 upwards that do not say whether they are preemptible."""
+    for cls in graph.policy.priority_classes:
+        if cls.preemptible is None and cls.value >= NON_PREEMPTIBLE_FROM:
+            yield Diagnostic(
+                PREEMPTIBILITY_IMPLICIT,
+                f"priority class {cls.name}",
+                f"`{cls.name}` has value {cls.value} and does not say whether it is preemptible: kai takes "
+                f"{NON_PREEMPTIBLE_FROM} and more as non-preemptible, which may use its queue's guarantee and nothing beyond",
+                cls.source,
+                (),
+                "say preemptible=False if that is meant, or preemptible=True to let it use what is idle",
+                # What the engine does already: the fix changes nothing that runs.
+                ValueEdit(cls.source, ("preemptible",), value=False),
+            )

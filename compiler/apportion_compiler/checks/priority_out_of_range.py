@@ -1,0 +1,40 @@
+"""AP401: a priority that the API server refuses.
+
+Source: kubernetes pkg/apis/scheduling/validation: a user's class has a value of at most 1000000000; the type is int32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.checks.priority_reserved_name import is_systems_own
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity, ValueEdit
+from apportion_compiler.graph.graph import PolicyGraph
+
+PRIORITY_OUT_OF_RANGE = Rule(
+    "AP401",
+    "priority-out-of-range",
+    Severity.ERROR,
+    "the value of a priority class is outside of what Kubernetes takes",
+)
+HIGHEST = 1_000_000_000
+"""Higher values are kept for the system's own classes."""
+LOWEST = -(2**31)
+
+
+def priority_out_of_range(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Check every class that is to be made."""
+    for cls in graph.policy.priority_classes:
+        if LOWEST <= cls.value <= HIGHEST or is_systems_own(cls):
+            continue
+        bound = HIGHEST if cls.value > HIGHEST else LOWEST
+        side = "above" if cls.value > HIGHEST else "below"
+        yield Diagnostic(
+            PRIORITY_OUT_OF_RANGE,
+            f"priority class {cls.name}",
+            f"`{cls.name}` has value {cls.value}, {side} the {bound} that Kubernetes allows",
+            cls.source,
+            (),
+            f"set the value to {bound}",
+            ValueEdit(cls.source, ("value",), bound),
+        )

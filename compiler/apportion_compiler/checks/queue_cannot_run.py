@@ -1,0 +1,172 @@
+"""AP205: a queue in which nothing can ever run.
+
+A queue without guarantee and with weight 0 is not one: KAI still lets it use what is idle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from apportion_compiler.checks.edits import amount_edit
+from apportion_compiler.checks.engines import HOLD_TO_GUARANTEE, engine_list, engines_of, scopes_on
+from apportion_compiler.checks.usable_pools import PoolFault, pool_faults
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
+from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
+from apportion_compiler.graph.preemptibility import is_preemptible
+from apportion_policy.identifiers import identity_of
+from apportion_policy.priority import PriorityClass
+from apportion_policy.quantity import Unlimited
+from apportion_policy.resources import CPU, MEMORY, amount_text
+
+QUEUE_CANNOT_RUN = Rule("AP205", "queue-cannot-run", Severity.ERROR, "no workload can ever run in a queue")
+
+_NEEDED = (CPU, MEMORY)
+"""What every workload asks for; a queue without GPUs still runs work without GPUs."""
+
+
+def queue_cannot_run(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Look for queues whose limit, classes, guarantee or pools leave room for no workload."""
+    yield from _limited_to_nothing(graph)
+    yield from _without_class(graph)
+    yield from _without_quota(graph)
+    yield from (_without_pool(fault) for fault in pool_faults(graph))
+
+
+def _limited_to_nothing(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    said: set[tuple[str, str]] = set()
+    for scope in graph.distinct_scopes:
+        closed: set[tuple[str | None, str]] = set()
+        for node in graph.nodes.values():
+            limit = scope.values[node.id].limit
+            for resource in _NEEDED:
+                if (node.parent, resource) in closed:
+                    closed.add((node.id, resource))
+                elif limit and limit.get(resource) == 0:
+                    closed.add((node.id, resource))
+                    if (node.id, resource) not in said:
+                        said.add((node.id, resource))
+                        yield _zero_limit(scope, node, resource)
+
+
+def _zero_limit(scope: Scope, node: Node, resource: str) -> Diagnostic:
+    own = scope.values[node.id]
+    override = own.sources.get("limit")
+    where = f"`{node.id}`" if node.is_leaf else f"`{node.id}` or below it"
+    guaranteed = own.guaranteed.get(resource, 0)
+    hint = f"raise the limit of `{node.id}` to the {resource} that its work needs"
+    if not isinstance(guaranteed, Unlimited) and guaranteed:
+        hint = f"raise the limit of `{node.id}` to {amount_text(resource, guaranteed)} at least, its guarantee"
+    return Diagnostic(
+        QUEUE_CANNOT_RUN,
+        node.address,
+        f"`{node.id}` is limited to {amount_text(resource, 0)}: no workload that asks for {resource} can run in {where}",
+        override or node.queue.source,
+        (),
+        hint,
+        _unlimit(node, scope, resource, 0 if isinstance(guaranteed, Unlimited) else guaranteed),
+        scope.name,
+        # An override closes a queue for a while, for a reason and by an owner that it names.
+        Severity.WARNING if override is not None else None,
+    )
+
+
+def _unlimit(node: Node, scope: Scope, resource: str, guaranteed: int) -> ValueEdit | None:
+    edit = amount_edit(node, scope, "limit", resource, guaranteed)
+    return edit if edit is None or guaranteed else replace(edit, value=None)
+
+
+def _without_class(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    if not graph.declarations.priority_classes:
+        return
+    said: set[str] = set()
+    for leaf in graph.leaves:
+        if graph.allowed_classes[leaf.id]:
+            continue
+        names, declared_by = _named_classes(graph, leaf)
+        # An empty list is a fault of the queue that holds it; names that are for other queues are one of the leaf.
+        node = leaf if names else declared_by
+        if node.id not in said:
+            said.add(node.id)
+            allows = (
+                f"allows only {', '.join(names)}, and no queue here may use them"
+                if names
+                else "allows no priority class"
+            )
+            if names is None:
+                allows = "may use no priority class: each of them is for other queues"
+            yield Diagnostic(
+                QUEUE_CANNOT_RUN,
+                node.address,
+                f"`{node.id}` {allows}",
+                node.queue.source,
+                (Related(declared_by.queue.source, f"`{declared_by.id}` names them"),)
+                if node is not declared_by
+                else (),
+                f"add a priority class that `{node.id}` may use, such as {_any_class(graph)}",
+            )
+
+
+def _named_classes(graph: PolicyGraph, leaf: Node) -> tuple[tuple[str, ...] | None, Node]:
+    """Return the classes that hold for a leaf and the queue that names them; None and the leaf where none does."""
+    for id_ in reversed(leaf.path):
+        named = graph.nodes[id_].queue.priority_classes
+        if named is not None:
+            return tuple(identity_of(ref) for ref in named), graph.nodes[id_]
+    return None, leaf
+
+
+def _any_class(graph: PolicyGraph) -> str:
+    classes = graph.declarations.priority_classes.values()
+    return min(classes, key=lambda cls: (cls.queues is not None, not is_preemptible(cls), cls.value, cls.name)).name
+
+
+def _without_quota(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    said: set[str] = set()
+    for scope in scopes_on(graph, HOLD_TO_GUARANTEE):
+        for leaf in graph.leaves:
+            guaranteed = scope.values[leaf.id].guaranteed
+            missing = [resource for resource in _NEEDED if guaranteed.get(resource) == 0]
+            if missing and leaf.id not in said and only_non_preemptible(graph.allowed_classes[leaf.id]):
+                said.add(leaf.id)
+                engines = engines_of(graph) if scope.cluster is None else (scope.cluster.engine,)
+                names = ", ".join(cls.name for cls in graph.allowed_classes[leaf.id])
+                nothing = " and ".join(amount_text(resource, 0) for resource in missing)
+                yield Diagnostic(
+                    QUEUE_CANNOT_RUN,
+                    leaf.address,
+                    f"`{leaf.id}` may run only non-preemptible work ({names}), which {engine_list(engines)} "
+                    f"{'keep' if len(engines) > 1 else 'keeps'} inside the guarantee, and it is guaranteed {nothing}",
+                    scope.values[leaf.id].sources.get("guaranteed", leaf.queue.source),
+                    (),
+                    f"guarantee `{leaf.id}` the {' and '.join(missing)} that its work needs, or allow a preemptible class",
+                    None,
+                    scope.name,
+                )
+
+
+def only_non_preemptible(classes: tuple[PriorityClass, ...]) -> bool:
+    """Tell whether there are classes and none of them is preemptible."""
+    return bool(classes) and not any(is_preemptible(cls) for cls in classes)
+
+
+def _without_pool(fault: PoolFault) -> Diagnostic:
+    node = fault.node
+    named = ", ".join(fault.pools)
+    if not fault.pools:
+        message = f"`{node.id}` may use no node pool"
+    elif fault.cluster is None:
+        message = f"no cluster has machines of the node pools that `{node.id}` may use ({named})"
+    else:
+        message = f"{fault.cluster} has no machines of the node pools that `{node.id}` may use ({named})"
+    return Diagnostic(
+        QUEUE_CANNOT_RUN,
+        node.address,
+        message,
+        node.queue.source,
+        tuple(Related(pool.source, f"`{pool.id}` has at most {pool.max_nodes} nodes") for pool in fault.empty),
+        f"let `{node.id}` use {fault.instead}" if fault.instead else f"let `{node.id}` use a node pool of a cluster",
+        None,
+        fault.cluster,
+        Severity.WARNING if fault.cluster is not None else None,
+    )

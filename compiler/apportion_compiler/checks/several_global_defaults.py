@@ -1,0 +1,31 @@
+"""AP403: two classes for pods that name none.
+
+Source: kubernetes plugin/pkg/admission/priority: a second PriorityClass with globalDefault is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
+from apportion_compiler.graph.graph import PolicyGraph
+
+SEVERAL_GLOBAL_DEFAULTS = Rule(
+    "AP403", "several-global-defaults", Severity.ERROR, "more than one priority class is the global default"
+)
+
+
+def several_global_defaults(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Report every default after the first that is declared."""
+    defaults = [cls for cls in graph.policy.priority_classes if cls.global_default]
+    for cls in defaults[1:]:
+        first = defaults[0]
+        yield Diagnostic(
+            SEVERAL_GLOBAL_DEFAULTS,
+            f"priority class {cls.name}",
+            f"`{cls.name}` and `{first.name}` are both the global default; Kubernetes admits one",
+            cls.source,
+            (Related(first.source, f"`{first.name}` is the global default"),),
+            f"leave global_default out of `{cls.name}`, or out of `{first.name}`",
+            ValueEdit(cls.source, ("global_default",), value=False),
+        )

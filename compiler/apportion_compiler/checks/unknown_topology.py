@@ -1,0 +1,69 @@
+"""AP302: a node pool is labelled for a topology that its cluster does not define, or the other way round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
+from apportion_compiler.graph.graph import PolicyGraph
+from apportion_policy.cluster import Cluster, Environment
+from apportion_policy.placement import Topology
+from apportion_policy.pool import NodePool
+
+UNKNOWN_TOPOLOGY = Rule(
+    "AP302", "unknown-topology", Severity.ERROR, "a node pool and its cluster disagree on the topology"
+)
+
+
+def unknown_topology(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Compare the topologies that pools name with those of each cluster that has the pools."""
+    everywhere = {t.name for _, cluster in graph.declarations.clusters for t in cluster.topologies}
+    said: set[str] = set()
+    for environment, cluster in graph.declarations.clusters:
+        defined = {topology.name for topology in cluster.topologies}
+        pools = graph.pools_of(cluster)
+        for pool in pools:
+            if pool.topology is None or pool.topology in defined or pool.id in said:
+                continue
+            nowhere = pool.topology not in everywhere
+            if nowhere:
+                said.add(pool.id)
+            yield _undefined(pool, cluster, sorted(defined), None if nowhere else f"{environment.name}/{cluster.name}")
+        named = {pool.topology for pool in pools if pool.topology is not None}
+        # Where a pool's word is wrong, the topology that it means looks unused: one finding is enough.
+        if pools and named <= defined:
+            yield from (_unused(t, environment, cluster) for t in cluster.topologies if t.name not in named)
+
+
+def _undefined(pool: NodePool, cluster: Cluster, defined: list[str], scope: str | None) -> Diagnostic:
+    assert pool.topology is not None
+    meant = next(iter(get_close_matches(pool.topology, defined, n=1)), defined[0] if len(defined) == 1 else None)
+    if scope is None:
+        missing = "which no cluster defines"
+    else:
+        missing = f"which `{cluster.name}` does not define: it has {', '.join(defined) or 'none'}"
+    return Diagnostic(
+        UNKNOWN_TOPOLOGY,
+        f"node pool {pool.id}",
+        f"`{pool.id}` is labelled for topology `{pool.topology}`, {missing}",
+        pool.source,
+        (Related(cluster.source, f"`{cluster.name}` has the pool"),),
+        f"name `{meant}` in the pool" if meant is not None else f"add topology `{pool.topology}` to `{cluster.name}`",
+        ValueEdit(pool.source, ("topology",), meant) if meant is not None else None,
+        scope,
+    )
+
+
+def _unused(topology: Topology, environment: Environment, cluster: Cluster) -> Diagnostic:
+    return Diagnostic(
+        UNKNOWN_TOPOLOGY,
+        f"topology {topology.name}",
+        f"none of the node pools of `{cluster.name}` is labelled for its topology `{topology.name}`",
+        topology.source,
+        (Related(cluster.source, f"`{cluster.name}` has the topology"),),
+        f"name `{topology.name}` in the pools whose nodes have its labels, or remove it from `{cluster.name}`",
+        None,
+        f"{environment.name}/{cluster.name}",
+        Severity.WARNING,
+    )

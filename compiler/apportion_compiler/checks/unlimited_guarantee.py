@@ -1,0 +1,124 @@
+"""AP204: a guarantee without bound beside, or below, bounded ones.
+
+KAI never counts a queue whose quota is -1 as over its quota: nothing is ever reclaimed from it, and its
+non-preemptible work has no bound. What its siblings and its parent were promised is then worth nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from apportion_compiler.checks.edits import amount_edit
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
+from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
+from apportion_compiler.graph.limits import NO_BOUNDS, Bounds, bound_on, bounds_below
+from apportion_compiler.graph.values import GPU_MODEL_PREFIX, QueueValues
+from apportion_policy.quantity import Unlimited
+from apportion_policy.resources import GPU, amount_text
+
+UNLIMITED_GUARANTEE = Rule(
+    "AP204",
+    "unlimited-guarantee-beside-bounded",
+    Severity.ERROR,
+    "a guarantee without bound makes those of its parent and its siblings worthless",
+)
+_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounded:
+    """Why the guarantee cannot be without bound; `room` is what fits, where that is known."""
+
+    clause: str
+    related: tuple[Related, ...]
+    room: int | None
+
+
+def unlimited_guarantee(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Look for UNLIMITED guarantees whose parent, siblings or limit above are bounded."""
+    said: set[tuple[str, str]] = set()
+    for scope in graph.distinct_scopes:
+        # Children of one parent are judged together: what bounds one bounds all.
+        groups: dict[tuple[str | None, str], list[Node]] = {}
+        for node in graph.nodes.values():
+            for resource in _unlimited(scope.values[node.id]):
+                if (node.id, resource) not in said:
+                    groups.setdefault((node.parent, resource), []).append(node)
+        below = bounds_below(graph, scope) if groups else {}
+        for (parent, resource), nodes in groups.items():
+            bounds = below[parent] if parent is not None else NO_BOUNDS
+            bounded = _bounded_by_parent(graph, scope, parent, resource, bounds)
+            for node in nodes if bounded is not None else ():
+                assert bounded is not None
+                said.add((node.id, resource))
+                yield _finding(scope, node, resource, bounded)
+
+
+def _unlimited(own: QueueValues) -> list[str]:
+    """Return what the queue itself says is UNLIMITED; one that says nothing sums its children."""
+    said = [r for r in own.declared if isinstance(own.guaranteed[r], Unlimited)]
+    by_model = any(r.startswith(GPU_MODEL_PREFIX) for r in said)
+    return sorted(r for r in said if not (by_model and r == GPU))
+
+
+def _bounded_by_parent(
+    graph: PolicyGraph, scope: Scope, parent: str | None, resource: str, bounds: Bounds
+) -> _Bounded | None:
+    siblings = graph.nodes[parent].children if parent is not None else tuple(root.id for root in graph.roots)
+    promised = [(amount, id_) for id_ in siblings if (amount := _bounded_promise(scope.values[id_], resource))]
+    if parent is not None:
+        queue = graph.nodes[parent].queue
+        whole = _bounded_promise(scope.values[parent], resource)
+        if whole is not None:
+            said = f"`{parent}` is guaranteed {amount_text(resource, whole)}"
+            at = scope.values[parent].sources.get("guaranteed", queue.source)
+            return _Bounded(f"but {said}", (Related(at, said),), max(whole - sum(a for a, _ in promised), 0))
+        bound = bound_on(bounds, resource)
+        if bound is not None:
+            said = f"`{bound.holder}` is limited to {amount_text(resource, bound.amount)}"
+            at = scope.values[bound.holder].sources.get("limit", graph.nodes[bound.holder].queue.source)
+            return _Bounded(f"but {said}", (Related(at, said),), bound.amount)
+    return _beside(graph, scope, resource, promised) if promised else None
+
+
+def _beside(graph: PolicyGraph, scope: Scope, resource: str, promised: list[tuple[int, str]]) -> _Bounded:
+    largest = sorted(promised, key=lambda item: (-item[0], item[1]))[:_SHOWN]
+    who = f"`{largest[0][1]}`" + (f" and {len(promised) - 1} more" if len(promised) > 1 else "")
+    return _Bounded(
+        f"beside {who} with {amount_text(resource, sum(amount for amount, _ in promised))}",
+        tuple(
+            Related(
+                scope.values[id_].sources.get("guaranteed", graph.nodes[id_].queue.source),
+                f"`{id_}` is guaranteed {amount_text(resource, amount)}",
+            )
+            for amount, id_ in largest
+        ),
+        None,
+    )
+
+
+def _bounded_promise(own: QueueValues, resource: str) -> int | None:
+    """Return a finite guarantee; a queue that does not count by model promises each out of its total."""
+    if resource.startswith(GPU_MODEL_PREFIX) and resource not in own.declared:
+        resource = GPU if GPU in own.declared else resource
+    amount = own.guaranteed.get(resource, 0)
+    return None if isinstance(amount, Unlimited) else amount
+
+
+def _finding(scope: Scope, node: Node, resource: str, bounded: _Bounded) -> Diagnostic:
+    kind = amount_text(resource, 0).partition(" ")[2]
+    if bounded.room is None:
+        hint = f"give `{node.id}` a number of {kind} instead of UNLIMITED; what is idle it wins by its weight"
+    else:
+        hint = f"guarantee `{node.id}` at most {amount_text(resource, bounded.room)}"
+    return Diagnostic(
+        UNLIMITED_GUARANTEE,
+        node.address,
+        f"`{node.id}` is guaranteed unlimited {kind}, {bounded.clause}",
+        scope.values[node.id].sources.get("guaranteed", node.queue.source),
+        bounded.related,
+        hint,
+        amount_edit(node, scope, "guaranteed", resource, bounded.room) if bounded.room is not None else None,
+        scope.name,
+    )

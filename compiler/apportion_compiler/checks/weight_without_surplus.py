@@ -1,0 +1,108 @@
+"""AP207: a weight for surplus that the queue cannot win, or that nobody contends for.
+
+Only what can be proved is said: a queue whose limit is its guarantee never has more, and an only child has nobody to
+share with. Weights of 1 (what an unset one is) and 0 ask for nothing and are left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
+from apportion_compiler.graph.graph import Node, PolicyGraph
+from apportion_compiler.graph.limits import NO_BOUNDS, Bounds, bound_on, bounds_below
+from apportion_compiler.graph.values import DEFAULT_WEIGHT, WEIGHTED, QueueValues
+from apportion_policy.quantity import Amount, Unlimited, smaller, weight_text
+from apportion_policy.resources import Weight, amount_text
+
+WEIGHT_WITHOUT_SURPLUS = Rule(
+    "AP207", "weight-without-surplus", Severity.WARNING, "a weight is declared where there is no surplus to win"
+)
+
+
+def weight_without_surplus(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Look at the queues that declare a weight, as written: what changes for a while, or on one cluster, is no fault."""
+    weighted = [node for node in graph.nodes.values() if node.queue.over_quota_weight is not None]
+    below = bounds_below(graph, graph.base) if weighted else {}
+    for node in weighted:
+        own = graph.base.values[node.id]
+        if own.sources.keys().isdisjoint({"guaranteed", "limit", "over_quota_weight"}):
+            yield from _only_child(graph, node, own) or _full(
+                node, own, below[node.parent] if node.parent is not None else NO_BOUNDS
+            )
+
+
+def _asked(node: Node, own: QueueValues) -> list[str]:
+    """Return the resources for which the author wrote a weight that asks for something."""
+    weight = node.queue.over_quota_weight
+    written = weight.weights() if isinstance(weight, Weight) else WEIGHTED
+    return [
+        resource for resource in WEIGHTED if resource in written and own.weight[resource] not in (0, DEFAULT_WEIGHT)
+    ]
+
+
+def _only_child(graph: PolicyGraph, node: Node, own: QueueValues) -> list[Diagnostic]:
+    siblings = len(graph.nodes[node.parent].children) if node.parent is not None else len(graph.roots)
+    asked = _asked(node, own)
+    if siblings > 1 or not asked:
+        return []
+    beside = f"below `{node.parent}`" if node.parent is not None else "at the top"
+    related: tuple[Related, ...] = ()
+    if node.parent is not None:
+        parent = graph.nodes[node.parent]
+        related = (Related(parent.queue.source, f"`{parent.id}` has no other child"),)
+    weights = ", ".join(sorted({weight_text(own.weight[resource]) for resource in asked}))
+    return [
+        Diagnostic(
+            WEIGHT_WITHOUT_SURPLUS,
+            node.address,
+            f"`{node.id}` has weight {weights}, but is the only queue {beside}: nobody shares surplus with it",
+            node.queue.source,
+            related,
+            f"remove the weight of `{node.id}`",
+            ValueEdit(node.queue.source, ("over_quota_weight",), None),
+        )
+    ]
+
+
+def _full(node: Node, own: QueueValues, above: Bounds) -> Iterator[Diagnostic]:
+    asked = _asked(node, own)
+    full = {r: bound for r in asked if (bound := _bound_at_guarantee(own, above, r)) is not None}
+    managed = [resource for resource in asked if resource in own.guaranteed]
+    weight = node.queue.over_quota_weight
+    if isinstance(weight, Weight):
+        for resource, bound in full.items():
+            yield _finding(node, own, resource, bound, ValueEdit(weight.source, (resource,), None))
+    elif managed and all(resource in full for resource in managed):
+        resource = managed[0]
+        yield _finding(node, own, resource, full[resource], ValueEdit(node.queue.source, ("over_quota_weight",), None))
+
+
+def _bound_at_guarantee(own: QueueValues, above: Bounds, resource: str) -> Amount | None:
+    """Return the guarantee of a resource where nothing beyond it can be won."""
+    guaranteed = own.guaranteed.get(resource)
+    if guaranteed is None or isinstance(guaranteed, Unlimited):
+        return guaranteed
+    limit = own.limit.get(resource)
+    bound = bound_on(above, resource)
+    if bound is not None:
+        limit = bound.amount if limit is None else smaller(limit, bound.amount)
+    return guaranteed if limit == guaranteed else None
+
+
+def _finding(node: Node, own: QueueValues, resource: str, bound: Amount, edit: ValueEdit) -> Diagnostic:
+    kind = f" for {resource}" if isinstance(node.queue.over_quota_weight, Weight) else ""
+    limit = (
+        f"its guarantee and its limit are both {amount_text(resource, bound)}"
+        if not isinstance(bound, Unlimited)
+        else f"its guarantee of {resource} has no bound"
+    )
+    return Diagnostic(
+        WEIGHT_WITHOUT_SURPLUS,
+        node.address,
+        f"`{node.id}` has weight {weight_text(own.weight[resource])}{kind} to win surplus by, but {limit}",
+        node.queue.source,
+        (),
+        f"remove the weight of `{node.id}`{kind}, or raise its limit",
+        edit,
+    )

@@ -1,0 +1,18 @@
+from apportion_policy import Organisation, Policy, Queue, Resources
+
+policy = Policy(
+    organisation=Organisation(name="acme", owner="@acme/platform"),
+    queues=(
+        Queue(id="research", guaranteed=Resources(gpu={"h100": 64, "a100": 32})),
+        Queue(id="llm", parent="research", guaranteed=Resources(gpu={"h100": 32})),
+        Queue(id="vision", parent="research", guaranteed=Resources(gpu={"h100": 32, "a100": 32})),
+        # What is not said is the sum of the children.
+        Queue(
+            id="production",
+            children=(
+                Queue(id="search", guaranteed=Resources(cpu=400, memory="2Ti")),
+                Queue(id="ads", guaranteed=Resources(cpu="120500m")),
+            ),
+        ),
+    ),
+)

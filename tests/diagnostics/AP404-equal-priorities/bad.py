@@ -1,0 +1,11 @@
+from apportion_policy import DEFAULT_PRIORITY_CLASSES, Organisation, Policy, PriorityClass
+
+policy = Policy(
+    organisation=Organisation(name="acme", owner="@acme/platform"),
+    priority_classes=(
+        *DEFAULT_PRIORITY_CLASSES,
+        PriorityClass(name="serving", value=125, preemptible=False),  # AP404
+        PriorityClass(name="batch", value=40, preemptible=True),
+        PriorityClass(name="sweeps", value=40, preemptible=True),  # AP404
+    ),
+)
