@@ -82,8 +82,16 @@ def _by_model(queue: Queue) -> bool:
     return any(resource.startswith("gpu/") for resource in (*queue.guaranteed, *queue.limit))
 
 
+def _counted_by_model(program: Program) -> Iterator[Use]:
+    """Queues that count GPUs by model, unless the cluster has one model: there the model and the total are one."""
+    models = {pool.gpu_model for pool in program.pools if pool.gpu_model is not None}
+    return iter(()) if len(models) == 1 else _queues(_by_model)(program)
+
+
 def _extended(queue: Queue) -> bool:
-    return any(r not in ("cpu", "memory", "gpu") and not r.startswith("gpu/") for r in (*queue.guaranteed, *queue.limit))
+    return any(
+        r not in ("cpu", "memory", "gpu") and not r.startswith("gpu/") for r in (*queue.guaranteed, *queue.limit)
+    )
 
 
 def _promised(queue: Queue) -> bool:
@@ -156,7 +164,7 @@ USED: Mapping[Feature, Callable[[Program], Iterator[Use]]] = {
     Feature.QUEUE_PRIORITY: _queues(lambda queue: queue.priority is not None),
     Feature.PREEMPT_MIN_RUNTIME: _queues(lambda queue: queue.preempt_min_runtime is not None),
     Feature.RECLAIM_MIN_RUNTIME: _queues(lambda queue: queue.reclaim_min_runtime is not None),
-    Feature.GPU_MODEL_QUOTA: _queues(_by_model),
+    Feature.GPU_MODEL_QUOTA: _counted_by_model,
     Feature.MIXED_GPU_COUNTING: _mixed,
     Feature.EXTENDED_RESOURCES: _queues(_extended),
     Feature.GPU_SHARING: _queues(lambda queue: queue.gpu_sharing),
