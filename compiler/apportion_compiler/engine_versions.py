@@ -13,7 +13,7 @@ from apportion_policy.cluster import Engine
 
 MinorVersion = tuple[int, int]
 
-_VERSION = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})(?:\.[0-9]{1,9})?(?:[-+.][0-9A-Za-z.+-]*)?")
+_VERSION = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})(?:\.[0-9]{1,9})?(?:[-+][0-9A-Za-z.+-]+)?")
 
 
 @dataclass(frozen=True, slots=True)

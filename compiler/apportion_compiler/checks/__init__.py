@@ -67,15 +67,15 @@ STRUCTURE_CHECKS: tuple[StructureCheck, ...] = (
     namespace_on_inner_queue,
     conflicting_parent,
     unknown_reference,
+)
+"""They read bare declarations, which may be faulty in every way."""
+
+CHECKS: tuple[Check, ...] = (
     unknown_engine_version,
     override_expired,
     override_overlapping,
     waiver_expired,
     workload_on_inner_queue,
-)
-"""They read bare declarations, which may be faulty in every way."""
-
-CHECKS: tuple[Check, ...] = (
     object_without_owner,
     quota_oversubscribed,
     guarantee_over_limit,

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
-from apportion_compiler.graph.declarations import Declarations
+from apportion_compiler.graph.graph import PolicyGraph
 
 OVERRIDE_EXPIRED = Rule("AP111", "override-expired", Severity.WARNING, "an override whose last day has passed")
 
 
-def override_expired(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
+def override_expired(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Compare the end of every override with the date of the check."""
-    for declared in declarations.queues:
-        queue = declared.queue
+    as_of = graph.as_of
+    for node in graph.nodes.values():
+        queue = node.queue
         for override in queue.overrides:
             if override.end < as_of:
                 days = (as_of - override.end).days

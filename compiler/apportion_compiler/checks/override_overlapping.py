@@ -7,6 +7,7 @@ from datetime import date, timedelta
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
 from apportion_compiler.graph.declarations import Declarations
+from apportion_compiler.graph.graph import PolicyGraph
 from apportion_compiler.graph.values import declared_amounts
 from apportion_policy.identifiers import identity_of
 from apportion_policy.queue import Override, Queue
@@ -19,11 +20,11 @@ OVERRIDE_OVERLAPPING = Rule(
 _EVERYWHERE = ""
 
 
-def override_overlapping(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
+def override_overlapping(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Compare the overrides of each queue, value by value and environment by environment."""
-    for declared in declarations.queues:
-        if len(declared.queue.overrides) > 1:
-            yield from _overlaps(declared.queue, declarations, as_of)
+    for node in graph.nodes.values():
+        if len(node.queue.overrides) > 1:
+            yield from _overlaps(node.queue, graph.declarations, graph.as_of)
 
 
 def _overlaps(queue: Queue, declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
 from apportion_compiler.engine_versions import ENGINE_VERSIONS, KUBERNETES, VersionRange, minor_text, parse_version
-from apportion_compiler.graph.declarations import Declarations
+from apportion_compiler.graph.graph import PolicyGraph
 from apportion_policy.cluster import Engine
 
 UNKNOWN_ENGINE_VERSION = Rule(
@@ -15,9 +14,9 @@ UNKNOWN_ENGINE_VERSION = Rule(
 )
 
 
-def unknown_engine_version(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
+def unknown_engine_version(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Compare the versions of every cluster with the known range of its engine and of Kubernetes."""
-    for environment, cluster in declarations.clusters:
+    for environment, cluster in graph.declarations.clusters:
         address = f"cluster {environment.name}/{cluster.name}"
         stated = [(cluster.engine_version, ENGINE_VERSIONS[cluster.engine])]
         if cluster.engine is not Engine.NATIVE or cluster.kubernetes_version != cluster.engine_version:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
-from apportion_compiler.graph.declarations import Declarations
+from apportion_compiler.graph.graph import PolicyGraph
 
 WAIVER_EXPIRED = Rule("AP113", "waiver-expired", Severity.ERROR, "a waiver whose last day has passed")
 
 
-def waiver_expired(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
+def waiver_expired(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Compare the expiry of every waiver with the date of the check."""
-    for waiver in declarations.policy.waivers:
+    as_of = graph.as_of
+    for waiver in graph.policy.waivers:
         if waiver.expires < as_of:
             days = (as_of - waiver.expires).days
             yield Diagnostic(

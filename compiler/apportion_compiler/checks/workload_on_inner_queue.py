@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
-from apportion_compiler.graph.declarations import Declarations
+from apportion_compiler.graph.graph import PolicyGraph
 from apportion_policy.cluster import Engine
 
 WORKLOAD_ON_INNER_QUEUE = Rule(
@@ -14,26 +13,25 @@ WORKLOAD_ON_INNER_QUEUE = Rule(
 )
 
 
-def workload_on_inner_queue(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
-    """Look for `users` on queues that another queue names as its parent.
+def workload_on_inner_queue(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Look for `users` on queues that have queues below them.
 
     YuniKorn alone counts a person's work over a whole subtree, so a policy that is for it alone may say so.
     """
-    engines = {cluster.engine for _, cluster in declarations.clusters}
+    engines = {cluster.engine for _, cluster in graph.declarations.clusters}
     if engines == {Engine.YUNIKORN}:
         return
-    first_child = {declared.parent: declared.queue for declared in reversed(declarations.queues)}
-    for id_, declared in declarations.by_id.items():
-        queue = declared.queue
-        child = first_child.get(id_)
-        if child is None or not queue.users:
+    for node in graph.nodes.values():
+        users = node.queue.users
+        if not node.children or not users:
             continue
-        names = f"`{queue.users[0].user}`" + (f" and {len(queue.users) - 1} more" if len(queue.users) > 1 else "")
+        child = graph.nodes[node.children[0]]
+        names = f"`{users[0].user}`" + (f" and {len(users) - 1} more" if len(users) > 1 else "")
         yield Diagnostic(
             WORKLOAD_ON_INNER_QUEUE,
-            f"queue {id_}",
-            f"`{id_}` limits single persons ({names}), but nobody runs work in a queue that has queues below it",
-            queue.source,
-            (Related(child.source, f"`{child.id}` hangs below `{id_}`"),),
-            f"move `users` to the queues below `{id_}`, such as `{child.id}`",
+            node.address,
+            f"`{node.id}` limits single persons ({names}), but nobody runs work in a queue that has queues below it",
+            node.queue.source,
+            (Related(child.queue.source, f"`{child.id}` hangs below `{node.id}`"),),
+            f"move `users` to the queues below `{node.id}`, such as `{child.id}`",
         )

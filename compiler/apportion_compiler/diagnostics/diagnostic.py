@@ -119,10 +119,13 @@ def judge(diagnostics: Iterable[Diagnostic], policy: SeverityPolicy) -> tuple[Di
     """
     judged: dict[Diagnostic, None] = {}
     for diagnostic in diagnostics:
-        severity = policy.severities.get(diagnostic.code, diagnostic.effective_severity)
+        severity: Severity | None = diagnostic.effective_severity
+        waiver: Suppression | None = None
+        if not diagnostic.rule.required:
+            severity = policy.severities.get(diagnostic.code, severity)
+            waiver = policy.waivers.get((diagnostic.code, diagnostic.address))
         if severity is None:
             continue
-        waiver = policy.waivers.get((diagnostic.code, diagnostic.address))
         related = (*diagnostic.related, *_call_sites(diagnostic.at))
         judged[replace(diagnostic, severity=severity, suppression=waiver, related=related)] = None
     return tuple(judged)
@@ -140,5 +143,7 @@ def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
 def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """Return findings by file, line, code and address: the order in which every renderer shows them."""
     return tuple(
-        sorted(diagnostics, key=lambda d: (d.at.file, d.at.line, d.at.column, d.code, d.address, d.scope or "", d.message))
+        sorted(
+            diagnostics, key=lambda d: (d.at.file, d.at.line, d.at.column, d.code, d.address, d.scope or "", d.message)
+        )
     )

@@ -4,7 +4,7 @@ policy = Policy(
     organisation=Organisation(name="acme", owner="@acme/platform"),
     queues=(
         Queue(id="research", guaranteed=Resources(gpu=16)),
-        Queue(id="vision", parent="reserch", guaranteed=Resources(gpu=8)),  # AP101
+        Queue(id="vision", parent="researchs", guaranteed=Resources(gpu=8)),  # AP101
     ),
     environments=(
         Environment(name="prod", clusters=(Cluster(name="gpu-1", engine=Engine.KAI, engine_version="0.17.0"),)),

@@ -28,7 +28,7 @@ policy = Policy(
             id="research",
             guaranteed=Resources(machines={"h200": 4}),  # AP109
         ),
-        Queue(id="vision", parent="research", pools=("h100", "a10"), priority_classes=("trian",)),  # AP109
+        Queue(id="vision", parent="research", pools=("h100", "a10"), priority_classes=("trains",)),  # AP109
         Queue(
             id="speech",
             parent="research",

@@ -1,0 +1,83 @@
+"""Severity is policy, except where later phases rely on a rule; a waiver suppresses visibly or is called unused."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from apportion_compiler.compile import check_policy
+from apportion_compiler.diagnostics.diagnostic import Severity, has_errors
+from apportion_policy import Organisation, Policy, Queue, Resources, Rules, RuleSeverity, Waiver
+
+AS_OF = date(2026, 11, 21)
+ACME = Organisation(name="acme", owner="@acme/platform")
+OVERSUBSCRIBED = (
+    Queue(id="research", guaranteed=Resources(gpu=8), children=(Queue(id="vision", guaranteed=Resources(gpu=9)),)),
+)
+CYCLE = (Queue(id="research", parent="research"),)
+
+
+def waiver(code: str, address: str, expires: date = AS_OF) -> Waiver:
+    return Waiver(code=code, address=address, reason="agreed", owner="@acme/platform", expires=expires)
+
+
+def codes(policy: Policy) -> list[tuple[str, bool]]:
+    """Codes of the families in question, each with whether it is suppressed."""
+    found = check_policy(policy, AS_OF).diagnostics
+    return [
+        (d.code, d.suppression is not None) for d in found if d.code in {"AP102", "AP109", "AP201", "AP114", "AP113"}
+    ]
+
+
+def test_waived_finding_is_shown_and_stops_nothing() -> None:
+    policy = Policy(organisation=ACME, queues=OVERSUBSCRIBED, waivers=(waiver("AP201", "queue research"),))
+    assert codes(policy) == [("AP201", True)]
+    assert not has_errors(d for d in check_policy(policy, AS_OF).diagnostics if d.code == "AP201")
+
+
+@pytest.mark.parametrize("severity", [RuleSeverity.WARNING, RuleSeverity.OFF])
+def test_rule_that_later_phases_rely_on_stays_an_error(severity: RuleSeverity) -> None:
+    policy = Policy(
+        organisation=ACME,
+        queues=CYCLE,
+        rules=Rules(severity={"AP102": severity}),
+        waivers=(waiver("AP102", "queue research"),),
+    )
+    checked = check_policy(policy, AS_OF)
+    assert checked.graph is None
+    assert {(d.code, d.effective_severity, d.suppression) for d in checked.diagnostics} == {
+        ("AP102", Severity.ERROR, None),
+        ("AP109", Severity.ERROR, None),
+    }
+
+
+def test_rule_that_is_off_leaves_its_waiver_unused() -> None:
+    policy = Policy(
+        organisation=ACME,
+        queues=OVERSUBSCRIBED,
+        rules=Rules(severity={"AP201": RuleSeverity.OFF}),
+        waivers=(waiver("AP201", "queue research"),),
+    )
+    assert codes(policy) == [("AP114", False)]
+
+
+def test_unused_waiver_can_be_waived_itself() -> None:
+    unused = waiver("AP201", "queue vision")
+    policy = Policy(organisation=ACME, waivers=(unused, waiver("AP114", "waiver AP201 queue vision")))
+    assert codes(policy) == [("AP114", True)]
+    assert codes(Policy(organisation=ACME, waivers=(waiver("AP114", "waiver AP201 queue vision"),))) == [
+        ("AP114", False)
+    ]
+
+
+def test_waiver_of_an_emission_rule_is_not_judged() -> None:
+    assert codes(Policy(organisation=ACME, waivers=(waiver("AP501", "queue vision"),))) == []
+
+
+def test_expired_waiver_suppresses_nothing_and_is_not_also_unused() -> None:
+    expired = waiver("AP201", "queue research", date(2026, 11, 20))
+    assert sorted(codes(Policy(organisation=ACME, queues=OVERSUBSCRIBED, waivers=(expired,)))) == [
+        ("AP113", False),
+        ("AP201", False),
+    ]
