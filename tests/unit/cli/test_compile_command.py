@@ -1,0 +1,133 @@
+"""`apportion compile`: trees on disk, what changed, what is to be pruned, and the exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+_POLICY = """
+from apportion_policy import Accelerator, Cluster, Engine, Environment, GPU_TAINT, NodePool, Organisation, Policy, Queue, Resources
+
+GPUS = NodePool(id="gpus", cpu=96, memory="1Ti", accelerator=Accelerator(model="h100", count=8), max_nodes=3, taints=(GPU_TAINT,))
+ORDINARY = NodePool(id="ordinary", cpu=30, memory="120Gi", max_nodes=3)
+policy = Policy(
+    organisation=Organisation(name="acme", owner="@acme/platform"),
+    queues=(
+        Queue(id="research", guaranteed=Resources(gpu=16)),
+        Queue(id="vision", parent="research", namespaces=("vision",), guaranteed=Resources(gpu=8)),
+        Queue(id="nlp", parent="research", namespaces=("nlp",), guaranteed=Resources(gpu=%s)),
+    ),
+    node_pools=(GPUS, ORDINARY),
+    environments=tuple(
+        Environment(name=name, clusters=(Cluster(name="main", engine=Engine.KAI, engine_version="0.17.0", pools=(GPUS, ORDINARY)),))
+        for name in ("dev", "prod")
+    ),
+)
+"""
+
+
+def _apportion(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-P", "-m", "apportion_cli.main", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "policy.py").write_text(_POLICY % 8)
+    return tmp_path
+
+
+def test_a_tree_for_each_environment_cluster_and_target(project: Path) -> None:
+    shown = _apportion(project, "compile")
+    assert shown.returncode == 0, shown.stderr
+    trees = sorted(path.parent.relative_to(project).as_posix() for path in project.rglob("inventory.json"))
+    assert trees == [f"rendered/{e}/main/{t}" for e in ("dev", "prod") for t in ("kai", "native")]
+    assert "rendered/prod/main/kai" in shown.stdout
+
+
+def test_every_object_of_the_inventory_is_in_its_file(project: Path) -> None:
+    _apportion(project, "compile", "--env", "prod", "--target", "kai")
+    tree = project / "rendered/prod/main/kai"
+    inventory = json.loads((tree / "inventory.json").read_bytes())
+    for entry in inventory["objects"]:
+        names = [d["metadata"]["name"] for d in yaml.safe_load_all((tree / entry["file"]).read_bytes())]
+        assert entry["name"] in names
+    assert [o["name"] for o in inventory["objects"] if o["kind"] == "Queue"] == ["research", "nlp", "vision"]
+
+
+def test_check_tells_changes_from_none(project: Path) -> None:
+    assert _apportion(project, "compile", "--check").returncode == 10
+    assert not (project / "rendered").exists()
+    _apportion(project, "compile")
+    assert _apportion(project, "compile", "--check").returncode == 0
+    (project / "policy.py").write_text(_POLICY % 7)
+    changed = _apportion(project, "compile", "--check")
+    assert changed.returncode == 10
+    assert "would be changed" in changed.stdout
+
+
+def test_a_deleted_team_is_listed_for_pruning(project: Path) -> None:
+    _apportion(project, "compile")
+    text = (_POLICY % 8).replace(
+        '        Queue(id="nlp", parent="research", namespaces=("nlp",), guaranteed=Resources(gpu=8)),\n', ""
+    )
+    (project / "policy.py").write_text(text)
+    shown = _apportion(project, "compile", "--env", "prod", "--target", "kai")
+    assert "1 object to delete: rendered/prod/main/kai/prune.json" in shown.stdout
+    pruned = json.loads((project / "rendered/prod/main/kai/prune.json").read_bytes())["objects"]
+    assert pruned == [{"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "name": "nlp"}]
+
+
+def test_an_error_writes_nothing(project: Path) -> None:
+    (project / "policy.py").write_text(_POLICY % 9)
+    refused = _apportion(project, "compile")
+    assert refused.returncode == 1
+    assert "AP201" in refused.stderr
+    assert not (project / "rendered").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--env", "pord"], "there is no environment pord; did you mean prod?"),
+        (["--target", "kia"], "there is no target kia; did you mean kai?"),
+    ],
+)
+def test_what_is_misspelt_is_usage(project: Path, arguments: list[str], says: str) -> None:
+    refused = _apportion(project, "compile", *arguments)
+    assert refused.returncode == 2
+    assert says in refused.stderr
+
+
+def test_a_broken_inventory_is_one_sentence(project: Path) -> None:
+    _apportion(project, "compile", "--env", "prod")
+    (project / "rendered/prod/main/kai/inventory.json").write_text("{")
+    refused = _apportion(project, "compile", "--env", "prod")
+    assert refused.returncode == 3
+    assert "inventory.json: not an inventory" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_the_json_report_names_every_target(project: Path) -> None:
+    document = json.loads(_apportion(project, "compile", "-o", "json").stdout)
+    assert (document["apiVersion"], document["kind"]) == ("apportion.dev/v1", "CompileReport")
+    assert [(t["environment"], t["target"]) for t in document["targets"]] == [
+        (e, t) for e in ("dev", "prod") for t in ("kai", "native")
+    ]
+
+
+def test_strict_fidelity_fails_on_an_approximation(project: Path) -> None:
+    assert _apportion(project, "compile", "--target", "kai", "--strict-fidelity").returncode == 0
+    approximated = (_POLICY % 8).replace("max_nodes=3, taints", "max_nodes=3, placement=PLACEMENT, taints")
+    approximated = approximated.replace(
+        "GPUS = Node", "from apportion_policy import SPREAD, Placement\nPLACEMENT = Placement(gpu=SPREAD)\nGPUS = Node"
+    )
+    (project / "policy.py").write_text(approximated)
+    refused = _apportion(project, "compile", "--target", "kai", "--strict-fidelity")
+    assert refused.returncode == 1
+    assert "--strict-fidelity: approximated: pool-placement" in refused.stderr

@@ -1,0 +1,114 @@
+"""The commands that look: graph, explain, doctor, init, and what they say when there is nothing to see."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+_ACME = Path(__file__).parents[3] / "examples" / "acme"
+_AS_OF = ("--as-of", "2026-11-21")
+
+
+def _apportion(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-P", "-m", "apportion_cli.main", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
+
+
+def test_graph_draws_every_queue_within_80_columns() -> None:
+    shown = _apportion("graph", str(_ACME), "--env", "prod", *_AS_OF)
+    assert shown.returncode == 0
+    lines = shown.stdout.splitlines()
+    assert lines[0] == "prod/gpu-eu: 240 GPUs in node pools"
+    assert lines[1].split() == ["platform", "▓▓░░░░│", "24", "guaranteed,", "limit", "80"]
+    assert all(len(line) <= 80 for line in lines)
+
+
+def test_every_drawing_shows_the_same_numbers() -> None:
+    where = ("graph", str(_ACME), "--env", "prod", "--resource", "gpu/h100", *_AS_OF)
+    rows = json.loads(_apportion(*where, "-o", "json").stdout)["queues"]
+    text = _apportion(*where).stdout
+    mermaid = _apportion(*where, "-o", "mermaid").stdout
+    svg = ElementTree.fromstring(_apportion(*where, "-o", "svg").stdout)
+    drawn = "\n".join(element.text or "" for element in svg.iter())
+    for row in rows:
+        limit = "" if row["limit"] is None else f", limit {row['limit']}"
+        assert f"{row['guaranteed']} guaranteed{limit}" in text
+        assert f"{row['guaranteed']} H100 guaranteed{limit}" in drawn
+        assert f"{row['id']}<br/>{row['guaranteed']} H100" in mermaid
+
+
+def test_plain_is_ascii() -> None:
+    assert _apportion("graph", str(_ACME), "--plain", *_AS_OF).stdout.isascii()
+
+
+def test_explain_says_where_each_value_came_from() -> None:
+    document = json.loads(
+        _apportion("explain", "queue", "nlp", "-p", str(_ACME), "--env", "prod", "-o", "json", *_AS_OF).stdout
+    )
+    values = {value["field"]: value for value in document["values"]}
+    assert values["guaranteed gpu/h100"]["value"] == "32 H100"
+    assert values["guaranteed gpu/h100"]["origin"] == "override in force"
+    assert values["guaranteed gpu/h100"]["file"].endswith("teams/nlp.py")
+    assert values["reclaim min runtime"]["origin"] == "inherited from `research`"
+
+
+def test_explain_after_the_loan_shows_the_base_value() -> None:
+    shown = _apportion(
+        "explain", "queue", "nlp", "-p", str(_ACME), "--env", "prod", "--as-of", "2027-01-01", "-o", "json"
+    )
+    values = {value["field"]: value["value"] for value in json.loads(shown.stdout)["values"]}
+    assert values["guaranteed gpu/h100"] == "24 H100"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["explain", "queue", "nlpp", "-p", str(_ACME)], "there is no queue nlpp; did you mean nlp?"),
+        (["graph", str(_ACME), "--env", "prd"], "there is no environment prd; did you mean prod?"),
+        (["graph", str(_ACME), "--resource", "tpu"], "no queue speaks of tpu"),
+        (["graph", str(_ACME), "--cluster", "gpu-eu"], "--cluster needs --env"),
+        (["explain", "a", "b", "c"], "name a rule such as AP201"),
+    ],
+)
+def test_what_is_not_there_is_said(arguments: list[str], says: str) -> None:
+    refused = _apportion(*arguments)
+    assert refused.returncode == 2
+    assert says in " ".join(refused.stderr.split())
+    assert "Traceback" not in refused.stderr
+
+
+def test_explain_a_rule_prints_its_page() -> None:
+    shown = _apportion("explain", "ap201")
+    assert shown.returncode == 0
+    assert shown.stdout.startswith("# AP201: quota-oversubscribed")
+
+
+def test_a_scaffold_validates_and_compiles_at_once(tmp_path: Path) -> None:
+    assert _apportion("init", "quotas", cwd=tmp_path).returncode == 0
+    quotas = tmp_path / "quotas"
+    checked = _apportion("validate", "--fail-on", "warning", cwd=quotas)
+    assert checked.returncode == 0, checked.stdout
+    assert _apportion("compile", cwd=quotas).returncode == 0
+    assert _apportion("compile", "--check", cwd=quotas).returncode == 0
+    assert (quotas / ".github/workflows/apportion.yml").is_file()
+    assert (quotas / ".pre-commit-config.yaml").is_file()
+
+
+def test_init_overwrites_nothing(tmp_path: Path) -> None:
+    (tmp_path / "policy.py").write_text("mine")
+    refused = _apportion("init", cwd=tmp_path)
+    assert refused.returncode == 3
+    assert "already has policy.py; nothing was written" in refused.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["policy.py"]
+
+
+def test_doctor_reports_the_confinement() -> None:
+    document = json.loads(_apportion("doctor", "-o", "json").stdout)
+    layers = {f["name"]: f["state"] for f in document["findings"] if f["section"] == "confinement"}
+    assert layers["scrubbed-environment"] == "ok"
+    assert "landlock" in layers
