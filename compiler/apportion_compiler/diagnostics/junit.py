@@ -60,7 +60,7 @@ def _case(group: list[Finding], in_repository: Callable[[str], str], failing: tu
     name = plain_text(first.address) + (f" on {plain_text(first.scope)}" if first.scope else "")
     case = ElementTree.Element("testcase", classname=_class(first.rule), name=name)
     if not first.at.file.startswith("<"):
-        case.set("file", in_repository(first.at.file))
+        case.set("file", plain_text(in_repository(first.at.file)))
     if first.at.line:
         case.set("line", str(first.at.line))
     text = "\n".join(_text(finding, in_repository) for finding in group)

@@ -127,7 +127,7 @@ class _Texts:
     def _fix(self, edit: TextEdit) -> str:
         lines = self._source(edit.file) or []
         span = edit.span
-        new = edit.text.strip().strip(",").strip()
+        new = edit.text.strip(", \n")
         at = f"{self._shown(edit.file)}:{span.line}"
         if (span.line, span.column) == (span.end_line, span.end_column):
             return f"{at}: add `{new}` (validate --fix)"
@@ -135,7 +135,7 @@ class _Texts:
         if span.end_line == span.line:
             old = old[: span.end_column - span.column]
         if not edit.text:
-            return f"{at}: remove `{old.strip().rstrip(',')}` (validate --fix)"
+            return f"{at}: remove `{old.strip(', ')}` (validate --fix)"
         if "\n" in edit.text:
             return f"{at}: add `{new.rpartition(chr(10))[2].strip()}` (validate --fix)"
         return f"{at}: `{old.strip()}` becomes `{new}` (validate --fix)"

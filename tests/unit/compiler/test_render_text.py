@@ -1,0 +1,138 @@
+"""Findings as a person reads them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import date
+from unicodedata import east_asian_width
+
+import pytest
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
+from apportion_compiler.diagnostics.report import Finding, Report
+from apportion_compiler.diagnostics.text import render_text, summary
+from apportion_compiler.diagnostics.text_excerpt import excerpt
+from apportion_compiler.spans import Span
+from apportion_policy.source import SourceLocation
+
+RULE = Rule("AP201", "quota-oversubscribed", Severity.ERROR, "too much")
+SOURCE = {"policy.py": 'Queue(id="a")\n'}
+
+
+def _text(report: Report, read: object, **options: object) -> str:
+    return render_text(report, shown=lambda file: file, read=read, **options)  # type: ignore[arg-type]
+
+
+def _one(diagnostic: Diagnostic) -> Report:
+    return Report((Finding(diagnostic),), "policy.py", date(2026, 11, 21), "1.2.3")
+
+
+def _plain(role: str, text: str) -> str:
+    return text
+
+
+def test_each_level_with_its_lines(report: Report, read: object) -> None:
+    assert _text(report, read) == (
+        """\
+acme/policy.py:3: error[AP201] children are promised 80 H100, but `research` has 64
+    3 | research = Queue(id='research', title='Fórschung 研究', guaranteed=Resources(gpu={'h100': 64}))
+      |                                                                                           ^^
+  in queue research
+  acme/policy.py:4: `llm` takes 48
+  acme/vision.yaml:3: `vision` takes 32
+  hint: raise the guarantee of `research` to 80 H100, or lower `llm` by 16 H100
+  fix: acme/policy.py:3: `64` becomes `80` (validate --fix)
+  docs: docs/diagnostics/AP201-quota-oversubscribed.md
+
+acme/policy.py:4: warning[AP207] the weight 2 of `llm` divides nothing
+    4 | llm = Queue(
+      |       ^^^^^^
+  in queue llm on prod/gpu-1
+  hint: leave it out
+  fix: acme/policy.py:5: remove `over_quota_weight=2` (validate --fix)
+  docs: docs/diagnostics/AP207-weight-without-surplus.md
+
+acme/policy.py:3: waived[AP201] children are promised 4Ti memory, but `research` has 2Ti
+    3 | research = Queue(id='research', title='Fórschung 研究', guaranteed=Resources(gpu={'h100': 64}))
+      |                                                                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  in queue research
+  waived until 2026-12-01 by @acme/sre: new machines arrive, 100 % sure (acme/vision.yaml:3)
+  docs: docs/diagnostics/AP201-quota-oversubscribed.md
+"""
+    )
+
+
+def test_brief_is_a_line_for_each_finding_that_counts(report: Report, read: object) -> None:
+    assert _text(report, read, brief=True).splitlines() == [
+        "acme/policy.py:3: error[AP201] children are promised 80 H100, but `research` has 64",
+        "acme/policy.py:4: warning[AP207] the weight 2 of `llm` divides nothing",
+    ]
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_no_line_is_wider_than_the_terminal(report: Report, read: object, width: int) -> None:
+    def cells(text: str) -> int:
+        return sum(2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+    lines = _text(report, read, width=width).splitlines()
+    assert [line for line in lines if cells(line) > width and "docs/diagnostics" not in line] == []
+    assert lines[0].startswith("acme/policy.py:3: error[AP201]")
+
+
+def test_summary_counts_by_level(report: Report) -> None:
+    assert summary(report) == "1 error, 1 warning, 1 waived in 3 queues, 2 environments"
+    assert summary(replace(report, findings=())) == "no findings in 3 queues, 2 environments"
+    assert summary(replace(report, n_queues=None)) == "1 error, 1 warning, 1 waived"
+    stopped = replace(report, findings=report.findings[:1], n_queues=1, n_environments=1, reached="structure")
+    assert summary(stopped) == (
+        "1 error in 1 queue, 1 environment; quotas and pools are checked once its structure is sound"
+    )
+
+
+def test_a_fault_of_a_whole_file_quotes_no_line() -> None:
+    fault = Diagnostic(RULE, "file policy.py", "it does not exist", SourceLocation("policy.py", 0))
+    assert _text(_one(fault), SOURCE.get) == (
+        "policy.py: error[AP201] it does not exist\n  docs: docs/diagnostics/AP201-quota-oversubscribed.md\n"
+    )
+
+
+def test_text_of_a_policy_cannot_drive_the_terminal_or_the_ci_log() -> None:
+    hostile = Diagnostic(
+        RULE, "queue a\n::error::x", "\x1b[31mred\r\nnext", SourceLocation("policy.py", 1), hint="\x07##[add-mask]"
+    )
+    text = _text(_one(hostile), {"policy.py": "x = '\x1b]0;title\x07'\n"}.get)
+    assert not {"\x1b", "\r", "\x07"} & set(text)
+    assert "\n::" not in text
+    assert "##[" not in text
+
+
+def test_colours_are_added_to_the_same_text(report: Report, read: object) -> None:
+    styled = _text(report, read, style=lambda role, text: f"<{role}>{text}</{role}>")
+    assert re.sub(r"</?[a-z]+>", "", styled) == _text(report, read)
+    assert "<error>error[AP201]</error>" in styled
+    assert "<caret>^^</caret>" in styled
+
+
+@pytest.mark.parametrize(
+    ("line", "span", "width", "expected"),
+    [
+        ("\tQueue(x)", (1, 1, 1, 9), None, ["    1 |     Queue(x)", "      |     ^^^^^^^^"]),
+        ("研究(8)", (1, 3, 1, 4), None, ["    1 | 研究(8)", "      |      ^"]),
+        ("abc", (1, 3, 1, 3), None, ["    1 | abc", "      |    ^"]),
+        ("f(", (1, 0, 3, 1), None, ["    1 | f(", "      | ^^"]),
+        ("", (1, 0, 1, 0), None, []),
+        ("x", (7, 0, 7, 1), None, []),
+        (
+            "a" * 100 + "HERE" + "b" * 100,
+            (1, 100, 1, 104),
+            40,
+            ["    1 | …aaaaaaaaaaHEREbbbbbbbbbbbbbbbb…", "      |            ^^^^"],
+        ),
+        ("c" * 200, (1, 0, 1, 200), 40, ["    1 | " + "c" * 31 + "…", "      | " + "^" * 31]),
+    ],
+)
+def test_carets_stand_below_what_is_meant(
+    line: str, span: tuple[int, int, int, int], width: int | None, expected: list[str]
+) -> None:
+    assert excerpt([line], Span(*span), _plain, width) == expected
