@@ -54,6 +54,9 @@ def author_location() -> SourceLocation:
     """Return the innermost frame that is the author's, with the frames that called it; `NOWHERE` if none is."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not _of_author(frame.f_code.co_filename):
+        # What this package itself declares while it is being imported is not the importer's.
+        if frame.f_code.co_name == "<module>":
+            return NOWHERE
         frame = frame.f_back
     if frame is None:
         return NOWHERE

@@ -34,7 +34,8 @@ def metadata(
     Args:
         program: The cluster it is for.
         name: The object's name, as it shall be.
-        source: The declaration it comes from; its file is written as it stands there.
+        source: The declaration it comes from; its file is written as it stands there. For what no author wrote, such
+            as the default priority classes, the cluster that wants it stands in.
         namespace: The namespace of a namespaced object.
         queue: The queue it belongs to; its own labels and its owner are added.
         labels: Further labels.
@@ -56,7 +57,8 @@ def metadata(
             noted[OWNER_ANNOTATION] = queue.owner
     if labels:
         carried.update(labels)
-    noted[SOURCE_ANNOTATION] = f"{source.file}:{source.line}"
+    at = source if source.line else program.source
+    noted[SOURCE_ANNOTATION] = f"{at.file}:{at.line}"
     if annotations:
         noted.update(annotations)
     made["labels"] = carried
