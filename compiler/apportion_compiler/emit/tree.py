@@ -138,4 +138,12 @@ def _kinds(keys: Iterable[ObjectKey]) -> list[str]:
 
 
 def _json(document: Mapping[str, Any]) -> bytes:
-    return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
+    """Return JSON with a line for each entry of a list, so that a diff of inventories reads as a list of objects."""
+
+    def text(value: Any) -> str:
+        if isinstance(value, list) and value:
+            return "[\n  " + ",\n  ".join(json.dumps(entry, ensure_ascii=False) for entry in value) + "\n ]"
+        return json.dumps(value, ensure_ascii=False)
+
+    members = ",\n ".join(f"{json.dumps(key)}: {text(value)}" for key, value in document.items())
+    return f"{{\n {members}\n}}\n".encode()
