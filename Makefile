@@ -66,11 +66,9 @@ e2e: install-test ## run against a real kube-apiserver and etcd on loopback (nee
 
 .PHONY: up
 up: install-base ## run `pulumi up` for one environment: make up STACK=dev
-	@$(APPORTION) up $(STACK)
-
-.PHONY: docs
-docs: install-test ## write the pages that are derived from code
-	@$(APPORTION) dev docs
+	@test -f Pulumi.yaml || { echo "apportion: this tree has no Pulumi.yaml, so there is no program for \`pulumi up\`" >&2; exit 3; }
+	@command -v pulumi >/dev/null || { echo "apportion: \`pulumi\` is not on PATH; install it to deploy a stack" >&2; exit 3; }
+	@pulumi up --stack $(STACK)
 
 .PHONY: lock
 lock: install-dev ## choose the versions in locks/ anew, none younger than a week
