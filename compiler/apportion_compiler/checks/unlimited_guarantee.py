@@ -1,4 +1,4 @@
-"""AP204: a guarantee without bound beside, or below, bounded ones.
+"""AP204: a guarantee without bound beside, or below, bounded ones, or of GPUs, whose number is bounded.
 
 KAI never counts a queue whose quota is -1 as over its quota: nothing is ever reclaimed from it, and its
 non-preemptible work has no bound. What its siblings and its parent were promised is then worth nothing.
@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from apportion_compiler.checks.capacity import cluster_holdings
 from apportion_compiler.checks.edits import amount_edit
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
 from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
 from apportion_compiler.graph.limits import NO_BOUNDS, Bounds, bound_on, bounds_below
 from apportion_compiler.graph.values import GPU_MODEL_PREFIX, QueueValues
+from apportion_policy.cluster import Environment
 from apportion_policy.quantity import Unlimited
 from apportion_policy.resources import GPU, amount_text
 
@@ -33,10 +35,14 @@ class _Bounded:
     clause: str
     related: tuple[Related, ...]
     room: int | None
+    severity: Severity | None = None
 
 
 def unlimited_guarantee(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Look for UNLIMITED guarantees whose parent, siblings or limit above are bounded."""
+    """Look for UNLIMITED guarantees whose parent, siblings or limit above are bounded, and of GPUs: their number is.
+
+    CPU and memory that nobody counts are a common choice: where all siblings have them without bound, it is theirs.
+    """
     said: set[tuple[str, str]] = set()
     for scope in graph.distinct_scopes:
         # Children of one parent are judged together: what bounds one bounds all.
@@ -48,7 +54,9 @@ def unlimited_guarantee(graph: PolicyGraph) -> Iterator[Diagnostic]:
         below = bounds_below(graph, scope) if groups else {}
         for (parent, resource), nodes in groups.items():
             bounds = below[parent] if parent is not None else NO_BOUNDS
-            bounded = _bounded_by_parent(graph, scope, parent, resource, bounds)
+            bounded = _bounded_by_parent(graph, scope, parent, resource, bounds) or _bounded_by_machines(
+                graph, scope, resource
+            )
             for node in nodes if bounded is not None else ():
                 assert bounded is not None
                 said.add((node.id, resource))
@@ -66,19 +74,22 @@ def _bounded_by_parent(
     graph: PolicyGraph, scope: Scope, parent: str | None, resource: str, bounds: Bounds
 ) -> _Bounded | None:
     siblings = graph.nodes[parent].children if parent is not None else tuple(root.id for root in graph.roots)
-    promised = [(amount, id_) for id_ in siblings if (amount := _bounded_promise(scope.values[id_], resource))]
     if parent is not None:
-        queue = graph.nodes[parent].queue
-        whole = _bounded_promise(scope.values[parent], resource)
-        if whole is not None:
-            said = f"`{parent}` is guaranteed {amount_text(resource, whole)}"
-            at = scope.values[parent].sources.get("guaranteed", queue.source)
-            return _Bounded(f"but {said}", (Related(at, said),), max(whole - sum(a for a, _ in promised), 0))
+        own = scope.values[parent]
+        # A queue that does not count by model promises each model out of its total.
+        counted = _counted(own, resource)
+        whole = own.guaranteed.get(counted, 0)
+        if not isinstance(whole, Unlimited):
+            said = f"`{parent}` is guaranteed {amount_text(counted, whole)}"
+            at = own.sources.get("guaranteed", graph.nodes[parent].queue.source)
+            rest = whole - sum(_bounded_promise(scope.values[id_], counted) for id_ in siblings)
+            return _Bounded(f"but {said}", (Related(at, said),), max(rest, 0))
         bound = bound_on(bounds, resource)
         if bound is not None:
             said = f"`{bound.holder}` is limited to {amount_text(resource, bound.amount)}"
             at = scope.values[bound.holder].sources.get("limit", graph.nodes[bound.holder].queue.source)
             return _Bounded(f"but {said}", (Related(at, said),), bound.amount)
+    promised = [(amount, id_) for id_ in siblings if (amount := _bounded_promise(scope.values[id_], resource))]
     return _beside(graph, scope, resource, promised) if promised else None
 
 
@@ -98,12 +109,38 @@ def _beside(graph: PolicyGraph, scope: Scope, resource: str, promised: list[tupl
     )
 
 
-def _bounded_promise(own: QueueValues, resource: str) -> int | None:
-    """Return a finite guarantee; a queue that does not count by model promises each out of its total."""
-    if resource.startswith(GPU_MODEL_PREFIX) and resource not in own.declared:
-        resource = GPU if GPU in own.declared else resource
-    amount = own.guaranteed.get(resource, 0)
-    return None if isinstance(amount, Unlimited) else amount
+def _bounded_by_machines(graph: PolicyGraph, scope: Scope, resource: str) -> _Bounded | None:
+    """Return the GPUs of the environment that has most of them; nobody loses a promise by it, so it is a warning."""
+    if resource != GPU and not resource.startswith(GPU_MODEL_PREFIX):
+        return None
+    environments = graph.policy.environments if scope.environment is None else (scope.environment,)
+    held = [(_gpus(graph, environment, resource), environment) for environment in environments]
+    known = [(amount, environment) for amount, environment in held if amount]
+    if not known:
+        return None
+    amount, environment = max(known, key=lambda item: item[0])
+    holds = f"the node pools of `{environment.name}` hold {amount_text(resource, amount)}"
+    clause = f"but {holds}: it is never over its guarantee, and nothing is reclaimed from it"
+    return _Bounded(clause, (Related(environment.source, holds),), amount, Severity.WARNING)
+
+
+def _gpus(graph: PolicyGraph, environment: Environment, resource: str) -> int:
+    """Return what all clusters hold at their largest; 0 where one of them lists no pools."""
+    holdings = [cluster_holdings(graph, cluster) for cluster in environment.clusters]
+    if not all(holdings):
+        return 0
+    return sum(holding[resource].capacity for holding in holdings if resource in holding)
+
+
+def _counted(own: QueueValues, resource: str) -> str:
+    by_model = any(r.startswith(GPU_MODEL_PREFIX) for r in own.declared)
+    return GPU if resource.startswith(GPU_MODEL_PREFIX) and GPU in own.declared and not by_model else resource
+
+
+def _bounded_promise(own: QueueValues, resource: str) -> int:
+    """Return a finite guarantee, 0 for one without bound."""
+    amount = own.guaranteed.get(_counted(own, resource), 0)
+    return 0 if isinstance(amount, Unlimited) else amount
 
 
 def _finding(scope: Scope, node: Node, resource: str, bounded: _Bounded) -> Diagnostic:
@@ -121,4 +158,5 @@ def _finding(scope: Scope, node: Node, resource: str, bounded: _Bounded) -> Diag
         hint,
         amount_edit(node, scope, "guaranteed", resource, bounded.room) if bounded.room is not None else None,
         scope.name,
+        bounded.severity,
     )
