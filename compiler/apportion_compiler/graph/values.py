@@ -5,7 +5,8 @@
 * An unset weight is 1. An unset priority is the engine's default.
 * A cluster's share scales guarantees and lending limits down and limits up to whole units: GPUs stay whole when
   they were declared whole.
-* An amount of a GPU model counts on the clusters whose pools have the model.
+* An amount of a GPU model counts on the clusters whose pools have the model. A guarantee by model promises nothing of
+  the models it leaves out; a limit by model bounds those it names, and the total only if it names them all.
 
 Order of precedence: the queue, then the environment's override, then the time-boxed override in force.
 """
@@ -122,7 +123,7 @@ def scope_values(
 ) -> dict[str, QueueValues]:
     """Return the values of every queue in a scope, in the order of `nodes` (parents before children)."""
     pools = declarations.pools
-    models = _cluster_models(cluster, pools)
+    models = _models(cluster, pools)
     share = Fraction(str(cluster.share)) if cluster is not None else Fraction(1)
     by_environment: dict[str, list[QueueOverride]] = {}
     for override in environment.overrides if environment is not None else ():
@@ -133,7 +134,8 @@ def scope_values(
     managed: dict[str, None] = {}
     for id_, node in nodes.items():
         draft = _draft(node.queue, by_environment.get(id_, ()), in_force(node.queue, as_of, environment), counter)
-        draft.keep_models(models)
+        if models is not None:
+            draft.keep_models(models, drop=cluster is not None)
         if share != 1:
             draft.scale(share)
         managed.update(
@@ -157,8 +159,9 @@ def changes_nothing(
         return False
     if any(override.environments is not None for node in nodes.values() for override in node.queue.overrides):
         return False
-    here = _cluster_models(cluster, declarations.pools)
-    return here is None or here >= _named_models(nodes, declarations.pools)
+    named = _named_models(nodes, declarations.pools)
+    here, anywhere = (_models(place, declarations.pools) for place in (cluster, None))
+    return not named or (here == anywhere and (here is None or here >= named))
 
 
 def _named_models(nodes: Mapping[str, Node], pools: Mapping[str, NodePool]) -> frozenset[str]:
@@ -209,12 +212,11 @@ class _Draft:
         self.reclaim = _seconds(queue.reclaim_min_runtime)
         self.sources: dict[str, SourceLocation] = {}
 
-    def keep_models(self, models: frozenset[str] | None) -> None:
-        """Drop the GPU models that the scope does not have."""
-        if models is not None:
-            self.guaranteed, self.limit, self.lending = (
-                _only(amounts, models) for amounts in (self.guaranteed, self.limit, self.lending)
-            )
+    def keep_models(self, models: frozenset[str], *, drop: bool) -> None:
+        """Forget totals of bounds that do not name every model; `drop` also the models that the scope has not."""
+        if drop:
+            self.guaranteed = _only(self.guaranteed, models)
+        self.limit, self.lending = (_bounds(a, models, drop=drop) for a in (self.limit, self.lending))
 
     def scale(self, share: Fraction) -> None:
         """Take a cluster's share: guarantees and lending round down, limits round up."""
@@ -273,20 +275,32 @@ def _fill(draft: _Draft, children: list[dict[str, Amount]], managed: Iterable[st
     return filled
 
 
-def _only(amounts: Mapping[str, Amount], models: frozenset[str]) -> dict[str, Amount]:
+def _only(amounts: Mapping[str, Amount], models: frozenset[str]) -> Mapping[str, Amount]:
     dropped = [r for r in amounts if r.startswith(GPU_MODEL_PREFIX) and r not in models]
     if not dropped:
-        return dict(amounts)
+        return amounts
     kept = {r: a for r, a in amounts.items() if r not in dropped}
     kept[GPU] = _total(a for r, a in kept.items() if r.startswith(GPU_MODEL_PREFIX))
     return kept
 
 
-def _cluster_models(cluster: Cluster | None, pools: Mapping[str, NodePool]) -> frozenset[str] | None:
-    if cluster is None or not cluster.pools:
+def _bounds(amounts: Mapping[str, Amount], models: frozenset[str], *, drop: bool) -> Mapping[str, Amount]:
+    named = {r for r in amounts if r.startswith(GPU_MODEL_PREFIX)}
+    if not named or named == models:
+        return amounts
+    kept = {r: a for r, a in amounts.items() if r != GPU and not (drop and r in named - models)}
+    if models and named >= models:
+        kept[GPU] = _total(a for r, a in kept.items() if r.startswith(GPU_MODEL_PREFIX))
+    return kept
+
+
+def _models(cluster: Cluster | None, pools: Mapping[str, NodePool]) -> frozenset[str] | None:
+    """Return the GPU models of a cluster, or of all pools; None where pools say nothing of them."""
+    if cluster is not None and not cluster.pools:
         return None
-    accelerators = (pools[id_].accelerator for id_ in map(identity_of, cluster.pools) if id_ in pools)
-    return frozenset(gpu_resource(a.model) for a in accelerators if a is not None)
+    there = pools.values() if cluster is None else (pools[i] for i in map(identity_of, cluster.pools) if i in pools)
+    models = frozenset(gpu_resource(pool.accelerator.model) for pool in there if pool.accelerator is not None)
+    return models if models or cluster is not None else None
 
 
 def _scaled(amount: Amount, share: Fraction, resource: str, *, round_up: bool) -> Amount:

@@ -77,6 +77,17 @@ def test_a_queue_that_counts_by_model_promises_nothing_of_the_others() -> None:
     assert values["p"].guaranteed["gpu/a100"] == 0
 
 
+@pytest.mark.parametrize(
+    ("pools", "limit"),
+    [((H100, A100), {"gpu/h100": 8000}), ((H100,), {"gpu/h100": 8000, "gpu": 8000}), ((A100,), {})],
+)
+def test_a_limit_by_model_bounds_the_total_only_where_it_names_every_model(
+    pools: tuple[NodePool, ...], limit: dict[str, int]
+) -> None:
+    [scope] = _graph(Queue(id="a", limit=Resources(gpu={"h100": 8})), pools=pools).scopes
+    assert scope.values["a"].limit == limit
+
+
 def test_machines_count_as_what_they_hold() -> None:
     values = _graph(Queue(id="a", guaranteed=Resources(machines={"h": 2}))).base.values
     assert values["a"].guaranteed == {"cpu": 192_000, "memory": 2 * 2**40, "gpu": 16_000, "gpu/h100": 16_000}
