@@ -1,0 +1,118 @@
+"""The schemas that emitted objects must fit, unknown fields refused.
+
+Custom resources: the upstream definitions in tests/crds, converted to JSON Schema. An API server drops a field that
+it does not know without a word, so only a closed schema shows one that is misspelt. Everything else: the schemas of
+Kubernetes itself that the package `kubernetes-validate` carries, in their strict form.
+
+What JSON Schema cannot say (`x-kubernetes-validations`, webhooks) is tested against a real API server in tests/e2e.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+from jsonschema import Draft7Validator
+from referencing import Registry
+from referencing.jsonschema import DRAFT7
+
+CRDS = Path(__file__).parent.parent / "crds"
+KUBERNETES = "v1.36.0-local-strict"
+_KAI_FILES = ("kai.scheduler_schedulingshards", "kai.scheduler_topologies", "scheduling.run.ai_queues")
+
+_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
+_DOMAIN = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*"
+_VALUE = re.compile(rf"(?:{_NAME})?")
+_QUALIFIED = re.compile(rf"(?:{_DOMAIN}/)?{_NAME}")
+_SUBDOMAIN = re.compile(rf"(?=.{{1,253}}$){_DOMAIN}")
+
+Schema = Mapping[str, Any]
+
+
+def errors(manifest: Mapping[str, Any]) -> list[str]:
+    """Return what a strict API server would refuse of an object, with the field's path."""
+    validator = _validator(str(manifest["apiVersion"]), str(manifest["kind"]))
+    found = [f"{'.'.join(map(str, error.absolute_path))}: {error.message}" for error in validator.iter_errors(manifest)]
+    return found + _metadata_errors(cast("Mapping[str, Any]", manifest["metadata"]))
+
+
+@cache
+def _validator(api_version: str, kind: str) -> Draft7Validator:
+    custom = _custom_schemas().get((api_version, kind))
+    if custom is not None:
+        return Draft7Validator(custom)
+    return Draft7Validator(_kubernetes_schema(api_version, kind), registry=_definitions())
+
+
+@cache
+def _custom_schemas() -> Mapping[tuple[str, str], Schema]:
+    schemas: dict[tuple[str, str], Schema] = {}
+    for name in _KAI_FILES:
+        spec = yaml.safe_load((CRDS / "kai" / f"{name}.yaml").read_text(encoding="utf-8"))["spec"]
+        for version in spec["versions"]:
+            schema = closed(version["schema"]["openAPIV3Schema"])
+            # The definition says only that metadata is an object: its fields are Kubernetes' own.
+            schema["properties"]["metadata"] = {"type": "object"}
+            schemas[f"{spec['group']}/{version['name']}", spec["names"]["kind"]] = schema
+    return schemas
+
+
+def closed(node: Any) -> Any:
+    """Return a structural schema as JSON Schema that refuses fields it does not list."""
+    if isinstance(node, list):
+        return [closed(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    converted = {
+        key: {name: closed(schema) for name, schema in value.items()} if key == "properties" else closed(value)
+        for key, value in node.items()
+        if not key.startswith("x-kubernetes-")
+    }
+    if "properties" in converted and not node.get("x-kubernetes-preserve-unknown-fields"):
+        converted.setdefault("additionalProperties", False)
+    if node.get("x-kubernetes-int-or-string"):
+        converted.pop("type", None)
+        converted["anyOf"] = [{"type": "integer"}, {"type": "string"}]
+    # Drafts after 4 want a number where OpenAPI v3.0 has a flag beside `minimum`.
+    if converted.get("exclusiveMinimum") is True:
+        converted["exclusiveMinimum"] = converted.pop("minimum")
+    return converted
+
+
+def _kubernetes_schema(api_version: str, kind: str) -> Schema:
+    group, _, version = api_version.rpartition("/")
+    parts = [kind.lower(), *([group.split(".")[0]] if group else []), version]
+    return _read(f"{'-'.join(parts)}.json")
+
+
+@cache
+def _definitions() -> Registry[Any]:
+    return Registry().with_resource("_definitions.json", DRAFT7.create_resource(_read("_definitions.json")))
+
+
+def _read(name: str) -> Schema:
+    path = files("kubernetes_validate") / "kubernetes-json-schema" / KUBERNETES / name
+    return cast("Schema", json.loads(path.read_text(encoding="utf-8")))
+
+
+def _metadata_errors(metadata: Mapping[str, Any]) -> list[str]:
+    """What the API server checks of names and labels, which no schema says.
+
+    Source: k8s.io/apimachinery/pkg/api/validation/objectmeta.go, pkg/util/validation/validation.go.
+    """
+    found: list[str] = []
+    if not _SUBDOMAIN.fullmatch(str(metadata["name"])):
+        found.append(f"metadata.name: {metadata['name']} is no RFC 1123 subdomain")
+    for key, value in metadata.get("labels", {}).items():
+        if not _QUALIFIED.fullmatch(key) or not isinstance(value, str) or not _VALUE.fullmatch(value):
+            found.append(f"metadata.labels: {key}: {value!r}")
+    for key, value in metadata.get("annotations", {}).items():
+        if not _QUALIFIED.fullmatch(key) or not isinstance(value, str):
+            found.append(f"metadata.annotations: {key}: {value!r}")
+    return found
