@@ -15,7 +15,7 @@ PRODUCT = Queue(
     id="product",
     title="Product",
     owner="@acme/product-leads",
-    guaranteed=Resources(gpu={"h100": 56, "a100": 24}),
+    guaranteed=Resources(gpu={"h100": 48, "a100": 24}),
     limit=Resources(gpu={"h100": 96, "a100": 64}),
     priority=120,
 )
@@ -24,7 +24,7 @@ PLATFORM = Queue(
     id="platform",
     title="Platform",
     owner="@acme/platform",
-    guaranteed=Resources(gpu={"h100": 8, "a100": 16}),
+    guaranteed=Resources(gpu={"h100": 12, "a100": 16}),
     limit=Resources(gpu={"h100": 32, "a100": 48}),
 )
 

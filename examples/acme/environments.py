@@ -1,6 +1,6 @@
 """Where the policy is in force. Staging and dev promise a part of what prod does."""
 
-from pools import A100, H100, LAB, LAB_ORDINARY, ORDINARY
+from pools import A100, H100, LAB_A100, LAB_H100, LAB_ORDINARY, ORDINARY
 
 from apportion_policy import (
     SPREAD,
@@ -30,7 +30,7 @@ DEV = Environment(
             name="lab",
             engine=Engine.KAI,
             engine_version="0.17.0",
-            pools=(LAB, LAB_ORDINARY),
+            pools=(LAB_H100, LAB_A100, LAB_ORDINARY),
             share="1/8",
         ),
     ),

@@ -41,8 +41,20 @@ ORDINARY = NodePool(
     max_nodes=40,
 )
 
-LAB = NodePool(
-    id="lab",
+LAB_H100 = NodePool(
+    id="lab-h100",
+    provider=Fixed(),
+    cpu=120,
+    memory="960Gi",
+    accelerator=Accelerator(model="h100", count=8, memory="80Gi"),
+    min_nodes=3,
+    max_nodes=3,
+    labels={"acme.example/gpu": "h100"},
+    taints=(GPU_TAINT,),
+)
+
+LAB_A100 = NodePool(
+    id="lab-a100",
     provider=Fixed(),
     cpu=60,
     memory="480Gi",
@@ -55,4 +67,4 @@ LAB = NodePool(
 
 LAB_ORDINARY = NodePool(id="lab-ordinary", provider=Fixed(), cpu=60, memory="240Gi", min_nodes=2, max_nodes=2)
 
-POOLS = (H100, A100, ORDINARY, LAB, LAB_ORDINARY)
+POOLS = (H100, A100, ORDINARY, LAB_H100, LAB_A100, LAB_ORDINARY)

@@ -9,7 +9,7 @@ CI = Queue(
     title="Continuous integration",
     parent=PLATFORM,
     namespaces=("ci",),
-    guaranteed=Resources(gpu={"h100": 4, "a100": 8}),
-    limit=Resources(gpu={"h100": 8, "a100": 16}),
+    guaranteed=Resources(gpu={"h100": 8, "a100": 8}),
+    limit=Resources(gpu={"h100": 16, "a100": 16}),
     priority_classes=(BUILD_PREEMPTIBLE, BUILD),
 )

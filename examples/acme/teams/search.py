@@ -10,5 +10,5 @@ SEARCH = Queue(
     parent=PRODUCT,
     owner="@acme/search-leads",
     namespaces=("search",),
-    guaranteed=Resources(gpu={"h100": 16, "a100": 8}),
+    guaranteed=Resources(gpu={"h100": 8, "a100": 8}),
 )
