@@ -24,7 +24,7 @@ def test_graph_draws_every_queue_within_80_columns() -> None:
     assert shown.returncode == 0
     lines = shown.stdout.splitlines()
     assert lines[0] == "prod/gpu-eu: 240 GPUs in node pools"
-    assert lines[1].split() == ["platform", "▓▓░░░░│", "24", "guaranteed,", "limit", "80"]
+    assert lines[1].split() == ["platform", "▓▓░░░░│", "28", "guaranteed,", "limit", "80"]
     assert all(len(line) <= 80 for line in lines)
 
 
