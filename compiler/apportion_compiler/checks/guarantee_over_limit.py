@@ -37,38 +37,33 @@ def guarantee_over_limit(graph: PolicyGraph) -> Iterator[Diagnostic]:
         for id_, own in values.items():
             node = graph.nodes[id_]
             above = below[node.parent] if node.parent is not None else NO_BOUNDS
-            for resource, bound in _models_first((*_over_own(own), *_over_above(own, above, values))):
+            for resource, bound in _exceeded(own, above, values):
                 if (id_, resource) not in said:
                     said.add((id_, resource))
                     yield _finding(graph, scope, _Over(node, resource, own.guaranteed[resource], bound), above)
 
 
-def _over_own(own: QueueValues) -> Iterator[tuple[str, Bound]]:
+def _exceeded(own: QueueValues, above: Bounds, values: Mapping[str, QueueValues]) -> list[tuple[str, Bound]]:
+    guaranteed = own.guaranteed
+    exceeded: list[tuple[str, Bound]] = []
     for resource, limit in own.limit.items():
-        amount = own.guaranteed.get(resource, 0)
+        amount = guaranteed.get(resource, 0)
         if isinstance(limit, Unlimited) or (isinstance(amount, int) and amount <= limit):
             continue
         # What an inner queue without a word of its own is promised is UNLIMITED where a child's is: AP204 says so there.
         if isinstance(amount, int) or resource in own.declared:
-            yield resource, Bound(limit, own.id)
-
-
-def _over_above(own: QueueValues, above: Bounds, values: Mapping[str, QueueValues]) -> Iterator[tuple[str, Bound]]:
+            exceeded.append((resource, Bound(limit, own.id)))
     for resource, bound in above.items():
-        amount = own.guaranteed.get(resource, 0)
+        amount = guaranteed.get(resource, 0)
         # UNLIMITED below a limit is AP204's.
         if isinstance(amount, Unlimited) or amount <= bound.amount or is_over(amount, own.limit.get(resource, amount)):
             continue
         # Where the holder of the limit breaks it by its own guarantee, the fault is said there.
         if not is_over(values[bound.holder].guaranteed.get(resource, 0), bound.amount):
-            yield resource, bound
-
-
-def _models_first(exceeded: tuple[tuple[str, Bound], ...]) -> tuple[tuple[str, Bound], ...]:
-    """Drop the total of GPUs where a model already tells the fault."""
-    if any(resource.startswith(GPU_MODEL_PREFIX) for resource, _ in exceeded):
-        return tuple(found for found in exceeded if found[0] != GPU)
-    return exceeded
+            exceeded.append((resource, bound))
+    # The total of GPUs is left out where a model already tells the fault.
+    by_model = len(exceeded) > 1 and any(resource.startswith(GPU_MODEL_PREFIX) for resource, _ in exceeded)
+    return [found for found in exceeded if found[0] != GPU] if by_model else exceeded
 
 
 def _finding(graph: PolicyGraph, scope: Scope, over: _Over, above: Bounds) -> Diagnostic:

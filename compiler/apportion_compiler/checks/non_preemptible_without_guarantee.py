@@ -119,7 +119,7 @@ def _rounded_away(graph: PolicyGraph, scope: Scope, said: set[str]) -> Iterator[
         return
     for leaf in graph.leaves:
         here, written = scope.values[leaf.id].guaranteed, graph.base.values[leaf.id].guaranteed
-        for resource, amount in here.items():
+        for resource, amount in here.items() if 0 in here.values() else ():
             if amount == 0 and written.get(resource, 0) != 0 and leaf.id not in said:
                 classes = tuple(cls for cls in graph.allowed_classes[leaf.id] if not is_preemptible(cls))
                 if not classes or "guaranteed" in scope.values[leaf.id].sources:

@@ -39,10 +39,10 @@ def _limited_to_nothing(graph: PolicyGraph) -> Iterator[Diagnostic]:
         closed: set[tuple[str | None, str]] = set()
         for node in graph.nodes.values():
             limit = scope.values[node.id].limit
-            for resource in _NEEDED:
+            for resource in _NEEDED if closed or 0 in limit.values() else ():
                 if (node.parent, resource) in closed:
                     closed.add((node.id, resource))
-                elif limit and limit.get(resource) == 0:
+                elif limit.get(resource) == 0:
                     closed.add((node.id, resource))
                     if (node.id, resource) not in said:
                         said.add((node.id, resource))

@@ -6,7 +6,7 @@ non-preemptible work has no bound. What its siblings and its parent were promise
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from apportion_compiler.checks.capacity import cluster_holdings
@@ -16,7 +16,7 @@ from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
 from apportion_compiler.graph.limits import NO_BOUNDS, Bounds, bound_on, bounds_below
 from apportion_compiler.graph.values import GPU_MODEL_PREFIX, QueueValues
 from apportion_policy.cluster import Environment
-from apportion_policy.quantity import Unlimited
+from apportion_policy.quantity import UNLIMITED, Unlimited
 from apportion_policy.resources import GPU, amount_text
 
 UNLIMITED_GUARANTEE = Rule(
@@ -47,11 +47,14 @@ def unlimited_guarantee(graph: PolicyGraph) -> Iterator[Diagnostic]:
     for scope in graph.distinct_scopes:
         # Children of one parent are judged together: what bounds one bounds all.
         groups: dict[tuple[str | None, str], list[Node]] = {}
-        for node in graph.nodes.values():
-            for resource in _unlimited(scope.values[node.id]):
+        for id_, own in scope.values.items():
+            if UNLIMITED not in own.guaranteed.values():
+                continue
+            node = graph.nodes[id_]
+            for resource in _unlimited(own):
                 if (node.id, resource) not in said:
                     groups.setdefault((node.parent, resource), []).append(node)
-        below = bounds_below(graph, scope) if groups else {}
+        below: Mapping[str, Bounds] = bounds_below(graph, scope) if groups else {}
         for (parent, resource), nodes in groups.items():
             bounds = below[parent] if parent is not None else NO_BOUNDS
             bounded = _bounded_by_parent(graph, scope, parent, resource, bounds) or _bounded_by_machines(

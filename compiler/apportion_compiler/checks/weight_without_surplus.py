@@ -6,7 +6,7 @@ share with. Weights of 1 (what an unset one is) and 0 ask for nothing and are le
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
 from apportion_compiler.graph.graph import Node, PolicyGraph
@@ -23,7 +23,7 @@ WEIGHT_WITHOUT_SURPLUS = Rule(
 def weight_without_surplus(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Look at the queues that declare a weight, as written: what changes for a while, or on one cluster, is no fault."""
     weighted = [node for node in graph.nodes.values() if node.queue.over_quota_weight is not None]
-    below = bounds_below(graph, graph.base) if weighted else {}
+    below: Mapping[str, Bounds] = bounds_below(graph, graph.base) if weighted else {}
     for node in weighted:
         own = graph.base.values[node.id]
         if own.sources.keys().isdisjoint({"guaranteed", "limit", "over_quota_weight"}):
