@@ -98,7 +98,7 @@ def _rejected(outcome: Rejected, entry: str) -> Inputs:
     path = Path(outcome.tree.entry if outcome.tree is not None else os.path.abspath(entry))  # noqa: PTH100
     sources = Sources(project_root(path), outcome.tree)
     confined = outcome.tree is not None
-    faults = tuple(_named(fault, sources) for fault in outcome.faults)
+    faults = tuple(_named(fault, sources, str(path)) for fault in outcome.faults)
     found = zip(faults, authoring_findings(faults), strict=True)
     return Inputs(
         policy=None,
@@ -112,11 +112,11 @@ def _rejected(outcome: Rejected, entry: str) -> Inputs:
     )
 
 
-def _named(fault: Fault, sources: Sources) -> Fault:
-    """Return the fault with its files named as findings name them."""
+def _named(fault: Fault, sources: Sources, entry: str) -> Fault:
+    """Return the fault with its files named as findings name them; one without a file is the entry's."""
     return replace(
         fault,
-        file=None if fault.file is None else sources.name_of(fault.file),
+        file=sources.name_of(fault.file or entry),
         related=tuple((sources.name_of(file), line, message) for file, line, message in fault.related),
     )
 

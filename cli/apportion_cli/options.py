@@ -104,8 +104,8 @@ def as_of_option(command: Decorated) -> Decorated:
     )(command)
 
 
-def output_option(*formats: str) -> Callable[[Decorated], Decorated]:
-    """Add `-o`, which may be repeated."""
+def output_option(*formats: str, variable: str | None = None) -> Callable[[Decorated], Decorated]:
+    """Add `-o`, which may be repeated; `variable` names the environment variable that it can come from."""
     return click.option(
         "-o",
         "--output",
@@ -113,7 +113,7 @@ def output_option(*formats: str) -> Callable[[Decorated], Decorated]:
         multiple=True,
         callback=_parsed_outputs(formats),
         shell_complete=lambda _, __, incomplete: [f for f in formats if f.startswith(incomplete)],
-        envvar=variable("output"),
+        envvar=variable,
         metavar="FORMAT[=FILE]",
         help=f"{', '.join(formats)}; may be repeated.",
     )
@@ -146,8 +146,8 @@ def limits(time_limit: float | None, memory_limit: int | None) -> Limits:
 
     chosen = Limits()
     if time_limit is not None:
-        # Processor time is counted in whole seconds and must not be what ends a run that has wall time left.
-        chosen = replace(chosen, wall_s=time_limit, cpu_s=max(1, int(time_limit + 0.999)))
+        # Processor time is counted in whole seconds and must not be what ends a run that has time left.
+        chosen = replace(chosen, wall_s=time_limit, cpu_s=int(time_limit) + 2)
     if memory_limit is not None:
         chosen = replace(chosen, memory_bytes=memory_limit)
     return chosen

@@ -19,13 +19,16 @@ from apportion_cli.errors import CannotError
 FILE_NAME = "apportion.toml"
 KEYS: Mapping[str, str] = {
     "policy": "the policy's file or folder",
-    "env": "environments to look at",
-    "output": "format of the report",
+    "env": "environments that `validate` and `compile` look at",
+    "output": "formats of the report of `validate`",
     "fail-on": "least severity that makes the exit code 1",
     "time-limit": "seconds that the evaluation of a policy may take",
     "memory-limit": "memory that it may use",
 }
 _LISTS = ("env", "output")
+# Formats differ between verbs, and only these take several environments.
+_ONLY_FOR = {"output": ("validate",), "env": ("validate", "compile")}
+_PARAMETERS = {"output": "outputs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +48,14 @@ class Settings:
     settings: tuple[Setting, ...] = ()
 
     def default_map(self, command: str) -> dict[str, Any]:
-        """Return click's defaults for a verb."""
-        return {command: {setting.key.replace("-", "_"): setting.value for setting in self.settings}}
+        """Return click's defaults for a verb, by the names of its parameters."""
+        return {
+            command: {
+                _PARAMETERS.get(setting.key, setting.key.replace("-", "_")): setting.value
+                for setting in self.settings
+                if command in _ONLY_FOR.get(setting.key, (command,))
+            }
+        }
 
 
 def read_settings(folder: Path | None = None) -> Settings:

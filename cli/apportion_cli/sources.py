@@ -47,11 +47,13 @@ class Sources:
         self._texts.clear()
 
     def near(self, name: str) -> str:
-        """Return the name of a file for a person: relative to the current folder, unless that is far away."""
+        """Return the name of a file for a person: relative to the current folder, if the two are near each other."""
         if name.startswith("<"):
             return name
-        relative = os.path.relpath(self.path(name))
-        return str(self.path(name)) if relative.startswith("../../../") else relative
+        path = self.path(name)
+        relative = os.path.relpath(path)
+        is_near = not relative.startswith("../" if Path(name).is_absolute() else "../../../")
+        return relative if is_near else str(path)
 
     def in_repository(self, name: str) -> str:
         """Return the name of a file relative to the root of the repository, as code review tools want it."""

@@ -33,14 +33,15 @@ def split_lines(text: str) -> list[str]:
 def span_of(at: SourceLocation, lines: list[str] | None) -> Span:
     """Return where a declaration stands; `lines` are its file's, None where they cannot be read.
 
-    A location without an end is the whole of its line from its column on.
+    A location without an end is the rest of its line from its column on, without indentation.
     """
     end_line = at.end_line or at.line
     column = _characters(at, lines, at.line, at.column)
     if at.end_line and (at.end_line, at.end_column) > (at.line, at.column):
         return Span(at.line, column, end_line, _characters(at, lines, end_line, at.end_column))
-    width = len(_line(lines, at.line).rstrip())
-    return Span(at.line, column, at.line, max(width, column + 1))
+    line = _line(lines, at.line).rstrip()
+    column = max(column, len(line) - len(line.lstrip()))
+    return Span(at.line, column, at.line, max(len(line), column + 1))
 
 
 def character_column(line: str, byte_column: int) -> int:

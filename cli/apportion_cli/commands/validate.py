@@ -15,6 +15,7 @@ from apportion_cli.options import (
     output_option,
     reading_options,
 )
+from apportion_cli.settings import variable
 
 if TYPE_CHECKING:
     from datetime import date
@@ -24,7 +25,7 @@ FORMATS = ("text", "json", "sarif", "junit", "github")
 
 @click.command()
 @environment_option
-@output_option(*FORMATS)
+@output_option(*FORMATS, variable=variable("output"))
 @fail_on_option
 @click.option("--fix", is_flag=True, help="Apply the fixes that change one value, and show what they changed.")
 @reading_options
