@@ -59,10 +59,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_holds_every_file_of_every_package_and_nothing_else(wheel: Path) -> None:
     """Templates, the scaffold and py.typed are data, which a build leaves out without a word."""
     expected = {
-        path.relative_to(ROOT / package.parent).as_posix()
+        (Path(folder) / name).relative_to(ROOT / package.parent).as_posix()
         for package in PACKAGES
-        for path in (ROOT / package).rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        for folder, _, names in os.walk(ROOT / package, followlinks=True)
+        for name in names
+        if "__pycache__" not in folder
     }
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
