@@ -11,7 +11,7 @@ from apportion_compiler.checks.refusals import REFUSALS
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
 from apportion_compiler.ir.gpu_models import promised_of_any_model
 from apportion_compiler.ir.program import Program, Queue
-from apportion_policy.quantity import Unlimited
+from apportion_policy.quantity import Amount, Unlimited, add
 from apportion_policy.source import SourceLocation
 
 
@@ -47,6 +47,7 @@ def fidelity_findings(program: Program, backend: Backend) -> Iterator[Diagnostic
                     address,
                     f"{backend.name} cannot express {feature.value}: {capability.reason}",
                     at,
+                    hint=capability.hint,
                     scope=f"{program.environment}/{program.cluster}",
                 )
 
@@ -60,7 +61,7 @@ def _line(feature: Feature, backend: Backend) -> FidelityLine:
             return FidelityLine(feature, "exact", by, None)
         case Lowered(by, approximation):
             return FidelityLine(feature, "approximated", f"{by}; lost: {approximation}", None)
-        case Unsupported(code, reason):
+        case Unsupported(code, reason, _):
             return FidelityLine(feature, "refused", reason, code)
 
 
@@ -88,14 +89,32 @@ def _counted_by_model(program: Program) -> Iterator[Use]:
     return iter(()) if len(models) == 1 else _queues(_by_model)(program)
 
 
-def _extended(queue: Queue) -> bool:
-    return any(
-        r not in ("cpu", "memory", "gpu") and not r.startswith("gpu/") for r in (*queue.guaranteed, *queue.limit)
+def _is_extended(resource: str) -> bool:
+    return resource not in ("cpu", "memory", "gpu") and not resource.startswith("gpu/")
+
+
+def _extended(program: Program) -> Iterator[Use]:
+    """Queues that bound another resource, or promise some of it that is not just what their children have."""
+    return (
+        (f"queue {queue.id}", queue.source)
+        for queue, promised in _own_promises(program)
+        if any(_is_extended(resource) for resource in (*promised, *queue.limit))
     )
 
 
-def _promised(queue: Queue) -> bool:
-    return any(isinstance(amount, Unlimited) or amount for amount in queue.guaranteed.values())
+def _promised(program: Program) -> Iterator[Use]:
+    return ((f"queue {queue.id}", queue.source) for queue, promised in _own_promises(program) if promised)
+
+
+def _own_promises(program: Program) -> Iterator[tuple[Queue, tuple[str, ...]]]:
+    """Yield each queue with the resources of which it promises something; a sum of its children's is their promise."""
+    by_id = {queue.id: queue for queue in program.queues}
+    for queue in program.queues:
+        filled: dict[str, Amount] = {}
+        for child in queue.children:
+            for resource, amount in by_id[child].guaranteed.items():
+                filled[resource] = add(filled.get(resource, 0), amount)
+        yield queue, tuple(r for r, amount in queue.guaranteed.items() if amount not in (0, filled.get(r, 0)))
 
 
 def _weighted(queue: Queue) -> bool:
@@ -155,7 +174,7 @@ def _queued_pools(program: Program) -> Iterator[Use]:
 
 USED: Mapping[Feature, Callable[[Program], Iterator[Use]]] = {
     Feature.QUEUE_TREE: _queues(lambda queue: queue.parent is not None),
-    Feature.GUARANTEED: _queues(_promised),
+    Feature.GUARANTEED: _promised,
     Feature.LIMIT: _queues(lambda queue: queue.limit),
     Feature.LIMIT_OVER_NAMESPACES: _over_namespaces,
     Feature.LENDING_LIMIT: _queues(lambda queue: queue.lending_limit),
@@ -166,7 +185,7 @@ USED: Mapping[Feature, Callable[[Program], Iterator[Use]]] = {
     Feature.RECLAIM_MIN_RUNTIME: _queues(lambda queue: queue.reclaim_min_runtime is not None),
     Feature.GPU_MODEL_QUOTA: _counted_by_model,
     Feature.MIXED_GPU_COUNTING: _mixed,
-    Feature.EXTENDED_RESOURCES: _queues(_extended),
+    Feature.EXTENDED_RESOURCES: _extended,
     Feature.GPU_SHARING: _queues(lambda queue: queue.gpu_sharing),
     Feature.USER_LIMITS: _queues(lambda queue: queue.users),
     Feature.PRIORITY_CLASSES: _classes,

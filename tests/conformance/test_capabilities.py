@@ -26,10 +26,10 @@ def test_every_feature_is_found_in_programs() -> None:
 def test_refusals_have_a_rule_and_a_reason(backend: Backend) -> None:
     for feature, capability in backend.capabilities.items():
         match capability:
-            case Unsupported(code, reason):
+            case Unsupported(code, reason, hint):
                 assert code in REFUSALS, feature
-                assert reason
-                assert not reason.endswith(".")
+                assert reason and not reason.endswith(".")
+                assert all(text and text[0].islower() and not text.endswith(".") for text in (hint,))
             case Native(said) | Lowered(said, _):
                 assert said, feature
 

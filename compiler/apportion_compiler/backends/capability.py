@@ -58,10 +58,14 @@ class Lowered:
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """The engine has no field for it. `code` is the AP5xx rule that says so where a policy asks for it."""
+    """The engine has no field for it. `code` is the AP5xx rule that says so where a policy asks for it.
+
+    `hint` is an imperative: what an author can do instead.
+    """
 
     code: str
     reason: str
+    hint: str
 
 
 Capability = Native | Lowered | Unsupported

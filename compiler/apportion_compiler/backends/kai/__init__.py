@@ -40,7 +40,9 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.LIMIT: Native("Queue spec.resources.*.limit"),
     Feature.LIMIT_OVER_NAMESPACES: Native("Queue spec.resources.*.limit"),
     Feature.LENDING_LIMIT: Unsupported(
-        "AP501", "an idle guarantee is lent whole, and taken back by reclaim when it is needed"
+        "AP501",
+        "an idle guarantee is lent whole, and taken back by reclaim when it is needed",
+        "leave `lending_limit` out, or lower the guarantee of the queue by what it never needs to lend",
     ),
     Feature.OVER_QUOTA_WEIGHT: Native("Queue spec.resources.*.overQuotaWeight"),
     Feature.WEIGHT_PER_RESOURCE: Native("Queue spec.resources.*.overQuotaWeight"),
@@ -54,11 +56,17 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "bounds each model by itself; a workload cannot span models",
     ),
     Feature.MIXED_GPU_COUNTING: Unsupported(
-        "AP513", "each GPU model is a shard with quotas of its own, so a promise must say of which model"
+        "AP513",
+        "each GPU model is a shard with quotas of its own, so a promise must say of which model",
+        "write `gpu` as a mapping from GPU model to GPUs",
     ),
-    Feature.EXTENDED_RESOURCES: Unsupported("AP502", "queues count cpu, memory and GPUs, and nothing else"),
+    Feature.EXTENDED_RESOURCES: Unsupported(
+        "AP502",
+        "queues count cpu, memory and GPUs, and nothing else",
+        "leave the resource out of the queue, and bound it by a ResourceQuota of your own",
+    ),
     Feature.GPU_SHARING: Lowered("chart value global.gpuSharing, and an admission policy for each namespace", ""),
-    Feature.USER_LIMITS: Unsupported("AP503", "queues know no users"),
+    Feature.USER_LIMITS: Unsupported("AP503", "queues know no users", "leave `users` out, or give each person a queue"),
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
         "label kai.scheduler/preemptibility, which the admission policies demand where the class's value says otherwise",
@@ -66,7 +74,9 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads and on the PodGroup that KAI schedules", ""),
     Feature.ALLOWED_POOLS: Unsupported(
-        "AP504", "queues know no node pools; a taint on the pool, tolerated by the teams that may use it, does"
+        "AP504",
+        "queues know no node pools; a taint on the pool, tolerated by the teams that may use it, does",
+        "leave `pools` out, and taint the pool so that only work with the toleration runs there",
     ),
     Feature.NAMESPACES: Lowered("admission policies that bind a namespace to its queue's label", ""),
     Feature.PLACEMENT: Native("SchedulingShard spec.placementStrategy"),
@@ -76,7 +86,9 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.TOPOLOGY: Native("Topology spec.levels"),
     Feature.QUEUED_PROVISIONING: Unsupported(
-        "AP505", "pods wait as Pending and scale a pool up one by one; nothing asks for the whole workload's nodes"
+        "AP505",
+        "pods wait as Pending and scale a pool up one by one; nothing asks for the whole workload's nodes",
+        "leave `provisioning` out on this cluster, or run a cluster with kueue for work that waits for whole requests",
     ),
 }
 

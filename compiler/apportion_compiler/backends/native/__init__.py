@@ -38,27 +38,59 @@ ENGINE_VERSIONS = ("1.30", "1.31", "1.32", "1.33", "1.34", "1.35", "1.36")
 
 CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.QUEUE_TREE: Lowered("limits of all ancestors folded into the quota of each namespace", ""),
-    Feature.GUARANTEED: Unsupported("AP506", "a ResourceQuota is a bound, and nothing is kept back for a namespace"),
+    Feature.GUARANTEED: Unsupported(
+        "AP506",
+        "a ResourceQuota is a bound, and nothing is kept back for a namespace",
+        "install a queueing engine such as kai on the cluster, or leave the guarantee out",
+    ),
     Feature.LIMIT: Lowered(
         "ResourceQuota spec.hard requests.*",
         "it refuses pods when they are created, where a queue would let them wait",
     ),
     Feature.LIMIT_OVER_NAMESPACES: Unsupported(
-        "AP512", "a ResourceQuota bounds one namespace, so each gets the whole limit and their sum has no bound"
+        "AP512",
+        "a ResourceQuota bounds one namespace, so each gets the whole limit and their sum has no bound",
+        "give the queue one namespace, or a limit to each of the queues below it",
     ),
-    Feature.LENDING_LIMIT: Unsupported("AP501", "nothing is lent where nothing is guaranteed"),
-    Feature.OVER_QUOTA_WEIGHT: Unsupported("AP507", "free capacity goes to whoever comes first"),
-    Feature.WEIGHT_PER_RESOURCE: Unsupported("AP507", "free capacity goes to whoever comes first"),
-    Feature.QUEUE_PRIORITY: Unsupported("AP508", "kube-scheduler orders pods by their own priority alone"),
-    Feature.PREEMPT_MIN_RUNTIME: Unsupported("AP509", "kube-scheduler preempts without regard to run time"),
-    Feature.RECLAIM_MIN_RUNTIME: Unsupported("AP509", "kube-scheduler preempts without regard to run time"),
+    Feature.LENDING_LIMIT: Unsupported(
+        "AP501", "nothing is lent where nothing is guaranteed", "leave `lending_limit` out on this cluster"
+    ),
+    Feature.OVER_QUOTA_WEIGHT: Unsupported(
+        "AP507",
+        "free capacity goes to whoever comes first",
+        "leave `over_quota_weight` out, or install a queueing engine such as kai on the cluster",
+    ),
+    Feature.WEIGHT_PER_RESOURCE: Unsupported(
+        "AP507",
+        "free capacity goes to whoever comes first",
+        "leave `over_quota_weight` out, or install a queueing engine such as kai on the cluster",
+    ),
+    Feature.QUEUE_PRIORITY: Unsupported(
+        "AP508",
+        "kube-scheduler orders pods by their own priority alone",
+        "leave `priority` out, and give the work a priority class",
+    ),
+    Feature.PREEMPT_MIN_RUNTIME: Unsupported(
+        "AP509",
+        "kube-scheduler preempts without regard to run time",
+        "leave the minimum runtime out, or install kai on the cluster",
+    ),
+    Feature.RECLAIM_MIN_RUNTIME: Unsupported(
+        "AP509",
+        "kube-scheduler preempts without regard to run time",
+        "leave the minimum runtime out, or install kai on the cluster",
+    ),
     Feature.GPU_MODEL_QUOTA: Lowered(
         "the sum over all models in requests.nvidia.com/gpu", "models are not told apart within the sum"
     ),
     Feature.MIXED_GPU_COUNTING: Lowered("the sum over all models in requests.nvidia.com/gpu", ""),
     Feature.EXTENDED_RESOURCES: Native("ResourceQuota spec.hard requests.<resource>"),
-    Feature.GPU_SHARING: Unsupported("AP510", "kube-scheduler gives out whole devices"),
-    Feature.USER_LIMITS: Unsupported("AP503", "a ResourceQuota knows no users"),
+    Feature.GPU_SHARING: Unsupported(
+        "AP510",
+        "kube-scheduler gives out whole devices",
+        "leave `gpu_sharing` out, and share GPUs by time slicing or MIG of the node pool",
+    ),
+    Feature.USER_LIMITS: Unsupported("AP503", "a ResourceQuota knows no users", "leave `users` out on this cluster"),
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
         "preemptionPolicy Never for each class above one that is not preemptible",
@@ -66,7 +98,9 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.ALLOWED_CLASSES: Lowered("ResourceQuota with scope PriorityClass, and the admission policies", ""),
     Feature.ALLOWED_POOLS: Unsupported(
-        "AP504", "nothing ties a namespace to nodes; a taint on the pool, tolerated by the teams that may use it, does"
+        "AP504",
+        "nothing ties a namespace to nodes; a taint on the pool, tolerated by the teams that may use it, does",
+        "leave `pools` out, and taint the pool so that only work with the toleration runs there",
     ),
     Feature.NAMESPACES: Native("Namespace"),
     Feature.PLACEMENT: Lowered(
@@ -76,9 +110,15 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.POOL_PLACEMENT: Lowered(
         "KubeSchedulerConfiguration in kube-scheduler.yaml", "the cluster's placement holds for every pool"
     ),
-    Feature.TOPOLOGY: Unsupported("AP511", "kube-scheduler spreads pods over label values, but does not gather them"),
+    Feature.TOPOLOGY: Unsupported(
+        "AP511",
+        "kube-scheduler spreads pods over label values, but does not gather them",
+        "leave the topology out, and write podAffinity on its node labels in the workload",
+    ),
     Feature.QUEUED_PROVISIONING: Unsupported(
-        "AP505", "pods wait as Pending and scale a pool up one by one; nothing asks for the whole workload's nodes"
+        "AP505",
+        "pods wait as Pending and scale a pool up one by one; nothing asks for the whole workload's nodes",
+        "leave `provisioning` out on this cluster, or install kueue on it",
     ),
 }
 

@@ -1,0 +1,12 @@
+from apportion_policy import Cluster, Engine, Environment, Organisation, Policy, Queue, Resources
+
+policy = Policy(
+    organisation=Organisation(name="acme", owner="@acme/platform"),
+    queues=(
+        Queue(id="vision", namespaces=("vision",), guaranteed=Resources(gpu=8)),
+        Queue(id="speech", namespaces=("speech",)),
+    ),
+    environments=(
+        Environment(name="prod", clusters=(Cluster(name="gpu-1", engine=Engine.KAI, engine_version="0.17.0"),)),
+    ),
+)

@@ -1,0 +1,14 @@
+from apportion_policy import Cluster, Engine, Environment, Organisation, Policy, Queue, Resources
+
+policy = Policy(
+    organisation=Organisation(name="acme", owner="@acme/platform"),
+    queues=(
+        Queue(  # AP502
+            id="vision", namespaces=("vision",), guaranteed=Resources(gpu=16), limit=Resources(extended={"rdma/hca": 8})
+        ),
+        Queue(id="speech", namespaces=("speech",)),
+    ),
+    environments=(
+        Environment(name="prod", clusters=(Cluster(name="gpu-1", engine=Engine.KAI, engine_version="0.17.0"),)),
+    ),
+)

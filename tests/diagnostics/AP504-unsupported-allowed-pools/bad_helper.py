@@ -1,0 +1,42 @@
+from apportion_policy import (
+    GPU_TAINT,
+    Accelerator,
+    Cluster,
+    Engine,
+    Environment,
+    NodePool,
+    Organisation,
+    Policy,
+    Queue,
+    Resources,
+)
+
+
+def team(name: str) -> Queue:
+    return Queue(id=name, namespaces=(name,), guaranteed=Resources(gpu=16), pools=("h100",))  # AP504
+
+
+policy = Policy(
+    organisation=Organisation(name="acme", owner="@acme/platform"),
+    node_pools=(
+        NodePool(
+            id="h100",
+            cpu=190,
+            memory="1Ti",
+            accelerator=Accelerator(model="h100", count=8),
+            max_nodes=8,
+            taints=(GPU_TAINT,),
+        ),
+        NodePool(id="ordinary", cpu=32, memory="128Gi", max_nodes=10),
+    ),
+    queues=(
+        team("vision"),  # AP504 called here
+        Queue(id="speech", namespaces=("speech",)),
+    ),
+    environments=(
+        Environment(
+            name="prod",
+            clusters=(Cluster(name="gpu-1", engine=Engine.KAI, engine_version="0.17.0", pools=("h100", "ordinary")),),
+        ),
+    ),
+)
