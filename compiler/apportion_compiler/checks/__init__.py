@@ -9,6 +9,8 @@ from apportion_compiler.checks.check import Check, JudgedCheck, StructureCheck
 from apportion_compiler.checks.conflicting_parent import CONFLICTING_PARENT, conflicting_parent
 from apportion_compiler.checks.duplicate_id import DUPLICATE_ID, duplicate_id
 from apportion_compiler.checks.equal_priorities import EQUAL_PRIORITIES, equal_priorities
+from apportion_compiler.checks.gpu_model_without_pool import GPU_MODEL_WITHOUT_POOL, gpu_model_without_pool
+from apportion_compiler.checks.gpu_pool_untainted import GPU_POOL_UNTAINTED, gpu_pool_untainted
 from apportion_compiler.checks.guarantee_over_limit import GUARANTEE_OVER_LIMIT, guarantee_over_limit
 from apportion_compiler.checks.guarantees_over_capacity import GUARANTEES_OVER_CAPACITY, guarantees_over_capacity
 from apportion_compiler.checks.guarantees_over_capacity_one_node_down import (
@@ -27,6 +29,7 @@ from apportion_compiler.checks.minimum_runtime_ineffective import (
 from apportion_compiler.checks.name_collision import NAME_COLLISION, name_collision
 from apportion_compiler.checks.namespace_on_inner_queue import NAMESPACE_ON_INNER_QUEUE, namespace_on_inner_queue
 from apportion_compiler.checks.namespace_shared import NAMESPACE_SHARED, namespace_shared
+from apportion_compiler.checks.no_ordinary_pool import NO_ORDINARY_POOL, no_ordinary_pool
 from apportion_compiler.checks.non_preemptible_without_guarantee import (
     NON_PREEMPTIBLE_WITHOUT_GUARANTEE,
     non_preemptible_without_guarantee,
@@ -34,6 +37,8 @@ from apportion_compiler.checks.non_preemptible_without_guarantee import (
 from apportion_compiler.checks.object_without_owner import OBJECT_WITHOUT_OWNER, object_without_owner
 from apportion_compiler.checks.override_expired import OVERRIDE_EXPIRED, override_expired
 from apportion_compiler.checks.override_overlapping import OVERRIDE_OVERLAPPING, override_overlapping
+from apportion_compiler.checks.pool_size_inverted import POOL_SIZE_INVERTED, pool_size_inverted
+from apportion_compiler.checks.pool_unused import POOL_UNUSED, pool_unused
 from apportion_compiler.checks.preemptibility_against_engine import (
     PREEMPTIBILITY_AGAINST_ENGINE,
     preemptibility_against_engine,
@@ -43,6 +48,11 @@ from apportion_compiler.checks.priority_out_of_range import PRIORITY_OUT_OF_RANG
 from apportion_compiler.checks.priority_reserved_name import PRIORITY_RESERVED_NAME, priority_reserved_name
 from apportion_compiler.checks.queue_cannot_run import QUEUE_CANNOT_RUN, queue_cannot_run
 from apportion_compiler.checks.queue_cycle import QUEUE_CYCLE, queue_cycle
+from apportion_compiler.checks.queued_forbidden_setting import QUEUED_FORBIDDEN_SETTING, queued_forbidden_setting
+from apportion_compiler.checks.queued_too_long import QUEUED_TOO_LONG, queued_too_long
+from apportion_compiler.checks.queued_too_many_nodes import QUEUED_TOO_MANY_NODES, queued_too_many_nodes
+from apportion_compiler.checks.queued_version_too_old import QUEUED_VERSION_TOO_OLD, queued_version_too_old
+from apportion_compiler.checks.queued_without_gpu import QUEUED_WITHOUT_GPU, queued_without_gpu
 from apportion_compiler.checks.quota_oversubscribed import QUOTA_OVERSUBSCRIBED, quota_oversubscribed
 from apportion_compiler.checks.refusals import REFUSALS
 from apportion_compiler.checks.several_global_defaults import SEVERAL_GLOBAL_DEFAULTS, several_global_defaults
@@ -97,6 +107,16 @@ CHECKS: tuple[Check, ...] = (
     preemptibility_against_engine,
     guarantees_over_capacity,
     guarantees_over_capacity_one_node_down,
+    gpu_model_without_pool,
+    pool_unused,
+    gpu_pool_untainted,
+    no_ordinary_pool,
+    queued_without_gpu,
+    queued_too_many_nodes,
+    queued_too_long,
+    queued_forbidden_setting,
+    queued_version_too_old,
+    pool_size_inverted,
 )
 """They read a graph whose structure is sound."""
 
@@ -141,6 +161,16 @@ _RULES: tuple[Rule, ...] = (
     PREEMPTIBILITY_AGAINST_ENGINE,
     GUARANTEES_OVER_CAPACITY,
     GUARANTEES_OVER_CAPACITY_ONE_NODE_DOWN,
+    GPU_MODEL_WITHOUT_POOL,
+    POOL_UNUSED,
+    GPU_POOL_UNTAINTED,
+    NO_ORDINARY_POOL,
+    QUEUED_WITHOUT_GPU,
+    QUEUED_TOO_MANY_NODES,
+    QUEUED_TOO_LONG,
+    QUEUED_FORBIDDEN_SETTING,
+    QUEUED_VERSION_TOO_OLD,
+    POOL_SIZE_INVERTED,
     *REFUSALS.values(),
 )
 RULES: Mapping[str, Rule] = {rule.code: rule for rule in sorted(_RULES, key=lambda rule: rule.code)}

@@ -21,8 +21,8 @@ from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
 class Holding:
     """What a cluster holds of one resource: base units of one machine by pool id, for the pools that hold any."""
 
-    machines: dict[str, int] = field(default_factory=dict)
-    pools: dict[str, NodePool] = field(default_factory=dict)
+    machines: dict[str, int] = field(default_factory=dict[str, int])
+    pools: dict[str, NodePool] = field(default_factory=dict[str, NodePool])
 
     @property
     def capacity(self) -> int:

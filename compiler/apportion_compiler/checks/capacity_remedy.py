@@ -82,6 +82,15 @@ def node_count(n_nodes: int) -> str:
     return f"{n_nodes:,} node{'s' if n_nodes != 1 else ''}"
 
 
+def overcommit_text(graph: PolicyGraph, shortage: Shortage) -> str:
+    """Return what an overcommit makes of what is there, in brackets; nothing where the policy allows none."""
+    if shortage.allowed == shortage.available:
+        return ""
+    return (
+        f" ({amount_text(shortage.resource, shortage.allowed)} with an overcommit of {graph.policy.rules.overcommit})"
+    )
+
+
 def _missing_nodes(graph: PolicyGraph, shortage: Shortage, pool: NodePool) -> int:
     ratio = parse_weight(graph.policy.rules.overcommit)
     needed = -(-shortage.guaranteed * 1000 // ratio) - shortage.available

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_compiler.checks.capacity import Shortage, shortages
-from apportion_compiler.checks.capacity_remedy import node_count, remedy, shortage_places
+from apportion_compiler.checks.capacity_remedy import node_count, overcommit_text, remedy, shortage_places
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
 from apportion_compiler.graph.graph import PolicyGraph
 from apportion_policy.resources import amount_text
@@ -22,7 +22,7 @@ def guarantees_over_capacity(graph: PolicyGraph) -> Iterator[Diagnostic]:
         yield Diagnostic(
             GUARANTEES_OVER_CAPACITY,
             f"cluster {shortage.scope.name}",
-            _message(shortage),
+            _message(graph, shortage),
             shortage.cluster.source,
             shortage_places(shortage),
             found.hint,
@@ -31,13 +31,11 @@ def guarantees_over_capacity(graph: PolicyGraph) -> Iterator[Diagnostic]:
         )
 
 
-def _message(shortage: Shortage) -> str:
+def _message(graph: PolicyGraph, shortage: Shortage) -> str:
     resource, n_nodes = shortage.resource, shortage.holding.n_nodes
     held = amount_text(resource, shortage.available)
     message = (
         f"guarantees add up to {amount_text(resource, shortage.guaranteed)}, but {shortage.scope.name} holds {held}"
     )
     message += f" on {node_count(n_nodes)}" if n_nodes else ""
-    if shortage.allowed != shortage.available:
-        message += f", of which {amount_text(resource, shortage.allowed)} may be promised"
-    return message
+    return message + overcommit_text(graph, shortage)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_compiler.checks.capacity import Shortage, shortages_one_node_down
-from apportion_compiler.checks.capacity_remedy import remedy, shortage_places
+from apportion_compiler.checks.capacity_remedy import overcommit_text, remedy, shortage_places
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
 from apportion_compiler.graph.graph import PolicyGraph
 from apportion_policy.quantity import cpu_text, gpu_text, memory_text
@@ -26,7 +26,7 @@ def guarantees_over_capacity_one_node_down(graph: PolicyGraph) -> Iterator[Diagn
         yield Diagnostic(
             GUARANTEES_OVER_CAPACITY_ONE_NODE_DOWN,
             f"cluster {shortage.scope.name}",
-            _message(shortage),
+            _message(graph, shortage),
             shortage.cluster.source,
             shortage_places(shortage),
             found.hint,
@@ -35,14 +35,14 @@ def guarantees_over_capacity_one_node_down(graph: PolicyGraph) -> Iterator[Diagn
         )
 
 
-def _message(shortage: Shortage) -> str:
+def _message(graph: PolicyGraph, shortage: Shortage) -> str:
     resource, pool = shortage.resource, shortage.holding.largest
     assert pool is not None
     size, left = shortage.holding.machines[pool.id], amount_text(resource, shortage.available)
-    message = f"one {_machine(resource, size)} node of `{pool.id}` down leaves {left} on {shortage.scope.name}"
-    if shortage.allowed != shortage.available:
-        message += f", of which {amount_text(resource, shortage.allowed)} may be promised,"
-    return f"{message} for {amount_text(resource, shortage.guaranteed)} guaranteed"
+    return (
+        f"one {_machine(resource, size)} node of `{pool.id}` down leaves {left}{overcommit_text(graph, shortage)} "
+        f"on {shortage.scope.name} for {amount_text(resource, shortage.guaranteed)} guaranteed"
+    )
 
 
 def _machine(resource: str, amount: int) -> str:

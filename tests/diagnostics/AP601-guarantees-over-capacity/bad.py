@@ -1,5 +1,16 @@
-from apportion_policy import GPU_TAINT, Accelerator, Cluster, Engine, Environment, Gke, NodePool
-from apportion_policy import Organisation, Policy, Queue, Resources
+from apportion_policy import (
+    GPU_TAINT,
+    Accelerator,
+    Cluster,
+    Engine,
+    Environment,
+    Gke,
+    NodePool,
+    Organisation,
+    Policy,
+    Queue,
+    Resources,
+)
 
 H100 = NodePool(
     id="h100",

@@ -1,5 +1,16 @@
-from apportion_policy import GPU_TAINT, Accelerator, Cluster, Engine, Environment, Fixed, NodePool
-from apportion_policy import Organisation, Policy, Queue, Resources
+from apportion_policy import (
+    GPU_TAINT,
+    Accelerator,
+    Cluster,
+    Engine,
+    Environment,
+    Fixed,
+    NodePool,
+    Organisation,
+    Policy,
+    Queue,
+    Resources,
+)
 
 RACK = NodePool(
     id="rack",

@@ -1,7 +1,18 @@
 """What is left without one node suffices."""
 
-from apportion_policy import GPU_TAINT, UNLIMITED, Accelerator, Cluster, Engine, Environment, Gke, NodePool
-from apportion_policy import Organisation, Policy, Queue, Resources
+from apportion_policy import (
+    GPU_TAINT,
+    Accelerator,
+    Cluster,
+    Engine,
+    Environment,
+    Gke,
+    NodePool,
+    Organisation,
+    Policy,
+    Queue,
+    Resources,
+)
 
 H100 = NodePool(
     id="h100",
@@ -19,7 +30,6 @@ policy = Policy(
     queues=(
         Queue(id="research", guaranteed=Resources(cpu=20_000, memory="2Ti", gpu={"h100": 48})),
         Queue(id="product", guaranteed=Resources(cpu=20_000, memory="2Ti", gpu={"h100": 32})),
-        Queue(id="anything", guaranteed=Resources(memory=UNLIMITED)),
     ),
     environments=(
         Environment(name="dev", clusters=(Cluster(name="lab", engine=Engine.KAI, engine_version="0.17.0"),)),

@@ -1,0 +1,102 @@
+"""AP603: a GPU model is guaranteed or limited where no node pool has it.
+
+Read from the declarations: the values of a cluster leave out the models that its pools lack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from apportion_compiler.checks.gpu_mentions import GpuMention, gpu_mentions, is_replaced
+from apportion_compiler.checks.suggestions import suggester
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
+from apportion_compiler.graph.graph import PolicyGraph
+from apportion_policy.cluster import Environment
+
+GPU_MODEL_WITHOUT_POOL = Rule(
+    "AP603", "gpu-model-without-pool", Severity.ERROR, "a GPU model is promised or limited that no node pool has"
+)
+_MAX_RELATED = 10
+
+_Suggest = Callable[[str], str | None]
+
+
+def gpu_model_without_pool(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Compare the models that queues and overrides name with those of each environment's pools."""
+    models = _models_by_environment(graph)
+    if not models:
+        return
+    suggest = suggester(sorted({model for found in models.values() for model in found}))
+    said: set[tuple[str, str, str | None]] = set()
+    without_effect: dict[tuple[str, str], list[GpuMention]] = {}
+    for mention in gpu_mentions(graph):
+        named_for = models if mention.environments is None else mention.environments
+        lacking = [name for name in models if name in named_for and mention.model not in models[name]]
+        everywhere = mention.environments is None and len(lacking) == len(graph.policy.environments)
+        if mention.environments is None and not everywhere:
+            for name in lacking:
+                if mention.amount and not is_replaced(graph, name, mention):
+                    without_effect.setdefault((name, mention.model), []).append(mention)
+            continue
+        for name in (None,) if everywhere else lacking:
+            if (mention.node.id, mention.model, name) not in said:
+                said.add((mention.node.id, mention.model, name))
+                yield _nowhere(graph, mention, name, suggest)
+    for (name, model), mentions in without_effect.items():
+        yield _without_effect(graph.declarations.environments[name], model, mentions)
+
+
+def _models_by_environment(graph: PolicyGraph) -> Mapping[str, frozenset[str]]:
+    """Return the models of each environment's pools; without environments in which a cluster does not list its pools."""
+    found: dict[str, frozenset[str]] = {}
+    for environment in graph.policy.environments:
+        if all(cluster.pools for cluster in environment.clusters):
+            pools = (pool for cluster in environment.clusters for pool in graph.pools_of(cluster))
+            found[environment.name] = frozenset(
+                pool.accelerator.model for pool in pools if pool.accelerator is not None
+            )
+    return found
+
+
+def _nowhere(graph: PolicyGraph, mention: GpuMention, environment: str | None, suggest: _Suggest) -> Diagnostic:
+    model = mention.model
+    unused = next(
+        (p for p in graph.declarations.pools.values() if p.accelerator is not None and p.accelerator.model == model),
+        None,
+    )
+    where = "of a cluster" if environment is None else f"of {environment}"
+    meant = suggest(model)
+    if unused is not None:
+        hint = f"add `{unused.id}` to the pools {where}"
+    elif meant is not None:
+        hint = f"write {meant} for {model}, or give a cluster a node pool that has it"
+    else:
+        hint = f"give a cluster a node pool that has {model}, or take it out of `{mention.node.id}`"
+    return Diagnostic(
+        GPU_MODEL_WITHOUT_POOL,
+        mention.node.address,
+        f"`{mention.node.id}` is {mention.text}, but no node pool {where} has that model",
+        mention.at,
+        (Related(unused.source, f"`{unused.id}` has it, and no cluster there uses it"),) if unused is not None else (),
+        hint,
+        None,
+        environment,
+    )
+
+
+def _without_effect(environment: Environment, model: str, mentions: list[GpuMention]) -> Diagnostic:
+    """Say once for an environment what its pools make of amounts that other environments have a use for."""
+    n_queues = len({mention.node.id for mention in mentions})
+    queues = f"`{mentions[0].node.id}`" if n_queues == 1 else f"{n_queues:,} queues"
+    return Diagnostic(
+        GPU_MODEL_WITHOUT_POOL,
+        f"environment {environment.name}",
+        f"no node pool of {environment.name} has {model.upper()}: what is written for {queues} counts as 0 there",
+        environment.source,
+        tuple(Related(m.at, f"`{m.node.id}` is {m.text}") for m in mentions[:_MAX_RELATED]),
+        f"give {queues if n_queues == 1 else 'them'} other GPUs in the overrides of {environment.name}, "
+        f"or add a pool with {model.upper()} to one of its clusters",
+        None,
+        environment.name,
+        Severity.WARNING,
+    )

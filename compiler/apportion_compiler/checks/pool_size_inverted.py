@@ -1,0 +1,77 @@
+"""AP612: a node pool that can have no size, or none where guarantees rest on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.checks.capacity import cluster_holdings, top_level_guarantees
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
+from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
+from apportion_policy.pool import NodePool
+from apportion_policy.resources import GPU, amount_text
+
+POOL_SIZE_INVERTED = Rule(
+    "AP612", "pool-size-inverted", Severity.ERROR, "a node pool has a minimum above its maximum, or no node to give"
+)
+_MAX_RELATED = 10
+
+
+def pool_size_inverted(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Compare each pool's bounds, and look for pools of no node that are alone in having what is guaranteed."""
+    inverted: set[str] = set()
+    for pool in graph.declarations.pools.values():
+        if pool.min_nodes > pool.max_nodes:
+            inverted.add(pool.id)
+            yield _inverted(pool)
+    if any(pool.max_nodes == 0 for pool in graph.declarations.pools.values()):
+        yield from _empty_pools(graph, inverted)
+
+
+def _inverted(pool: NodePool) -> Diagnostic:
+    return Diagnostic(
+        POOL_SIZE_INVERTED,
+        f"node pool {pool.id}",
+        f"`{pool.id}` has at least {pool.min_nodes:,} nodes and at most {pool.max_nodes:,}",
+        pool.source,
+        (),
+        f"raise max_nodes of `{pool.id}` to {pool.min_nodes}, or lower min_nodes to {pool.max_nodes}",
+        ValueEdit(pool.source, ("max_nodes",), pool.min_nodes),
+    )
+
+
+def _empty_pools(graph: PolicyGraph, said: set[str]) -> Iterator[Diagnostic]:
+    for scope in graph.scopes:
+        if scope.cluster is None:
+            continue
+        holdings = cluster_holdings(graph, scope.cluster)
+        # A pool is named once, for the scarcest of what it holds.
+        for resource in sorted(holdings, key=_scarcest_first):
+            holding = holdings[resource]
+            if not holding.pools or holding.capacity:
+                continue
+            takers = top_level_guarantees(graph, scope, resource)
+            for pool in holding.pools.values() if takers else ():
+                if pool.id not in said:
+                    said.add(pool.id)
+                    yield _empty(scope, pool, resource, holding.machines[pool.id], takers)
+
+
+def _scarcest_first(resource: str) -> tuple[bool, bool, str]:
+    return not resource.startswith(GPU), resource == GPU, resource
+
+
+def _empty(scope: Scope, pool: NodePool, resource: str, machine: int, takers: list[tuple[Node, int]]) -> Diagnostic:
+    guaranteed = sum(amount for _, amount in takers)
+    return Diagnostic(
+        POOL_SIZE_INVERTED,
+        f"node pool {pool.id}",
+        f"`{pool.id}` has at most 0 nodes, and the {amount_text(resource, guaranteed)} guaranteed on {scope.name} rest on it",
+        pool.source,
+        tuple(
+            Related(node.queue.source, f"`{node.id}` is guaranteed {amount_text(resource, amount)}")
+            for node, amount in takers[:_MAX_RELATED]
+        ),
+        f"raise max_nodes of `{pool.id}` to {-(-guaranteed // machine)}",
+        ValueEdit(pool.source, ("max_nodes",), -(-guaranteed // machine)),
+        scope.name,
+    )

@@ -1,0 +1,144 @@
+"""AP610: settings of a node pool that GKE refuses or advises against together with queued provisioning.
+
+Source: cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest (creating a node pool, prerequisites of an
+existing one, disruption settings, limitations).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from apportion_compiler.checks.queued_pools import queued_pools
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
+from apportion_compiler.graph.graph import PolicyGraph
+from apportion_policy.pool import NodePool
+from apportion_policy.providers import Gke
+from apportion_policy.provisioning import ProvisioningPlan
+
+QUEUED_FORBIDDEN_SETTING = Rule(
+    "AP610",
+    "queued-forbidden-setting",
+    Severity.ERROR,
+    "a node pool has a setting that its provider forbids with queued provisioning",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """What is set, why that does not go together, what to do, and whether GKE only advises against it."""
+
+    message: str
+    hint: str
+    fix: ValueEdit | None
+    severity: Severity | None = None
+
+
+def queued_forbidden_setting(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Look at the settings of every pool that names a plan of GKE's queued provisioning, each by itself."""
+    for pool, plan in queued_pools(graph):
+        for fault in _faults(pool, plan):
+            yield Diagnostic(
+                QUEUED_FORBIDDEN_SETTING,
+                f"node pool {pool.id}",
+                f"`{pool.id}` {fault.message}",
+                pool.source,
+                (Related(plan.source, f"`{plan.id}` queues its provisioning"),),
+                fault.hint,
+                fault.fix,
+                None,
+                fault.severity,
+            )
+
+
+def _faults(pool: NodePool, plan: ProvisioningPlan) -> Iterator[_Fault]:
+    if not isinstance(pool.provider, Gke):
+        yield _Fault(
+            f"is provided by {pool.provider.kind}, and only gke knows {plan.provisioning_class}",
+            f"take `provisioning` out of `{pool.id}`, or name a plan of another class",
+            ValueEdit(pool.source, ("provisioning",), None),
+        )
+        return
+    yield from _of_pool(pool)
+    yield from _of_provider(pool, pool.provider)
+    yield from _of_upgrades(pool, pool.provider)
+
+
+def _of_pool(pool: NodePool) -> Iterator[_Fault]:
+    if pool.min_nodes:
+        yield _Fault(
+            f"keeps at least {pool.min_nodes} nodes; queued provisioning starts each request from 0",
+            f"set min_nodes of `{pool.id}` to 0",
+            ValueEdit(pool.source, ("min_nodes",), 0),
+        )
+    if pool.spot:
+        yield _Fault(
+            "is of spot machines; queued machines cannot be spot as well",
+            f"set spot of `{pool.id}` to false",
+            ValueEdit(pool.source, ("spot",), value=False),
+        )
+    if pool.reservation is not None:
+        yield _Fault(
+            f"draws on the reservation {pool.reservation}; queued provisioning uses none",
+            f"take `reservation` out of `{pool.id}`",
+            ValueEdit(pool.source, ("reservation",), None),
+        )
+
+
+def _of_provider(pool: NodePool, gke: Gke) -> Iterator[_Fault]:
+    if gke.reservation_affinity != "none":
+        yield _Fault(
+            f"has the reservation affinity {gke.reservation_affinity}; queued provisioning requires none, from the pool's creation on",
+            f'set reservation_affinity="none" on the provider of `{pool.id}`',
+            ValueEdit(gke.source, ("reservation_affinity",), "none"),
+        )
+    if gke.location_policy != "ANY":
+        yield _Fault(
+            f"has the location policy {gke.location_policy}; queued provisioning supports ANY only",
+            f'set location_policy="ANY" on the provider of `{pool.id}`',
+            ValueEdit(gke.source, ("location_policy",), "ANY"),
+        )
+    if not gke.autoscaling:
+        yield _Fault(
+            "does not scale by itself; the cluster autoscaler is what answers queued requests",
+            f"set autoscaling of `{pool.id}` to true",
+            ValueEdit(gke.source, ("autoscaling",), value=True),
+        )
+    if gke.auto_repair:
+        yield _Fault(
+            "repairs nodes by itself, which evicts the whole job that they were provisioned for",
+            f"set auto_repair of `{pool.id}` to false",
+            ValueEdit(gke.source, ("auto_repair",), value=False),
+            Severity.WARNING,
+        )
+
+
+def _of_upgrades(pool: NodePool, gke: Gke) -> Iterator[_Fault]:
+    in_channel = gke.release_channel != "none"
+    if in_channel and not gke.auto_upgrade:
+        when = "" if _says_when(pool) else " and name a maintenance window or exclusion"
+        yield _Fault(
+            f"switches automatic upgrades off, which GKE refuses in the release channel {gke.release_channel}",
+            f"set auto_upgrade of `{pool.id}` to true{when}",
+            None if when else ValueEdit(gke.source, ("auto_upgrade",), value=True),
+        )
+    elif in_channel and not _says_when(pool):
+        yield _Fault(
+            f"is upgraded whenever the release channel {gke.release_channel} has a version, which evicts the whole job "
+            "that its nodes were provisioned for",
+            f"give `{pool.id}` a maintenance window or exclusion",
+            None,
+            Severity.WARNING,
+        )
+    elif not in_channel and gke.auto_upgrade:
+        yield _Fault(
+            "upgrades nodes by itself, which evicts the whole job that they were provisioned for",
+            f"set auto_upgrade of `{pool.id}` to false",
+            ValueEdit(gke.source, ("auto_upgrade",), value=False),
+            Severity.WARNING,
+        )
+
+
+def _says_when(pool: NodePool) -> bool:
+    maintenance = pool.maintenance
+    return maintenance is not None and (maintenance.window is not None or bool(maintenance.exclusions))

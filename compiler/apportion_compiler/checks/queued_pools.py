@@ -1,0 +1,48 @@
+"""Node pools that GKE provisions for a workload as a whole (Dynamic Workload Scheduler), and the bounds of that.
+
+Source: cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest, prerequisites and limitations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.graph.graph import PolicyGraph
+from apportion_policy.identifiers import identity_of
+from apportion_policy.pool import NodePool, TaintEffect
+from apportion_policy.provisioning import QUEUED_PROVISIONING_GKE, ProvisioningPlan
+
+MAX_RUN_DURATION_PARAMETER = "maxRunDurationSeconds"
+MAX_RUN_SECONDS = 604_800
+"""Seven days, in seconds: also what holds where nothing is said."""
+
+MAX_NODES_PER_ZONE = 1_000
+"""Machines of one request, which lie in one zone, and of one node pool in one zone."""
+
+
+def queued_plans(graph: PolicyGraph) -> Iterator[ProvisioningPlan]:
+    """Yield the plans of GKE's queued provisioning, used or not."""
+    for plan in graph.declarations.plans.values():
+        if plan.provisioning_class == QUEUED_PROVISIONING_GKE:
+            yield plan
+
+
+def queued_pools(graph: PolicyGraph) -> Iterator[tuple[NodePool, ProvisioningPlan]]:
+    """Yield the node pools that name such a plan, with it."""
+    for pool in graph.declarations.pools.values():
+        plan = queued_plan(graph, pool)
+        if plan is not None:
+            yield pool, plan
+
+
+def queued_plan(graph: PolicyGraph, pool: NodePool) -> ProvisioningPlan | None:
+    """Return the plan of GKE's queued provisioning that a pool names."""
+    if pool.provisioning is None:
+        return None
+    plan = graph.declarations.plans.get(identity_of(pool.provisioning))
+    return plan if plan is not None and plan.provisioning_class == QUEUED_PROVISIONING_GKE else None
+
+
+def keeps_others_off(pool: NodePool) -> bool:
+    """Tell whether a taint of the pool keeps off all work that does not tolerate it."""
+    return any(taint.effect is not TaintEffect.PREFER_NO_SCHEDULE for taint in pool.taints)

@@ -1,0 +1,64 @@
+"""AP611: queued provisioning asks for something that the cluster's GKE version does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.checks.gke_version import is_older, parse_gke_version
+from apportion_compiler.checks.queued_pools import MAX_RUN_DURATION_PARAMETER, queued_pools
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
+from apportion_compiler.graph.graph import PolicyGraph
+from apportion_policy.pool import NodePool
+from apportion_policy.providers import Gke
+from apportion_policy.provisioning import ProvisioningPlan
+
+QUEUED_VERSION_TOO_OLD = Rule(
+    "AP611", "queued-version-too-old", Severity.ERROR, "a GKE version does not have what queued provisioning asks for"
+)
+
+SINCE_MAX_RUN_DURATION = "1.28.5-gke.1355000"
+SINCE_NODE_AUTO_PROVISIONING = "1.29.2-gke.1553000"
+"""First versions with each. Source: cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest."""
+
+
+def queued_version_too_old(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Compare the version that a queued pool's provider states with what the pool and its plan ask for."""
+    for pool, plan in queued_pools(graph):
+        provider = pool.provider
+        if not isinstance(provider, Gke) or provider.version is None:
+            continue
+        version = parse_gke_version(provider.version)
+        if version is None:
+            yield _unreadable(pool, provider.version)
+            continue
+        for what, since, related in _needs(plan, provider):
+            wanted = parse_gke_version(since)
+            if wanted is not None and is_older(version, wanted):
+                yield Diagnostic(
+                    QUEUED_VERSION_TOO_OLD,
+                    f"node pool {pool.id}",
+                    f"`{pool.id}` runs GKE {provider.version}, and {what} needs {since} or later",
+                    pool.source,
+                    related,
+                    f"upgrade the cluster to {since} or later",
+                    ValueEdit(provider.source, ("version",), since),
+                )
+
+
+def _needs(plan: ProvisioningPlan, provider: Gke) -> Iterator[tuple[str, str, tuple[Related, ...]]]:
+    if plan.max_run_duration is not None or MAX_RUN_DURATION_PARAMETER in plan.parameters:
+        place = Related(plan.source, f"`{plan.id}` bounds how long nodes live")
+        yield f"{MAX_RUN_DURATION_PARAMETER} of `{plan.id}`", SINCE_MAX_RUN_DURATION, (place,)
+    if provider.node_auto_provisioning:
+        yield "queued provisioning with node auto-provisioning", SINCE_NODE_AUTO_PROVISIONING, ()
+
+
+def _unreadable(pool: NodePool, version: str) -> Diagnostic:
+    return Diagnostic(
+        QUEUED_VERSION_TOO_OLD,
+        f"node pool {pool.id}",
+        f'`{pool.id}` runs GKE "{version[:64]}", which is no version such as {SINCE_NODE_AUTO_PROVISIONING}',
+        pool.source,
+        (),
+        "write the version as `gcloud container clusters describe` shows it in currentMasterVersion",
+    )

@@ -1,0 +1,28 @@
+"""AP607: queued provisioning of machines without GPUs, which GKE does not offer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.checks.queued_pools import queued_pools
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
+from apportion_compiler.graph.graph import PolicyGraph
+
+QUEUED_WITHOUT_GPU = Rule(
+    "AP607", "queued-without-gpu", Severity.ERROR, "queued provisioning is asked for machines without GPUs"
+)
+
+
+def queued_without_gpu(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Look for pools without accelerator that name a plan of GKE's queued provisioning."""
+    for pool, plan in queued_pools(graph):
+        if pool.accelerator is None:
+            yield Diagnostic(
+                QUEUED_WITHOUT_GPU,
+                f"node pool {pool.id}",
+                f"`{pool.id}` has no GPUs, and {plan.provisioning_class} provisions GPU nodes only",
+                pool.source,
+                (Related(plan.source, f"`{plan.id}` is of that class"),),
+                f"take `provisioning` out of `{pool.id}`, or give it an accelerator",
+                ValueEdit(pool.source, ("provisioning",), None),
+            )
