@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable
 from datetime import date
 from typing import TYPE_CHECKING
@@ -50,7 +51,9 @@ def text_of(report: Report, inputs: Inputs, console: Console, *, stderr: bool = 
     )
     if console.quiet:
         return text
-    return text + ("\n" if text else "") + summary(report) + "\n"
+    line = summary(report)
+    width = console.width(stderr=stderr)
+    return text + ("\n" if text else "") + (line if width is None else textwrap.fill(line, width)) + "\n"
 
 
 def exit_code(report: Report, inputs: Inputs, fail_on: str) -> ExitCode:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import textwrap
 from difflib import get_close_matches
 
 import click
 
+from apportion_cli.console import Style, current
+
+_FENCE = "```"
+
 
 def rule_page(code: str) -> str:
-    """Return the page of a rule as Markdown.
+    """Return the page of a rule: as Markdown, wrapped and with its headings set off on a terminal.
 
     Raises:
         click.UsageError: If there is no such rule.
@@ -22,5 +27,27 @@ def rule_page(code: str) -> str:
         raise click.UsageError(
             f"there is no rule {code}" + (f"; there is {', '.join(near)}" if near else "") + " (see apportion rules)"
         )
-    text = page_text(rule)
-    return text if text is not None else f"# {rule.code}: {rule.name}\n\n{rule.summary}\n"
+    text = page_text(rule) or f"# {rule.code}: {rule.name}\n\n{rule.summary}\n"
+    console = current()
+    width = console.width()
+    return text if width is None else for_terminal(text, min(width, 100), console.style())
+
+
+def for_terminal(page: str, width: int, style: Style) -> str:
+    """Return Markdown with its paragraphs wrapped, its headings bare and its code indented."""
+    lines: list[str] = []
+    in_code = False
+    for line in page.splitlines():
+        if line.startswith(_FENCE):
+            in_code = not in_code
+        elif in_code:
+            lines.append(f"    {line}")
+        elif line.startswith("#"):
+            lines.append(style("heading", line.lstrip("# ")))
+        else:
+            indent = "  " if line.startswith(("* ", "- ")) else ""
+            wrapped = textwrap.wrap(
+                line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+            )
+            lines += wrapped or [""]
+    return "\n".join(lines) + "\n"

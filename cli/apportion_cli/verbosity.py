@@ -49,7 +49,7 @@ _VERBOSE = click.option(
     is_flag=True,
     expose_value=False,
     callback=_verbose,
-    help="Say what is read and how long it takes.",
+    help="Say which files were read, and what a policy printed.",
 )
 _COLOR = click.option(
     "--color/--no-color",

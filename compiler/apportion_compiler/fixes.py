@@ -7,7 +7,6 @@ queues with one line) there is no edit: changing that text would change more tha
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -101,6 +100,8 @@ def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
 
 def unified_diff(file: str, before: str, after: str) -> str:
     """Return what edits change in a file, for a person."""
+    import difflib
+
     lines = difflib.unified_diff(
         before.splitlines(keepends=True), after.splitlines(keepends=True), f"{file}", f"{file} (fixed)", n=1
     )

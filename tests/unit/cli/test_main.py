@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from apportion_cli import main as entry
 from apportion_cli.main import apportion, main
+from apportion_cli.rule_pages import for_terminal
 from apportion_cli.verbs import ALIASES, VERBS
 
 from .conftest import Run
@@ -144,3 +146,31 @@ def test_version(run: Run) -> None:
 def test_main_returns_the_code_it_would_exit_with(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["version"]) == 0
     assert capsys.readouterr().out
+
+
+def test_page_of_a_rule(run: Run) -> None:
+    page = run("explain", "ap101").out
+    assert page.startswith("# AP101: unknown-parent\n")
+    assert "## How to fix it" in page
+
+
+def test_page_of_a_rule_on_a_terminal() -> None:
+    page = "# AP1: x\n\n" + "word " * 30 + "\n\n```python\n" + "code " * 30 + "\n```\n* item " + "word " * 20 + "\n"
+    lines = for_terminal(page, 40, lambda role, text: f"<{text}>" if role == "heading" else text).splitlines()
+    assert lines[0] == "<AP1: x>"
+    assert [line for line in lines if len(line) > 40] == ["    " + "code " * 30]
+    assert [line[:6] for line in lines[-3:]] == ["* item", "  word", "  word"]
+
+
+def test_rules_are_listed_in_each_form(run: Run) -> None:
+    listed = json.loads(run("rules", "-o", "json").out)
+    assert (listed["apiVersion"], listed["kind"]) == ("apportion.dev/v1", "RuleList")
+    codes = [rule["code"] for rule in listed["rules"]]
+    assert codes == sorted(codes)
+    assert re.findall(r"^  (AP\d{3})  ", run("rules").out, re.MULTILINE) == codes
+    assert re.findall(r"^\| \[(AP\d{3})\]\(docs/diagnostics/", run("rules", "-o", "md").out, re.MULTILINE) == codes
+
+
+def test_schemas_are_printed(run: Run) -> None:
+    assert json.loads(run("schema").out)["title"] == "Apportion policy"
+    assert json.loads(run("schema", "--for", "report").out)["title"] == "Apportion validation report"
