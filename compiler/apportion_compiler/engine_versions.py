@@ -29,7 +29,8 @@ class VersionRange:
     source: str
 
 
-KUBERNETES = VersionRange("Kubernetes", (1, 29), (1, 36), "https://kubernetes.io/releases/")
+# ValidatingAdmissionPolicy, which is emitted for every cluster, is served as v1 from 1.30 on.
+KUBERNETES = VersionRange("Kubernetes", (1, 30), (1, 36), "https://kubernetes.io/releases/")
 
 ENGINE_VERSIONS: Mapping[Engine, VersionRange] = {
     # The API group scheduling.run.ai/v2 with parent queues is the same from 0.12 on.

@@ -91,9 +91,8 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A target: its name, the engine versions it was written for, its table and its one function."""
+    """A target: its name, its table and its one function. Versions are in `engine_versions.py`."""
 
     name: str
-    engine_versions: tuple[str, ...]
     capabilities: Mapping[Feature, Capability]
     emit: Callable[[Program], Output]

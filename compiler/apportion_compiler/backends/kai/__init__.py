@@ -32,8 +32,6 @@ from apportion_compiler.backends.priority_classes import priority_class
 from apportion_compiler.ir.program import PriorityClass, Program, Topology
 from apportion_compiler.naming import object_name
 
-ENGINE_VERSIONS = ("0.17",)
-
 CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.QUEUE_TREE: Native("Queue spec.parentQueue"),
     Feature.GUARANTEED: Native("Queue spec.resources.*.quota"),
@@ -140,4 +138,4 @@ def _topology(program: Program, topology: Topology) -> Manifest:
     }
 
 
-BACKEND = Backend("kai", ENGINE_VERSIONS, CAPABILITIES, emit)
+BACKEND = Backend("kai", CAPABILITIES, emit)

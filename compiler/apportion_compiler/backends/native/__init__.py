@@ -34,8 +34,6 @@ from apportion_compiler.ir.program import Program
 from apportion_compiler.naming import object_name
 
 NAME = "native"
-ENGINE_VERSIONS = ("1.30", "1.31", "1.32", "1.33", "1.34", "1.35", "1.36")
-
 CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.QUEUE_TREE: Lowered("limits of all ancestors folded into the quota of each namespace", ""),
     Feature.GUARANTEED: Unsupported(
@@ -171,4 +169,4 @@ def _engine_table(program: Program) -> EngineTable:
     )
 
 
-BACKEND = Backend(NAME, ENGINE_VERSIONS, CAPABILITIES, emit)
+BACKEND = Backend(NAME, CAPABILITIES, emit)
