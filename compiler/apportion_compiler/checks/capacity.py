@@ -91,47 +91,55 @@ def top_level_guarantees(graph: PolicyGraph, scope: Scope, resource: str) -> lis
 
 def shortages(graph: PolicyGraph) -> Iterator[Shortage]:
     """Yield, for each cluster, what is guaranteed above what its pools hold."""
-    found = [shortage for scope in graph.scopes for shortage in _shortages(graph, scope, one_down=False)]
-    yield from _merged(found)
+    return _merged([shortage for scope in graph.scopes for shortage in _shortages(graph, scope)[0]])
 
 
 def shortages_one_node_down(graph: PolicyGraph) -> Iterator[Shortage]:
     """Yield what is guaranteed above what is left without the node that matters most, where all of them suffice."""
-    found: list[Shortage] = []
-    for scope in graph.scopes:
-        short = {shortage.resource for shortage in _shortages(graph, scope, one_down=False)}
-        models_short = any(resource.startswith(gpu_resource("")) for resource in short)
-        found += [
-            shortage
-            for shortage in _shortages(graph, scope, one_down=True)
-            if shortage.resource not in short and not (models_short and shortage.resource == GPU)
-        ]
-    yield from _merged(found)
+    return _merged([shortage for scope in graph.scopes for shortage in _shortages(graph, scope)[1]])
 
 
-def _shortages(graph: PolicyGraph, scope: Scope, *, one_down: bool) -> list[Shortage]:
-    if scope.cluster is None:
-        return []
+def _shortages(graph: PolicyGraph, scope: Scope) -> tuple[list[Shortage], list[Shortage]]:
+    """Return what is short with every node up, and what else is short with one down."""
+    now: list[Shortage] = []
+    one_down: list[Shortage] = []
+    if scope.cluster is None or not scope.cluster.pools:
+        return now, one_down
     ratio = parse_weight(graph.policy.rules.overcommit)
-    found: list[Shortage] = []
-    models_short = False
+    guarantees = _sums(graph, scope)
+    model_short = False
     for resource, holding in cluster_holdings(graph, scope.cluster).items():
-        takers = top_level_guarantees(graph, scope, resource)
-        guaranteed = sum(amount for _, amount in takers)
+        guaranteed = guarantees.get(resource, 0)
         largest = holding.largest
-        # Pools that hold the resource but may have no node at all are a fault of their own (AP612).
-        if not guaranteed or (largest is None and (holding.pools or one_down)):
-            models_short = models_short or (bool(guaranteed) and resource.startswith(gpu_resource("")))
+        if not guaranteed:
             continue
-        available = holding.capacity - (holding.machines[largest.id] if one_down and largest is not None else 0)
-        allowed = available * ratio // 1000
-        if guaranteed > allowed:
-            models_short = models_short or resource.startswith(gpu_resource(""))
-            found.append(
-                Shortage(scope, scope.cluster, resource, holding, guaranteed, available, allowed, tuple(takers))
-            )
-    # Where a model is short, the total only repeats it.
-    return [shortage for shortage in found if not (models_short and shortage.resource == GPU)]
+        found: list[Shortage] | None = None
+        available = holding.capacity
+        if guaranteed > available * ratio // 1000:
+            # Pools that hold the resource but may have no node at all are a fault of their own (AP612).
+            found = now if largest is not None or not holding.pools else []
+        elif largest is not None:
+            available -= holding.machines[largest.id]
+            found = one_down if guaranteed > available * ratio // 1000 else None
+        if found is not None:
+            model_short = model_short or resource.startswith(gpu_resource(""))
+            takers = tuple(top_level_guarantees(graph, scope, resource))
+            allowed = available * ratio // 1000
+            found.append(Shortage(scope, scope.cluster, resource, holding, guaranteed, available, allowed, takers))
+    if model_short:
+        # The total only repeats what is said of a model.
+        now, one_down = ([s for s in found if s.resource != GPU] for found in (now, one_down))
+    return now, one_down
+
+
+def _sums(graph: PolicyGraph, scope: Scope) -> dict[str, int]:
+    """Return what the top-level queues are guaranteed together, without what is unlimited."""
+    sums: dict[str, int] = {}
+    for root in graph.roots:
+        for resource, amount in scope.values[root.id].guaranteed.items():
+            if not isinstance(amount, Unlimited):
+                sums[resource] = sums.get(resource, 0) + amount
+    return sums
 
 
 def _merged(found: list[Shortage]) -> Iterator[Shortage]:

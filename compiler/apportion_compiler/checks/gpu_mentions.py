@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from apportion_compiler.graph.graph import Node, PolicyGraph
 from apportion_compiler.graph.values import GPU_MODEL_PREFIX, declared_amounts
 from apportion_policy.cluster import QueueOverride
 from apportion_policy.identifiers import identity_of
-from apportion_policy.quantity import Amount
-from apportion_policy.queue import Override, Queue
+from apportion_policy.pool import NodePool
+from apportion_policy.quantity import Amount, parse_gpu
+from apportion_policy.queue import Override, Queue, UserLimit
 from apportion_policy.resources import Resources, amount_text
 from apportion_policy.source import SourceLocation
 
@@ -20,6 +22,9 @@ _VERBS = {
     "lending_limit": "let to lend {}",
     "users": "limited to {} for a person",
 }
+
+
+_Holder = Queue | UserLimit | Override | QueueOverride
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,59 +47,61 @@ class GpuMention:
         return _VERBS[self.field].format(amount_text(f"{GPU_MODEL_PREFIX}{self.model}", self.amount))
 
 
-def gpu_mentions(graph: PolicyGraph) -> Iterator[GpuMention]:
-    """Yield every amount of a GPU model that holds on the date or will."""
+def gpu_mentions(graph: PolicyGraph, without: AbstractSet[str]) -> Iterator[GpuMention]:
+    """Yield every amount of a GPU model that holds on the date or will, save those of the models in `without`."""
+    pools = graph.declarations.pools
+    for node, holder, environments in _holders(graph):
+        for field, resources in _fields(holder):
+            if resources is not None and (resources.machines is not None or isinstance(resources.gpu, Mapping)):
+                for model, amount in _amounts(resources, pools, without):
+                    yield GpuMention(node, holder.source, field, model, amount, environments)
+
+
+def replaced_gpus(graph: PolicyGraph) -> frozenset[tuple[str, str, str]]:
+    """Return environment, queue and field wherever an environment gives a queue other GPUs in place of its own."""
+    return frozenset(
+        (environment.name, identity_of(override.queue), field)
+        for environment in graph.policy.environments
+        for override in environment.overrides
+        for field, resources in _fields(override)
+        if resources is not None and (resources.gpu is not None or resources.machines is not None)
+    )
+
+
+def _holders(graph: PolicyGraph) -> Iterator[tuple[Node, _Holder, frozenset[str] | None]]:
+    """Yield what holds amounts of a queue, and the environments that it was written for."""
     for node in graph.nodes.values():
-        queue = node.queue
-        yield from _of(graph, node, queue, None)
-        for user in queue.users:
-            yield from _amounts(graph, node, "users", user.limit, user.source, environments=None)
-        for override in queue.overrides:
+        yield node, node.queue, None
+        for user in node.queue.users:
+            yield node, user, None
+        for override in node.queue.overrides:
             if override.end >= graph.as_of:
                 named = override.environments
-                yield from _of(graph, node, override, None if named is None else frozenset(map(identity_of, named)))
+                yield node, override, None if named is None else frozenset(map(identity_of, named))
     for environment in graph.policy.environments:
         for change in environment.overrides:
             changed = graph.nodes.get(identity_of(change.queue))
             if changed is not None:
-                yield from _of(graph, changed, change, frozenset((environment.name,)))
+                yield changed, change, frozenset((environment.name,))
 
 
-def is_replaced(graph: PolicyGraph, environment: str, mention: GpuMention) -> bool:
-    """Tell whether an environment gives the queue other GPUs in place of these: GPUs are one resource there."""
-    replaced = (
-        getattr(override, mention.field, None)
-        for override in graph.declarations.environments[environment].overrides
-        if identity_of(override.queue) == mention.node.id
+def _fields(holder: _Holder) -> tuple[tuple[str, Resources | None], ...]:
+    if isinstance(holder, UserLimit):
+        return (("users", holder.limit),)
+    return (
+        ("guaranteed", holder.guaranteed),
+        ("limit", holder.limit),
+        ("lending_limit", holder.lending_limit),
     )
-    return any(_counts_gpus(resources) for resources in replaced)
-
-
-def _counts_gpus(resources: Resources | None) -> bool:
-    return resources is not None and (resources.gpu is not None or resources.machines is not None)
-
-
-def _of(
-    graph: PolicyGraph, node: Node, holder: Queue | Override | QueueOverride, environments: frozenset[str] | None
-) -> Iterator[GpuMention]:
-    for field in ("guaranteed", "limit", "lending_limit"):
-        resources: Resources | None = getattr(holder, field)
-        if resources is not None:
-            yield from _amounts(graph, node, field, resources, holder.source, environments=environments)
 
 
 def _amounts(
-    graph: PolicyGraph,
-    node: Node,
-    field: str,
-    resources: Resources,
-    at: SourceLocation,
-    *,
-    environments: frozenset[str] | None,
-) -> Iterator[GpuMention]:
-    if resources.machines is None and not isinstance(resources.gpu, Mapping):
-        return
-    for resource, amount in declared_amounts(resources, graph.declarations.pools).items():
-        if resource.startswith(GPU_MODEL_PREFIX):
+    resources: Resources, pools: Mapping[str, NodePool], without: AbstractSet[str]
+) -> Iterator[tuple[str, Amount]]:
+    if isinstance(resources.gpu, Mapping):
+        yield from ((model, parse_gpu(gpus)) for model, gpus in resources.gpu.items() if model not in without)
+    elif resources.machines is not None:
+        for resource, amount in declared_amounts(resources, pools).items():
             model = resource.removeprefix(GPU_MODEL_PREFIX)
-            yield GpuMention(node, at, field, model, amount, environments)
+            if resource.startswith(GPU_MODEL_PREFIX) and model not in without:
+                yield model, amount

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from apportion_compiler.checks.gpu_mentions import GpuMention, gpu_mentions, is_replaced
+from apportion_compiler.checks.gpu_mentions import GpuMention, gpu_mentions, replaced_gpus
 from apportion_compiler.checks.suggestions import suggester
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
 from apportion_compiler.graph.graph import PolicyGraph
@@ -29,19 +29,22 @@ def gpu_model_without_pool(graph: PolicyGraph) -> Iterator[Diagnostic]:
     suggest = suggester(sorted({model for found in models.values() for model in found}))
     said: set[tuple[str, str, str | None]] = set()
     without_effect: dict[tuple[str, str], list[GpuMention]] = {}
-    for mention in gpu_mentions(graph):
+    # What every environment has is no fault, wherever it is named.
+    known = frozenset.intersection(*models.values())
+    replaced = replaced_gpus(graph)
+    for mention in gpu_mentions(graph, known):
         named_for = models if mention.environments is None else mention.environments
         lacking = [name for name in models if name in named_for and mention.model not in models[name]]
         everywhere = mention.environments is None and len(lacking) == len(graph.policy.environments)
         if mention.environments is None and not everywhere:
             for name in lacking:
-                if mention.amount and not is_replaced(graph, name, mention):
+                if mention.amount and (name, mention.node.id, mention.field) not in replaced:
                     without_effect.setdefault((name, mention.model), []).append(mention)
             continue
-        for name in (None,) if everywhere else lacking:
-            if (mention.node.id, mention.model, name) not in said:
-                said.add((mention.node.id, mention.model, name))
-                yield _nowhere(graph, mention, name, suggest)
+        for stage in (None,) if everywhere else lacking:
+            if (mention.node.id, mention.model, stage) not in said:
+                said.add((mention.node.id, mention.model, stage))
+                yield _nowhere(graph, mention, stage, suggest)
     for (name, model), mentions in without_effect.items():
         yield _without_effect(graph.declarations.environments[name], model, mentions)
 
