@@ -30,7 +30,7 @@ def gpu_model_without_pool(graph: PolicyGraph) -> Iterator[Diagnostic]:
     said: set[tuple[str, str, str | None]] = set()
     without_effect: dict[tuple[str, str], list[GpuMention]] = {}
     # What every environment has is no fault, wherever it is named.
-    known = frozenset.intersection(*models.values())
+    known = frozenset[str].intersection(*models.values())
     replaced = replaced_gpus(graph)
     for mention in gpu_mentions(graph, known):
         named_for = models if mention.environments is None else mention.environments
