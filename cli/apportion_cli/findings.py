@@ -19,15 +19,18 @@ if TYPE_CHECKING:
 
 def report_on(inputs: Inputs, diagnostics: Iterable[Diagnostic], as_of: date, *, reached: Phase = "checks") -> Report:
     """Return the report of findings about a policy; `reached` is the last phase that ran once it was evaluated."""
-    from apportion_compiler.diagnostics.report import Report, with_edits
-    from apportion_compiler.fixes import shared_places
+    from apportion_compiler.diagnostics.report import Finding, Report
 
     found = tuple(diagnostics)
     policy = inputs.policy
-    needs_edits = policy is not None and any(d.fix is not None for d in found)
-    shared = shared_places(policy) if policy is not None and needs_edits else frozenset()
+    findings = tuple(map(Finding, found))
+    if policy is not None and any(d.fix is not None for d in found):
+        from apportion_compiler.diagnostics.report import with_edits
+        from apportion_compiler.fixes import shared_places
+
+        findings = with_edits(found, inputs.sources.read, shared_places(policy))
     return Report(
-        with_edits(found, inputs.sources.read, shared),
+        findings,
         inputs.entry,
         as_of,
         version_text(),

@@ -13,18 +13,14 @@ from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from apportion_compiler.diagnostics.diagnostic import ValueEdit
 from apportion_compiler.fixes_python import python_edit
 from apportion_compiler.fixes_yaml import yaml_edit
-from apportion_compiler.spans import Span, line_starts, offset
+from apportion_compiler.spans import Place, Span, line_starts, offset, place
 from apportion_policy.declaration import Declaration
 from apportion_policy.policy import Policy
-from apportion_policy.source import SourceLocation
-
-Place = tuple[str, int, int, int, int]
-"""A location as a key: locations themselves all compare equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +53,6 @@ def text_edit(
         return None
     found = (python_edit if at.file.endswith(".py") else yaml_edit)(text, edit)
     return None if found is None else TextEdit(at.file, *found)
-
-
-def place(at: SourceLocation) -> Place:
-    """Return a location as a key."""
-    return (at.file, at.line, at.column, at.end_line, at.end_column)
 
 
 def shared_places(policy: Policy) -> frozenset[Place]:
@@ -121,8 +112,8 @@ def _declarations(value: Any) -> Iterator[Declaration]:
         for field in value.__dict__.values():
             yield from _declarations(field)
     elif isinstance(value, tuple):
-        for item in value:
+        for item in cast(tuple[Any, ...], value):
             yield from _declarations(item)
     elif isinstance(value, dict):
-        for item in value.values():
+        for item in cast(dict[str, Any], value).values():
             yield from _declarations(item)

@@ -131,12 +131,12 @@ def _without_pair(lines: list[str], holder: yaml.MappingNode, name: str, *, is_j
     if len(holder.value) == 1:
         return None
     key, value = holder.value[position]
-    start = key.start_mark
-    if not lines[start.line][: start.column].strip():
+    start = _span(key)
+    if not lines[start.line - 1][: start.column].strip():
         line, column = _end(value)
-        return whole_lines(lines, start.line + 1, line - 1 if column == 0 else line), ""
-    following = holder.value[position + 1][0].start_mark
-    return Span(start.line + 1, start.column, following.line + 1, following.column), ""
+        return whole_lines(lines, start.line, line - 1 if column == 0 else line), ""
+    following = _span(holder.value[position + 1][0])
+    return Span(start.line, start.column, following.line, following.column), ""
 
 
 def _without_item(lines: list[str], holder: yaml.SequenceNode, position: int, *, is_json: bool) -> _Found | None:

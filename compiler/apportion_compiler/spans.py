@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 from apportion_policy.source import SourceLocation
 
+Place = tuple[str, int, int, int, int]
+"""A location as a key: locations themselves all compare equal."""
+
 # Python and YAML end lines with these; `str.splitlines` also ends them at form feeds and the like.
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -23,6 +26,11 @@ class Span:
     column: int
     end_line: int
     end_column: int
+
+
+def place(at: SourceLocation) -> Place:
+    """Return a location as a key."""
+    return (at.file, at.line, at.column, at.end_line, at.end_column)
 
 
 def split_lines(text: str) -> list[str]:

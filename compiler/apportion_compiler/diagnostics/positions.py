@@ -24,7 +24,7 @@ class Positions:
     """Turns locations into regions; keeps each file's lines."""
 
     read: Read
-    _lines: dict[str, list[str] | None] = field(default_factory=dict)
+    _lines: dict[str, list[str] | None] = field(default_factory=dict[str, "list[str] | None"])
 
     def region(self, at: SourceLocation) -> Region | None:
         """Return where a declaration stands; None where only its file is known."""

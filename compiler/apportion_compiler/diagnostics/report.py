@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import date
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
-from apportion_compiler.fixes import Place, TextEdit, text_edit
+from apportion_compiler.spans import Place
+
+if TYPE_CHECKING:
+    from apportion_compiler.fixes import TextEdit
 
 Read = Callable[[str], str | None]
 """Returns the text of a file that findings name; None where it may not be quoted."""
@@ -67,6 +70,9 @@ def with_edits(
     diagnostics: Iterable[Diagnostic], read: Read, shared: AbstractSet[Place] = frozenset()
 ) -> tuple[Finding, ...]:
     """Return diagnostics as findings; `shared` are the places that no edit may change."""
+    # Reading text for edits takes longer to load than a sound policy takes to check.
+    from apportion_compiler.fixes import text_edit
+
     return tuple(
         Finding(diagnostic, text_edit(diagnostic.fix, read, shared=shared) if diagnostic.fix is not None else None)
         for diagnostic in diagnostics

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import PurePath
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -149,8 +149,8 @@ class _Writer:
 
     def _artifact(self, file: str) -> dict[str, str]:
         named = self._in_repository(file)
-        if PurePath(named).is_absolute():
-            return {"uri": PurePath(named).as_uri()}
+        if Path(named).is_absolute():
+            return {"uri": Path(named).as_uri()}
         return {"uri": quote(named), "uriBaseId": _ROOT}
 
 

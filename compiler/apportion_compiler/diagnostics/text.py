@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
 from apportion_compiler.diagnostics.report import Finding, Read, Report
 from apportion_compiler.diagnostics.text_excerpt import Style, excerpt
-from apportion_compiler.fixes import TextEdit, place
-from apportion_compiler.spans import Span, span_of, split_lines
+from apportion_compiler.spans import Span, place, span_of, split_lines
 from apportion_policy.evaluation.plain import plain_text
 from apportion_policy.source import SourceLocation
+
+if TYPE_CHECKING:
+    from apportion_compiler.fixes import TextEdit
 
 Shown = Callable[[str], str]
 """Returns a file's name as the reader knows it, such as relative to the current folder."""
