@@ -1,0 +1,27 @@
+"""Every backend has a page, and the page's table is the backend's own. Rewrite it with `pytest --update-golden`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from apportion_compiler.backends import BACKENDS
+from apportion_compiler.backends.capability import Backend
+from apportion_compiler.backends.capability_table import with_capability_table
+
+PAGES = Path(__file__).parent.parent.parent / "docs" / "backends"
+
+
+@pytest.mark.parametrize("backend", BACKENDS.values(), ids=lambda backend: backend.name)
+def test_table_of_the_page_is_the_backends(backend: Backend, update_golden: bool) -> None:
+    page = PAGES / f"{backend.name}.md"
+    text = page.read_text(encoding="utf-8")
+    if update_golden:
+        page.write_text(with_capability_table(text, backend), encoding="utf-8")
+    else:
+        assert text == with_capability_table(text, backend)
+
+
+def test_no_page_without_its_backend() -> None:
+    assert {page.stem for page in PAGES.glob("*.md")} <= set(BACKENDS)
