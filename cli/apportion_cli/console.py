@@ -133,14 +133,14 @@ def drop_output() -> None:
 
 
 def _write(stream: TextIO, text: str, name: str) -> None:
+    # The name of a file need not be text, nor every terminal take every character; in JSON this is an escape.
+    encoding = stream.encoding or "utf-8"
+    shown = text.encode(encoding, "backslashreplace").decode(encoding)
     try:
-        stream.write(text if text.endswith("\n") or not text else text + "\n")
+        stream.write(shown if shown.endswith("\n") or not shown else shown + "\n")
         stream.flush()
     except BrokenPipeError:
         drop_output()
-    except UnicodeEncodeError:
-        encoding = stream.encoding or "ascii"
-        stream.write(text.encode(encoding, "replace").decode(encoding) + "\n")
     except OSError as refused:
         raise CannotError(f"{name} cannot be written: {refused.strerror}") from refused
 

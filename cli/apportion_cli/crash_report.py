@@ -33,7 +33,7 @@ def _write_report(trace: str, arguments: Sequence[str]) -> str:
     from apportion_cli.commands.version import version_text
 
     descriptor, path = tempfile.mkstemp(prefix="apportion-report-", suffix=".txt", text=True)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
         file.write(
             f"apportion {version_text()}\n"
             f"Python {platform.python_version()} on {platform.platform()}\n"

@@ -15,6 +15,6 @@ def deliver(console: Console, output: Output, text: str) -> None:
         console.out(text)
         return
     try:
-        Path(output.file).write_text(text, encoding="utf-8")
+        Path(output.file).write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as refused:
         raise CannotError(f"{output.file} cannot be written: {refused.strerror}") from refused

@@ -112,7 +112,7 @@ def _rules_run(report: Report) -> tuple[Rule, ...]:
 
 def _append(file: str, text: str) -> None:
     try:
-        with open(file, "a", encoding="utf-8") as summary:  # noqa: PTH123
+        with open(file, "a", encoding="utf-8", errors="backslashreplace") as summary:  # noqa: PTH123
             summary.write(text)
     except OSError as refused:
         raise CannotError(f"{file} cannot be written: {refused.strerror}") from refused

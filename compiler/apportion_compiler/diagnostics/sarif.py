@@ -151,7 +151,7 @@ class _Writer:
         named = self._in_repository(file)
         if Path(named).is_absolute():
             return {"uri": Path(named).as_uri()}
-        return {"uri": quote(named), "uriBaseId": _ROOT}
+        return {"uri": quote(named, errors="surrogateescape"), "uriBaseId": _ROOT}
 
 
 def _has_file(at: SourceLocation) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -135,3 +136,14 @@ def test_every_form_reports_a_fault_of_the_evaluation(form: str, run: Run) -> No
 def test_the_installed_command_shows_no_traceback(run_process: Run) -> None:
     Path("policy.py").write_text(f"{HEAD}policy = Policy(\n", encoding="utf-8")
     _check(run_process("validate"), 1, "policy.py:2: error[AP001]")
+
+
+@pytest.mark.parametrize("form", ["text", "json", "sarif", "junit", "github"])
+def test_file_names_that_are_not_text(form: str, run: Run, tmp_path: Path) -> None:
+    Path(".git").mkdir()
+    folder = tmp_path / os.fsdecode(b"line\nbreak\xff")
+    folder.mkdir()
+    (folder / "policy.py").write_text("import no_such_module\n", encoding="utf-8")
+    _check(run("validate", folder, "-o", form), 1, "no_such_module")
+    _check(run("validate", folder, "-o", f"{form}=out", "-o", "text=other"), 1, "no_such_module")
+    assert "no_such_module" in Path("out").read_text(encoding="utf-8")
