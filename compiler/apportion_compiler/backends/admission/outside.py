@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 from apportion_compiler.backends.admission.cel import NAMESPACE, text, texts
-from apportion_compiler.backends.admission.engine import EngineTable
-from apportion_compiler.backends.admission.policy import Validation
+from apportion_compiler.backends.admission.engine import EngineTable, SchedulingUnit
+from apportion_compiler.backends.admission.labels import has_label
+from apportion_compiler.backends.admission.policy import Condition, Validation
+
+
+def outside_condition(table: EngineTable, queue_label: str) -> Condition:
+    """Return what spares every other object the cost: a label that names a queue, or the engine's scheduling unit."""
+    named = has_label((queue_label,))
+    return {
+        "name": "names-a-queue",
+        "expression": named if table.unit is None else f"{named} || ({_is_unit(table.unit)})",
+    }
 
 
 def outside_validations(table: EngineTable, queue_label: str) -> list[Validation]:
-    """Return what is refused in namespaces that are not the policy's: to run in a queue that is."""
-    label = text(queue_label)
-    shared = texts(() if table.shared_queue is None else (table.shared_queue,))
-    message = f"'namespace ' + {NAMESPACE} + ' belongs to no queue of the policy; add it to the namespaces of one'"
-    found: list[Validation] = [
-        {
-            "expression": f"object.?metadata.?labels[?{label}].orValue('') in {shared} + [''] || (request.operation == "
-            f"'UPDATE' && oldObject.?metadata.?labels[?{label}] == object.?metadata.?labels[?{label}])",
-            "messageExpression": message,
-            "reason": "Forbidden",
-        }
-    ]
+    """Return what is refused: to run in a queue of the policy. An update that leaves the name alone is not."""
+    held = f"[?{text(queue_label)}]"
+    found = [_refuse(table, f"object.?metadata.?labels{held}", f"oldObject.?metadata.?labels{held}")]
     if table.unit is not None:
-        is_unit = f"request.kind.group == {text(table.unit.group)} && request.kind.kind == {text(table.unit.kind)}"
-        queue = f"dyn(object).spec.?{table.unit.queue}.orValue('')"
-        before = f"dyn(oldObject).spec.?{table.unit.queue}.orValue('')"
-        found.append(
-            {
-                "expression": f"!({is_unit}) || {queue} in {shared} + [''] || "
-                f"(request.operation == 'UPDATE' && {before} == {queue})",
-                "messageExpression": message,
-                "reason": "Forbidden",
-            }
-        )
+        unit = _refuse(table, *(f"dyn({of}).spec.?{table.unit.queue}" for of in ("object", "oldObject")))
+        found.append({**unit, "expression": f"!({_is_unit(table.unit)}) || {unit['expression']}"})
     return found
+
+
+def _refuse(table: EngineTable, queue: str, before: str) -> Validation:
+    allowed = texts(("",) if table.shared_queue is None else ("", table.shared_queue))
+    return {
+        "expression": f"{queue}.orValue('') in {allowed} || (request.operation == 'UPDATE' && {before} == {queue})",
+        "messageExpression": f"'namespace ' + {NAMESPACE} + ' belongs to no queue of the policy; add it to the "
+        "namespaces of one'",
+        "reason": "Forbidden",
+    }
+
+
+def _is_unit(unit: SchedulingUnit) -> str:
+    return f"request.kind.group == {text(unit.group)} && request.kind.kind == {text(unit.kind)}"

@@ -13,7 +13,7 @@ from apportion_compiler.backends.admission.labels import (
     label_validations,
     label_variables,
 )
-from apportion_compiler.backends.admission.outside import outside_validations
+from apportion_compiler.backends.admission.outside import outside_condition, outside_validations
 from apportion_compiler.backends.admission.policy import AdmissionPolicy, binding_manifest, policy_manifest
 from apportion_compiler.backends.admission.rules import workload_validations
 from apportion_compiler.backends.admission.units import unit_validations, unit_variables
@@ -64,6 +64,7 @@ def _policies(table: EngineTable) -> Iterator[AdmissionPolicy]:
             "outside",
             _EVERY_KIND,
             outside_validations(table, table.queue_label),
+            conditions=[outside_condition(table, table.queue_label)],
             namespaces=_namespaces(table, "DoesNotExist"),
         )
 
