@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from apportion_policy.policy import Policy
 
 
-# There is no policy to judge, rather than a policy that is wrong.
+# There is no policy to judge, rather than a policy that is wrong at some line.
 _UNREADABLE = frozenset(("unreadable-input", "no-policy"))
 
 
@@ -103,7 +103,7 @@ def _rejected(outcome: Rejected, entry: str) -> Inputs:
     return Inputs(
         policy=None,
         diagnostics=in_order(finding if fault.line else _of_whole_file(finding) for fault, finding in found),
-        is_unreadable=all(fault.kind in _UNREADABLE for fault in faults),
+        is_unreadable=all(fault.kind in _UNREADABLE and fault.line is None for fault in faults),
         entry=sources.name_of(str(path)),
         sources=sources,
         files=(),

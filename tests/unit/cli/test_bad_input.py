@@ -45,6 +45,7 @@ YAML = {
     "wrong type": (f"{ACME}queues: [{{id: a, guaranteed: {{gpu: lots}}}}]\n", 1, "policy.yaml:2: error[AP006]"),
     "bomb": (BOMB, 1, "error[AP008] the document expands to more than 2000000 values"),
     "key twice": (f"{ACME}{ACME}", 1, "policy.yaml:2: error[AP009] the key `organisation` stands twice"),
+    "include of nothing": (f"{ACME}include: teams/*.yaml\n", 1, "policy.yaml:2: error[AP007] include: no file matches"),
     "alias loop": ("a: &a [*a]\n", 1, "policy.yaml:1: error[AP009]"),
     "deep nesting": ("[" * 100_000, 1, "error[AP009]"),
 }
