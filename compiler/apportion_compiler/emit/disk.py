@@ -72,7 +72,7 @@ def write(folder: Path, files: Mapping[str, bytes]) -> TreeChange:
 
 
 def _remove_empty(directory: Path, top: Path) -> None:
-    if directory != top and not os.listdir(directory):
+    if directory != top and not any(directory.iterdir()):
         directory.rmdir()
 
 

@@ -37,7 +37,8 @@ class ManifestDumper(_Base):  # type: ignore[misc]
             return yaml.ScalarNode(_INT, str(data))
         if kind is list or kind is tuple:
             return yaml.SequenceNode(_SEQ, [self.represent_data(item) for item in data], flow_style=False)
-        return super().represent_data(data)
+        node: yaml.Node = super().represent_data(data)
+        return node
 
     def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
         """Return the tag that a reader would give a scalar."""

@@ -12,8 +12,6 @@ from datetime import date
 from functools import cached_property
 from typing import cast
 
-import networkx as nx
-
 from apportion_compiler.graph.declarations import Declarations
 from apportion_compiler.graph.values import QueueValues, changes_nothing, scope_values
 from apportion_policy.cluster import Cluster, Environment

@@ -114,6 +114,53 @@ class _Counter:
 _NOTHING: Mapping[str, Amount] = {}
 
 
+class _Here:
+    """What becomes of amounts in a scope, once for each that are one object: models that are there, and the share.
+
+    `managed` gathers the resources that guarantees and limits speak of.
+    """
+
+    __slots__ = ("_alike", "_drop", "_models", "_share", "managed")
+
+    def __init__(self, cluster: Cluster | None, pools: Mapping[str, NodePool]) -> None:
+        self._models = _models(cluster, pools)
+        self._drop = cluster is not None
+        self._share = Fraction(str(cluster.share)) if cluster is not None else Fraction(1)
+        # Keyed by identity; the value keeps the amounts alive, so that their identity stays their own.
+        self._alike: dict[tuple[int, str], tuple[Mapping[str, Amount], Mapping[str, Amount]]] = {}
+        self.managed: dict[str, None] = {}
+
+    def promised(self, amounts: Mapping[str, Amount]) -> Mapping[str, Amount]:
+        """Return a guarantee without the models that are not here, scaled down."""
+        known = self._alike.get((id(amounts), "promised"))
+        if known is None:
+            kept = amounts if self._models is None or not self._drop else _only(amounts, self._models)
+            known = self._remember(amounts, "promised", self._scale(kept, round_up=False), manages=True)
+        return known[1]
+
+    def bound(self, amounts: Mapping[str, Amount], *, round_up: bool = True) -> Mapping[str, Amount]:
+        """Return a limit, scaled up, or a lending limit, scaled down; a total only if every model here is bounded."""
+        kind = "limit" if round_up else "lending"
+        known = self._alike.get((id(amounts), kind))
+        if known is None:
+            kept = amounts if self._models is None else _bounds(amounts, self._models, drop=self._drop)
+            known = self._remember(amounts, kind, self._scale(kept, round_up=round_up), manages=round_up)
+        return known[1]
+
+    def _scale(self, amounts: Mapping[str, Amount], *, round_up: bool) -> Mapping[str, Amount]:
+        if self._share == 1:
+            return amounts
+        return {r: _scaled(a, self._share, r, round_up=round_up) for r, a in amounts.items()}
+
+    def _remember(
+        self, amounts: Mapping[str, Amount], kind: str, made: Mapping[str, Amount], *, manages: bool
+    ) -> tuple[Mapping[str, Amount], Mapping[str, Amount]]:
+        if manages:
+            self.managed.update((r, None) for r in made if not r.startswith(GPU_MODEL_PREFIX))
+        found = self._alike[id(amounts), kind] = (amounts, made)
+        return found
+
+
 def scope_values(
     nodes: Mapping[str, Node],
     declarations: Declarations,
@@ -123,31 +170,29 @@ def scope_values(
 ) -> dict[str, QueueValues]:
     """Return the values of every queue in a scope, in the order of `nodes` (parents before children)."""
     pools = declarations.pools
-    models = _models(cluster, pools)
-    share = Fraction(str(cluster.share)) if cluster is not None else Fraction(1)
     by_environment: dict[str, list[QueueOverride]] = {}
     for override in environment.overrides if environment is not None else ():
         by_environment.setdefault(identity_of(override.queue), []).append(override)
 
-    counter = _Counter(pools)
+    counter, here = _Counter(pools), _Here(cluster, pools)
     drafts: dict[str, _Draft] = {}
-    managed: dict[str, None] = {}
     for id_, node in nodes.items():
         draft = _draft(node.queue, by_environment.get(id_, ()), in_force(node.queue, as_of, environment), counter)
-        if models is not None:
-            draft.keep_models(models, drop=cluster is not None)
-        if share != 1:
-            draft.scale(share)
-        managed.update(
-            (resource, None)
-            for resource in (*draft.guaranteed, *draft.limit)
-            if not resource.startswith(GPU_MODEL_PREFIX)
-        )
+        draft.guaranteed = here.promised(draft.guaranteed)
+        draft.limit = here.bound(draft.limit)
+        draft.lending = here.bound(draft.lending, round_up=False)
         drafts[id_] = draft
+    managed = here.managed
     # Parents stand before their children, so walking backwards sums every child before its parent needs it.
-    filled: dict[str, dict[str, Amount]] = {}
+    filled: dict[str, Mapping[str, Amount]] = {}
+    of_leaf: dict[int, Mapping[str, Amount]] = {}
     for id_ in reversed(tuple(nodes)):
-        filled[id_] = _fill(drafts[id_], [filled[child] for child in nodes[id_].children], managed)
+        children, declared = nodes[id_].children, drafts[id_].guaranteed
+        if children:
+            filled[id_] = _fill(declared, [filled[child] for child in children], managed)
+        else:
+            alike = of_leaf.get(id(declared))
+            filled[id_] = alike or of_leaf.setdefault(id(declared), _fill(declared, [], managed))
     return {id_: drafts[id_].finished(id_, filled[id_]) for id_ in nodes}
 
 
@@ -212,18 +257,6 @@ class _Draft:
         self.reclaim = _seconds(queue.reclaim_min_runtime)
         self.sources: dict[str, SourceLocation] = {}
 
-    def keep_models(self, models: frozenset[str], *, drop: bool) -> None:
-        """Forget totals of bounds that do not name every model; `drop` also the models that the scope has not."""
-        if drop:
-            self.guaranteed = _only(self.guaranteed, models)
-        self.limit, self.lending = (_bounds(a, models, drop=drop) for a in (self.limit, self.lending))
-
-    def scale(self, share: Fraction) -> None:
-        """Take a cluster's share: guarantees and lending round down, limits round up."""
-        self.guaranteed = {r: _scaled(a, share, r, round_up=False) for r, a in self.guaranteed.items()}
-        self.lending = {r: _scaled(a, share, r, round_up=False) for r, a in self.lending.items()}
-        self.limit = {r: _scaled(a, share, r, round_up=True) for r, a in self.limit.items()}
-
     def finished(self, id_: str, guaranteed: Mapping[str, Amount]) -> QueueValues:
         """Return the record; `guaranteed` is the filled one."""
         return QueueValues(
@@ -260,8 +293,9 @@ def _replaced(amounts: Mapping[str, Amount], changed: Mapping[str, Amount]) -> d
     return {**kept, **changed}
 
 
-def _fill(draft: _Draft, children: list[dict[str, Amount]], managed: Iterable[str]) -> dict[str, Amount]:
-    declared = draft.guaranteed
+def _fill(
+    declared: Mapping[str, Amount], children: list[Mapping[str, Amount]], managed: Iterable[str]
+) -> dict[str, Amount]:
     by_model = any(resource.startswith(GPU_MODEL_PREFIX) for resource in declared)
     filled: dict[str, Amount] = dict(declared)
     for resource in managed:
@@ -285,7 +319,7 @@ def _only(amounts: Mapping[str, Amount], models: frozenset[str]) -> Mapping[str,
 
 
 def _bounds(amounts: Mapping[str, Amount], models: frozenset[str], *, drop: bool) -> Mapping[str, Amount]:
-    named = {r for r in amounts if r.startswith(GPU_MODEL_PREFIX)}
+    named = frozenset(r for r in amounts if r.startswith(GPU_MODEL_PREFIX))
     if not named or named == models:
         return amounts
     kept = {r: a for r, a in amounts.items() if r != GPU and not (drop and r in named - models)}
