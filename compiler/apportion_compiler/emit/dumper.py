@@ -1,52 +1,71 @@
-"""PyYAML's C dumper for plain data: the same bytes as `CSafeDumper` without anchors, in less than half of the time.
+"""Plain data as YAML through PyYAML's emitter: the bytes of `CSafeDumper` without anchors, in a third of the time.
 
-Two of its steps are pure but slow for ten thousand documents: finding a representer for each value, and matching each
-scalar against every implicit resolver.
+A dumper builds a node for each value, looks for shared ones to anchor, and matches each scalar against every implicit
+resolver. Manifests need no anchors, which would tie objects together that are applied one by one, and they repeat the
+same few scalars: so events are made directly, and a scalar's event is made once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import yaml
+from yaml.representer import SafeRepresenter
+from yaml.resolver import Resolver
 
-_STR, _INT, _MAP, _SEQ = (f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "map", "seq"))
+_Emitter: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _MAX_KNOWN = 65_536
-_Base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_WIDTH = 120
+
+_MAP = yaml.MappingStartEvent(None, "tag:yaml.org,2002:map", implicit=True, flow_style=False)
+_MAP_END = yaml.MappingEndEvent()
+_SEQ = yaml.SequenceStartEvent(None, "tag:yaml.org,2002:seq", implicit=True, flow_style=False)
+_SEQ_END = yaml.SequenceEndEvent()
+_resolver: Any = Resolver()
+_scalars: dict[tuple[type, Any], yaml.ScalarEvent] = {}
 
 
-class ManifestDumper(_Base):  # type: ignore[misc]
-    """Writes shared values out in full: anchors would tie objects together that are applied one by one."""
+def dump_all(documents: Iterable[object]) -> str:
+    """Return YAML documents, each with its `---`, keys in their own order.
 
-    _known: dict[tuple[str, tuple[bool, bool]], str] = {}  # noqa: RUF012 - shared by every dump, and pure.
+    Raises:
+        yaml.representer.RepresenterError: If a value is not plain data.
+    """
+    events: list[yaml.Event] = [yaml.StreamStartEvent()]
+    for document in documents:
+        events.append(yaml.DocumentStartEvent(explicit=True))
+        _append(events, document)
+        events.append(yaml.DocumentEndEvent(explicit=False))
+    events.append(yaml.StreamEndEvent())
+    text: str = yaml.emit(events, Dumper=_Emitter, width=_WIDTH, allow_unicode=True)
+    return text
 
-    def ignore_aliases(self, data: Any) -> bool:
-        """Never write an anchor."""
-        return True
 
-    def represent_data(self, data: Any) -> yaml.Node:
-        """Return the node of a value; what is not plain data goes the long way."""
-        kind = type(data)
-        if kind is str:
-            return yaml.ScalarNode(_STR, data)
-        if kind is dict:
-            represent = self.represent_data
-            pairs = [(represent(key), represent(value)) for key, value in data.items()]
-            return yaml.MappingNode(_MAP, pairs, flow_style=False)
-        if kind is int:
-            return yaml.ScalarNode(_INT, str(data))
-        if kind is list or kind is tuple:
-            return yaml.SequenceNode(_SEQ, [self.represent_data(item) for item in data], flow_style=False)
-        node: yaml.Node = super().represent_data(data)
-        return node
+def _append(events: list[yaml.Event], value: Any) -> None:
+    kind = type(value)
+    if kind is dict:
+        events.append(_MAP)
+        for key, item in value.items():
+            _append(events, key)
+            _append(events, item)
+        events.append(_MAP_END)
+    elif kind is list or kind is tuple:
+        events.append(_SEQ)
+        for item in value:
+            _append(events, item)
+        events.append(_SEQ_END)
+    else:
+        # The type is part of the key because True, 1 and 1.0 are one key otherwise.
+        known = _scalars.get((kind, value))
+        events.append(known if known is not None else _scalar(kind, value))
 
-    def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
-        """Return the tag that a reader would give a scalar."""
-        if kind is not yaml.ScalarNode or type(implicit) is not tuple:
-            return super().resolve(kind, value, implicit)
-        known = self._known.get((value, implicit))
-        if known is None:
-            known = super().resolve(kind, value, implicit)
-            if len(self._known) < _MAX_KNOWN:
-                self._known[value, implicit] = known
-        return known
+
+def _scalar(kind: type, value: Any) -> yaml.ScalarEvent:
+    node: Any = SafeRepresenter().represent_data(value)
+    plain = _resolver.resolve(yaml.ScalarNode, node.value, (True, False))
+    quoted = _resolver.resolve(yaml.ScalarNode, node.value, (False, True))
+    event = yaml.ScalarEvent(None, node.tag, (node.tag == plain, node.tag == quoted), node.value, style=node.style)
+    if len(_scalars) < _MAX_KNOWN:
+        _scalars[kind, value] = event
+    return event

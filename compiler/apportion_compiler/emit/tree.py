@@ -15,11 +15,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-import yaml
-
 from apportion_compiler.backends.capability import Manifest, Output
 from apportion_compiler.backends.metadata import GROUP, TOP_QUEUE_LABEL
-from apportion_compiler.emit.dumper import ManifestDumper
+from apportion_compiler.emit.dumper import dump_all
 
 API_VERSION = f"{GROUP}/v1"
 INVENTORY = "inventory.json"
@@ -89,11 +87,7 @@ def render_target(output: Output, identity: Mapping[str, str], formerly: Iterabl
 
 def dump_documents(manifests: Iterable[Manifest]) -> bytes:
     """Return YAML documents with a header, keys in the order of the manifests."""
-    text = yaml.dump_all(
-        manifests, Dumper=ManifestDumper, sort_keys=False, explicit_start=True, default_flow_style=False, width=120,
-        allow_unicode=True,
-    )  # fmt: skip
-    return (_HEADER + text).encode()
+    return (_HEADER + dump_all(manifests)).encode()
 
 
 def read_inventory(inventory: bytes | None, prune: bytes | None) -> tuple[ObjectKey, ...]:
