@@ -55,8 +55,10 @@ def report_text(reports: tuple[TargetReport, ...], *, check: bool, width: int) -
     exact = sum(line.verdict == "exact" for report in reports for line in report.fidelity)
     lines += [
         "",
-        f"{_count(len(reports), 'target')}, {_count(sum(n for r in reports for _, n in r.kinds), 'object')}; "
-        f"{exact} of {_count(sum(len(r.fidelity) for r in reports), 'feature')} exact",
+        (
+            f"{_count(len(reports), 'target')}, {_count(sum(n for r in reports for _, n in r.kinds), 'object')}; "
+            f"{exact} of {_count(sum(len(r.fidelity) for r in reports), 'feature')} exact"
+        ),
     ]
     return "\n".join(lines) + "\n"
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from apportion_compiler.diagnostics.diagnostic import ValueEdit
 from apportion_compiler.fixes_python import python_edit
@@ -112,8 +112,8 @@ def _declarations(value: Any) -> Iterator[Declaration]:
         for field in value.__dict__.values():
             yield from _declarations(field)
     elif isinstance(value, tuple):
-        for item in cast(tuple[Any, ...], value):
+        for item in value:
             yield from _declarations(item)
     elif isinstance(value, dict):
-        for item in cast(dict[str, Any], value).values():
+        for item in value.values():
             yield from _declarations(item)

@@ -7,7 +7,7 @@ pydantic's `ValidationError`, as a Python author expects.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ _reading_document: ContextVar[bool] = ContextVar("reading_document", default=Fal
 
 
 @contextmanager
-def collecting_faults() -> Iterator[list[AuthoringFault]]:
+def collecting_faults() -> Generator[list[AuthoringFault]]:
     """Record the faults of every declaration made inside, instead of raising at the first."""
     faults: list[AuthoringFault] = []
     token = _collector.set(faults)
@@ -56,7 +56,7 @@ def collecting_faults() -> Iterator[list[AuthoringFault]]:
 
 
 @contextmanager
-def reading_document() -> Iterator[None]:
+def reading_document() -> Generator[None]:
     """Take locations from `PlacedDict` alone: no frame on the stack is the author's."""
     token = _reading_document.set(True)
     try:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 from typing import Literal
 
 import click
@@ -98,7 +99,7 @@ def _tools() -> list[Finding]:
 
 
 def _version(path: str) -> str:
-    arguments = {"kubectl": ["version", "--client"], "pulumi": ["version"]}.get(os.path.basename(path), ["--version"])
+    arguments = {"kubectl": ["version", "--client"], "pulumi": ["version"]}.get(Path(path).name, ["--version"])
     try:
         shown = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=10, check=False).stdout
     except (OSError, subprocess.TimeoutExpired):
@@ -117,10 +118,11 @@ def _settings() -> list[Finding]:
 def _text(findings: list[Finding]) -> str:
     width = max(len(finding.name) for finding in findings)
     lines: list[str] = []
+    section = ""
     for finding in findings:
-        if not lines or finding.section != previous:
+        if finding.section != section:
             lines += ["", finding.section] if lines else [finding.section]
-        previous = finding.section
+            section = finding.section
         lines.append(f"  {finding.state:<7} {finding.name:<{width}}  {finding.text}")
     return "\n".join(lines) + "\n"
 
