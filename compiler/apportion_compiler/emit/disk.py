@@ -7,6 +7,7 @@ interruption leaves each file either as it was or as it shall be.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
