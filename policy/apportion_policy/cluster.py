@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 from fractions import Fraction
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
@@ -46,6 +46,10 @@ Share = Annotated[
 ]
 
 
+KaiAction = Literal["allocate", "consolidation", "reclaim", "preempt"]
+QueueDepth = Annotated[int, Field(ge=1)]
+
+
 class KaiSettings(Declaration):
     """What KAI lets a cluster set. Left out: KAI's own default."""
 
@@ -54,7 +58,7 @@ class KaiSettings(Declaration):
     )
     preempt_min_runtime: Duration | None = Field(default=None, description="Default of every queue.")
     reclaim_min_runtime: Duration | None = Field(default=None, description="Default of every queue.")
-    queue_depth_per_action: Mapping[str, int] = Field(
+    queue_depth_per_action: Mapping[KaiAction, QueueDepth] = Field(
         default={}, description="Jobs tried for each queue, by action: allocate, consolidation, reclaim, preempt."
     )
     gpu_sharing: bool | None = Field(default=None, description="global.gpuSharing; unset: on where a queue wants it.")

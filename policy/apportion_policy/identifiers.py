@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-from pydantic import BeforeValidator, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from apportion_policy.declaration import reference
 
@@ -26,8 +26,18 @@ Identifier = Annotated[str, StringConstraints(min_length=1, max_length=253)]
 GPU_MODEL_PATTERN = r"^[a-z0-9]([a-z0-9.-]{0,38}[a-z0-9])?$"
 GpuModel = Annotated[str, StringConstraints(pattern=GPU_MODEL_PATTERN)]
 PoolId = Identifier
+def _owner(value: str) -> str:
+    # Owners become groups that are given rights; names that begin so are groups of Kubernetes' own.
+    if value.startswith("system:"):
+        raise ValueError(f'"{value}" is a group of Kubernetes itself; name a team, such as "@acme/vision-leads"')
+    if any(character.isspace() for character in value):
+        raise ValueError(f'"{value}" is not an owner such as "@acme/vision-leads" or "group:default/vision"')
+    return value
+
+
 Owner = Annotated[
     str,
+    AfterValidator(_owner),
     Field(
         description="A GitHub handle (@team or @org/team) or a Backstage entity reference (group:default/vision).",
         examples=["@acme/vision-leads", "group:default/vision"],

@@ -40,3 +40,21 @@ def demo(out: Path) -> int:
             raise CannotError(f"`apportion {arguments[0]}` ended with exit code {finished.returncode}")
     console.out(f"\nThe rendered trees are in {out}. Next: apportion explain queue nlp -p {example} --env prod")
     return ExitCode.OK
+
+
+@dev.command()
+@console_options
+def docs() -> int:
+    """Write the generated parts of the documentation anew: the capability table of each backend's page."""
+    from apportion_compiler.backends import BACKENDS
+    from apportion_compiler.backends.capability_table import with_capability_table
+
+    console = current()
+    for name, backend in BACKENDS.items():
+        page = Path("docs/backends") / f"{name}.md"
+        if not page.is_file():
+            raise CannotError(f"{page} is not here", hint="run it at the root of a checkout of the repository")
+        text = page.read_text(encoding="utf-8")
+        page.write_text(with_capability_table(text, backend), encoding="utf-8")
+        console.out(f"  wrote {page}")
+    return ExitCode.OK

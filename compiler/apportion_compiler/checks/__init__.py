@@ -55,6 +55,7 @@ from apportion_compiler.checks.queued_version_too_old import QUEUED_VERSION_TOO_
 from apportion_compiler.checks.queued_without_gpu import QUEUED_WITHOUT_GPU, queued_without_gpu
 from apportion_compiler.checks.quota_oversubscribed import QUOTA_OVERSUBSCRIBED, quota_oversubscribed
 from apportion_compiler.checks.refusals import REFUSALS
+from apportion_compiler.checks.reserved_namespace import RESERVED_NAMESPACE, reserved_namespace
 from apportion_compiler.checks.several_global_defaults import SEVERAL_GLOBAL_DEFAULTS, several_global_defaults
 from apportion_compiler.checks.unknown_engine_version import UNKNOWN_ENGINE_VERSION, unknown_engine_version
 from apportion_compiler.checks.unknown_parent import UNKNOWN_PARENT, unknown_parent
@@ -86,6 +87,7 @@ CHECKS: tuple[Check, ...] = (
     override_overlapping,
     waiver_expired,
     workload_on_inner_queue,
+    reserved_namespace,
     object_without_owner,
     quota_oversubscribed,
     guarantee_over_limit,
@@ -141,6 +143,7 @@ _RULES: tuple[Rule, ...] = (
     WAIVER_UNUSED,
     OBJECT_WITHOUT_OWNER,
     WORKLOAD_ON_INNER_QUEUE,
+    RESERVED_NAMESPACE,
     QUOTA_OVERSUBSCRIBED,
     GUARANTEE_OVER_LIMIT,
     LIMIT_OVER_PARENT,
