@@ -1,0 +1,188 @@
+"""etcd, kube-apiserver and kube-controller-manager on loopback, with token file, RBAC and keys of their own.
+
+The controllers make the answers of the API server those of a cluster: namespaces end, quotas are counted, a Job makes
+its Pods and a Deployment its ReplicaSet, and the types of admission expressions are checked. There are no nodes and no
+scheduler: whatever is created stays pending.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import secrets
+import socket
+import ssl
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from .kubectl import Kubectl
+from .processes import free_ports, running, wait_until
+
+_READY_S = 120
+_ADMINISTRATOR = "administrator"
+_CONTROLLERS = "system:kube-controller-manager"
+CONTROLLERS = (
+    "clusterrole-aggregation-controller",
+    "cronjob-controller",
+    "deployment-controller",
+    "garbage-collector-controller",
+    "job-controller",
+    "namespace-controller",
+    "replicaset-controller",
+    "resourcequota-controller",
+    "serviceaccount-controller",
+    "validatingadmissionpolicy-status-controller",
+)
+"""What of kube-controller-manager takes part; the rest looks after nodes, volumes and networks."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlPlane:
+    """A control plane that answers. `kubectl` is its administrator's."""
+
+    kubectl: Kubectl
+    folder: Path
+
+
+@contextlib.contextmanager
+def control_plane(binaries: Path, folder: Path) -> Iterator[ControlPlane]:
+    """Run a control plane in a folder; every process is stopped when the block ends.
+
+    Raises:
+        NotReady: If a part does not come up.
+    """
+    client_port, peer_port, api_port = free_ports(3)
+    _make_keys(binaries, folder)
+    tokens = {_ADMINISTRATOR: secrets.token_hex(), _CONTROLLERS: secrets.token_hex()}
+    _private(folder / "tokens.csv", "".join(_token_line(user, token) for user, token in tokens.items()))
+    administrator = _kubeconfig(folder, api_port, _ADMINISTRATOR, tokens)
+    controllers = _kubeconfig(folder, api_port, _CONTROLLERS, tokens)
+    with contextlib.ExitStack() as parts:
+        etcd = parts.enter_context(running(_etcd(binaries, folder, client_port, peer_port), folder / "etcd.log"))
+        wait_until("listening", _listens(client_port), etcd, limit_s=_READY_S)
+        server = parts.enter_context(
+            running(_apiserver(binaries, folder, client_port, api_port), folder / "kube-apiserver.log")
+        )
+        wait_until("ready", _is_ready(folder, api_port, tokens[_ADMINISTRATOR]), server, limit_s=_READY_S)
+        manager = parts.enter_context(
+            running(_controller_manager(binaries, folder, controllers), folder / "kube-controller-manager.log")
+        )
+        kubectl = Kubectl(binaries / "kubectl", administrator)
+        # The first thing that a controller does for everybody; pods are refused without it.
+        wait_until("serving accounts", _has_default_account(kubectl), manager, limit_s=_READY_S)
+        yield ControlPlane(kubectl, folder)
+
+
+def _make_keys(binaries: Path, folder: Path) -> None:
+    """Write the API server's certificate and key (cert.pem, key.pem) and the key of service accounts."""
+    accounts = folder / "accounts"
+    accounts.mkdir()
+    command = [binaries / "generate_cert", "--host", "127.0.0.1", "--ca", "--ecdsa-curve", "P256"]
+    for place in (folder, accounts):
+        subprocess.run(command, cwd=place, check=True, capture_output=True)
+
+
+def _etcd(binaries: Path, folder: Path, client_port: int, peer_port: int) -> list[str | Path]:
+    client, peer = f"http://127.0.0.1:{client_port}", f"http://127.0.0.1:{peer_port}"
+    return [
+        binaries / "etcd",
+        f"--data-dir={folder / 'etcd'}",
+        f"--listen-client-urls={client}",
+        f"--advertise-client-urls={client}",
+        f"--listen-peer-urls={peer}",
+        f"--initial-advertise-peer-urls={peer}",
+        f"--initial-cluster=default={peer}",
+        "--unsafe-no-fsync",
+        "--log-level=warn",
+    ]
+
+
+def _apiserver(binaries: Path, folder: Path, etcd_port: int, port: int) -> list[str | Path]:
+    return [
+        binaries / "kube-apiserver",
+        f"--etcd-servers=http://127.0.0.1:{etcd_port}",
+        "--bind-address=127.0.0.1",
+        "--advertise-address=127.0.0.1",
+        # The address of a cluster's own API service may not be loopback, and nothing here needs one.
+        "--endpoint-reconciler-type=none",
+        f"--secure-port={port}",
+        f"--tls-cert-file={folder / 'cert.pem'}",
+        f"--tls-private-key-file={folder / 'key.pem'}",
+        f"--token-auth-file={folder / 'tokens.csv'}",
+        "--authorization-mode=RBAC",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        f"--service-account-key-file={folder / 'accounts' / 'cert.pem'}",
+        f"--service-account-signing-key-file={folder / 'accounts' / 'key.pem'}",
+        "--service-cluster-ip-range=10.96.0.0/24",
+        "--profiling=false",
+    ]
+
+
+def _controller_manager(binaries: Path, folder: Path, kubeconfig: Path) -> list[str | Path]:
+    return [
+        binaries / "kube-controller-manager",
+        f"--kubeconfig={kubeconfig}",
+        f"--controllers={','.join(CONTROLLERS)}",
+        f"--service-account-private-key-file={folder / 'accounts' / 'key.pem'}",
+        # Each controller is a user of its own, as on a cluster: admission sees who asks.
+        "--use-service-account-credentials",
+        "--leader-elect=false",
+        "--secure-port=0",
+        # A namespace ends in one pass, and a quota is counted again at once.
+        "--concurrent-namespace-syncs=20",
+        "--kube-api-qps=200",
+        "--kube-api-burst=400",
+        "--profiling=false",
+    ]
+
+
+def _token_line(user: str, token: str) -> str:
+    groups = f',"{"system:masters"}"' if user == _ADMINISTRATOR else ""
+    return f"{token},{user},{user}{groups}\n"
+
+
+def _kubeconfig(folder: Path, port: int, user: str, tokens: dict[str, str]) -> Path:
+    path = folder / f"{user.replace(':', '-')}.kubeconfig"
+    server = {"server": f"https://127.0.0.1:{port}", "certificate-authority": str(folder / "cert.pem")}
+    configuration = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "e2e", "cluster": server}],
+        "users": [{"name": user, "user": {"token": tokens[user]}}],
+        "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": user}}],
+        "current-context": "e2e",
+    }
+    _private(path, json.dumps(configuration))
+    return path
+
+
+def _private(path: Path, text: str) -> None:
+    path.touch(mode=0o600)
+    path.write_text(text)
+
+
+def _listens(port: int) -> Iterator[bool]:
+    while True:
+        with socket.socket() as probe:
+            yield probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _is_ready(folder: Path, port: int, token: str) -> Iterator[bool]:
+    context = ssl.create_default_context(cafile=str(folder / "cert.pem"))
+    while True:
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=5, context=context)
+        try:
+            connection.request("GET", "/readyz", headers={"Authorization": f"Bearer {token}"})
+            yield connection.getresponse().status == http.HTTPStatus.OK
+        except OSError:
+            yield False
+        finally:
+            connection.close()
+
+
+def _has_default_account(kubectl: Kubectl) -> Iterator[bool]:
+    while True:
+        yield kubectl("get", "serviceaccount", "default", "--namespace=default").accepted

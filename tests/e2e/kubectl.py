@@ -1,0 +1,97 @@
+"""kubectl as one person runs it: what it answered, with warnings in the same text that a person would see."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+Object = Mapping[str, Any]
+
+FIELD_MANAGER = "apportion"
+_LIMIT_S = 120
+_SAID_LENGTH = 4_000
+"""kubectl prints whole objects in some errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a call ended with. `said` is its standard error: errors and the API server's warnings."""
+
+    code: int
+    out: str
+    said: str
+
+    @property
+    def accepted(self) -> bool:
+        return self.code == 0
+
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True, slots=True)
+class Kubectl:
+    """kubectl with one configuration; `user` and `groups` are impersonated by the administrator."""
+
+    binary: Path
+    kubeconfig: Path
+    user: str | None = None
+    groups: tuple[str, ...] = ()
+
+    def as_user(self, user: str, *groups: str) -> Kubectl:
+        return replace(self, user=user, groups=groups)
+
+    def __call__(self, *arguments: str | Path, stdin: str | None = None) -> Answer:
+        impersonation = [] if self.user is None else [f"--as={self.user}", *(f"--as-group={g}" for g in self.groups)]
+        done = subprocess.run(
+            [self.binary, *arguments, *impersonation],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=_LIMIT_S,
+            check=False,
+            # Nothing of the machine's own configuration takes part.
+            env={
+                "KUBECONFIG": str(self.kubeconfig),
+                "HOME": str(self.kubeconfig.parent),
+                "KUBECACHEDIR": str(self.kubeconfig.parent / "cache"),
+                "PATH": os.defpath,
+            },
+        )
+        return Answer(done.returncode, done.stdout, done.stderr.strip()[:_SAID_LENGTH])
+
+    def must(self, *arguments: str | Path, stdin: str | None = None) -> Answer:
+        """Call it and fail the test where it fails."""
+        answer = self(*arguments, stdin=stdin)
+        assert answer.accepted, f"kubectl {' '.join(map(str, arguments))}: {answer.said}"
+        return answer
+
+    def apply(self, files: Sequence[Path]) -> Answer:
+        """Apply files in their order, server-side, as the owner of every field, unknown fields refused."""
+        return self(
+            "apply", "--server-side", "--validate=strict", f"--field-manager={FIELD_MANAGER}",
+            *(argument for file in files for argument in ("-f", file)),
+        )  # fmt: skip
+
+    def create(self, *objects: Object, dry_run: bool = False) -> Answer:
+        """Create objects, unknown fields refused; a dry run passes admission and stores nothing."""
+        flags = ("--dry-run=server",) if dry_run else ()
+        return self("create", "--validate=strict", *flags, "-f", "-", stdin=_documents(objects))
+
+    def get(self, *arguments: str) -> Any:
+        return self.must("get", *arguments, "-o", "json").json()
+
+    def read(self, files: Sequence[Path]) -> list[Object]:
+        """Return the stored form of every object in the files, in their order."""
+        found = self.must("get", "-o", "json", *(argument for file in files for argument in ("-f", file))).json()
+        return list(found["items"]) if found["kind"] == "List" else [found]
+
+
+def _documents(objects: Sequence[Object]) -> str:
+    # kubectl reads one JSON document after another as it reads YAML ones.
+    return "\n---\n".join(json.dumps(one) for one in objects)

@@ -1,0 +1,44 @@
+"""The control plane is what it says: the pinned version, and every upstream definition served."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from .conftest import served_definitions, upstream_definitions
+from .kubectl import Kubectl
+
+pytestmark = pytest.mark.e2e
+
+_GO_MOD = Path(__file__).parent / "kubernetes" / "go.mod"
+
+
+def test_the_api_server_is_the_pinned_version(kubectl: Kubectl) -> None:
+    """What go.mod pins is what answers."""
+    pinned = re.search(r"^\tk8s\.io/kubernetes (\S+)", _GO_MOD.read_text(), re.MULTILINE)
+    assert pinned is not None
+    assert kubectl.must("version", "-o", "json").json()["serverVersion"]["gitVersion"] == pinned.group(1)
+
+
+def test_every_upstream_definition_is_established(kubectl: Kubectl) -> None:
+    """All are installed, and each accepts objects; the stricter schema that is not upstream's is not among them."""
+    wanted = {yaml.load(path.read_bytes(), yaml.CSafeLoader)["metadata"]["name"] for path in upstream_definitions()}
+    assert len(wanted) == len(upstream_definitions())
+    assert not [path for path in upstream_definitions() if "strict" in path.name]
+    assert served_definitions(kubectl) == dict.fromkeys(wanted, True)
+
+
+def test_an_unknown_field_is_refused(kubectl: Kubectl) -> None:
+    """Strict validation is in force: the tests that rely on it would see a field that a schema does not know."""
+    queue = {
+        "apiVersion": "scheduling.run.ai/v2",
+        "kind": "Queue",
+        "metadata": {"name": "misspelt"},
+        "spec": {"resourceQuota": {}},
+    }
+    answer = kubectl.create(queue)
+    assert not answer.accepted
+    assert 'unknown field "spec.resourceQuota"' in answer.said
