@@ -99,6 +99,15 @@ class Diagnostic:
         return self.severity or self.rule.severity
 
     @property
+    def where(self) -> str:
+        """The object, and the place where the fault exists unless the object is that place."""
+        return (
+            self.address
+            if self.scope is None or self.address.endswith(f" {self.scope}")
+            else f"{self.address} on {self.scope}"
+        )
+
+    @property
     def fingerprint(self) -> str:
         """A digest that survives line moves and changed numbers: the rule, the object and the scope."""
         return hashlib.sha256("\x1f".join((self.code, self.address, self.scope or "")).encode()).hexdigest()[:32]

@@ -52,7 +52,7 @@ def _command(finding: Finding, positions: Positions, in_repository: Callable[[st
         # GitHub takes columns only where the annotation stays within a line.
         if region.end_line == region.line:
             properties |= {"col": str(region.column), "endColumn": str(region.end_column)}
-    lines = [d.message, f"in {d.address}" + (f" on {d.scope}" if d.scope else "")]
+    lines = [d.message, f"in {d.where}"]
     lines += [f"{in_repository(r.at.file)}:{r.at.line}: {r.message}" for r in d.related]
     if d.suppression is not None:
         lines.append(f"waived until {d.suppression.expires} by {d.suppression.owner}: {d.suppression.reason}")

@@ -57,7 +57,7 @@ def _grouped(report: Report) -> Iterable[list[Finding]]:
 
 def _case(group: list[Finding], in_repository: Callable[[str], str], failing: tuple[str, ...]) -> ElementTree.Element:
     first = group[0].diagnostic
-    name = plain_text(first.address) + (f" on {plain_text(first.scope)}" if first.scope else "")
+    name = plain_text(first.where)
     case = ElementTree.Element("testcase", classname=_class(first.rule), name=name)
     if not first.at.file.startswith("<"):
         case.set("file", plain_text(in_repository(first.at.file)))

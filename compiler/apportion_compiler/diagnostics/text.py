@@ -77,7 +77,7 @@ class _Texts:
         d = finding.diagnostic
         lines = [self.head(finding), *self._excerpt(finding)]
         if not d.address.startswith("file "):
-            lines += self._detail(f"in {d.address}" + (f" on {d.scope}" if d.scope else ""))
+            lines += self._detail(f"in {d.where}")
         for related in d.related:
             lines += self._detail(f"{self._place(related.at)}{related.message}")
         if d.suppression is not None:
