@@ -17,15 +17,17 @@ PreemptionPolicy = Literal["PreemptLowerPriority", "Never"]
 
 
 def priority_class(program: Program, cls: PriorityClass, preemption_policy: PreemptionPolicy) -> Manifest:
-    """Return the manifest of a class. Fields with a default are written out, so that they do not show as drift."""
+    """Return the manifest of a class, with the fields that the API server would store, so that none shows as drift."""
     manifest: Manifest = {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
         "metadata": metadata(program, object_name(cls.name), cls.source),
         "value": cls.value,
         "preemptionPolicy": preemption_policy,
-        "globalDefault": cls.global_default,
     }
+    if cls.global_default:
+        # The API server does not store false.
+        manifest["globalDefault"] = True
     if cls.description:
         manifest["description"] = cls.description
     return manifest

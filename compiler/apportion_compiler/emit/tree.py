@@ -75,7 +75,13 @@ def render_target(output: Output, identity: Mapping[str, str], formerly: Iterabl
         "files": [*by_file, *(artifact.name for artifact in output.artifacts)],
         "objects": [{**key.plain(), "file": name} for key, name in keys.items()],
     }
-    kustomization = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": [*by_file]}
+    kustomization = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        # Left out, kustomize sorts by kind and name, and a queue can come before its parent.
+        "sortOptions": {"order": "fifo"},
+        "resources": [*by_file],
+    }
     files[KUSTOMIZATION] = dump_documents([cast(Manifest, kustomization)])
     files[INVENTORY] = _json(inventory)
     files[ALLOWLIST] = "".join(f"{line}\n" for line in _kinds(keys)).encode()

@@ -19,7 +19,7 @@ GPU_RESOURCE = "nvidia.com/gpu"
 
 _SCOPED = ("requests.cpu", "requests.memory")
 """Amounts that a quota with a priority class scope may count; extended resources it may not."""
-_MANY_PODS = "150000"
+_MANY_PODS = "150k"
 """More than a cluster holds (Kubernetes' tested bound): it covers a class without bounding it."""
 _DEFAULT_REQUESTS = {"requests.cpu": ("cpu", "100m"), "requests.memory": ("memory", "256Mi")}
 """For containers that ask for nothing, which a quota on the resource would refuse. Never a GPU: every sidecar would
@@ -104,12 +104,21 @@ def _hard(limit: Mapping[str, Amount]) -> dict[str, str]:
         if isinstance(amount, Unlimited) or resource.startswith(f"{GPU}/"):
             continue
         if resource == CPU:
-            hard["requests.cpu"] = cpu_text(amount)
+            hard["requests.cpu"] = cpu_text(amount) if amount % 1000 else _stored(amount // 1000)
         elif resource == MEMORY:
             hard["requests.memory"] = memory_text(amount)
         elif resource == GPU:
             # Devices are whole here, and a bound never refuses what the policy allows.
-            hard[f"requests.{GPU_RESOURCE}"] = str(-(-amount // 1000))
+            hard[f"requests.{GPU_RESOURCE}"] = _stored(-(-amount // 1000))
         else:
-            hard[f"requests.{resource}"] = str(amount)
+            hard[f"requests.{resource}"] = _stored(amount)
     return hard
+
+
+def _stored(count: int) -> str:
+    """Return a decimal number as the API server stores it, `2k` for 2000, so that it does not show as drift."""
+    suffixes = iter(("k", "M", "G", "T", "P", "E"))
+    suffix = ""
+    while count and count % 1000 == 0 and (larger := next(suffixes, None)):
+        count, suffix = count // 1000, larger
+    return f"{count}{suffix}"
