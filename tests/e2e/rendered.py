@@ -1,0 +1,91 @@
+"""Compiled trees as the cluster gets them: `apportion compile` run as a person runs it, and each tree's own inventory."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from .kubectl import Kubectl, Object
+
+REPOSITORY = Path(__file__).parents[2]
+POLICIES = Path(__file__).parent / "policies"
+_AS_OF = "2026-01-01"
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """One folder `<environment>/<cluster>/<target>`."""
+
+    folder: Path
+
+    @property
+    def target(self) -> str:
+        return self.folder.name
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files of objects in the recorded apply order."""
+        entries = json.loads((self.folder / "inventory.json").read_text())["objects"]
+        return tuple(self.folder / name for name in dict.fromkeys(entry["file"] for entry in entries))
+
+    def objects(self) -> Iterator[Object]:
+        """Yield the objects as they are submitted, in the recorded apply order."""
+        for file in self.files:
+            yield from yaml.load_all(file.read_bytes(), yaml.CSafeLoader)
+
+
+Clusters = Mapping[tuple[str, str], tuple[Tree, ...]]
+"""The trees of each cluster, by environment and cluster; the one with the namespaces comes first."""
+
+
+def compile_policy(policy: Path, out: Path) -> Clusters:
+    """Compile into a folder and return the trees.
+
+    An engine's tree and the plain Kubernetes one are for the same cluster and are applied together.
+    """
+    command = [Path(sys.executable).with_name("apportion"), "compile", policy, "--out", out, "--as-of", _AS_OF]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    trees: dict[tuple[str, str], list[Tree]] = {}
+    for inventory in sorted(out.glob("*/*/*/inventory.json")):
+        environment, cluster, _ = inventory.relative_to(out).parts[:3]
+        trees.setdefault((environment, cluster), []).append(Tree(inventory.parent))
+    return {key: tuple(sorted(found, key=lambda tree: tree.target != "native")) for key, found in trees.items()}
+
+
+def examples() -> tuple[Path, ...]:
+    """Return the example directories that hold a policy."""
+    return tuple(sorted(path.parent for path in (REPOSITORY / "examples").glob("*/policy.py")))
+
+
+def delete(kubectl: Kubectl, *trees: Tree) -> None:
+    """Delete every object of the trees in reverse order and wait until the last one is gone."""
+    files = [file for tree in trees for file in tree.files]
+    kubectl.must(
+        "delete",
+        "--ignore-not-found",
+        "--wait",
+        "--timeout=100s",
+        *(a for file in reversed(files) for a in ("-f", file)),
+    )
+
+
+def missing(submitted: object, stored: object, at: str = "") -> Iterator[str]:
+    """Yield the paths of fields that were submitted and are not stored, or not with the same value."""
+    if isinstance(submitted, dict) and isinstance(stored, dict):
+        for key, value in submitted.items():
+            if key in stored:
+                yield from missing(value, stored[key], f"{at}.{key}")
+            else:
+                yield f"{at}.{key} is not stored"
+    elif isinstance(submitted, list) and isinstance(stored, list) and len(submitted) == len(stored):
+        for number, (one, other) in enumerate(zip(submitted, stored, strict=True)):
+            yield from missing(one, other, f"{at}[{number}]")
+    elif submitted != stored:
+        yield f"{at} was {submitted!r} and is {stored!r}"
