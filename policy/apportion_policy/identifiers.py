@@ -26,6 +26,8 @@ Identifier = Annotated[str, StringConstraints(min_length=1, max_length=253)]
 GPU_MODEL_PATTERN = r"^[a-z0-9]([a-z0-9.-]{0,38}[a-z0-9])?$"
 GpuModel = Annotated[str, StringConstraints(pattern=GPU_MODEL_PATTERN)]
 PoolId = Identifier
+
+
 def _owner(value: str) -> str:
     # Owners become groups that are given rights; names that begin so are groups of Kubernetes' own.
     if value.startswith("system:"):

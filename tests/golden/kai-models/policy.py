@@ -69,7 +69,9 @@ policy = Policy(
                     pools=("h100", "l4", "ordinary"),
                     placement=Placement(cpu=SPREAD),
                     topologies=(
-                        Topology(name="blocks", levels=("example.com/block", "example.com/rack", "kubernetes.io/hostname")),
+                        Topology(
+                            name="blocks", levels=("example.com/block", "example.com/rack", "kubernetes.io/hostname")
+                        ),
                     ),
                     kai=KaiSettings(
                         k_value="0.5",

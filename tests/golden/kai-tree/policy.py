@@ -27,9 +27,7 @@ policy = Policy(
     organisation=Organisation(name="acme", owner="@acme/platform"),
     priority_classes=(TRAIN, BUILD, URGENT, HELD),
     node_pools=(
-        NodePool(
-            id="h100", cpu=190, memory="1Ti", accelerator=Accelerator(model="h100", count=8), max_nodes=8
-        ),
+        NodePool(id="h100", cpu=190, memory="1Ti", accelerator=Accelerator(model="h100", count=8), max_nodes=8),
         NodePool(id="ordinary", cpu=32, memory="128Gi", max_nodes=10),
     ),
     queues=(

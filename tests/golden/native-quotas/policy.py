@@ -34,9 +34,7 @@ policy = Policy(
     environments=(
         Environment(
             name="dev",
-            clusters=(
-                Cluster(name="small", engine=Engine.NATIVE, engine_version="1.34", placement=Placement()),
-            ),
+            clusters=(Cluster(name="small", engine=Engine.NATIVE, engine_version="1.34", placement=Placement()),),
         ),
     ),
 )
