@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,9 @@ def bare_plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     binaries = os.environ.get(_BINARIES)
     if binaries is None:
         pytest.exit(f"{_BINARIES} is not set: run `make e2e`, which builds the control plane", returncode=1)
+    # Asked to end, pytest stops what it started, as it does when it is interrupted from the keyboard.
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, signal.default_int_handler)
     folder = tmp_path_factory.mktemp("control-plane")
     try:
         with control_plane(Path(binaries), folder) as plane:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-_STOP_S = 10
+_STOP_S = 5
 
 
 class NotReady(Exception):

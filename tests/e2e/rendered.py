@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from .kubectl import Kubectl, Object
 REPOSITORY = Path(__file__).parents[2]
 POLICIES = Path(__file__).parent / "policies"
 _AS_OF = "2026-01-01"
+_IN_FORCE_S = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,23 @@ def delete(kubectl: Kubectl, *trees: Tree) -> None:
         "--timeout=100s",
         *(a for file in reversed(files) for a in ("-f", file)),
     )
+
+
+@contextlib.contextmanager
+def installed(kubectl: Kubectl, trees: Sequence[Tree], *, refused: Sequence[Object]) -> Iterator[None]:
+    """Keep trees applied, from when every one of the `refused` objects is refused, until the block ends."""
+    try:
+        for tree in trees:
+            answer = kubectl.apply(tree.files)
+            assert answer.accepted, answer.said
+        deadline = time.monotonic() + _IN_FORCE_S
+        # The API server takes up new admission policies about once a second.
+        while accepted := [one for one in refused if kubectl.create(one, dry_run=True).accepted]:
+            assert time.monotonic() < deadline, f"not refused: {accepted}"
+            time.sleep(0.5)
+        yield
+    finally:
+        delete(kubectl, *trees)
 
 
 def missing(submitted: object, stored: object, at: str = "") -> Iterator[str]:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds a real control plane from the Go modules that kubernetes/go.mod pins, once, and runs the end-to-end tests on it.
-# Everything listens on loopback only. `make e2e ARGS="-k admission"` passes ARGS to pytest.
+# Everything listens on loopback only. `make e2e ARGS="-k admission"` hands ARGS to pytest.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -58,5 +58,6 @@ fi
 
 say "starting the control plane and running the tests"
 export APPORTION_E2E_BIN=$bin
-# shellcheck disable=SC2086 # ARGS is a list of words.
-exec .venv/bin/pytest -m e2e tests/e2e --durations=5 ${ARGS:-}
+# ARGS is read as a shell reads it, quotes included, as in the other targets of the Makefile.
+eval "set -- ${ARGS:-}"
+exec .venv/bin/pytest -m e2e tests/e2e --durations=5 "$@"

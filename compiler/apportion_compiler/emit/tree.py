@@ -3,7 +3,8 @@
 rendered/<environment>/<cluster>/<target>/
     kustomization.yaml      every file, in apply order
     inventory.json          every object in apply order, with the file that holds it; reverse it to delete
-    prune-allowlist.txt     the kinds, for `kubectl apply --prune --prune-allowlist`
+    prune-allowlist.txt     the kinds, for `kubectl apply --prune --prune-allowlist` (not with --server-side: kubectl
+                            then refuses to prune, and prune.json says what to delete)
     prune.json              objects that an earlier tree had and this one has not, in delete order
     <nn>-<kind>.yaml        one file for each kind; queues have one for each top-level queue
 """

@@ -1,0 +1,158 @@
+"""What is stored cannot be changed into what would have been refused, and everything else about it can be changed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from .kubectl import Kubectl
+from .rendered import POLICIES, compile_policy, installed
+from .teams import People, people
+from .workloads import QUEUE_LABEL, deployment, job, pod, ray_cluster, template
+
+pytestmark = pytest.mark.e2e
+
+ALPHA = {QUEUE_LABEL: "alpha"}
+_PODS_MADE_S = 30
+_PLATFORM_ROLE = "namespace-keeper"
+
+
+@pytest.fixture(scope="module")
+def who(kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> Iterator[People]:
+    """The teams on the KAI cluster of `policies/two-teams`, with work of the first team on it."""
+    trees = compile_policy(POLICIES / "two-teams", tmp_path_factory.mktemp("rendered"))["queued", "one"]
+    kubectl.must("create", "priorityclass", "train", "--value=50")
+    try:
+        with installed(kubectl, trees, refused=(pod("default", ALPHA), pod("alpha", ALPHA, node="node-1"))):
+            teams = people(kubectl)
+            answer = teams.alpha.create(
+                pod("alpha", ALPHA),
+                job("alpha", ALPHA),
+                deployment("alpha", ALPHA, of=template(priority_class="train")),
+                ray_cluster("alpha", ALPHA),
+            )
+            assert answer.accepted, answer.said
+            yield teams
+    finally:
+        kubectl.must("delete", "priorityclass", "train")
+
+
+@pytest.mark.parametrize("kind", ["pod", "job", "deployment", "raycluster"])
+@pytest.mark.parametrize(
+    "change", [f"{QUEUE_LABEL}=beta", f"{QUEUE_LABEL}=research", f"{QUEUE_LABEL}-", "priorityClassName=urgent"]
+)
+def test_a_label_cannot_be_changed_to_another(who: People, kind: str, change: str) -> None:
+    """Moving to another queue, into an inner one, out of every queue or up in class is refused after creation too."""
+    answer = who.alpha("label", "--overwrite", "--namespace=alpha", kind, "work", change)
+    assert not answer.accepted
+    assert "denied request" in answer.said
+
+
+@pytest.mark.parametrize("kind", ["pod", "job", "deployment", "raycluster"])
+def test_other_labels_can_be_changed(who: People, kind: str) -> None:
+    """The policies look at what they are for and at nothing else."""
+    who.alpha.must("label", "--overwrite", "--namespace=alpha", kind, "work", "stage=second")
+
+
+def test_a_deployment_can_be_scaled(who: People) -> None:
+    """Scaling and rolling out go through the controllers, whose objects say less than the team's."""
+    who.alpha.must("scale", "--namespace=alpha", "deployment/work", "--replicas=3")
+    who.alpha.must("rollout", "restart", "--namespace=alpha", "deployment/work")
+
+
+def test_controllers_make_pods_of_accepted_work(who: People) -> None:
+    """Neither a Job's pod nor a Deployment's, both without a queue label of their own, is refused."""
+    deadline = time.monotonic() + _PODS_MADE_S
+    wanted = {"Job": 1, "ReplicaSet": 2}
+    made: dict[str, int] = {}
+    while not all(made.get(kind, 0) >= count for kind, count in wanted.items()):
+        assert time.monotonic() < deadline, f"{made}: {who.platform('get', 'events', '--namespace=alpha').out[-3000:]}"
+        time.sleep(0.5)
+        made = {}
+        for one in who.alpha.get("pods", "--namespace=alpha")["items"]:
+            for owner in one["metadata"].get("ownerReferences", ()):
+                made[owner["kind"]] = made.get(owner["kind"], 0) + 1
+
+
+def test_work_from_before_a_change_of_policy_can_be_changed_and_ended(who: People) -> None:
+    """A queue that is taken from a namespace leaves its objects movable: nothing about queues changes in them."""
+    said = "apportion.dev/queues"
+    who.platform.must("annotate", "--overwrite", "namespace", "alpha", f"{said}=other")
+    try:
+        refused = pod("alpha", ALPHA, name="later")
+        deadline = time.monotonic() + _PODS_MADE_S
+        # The API server reads namespaces from a cache.
+        while who.alpha.create(refused, dry_run=True).accepted:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        who.alpha.must("label", "--overwrite", "--namespace=alpha", "pod", "work", "stage=third")
+        who.alpha.must("scale", "--namespace=alpha", "deployment/work", "--replicas=1")
+        who.alpha.must("delete", "--namespace=alpha", "job", "work")
+    finally:
+        who.platform.must("annotate", "--overwrite", "namespace", "alpha", f"{said}=alpha")
+
+
+@pytest.fixture
+def keeper(who: People) -> Iterator[Kubectl]:
+    """Somebody who may change every namespace, and is not the platform."""
+    keeper = who.platform.as_user("kim", "namespace-keepers")
+    who.platform.must("create", "clusterrole", _PLATFORM_ROLE, "--verb=*", "--resource=namespaces")
+    who.platform.must(
+        "create", "clusterrolebinding", _PLATFORM_ROLE, f"--clusterrole={_PLATFORM_ROLE}", "--group=namespace-keepers"
+    )
+    yield keeper
+    who.platform.must("delete", "clusterrole,clusterrolebinding", _PLATFORM_ROLE)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("label", "namespace", "alpha", "apportion.dev/queue=beta"),
+        ("label", "namespace", "alpha", "apportion.dev/queue-"),
+        ("annotate", "namespace", "alpha", "apportion.dev/queues=alpha,beta"),
+        ("annotate", "namespace", "alpha", "apportion.dev/priority-classes-"),
+        ("label", "namespace", "default", "apportion.dev/queue=alpha"),
+    ],
+    ids=" ".join,
+)
+def test_only_the_platform_says_what_a_namespace_may_name(keeper: Kubectl, change: tuple[str, ...]) -> None:
+    """The right to change namespaces is not the right to change whose they are."""
+    answer = keeper(change[0], "--overwrite", *change[1:])
+    assert not answer.accepted
+    assert "only the platform changes apportion.dev/ labels and annotations of a namespace" in answer.said
+
+
+def test_a_namespace_of_a_queue_is_the_platforms_to_make(keeper: Kubectl) -> None:
+    """Nobody adopts a queue by making a namespace that claims it; ordinary namespaces stay ordinary."""
+    claimed = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "new", "labels": {"apportion.dev/queue": "alpha"}},
+    }
+    assert "only the platform" in keeper.create(claimed, dry_run=True).said
+    assert keeper.create({**claimed, "metadata": {"name": "new", "labels": {"team": "alpha"}}}, dry_run=True).accepted
+    keeper.must("label", "--overwrite", "namespace", "alpha", "cost-centre=7")
+
+
+def test_an_administrator_of_the_policy_may_change_namespaces(who: People, keeper: Kubectl) -> None:
+    """The role that the tree brings is enough, beside the right to change namespaces at all."""
+    who.platform.must(
+        "create", "clusterrolebinding", "administrators", "--clusterrole=apportion-administrator", "--user=kim"
+    )
+    try:
+        deadline = time.monotonic() + _PODS_MADE_S
+        change = (
+            "annotate",
+            "--overwrite",
+            "--dry-run=server",
+            "namespace",
+            "alpha",
+            "apportion.dev/queues=alpha,beta",
+        )
+        while not (answer := keeper(*change)).accepted:
+            assert time.monotonic() < deadline, answer.said
+            time.sleep(0.2)
+    finally:
+        who.platform.must("delete", "clusterrolebinding", "administrators")
