@@ -50,6 +50,15 @@ def fidelity_findings(program: Program, backend: Backend) -> Iterator[Diagnostic
                     hint=capability.hint,
                     scope=f"{program.environment}/{program.cluster}",
                 )
+    for refusal in backend.refusals(program):
+        yield Diagnostic(
+            REFUSALS[refusal.code],
+            refusal.address,
+            f"{backend.name} cannot express {refusal.message}",
+            refusal.at,
+            hint=refusal.hint,
+            scope=f"{program.environment}/{program.cluster}",
+        )
 
 
 def _line(feature: Feature, backend: Backend) -> FidelityLine:
@@ -169,7 +178,7 @@ def _topologies(program: Program) -> Iterator[Use]:
 
 
 def _queued_pools(program: Program) -> Iterator[Use]:
-    return ((f"node pool {pool.id}", pool.source) for pool in program.pools if pool.queued_provisioning)
+    return ((f"node pool {pool.id}", pool.source) for pool in program.pools if pool.plan is not None)
 
 
 USED: Mapping[Feature, Callable[[Program], Iterator[Use]]] = {

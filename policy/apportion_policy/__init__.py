@@ -9,8 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from apportion_policy.cluster import Cluster, Engine, Environment, KaiSettings, QueueOverride
+    from apportion_policy.cluster import Cluster, Engine, Environment, QueueOverride
     from apportion_policy.collection import collect
+    from apportion_policy.engine_settings import AckSettings, KaiSettings, KueueSettings, VolcanoSettings
     from apportion_policy.placement import BINPACK, SPREAD, Placement, PlacementStrategy, Topology
     from apportion_policy.policy import Organisation, Policy, Rules, RuleSeverity, Waiver
     from apportion_policy.pool import (
@@ -41,8 +42,9 @@ if TYPE_CHECKING:
     from apportion_policy.resources import Resources, Weight
 
 _MODULES = {
-    "cluster": ("Cluster", "Engine", "Environment", "KaiSettings", "QueueOverride"),
+    "cluster": ("Cluster", "Engine", "Environment", "QueueOverride"),
     "collection": ("collect",),
+    "engine_settings": ("AckSettings", "KaiSettings", "KueueSettings", "VolcanoSettings"),
     "placement": ("BINPACK", "SPREAD", "Placement", "PlacementStrategy", "Topology"),
     "policy": ("Organisation", "Policy", "RuleSeverity", "Rules", "Waiver"),
     "pool": (
@@ -79,6 +81,7 @@ __all__ = [
     "UNLIMITED",
     "Accelerator",
     "Ack",
+    "AckSettings",
     "Cluster",
     "Eks",
     "Engine",
@@ -87,6 +90,7 @@ __all__ = [
     "Gke",
     "KaiSettings",
     "Karpenter",
+    "KueueSettings",
     "Maintenance",
     "MaintenanceExclusion",
     "MaintenanceWindow",
@@ -111,6 +115,7 @@ __all__ = [
     "Topology",
     "Unlimited",
     "UserLimit",
+    "VolcanoSettings",
     "Waiver",
     "Weight",
     "collect",

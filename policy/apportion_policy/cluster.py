@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from apportion_policy.declaration import Declaration
 from apportion_policy.duration import Duration
+from apportion_policy.engine_settings import AckSettings, KaiSettings, KueueSettings, VolcanoSettings
 from apportion_policy.identifiers import Identifier, PoolRef, QueueRef
 from apportion_policy.placement import Placement, Topology
-from apportion_policy.resources import OverQuotaWeight, Resources, WeightValue
+from apportion_policy.resources import OverQuotaWeight, Resources
 
 
 class Engine(str, Enum):
@@ -46,29 +46,6 @@ Share = Annotated[
 ]
 
 
-KaiAction = Literal["allocate", "consolidation", "reclaim", "preempt"]
-QueueDepth = Annotated[int, Field(ge=1)]
-
-
-class KaiSettings(Declaration):
-    """What KAI lets a cluster set. Left out: KAI's own default."""
-
-    k_value: WeightValue | None = Field(
-        default=None, description="How strongly past usage counts against a queue in dividing surplus (KAI: 1.0)."
-    )
-    preempt_min_runtime: Duration | None = Field(default=None, description="Default of every queue.")
-    reclaim_min_runtime: Duration | None = Field(default=None, description="Default of every queue.")
-    queue_depth_per_action: Mapping[KaiAction, QueueDepth] = Field(
-        default={}, description="Jobs tried for each queue, by action: allocate, consolidation, reclaim, preempt."
-    )
-    gpu_sharing: bool | None = Field(default=None, description="global.gpuSharing; unset: on where a queue wants it.")
-    emit_installed_priority_classes: bool = Field(
-        default=False, description="Emit train, build-preemptible, build and inference too, which KAI's chart installs."
-    )
-    full_hierarchy_fairness: bool = Field(default=True, description="KAI's flag; false ignores the inner queues.")
-    scheduler_name: str = "kai-scheduler"
-
-
 class QueueOverride(Declaration):
     """Other values for a queue in one environment."""
 
@@ -96,6 +73,9 @@ class Cluster(Declaration):
     placement: Placement = Field(default=Placement(), description="Bin-pack or spread where a pool does not say.")
     topologies: tuple[Topology, ...] = ()
     kai: KaiSettings = Field(default=KaiSettings())
+    kueue: KueueSettings = Field(default=KueueSettings())
+    volcano: VolcanoSettings = Field(default=VolcanoSettings())
+    ack: AckSettings = Field(default=AckSettings())
 
     @property
     def identity(self) -> str:

@@ -24,8 +24,9 @@ from referencing.jsonschema import DRAFT7
 
 CRDS = Path(__file__).parent.parent / "crds"
 KUBERNETES = "v1.36.0-local-strict"
-_KAI_FILES = ("kai.scheduler_schedulingshards", "kai.scheduler_topologies", "scheduling.run.ai_queues")
 
+_GROUP = re.compile(r"^  group: (\S+)$", re.MULTILINE)
+_KIND = re.compile(r"^    kind: (\S+)$", re.MULTILINE)
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
 _DOMAIN = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*"
 _VALUE = re.compile(rf"(?:{_NAME})?")
@@ -44,23 +45,36 @@ def errors(manifest: Mapping[str, Any]) -> list[str]:
 
 @cache
 def _validator(api_version: str, kind: str) -> Draft7Validator:
-    custom = _custom_schemas().get((api_version, kind))
+    custom = _custom_schema(api_version, kind)
     if custom is not None:
         return Draft7Validator(custom)
     return Draft7Validator(_kubernetes_schema(api_version, kind), registry=_definitions())
 
 
 @cache
-def _custom_schemas() -> Mapping[tuple[str, str], Schema]:
-    schemas: dict[tuple[str, str], Schema] = {}
-    for name in _KAI_FILES:
-        spec = yaml.safe_load((CRDS / "kai" / f"{name}.yaml").read_text(encoding="utf-8"))["spec"]
-        for version in spec["versions"]:
-            schema = closed(version["schema"]["openAPIV3Schema"])
-            # The definition says only that metadata is an object: its fields are Kubernetes' own.
-            schema["properties"]["metadata"] = {"type": "object"}
-            schemas[f"{spec['group']}/{version['name']}", spec["names"]["kind"]] = schema
-    return schemas
+def _custom_schema(api_version: str, kind: str) -> Schema | None:
+    group, _, version = api_version.rpartition("/")
+    for path in _definition_files().get((group, kind), ()):
+        spec = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)["spec"]
+        for served in spec["versions"]:
+            if served["name"] == version:
+                schema = closed(served["schema"]["openAPIV3Schema"])
+                # The definition says only that metadata is an object: its fields are Kubernetes' own.
+                schema["properties"]["metadata"] = {"type": "object"}
+                return cast("Schema", schema)
+    return None
+
+
+@cache
+def _definition_files() -> Mapping[tuple[str, str], list[Path]]:
+    """Return the files of each group and kind, those named `strict` first; only what is asked for is parsed."""
+    found: dict[tuple[str, str], list[Path]] = {}
+    for path in sorted(CRDS.glob("*/*.yaml"), key=lambda path: (".strict." not in path.name, path)):
+        head = path.read_text(encoding="utf-8")
+        group, kind = _GROUP.search(head), _KIND.search(head)
+        if group is not None and kind is not None:
+            found.setdefault((group[1], kind[1]), []).append(path)
+    return found
 
 
 def closed(node: Any) -> Any:
@@ -76,6 +90,9 @@ def closed(node: Any) -> Any:
     }
     if "properties" in converted and not node.get("x-kubernetes-preserve-unknown-fields"):
         converted.setdefault("additionalProperties", False)
+    if isinstance(converted.get("pattern"), str):
+        # Go takes a flag anywhere, Python at the beginning alone.
+        converted["pattern"] = converted["pattern"].replace("^(?i)", "(?i)^")
     if node.get("x-kubernetes-int-or-string"):
         converted.pop("type", None)
         converted["anyOf"] = [{"type": "integer"}, {"type": "string"}]

@@ -12,6 +12,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from apportion_compiler.backends import BACKENDS
+from apportion_compiler.engine_versions import ENGINE_VERSIONS, minor_text
 from apportion_policy import (
     BINPACK,
     DEFAULT_PRIORITY_CLASSES,
@@ -283,12 +285,12 @@ def _environment(draw: st.DrawFn, name: str, pools: tuple[NodePool, ...], ids: S
 
 @st.composite
 def _cluster(draw: st.DrawFn, name: str, pools: tuple[NodePool, ...]) -> Cluster:
-    engine = draw(st.sampled_from((Engine.KAI, Engine.NATIVE)))
+    engine = draw(st.sampled_from([Engine(name) for name in BACKENDS]))
     strategies = st.sampled_from((BINPACK, SPREAD))
     return Cluster(
         name=name,
         engine=engine,
-        engine_version="0.17.0" if engine is Engine.KAI else "1.34",
+        engine_version=minor_text(ENGINE_VERSIONS[engine].newest or ENGINE_VERSIONS[engine].oldest),
         pools=draw(_some(tuple(pool.id for pool in pools))),
         share=draw(st.sampled_from(("1", "1/3", "50%"))),
         placement=draw(st.builds(Placement, gpu=strategies, cpu=strategies)),

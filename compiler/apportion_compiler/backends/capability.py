@@ -5,11 +5,12 @@ A backend opens with one `CAPABILITIES` table that has an entry for every `Featu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
 from apportion_compiler.ir.program import Program
+from apportion_policy.source import SourceLocation
 
 
 class Feature(str, Enum):
@@ -90,9 +91,32 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """What one policy asks beyond the bounds of a feature that the engine otherwise has, such as a tree too deep.
+
+    `message` goes on from "<backend> cannot express"; `code` and `hint` are those of `Unsupported`.
+    """
+
+    code: str
+    address: str
+    at: SourceLocation
+    message: str
+    hint: str
+
+
+def nothing_refused(program: Program) -> Iterator[Refusal]:
+    """Yield nothing: the table of capabilities says it all."""
+    return iter(())
+
+
+@dataclass(frozen=True, slots=True)
 class Backend:
-    """A target: its name, its table and its one function. Versions are in `engine_versions.py`."""
+    """A target: its name, its table, its function, and what of a single policy it refuses beyond the table.
+
+    Versions are in `engine_versions.py`.
+    """
 
     name: str
     capabilities: Mapping[Feature, Capability]
     emit: Callable[[Program], Output]
+    refusals: Callable[[Program], Iterator[Refusal]] = nothing_refused

@@ -18,8 +18,9 @@ from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule,
 from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
 from apportion_compiler.graph.preemptibility import is_preemptible
 from apportion_compiler.graph.values import QueueValues
-from apportion_policy.cluster import Engine, KaiSettings
+from apportion_policy.cluster import Engine
 from apportion_policy.duration import duration_text, parse_duration
+from apportion_policy.engine_settings import KaiSettings
 
 MINIMUM_RUNTIME_INEFFECTIVE = Rule(
     "AP208", "minimum-runtime-ineffective", Severity.WARNING, "a minimum runtime protects less than it says, or nothing"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
 from apportion_compiler.graph.preemptibility import is_preemptible
@@ -13,6 +13,7 @@ from apportion_policy.duration import parse_duration
 from apportion_policy.identifiers import identity_of
 from apportion_policy.pool import NodePool
 from apportion_policy.priority import PriorityClass
+from apportion_policy.quantity import parse_memory
 from apportion_policy.resources import CPU, GPU, MEMORY
 from apportion_policy.source import SourceLocation
 
@@ -44,12 +45,16 @@ def lower(graph: PolicyGraph, scope: Scope) -> ir.Program:
         queues=queues,
         priority_classes=tuple(_priority_class(cls) for cls in _by_value(graph)),
         pools=tuple(_pool(pool, cluster) for pool in sorted(pools, key=lambda pool: pool.id)),
+        plans=_plans(pools, graph),
         topologies=tuple(
             ir.Topology(t.name, t.levels, t.source) for t in sorted(cluster.topologies, key=lambda t: t.name)
         ),
         gpu_placement=cluster.placement.gpu.value,
         cpu_placement=cluster.placement.cpu.value,
         kai=_engine_settings(cluster, queues),
+        kueue=cluster.kueue,
+        volcano=cluster.volcano,
+        ack=cluster.ack,
         unmanaged=tuple(resource for resource in (CPU, MEMORY, GPU) if resource not in managed),
         source=_source(environment, cluster),
     )
@@ -121,11 +126,16 @@ def _priority_class(cls: PriorityClass) -> ir.PriorityClass:
 
 
 def _pool(pool: NodePool, cluster: Cluster) -> ir.NodePool:
-    placement = pool.placement or cluster.placement
+    placement, gpu = pool.placement or cluster.placement, pool.accelerator
     return ir.NodePool(
         id=pool.id,
         provider=pool.provider.kind,
-        gpu_model=pool.accelerator.model if pool.accelerator is not None else None,
+        settings=pool.provider,
+        machine_type=pool.machine_type,
+        gpu_model=gpu.model if gpu is not None else None,
+        accelerator_name=gpu.provider_name if gpu is not None else None,
+        n_gpus=gpu.count if gpu is not None else 0,
+        gpu_memory=parse_memory(gpu.memory) if gpu is not None and gpu.memory is not None else None,
         machine=pool_machine(pool),
         min_nodes=pool.min_nodes,
         max_nodes=pool.max_nodes,
@@ -133,10 +143,32 @@ def _pool(pool: NodePool, cluster: Cluster) -> ir.NodePool:
         taints=tuple(ir.Taint(t.key, t.value, t.effect.value) for t in pool.taints),
         gpu_placement=placement.gpu.value,
         cpu_placement=placement.cpu.value,
-        sharing=pool.sharing.kind if pool.sharing is not None else None,
-        queued_provisioning=pool.provisioning is not None,
+        sharing=pool.sharing,
+        plan=None if pool.provisioning is None else identity_of(pool.provisioning),
+        spot=pool.spot,
+        zones=pool.zones,
+        maintenance=pool.maintenance,
+        reservation=pool.reservation,
         topology=pool.topology,
         source=pool.source,
+    )
+
+
+def _plans(pools: Sequence[NodePool], graph: PolicyGraph) -> tuple[ir.ProvisioningPlan, ...]:
+    named = {identity_of(pool.provisioning) for pool in pools if pool.provisioning is not None}
+    return tuple(
+        ir.ProvisioningPlan(
+            id=plan.id,
+            provisioning_class=plan.provisioning_class,
+            max_run_duration=_seconds(plan.max_run_duration),
+            max_nodes_per_request=plan.max_nodes_per_request,
+            retry_limit=plan.retry_limit,
+            retry_backoff_base=_seconds(plan.retry_backoff_base),
+            retry_backoff_max=_seconds(plan.retry_backoff_max),
+            parameters=dict(sorted(plan.parameters.items())),
+            source=plan.source,
+        )
+        for plan in (graph.declarations.plans[id_] for id_ in sorted(named))
     )
 
 

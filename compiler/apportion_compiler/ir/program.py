@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from apportion_policy.engine_settings import AckSettings, KueueSettings, VolcanoSettings
+from apportion_policy.pool import Maintenance, Mig, Mps, TimeSlicing
+from apportion_policy.providers import Ack, Eks, Fixed, Gke, Karpenter
 from apportion_policy.quantity import Amount
 from apportion_policy.source import SourceLocation
 
@@ -83,12 +86,36 @@ class Taint:
 
 
 @dataclass(frozen=True, slots=True)
+class ProvisioningPlan:
+    """How capacity is asked for as one unit. What is None, the provider or the engine decides."""
+
+    id: str
+    provisioning_class: str
+    max_run_duration: int | None
+    max_nodes_per_request: int | None
+    retry_limit: int | None
+    retry_backoff_base: int | None
+    retry_backoff_max: int | None
+    parameters: Mapping[str, str]
+    source: SourceLocation
+
+
+@dataclass(frozen=True, slots=True)
 class NodePool:
-    """Machines of one kind. `machine` is what one holds for workloads: cpu, memory, gpu, gpu/<model>."""
+    """Machines of one kind. `machine` is what one holds for workloads: cpu, memory, gpu, gpu/<model>.
+
+    `settings`, `sharing` and `maintenance` are the author's own records, which hold resolved values only.
+    `accelerator_name` is the provider's word for the GPU model, `plan` the id of a plan of the program.
+    """
 
     id: str
     provider: str
+    settings: Gke | Ack | Eks | Karpenter | Fixed
+    machine_type: str | None
     gpu_model: str | None
+    accelerator_name: str | None
+    n_gpus: int
+    gpu_memory: Amount | None
     machine: Mapping[str, Amount]
     min_nodes: int
     max_nodes: int
@@ -96,8 +123,12 @@ class NodePool:
     taints: tuple[Taint, ...]
     gpu_placement: str
     cpu_placement: str
-    sharing: str | None
-    queued_provisioning: bool
+    sharing: TimeSlicing | Mps | Mig | None
+    plan: str | None
+    spot: bool
+    zones: tuple[str, ...]
+    maintenance: Maintenance | None
+    reservation: str | None
     topology: str | None
     source: SourceLocation
 
@@ -127,7 +158,10 @@ class EngineSettings:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One cluster of one environment. Queues are in tree order: parents first, siblings by id."""
+    """One cluster of one environment. Queues are in tree order: parents first, siblings by id.
+
+    `plans` are those that the cluster's pools name.
+    """
 
     organisation: str
     environment: str
@@ -138,9 +172,13 @@ class Program:
     queues: tuple[Queue, ...]
     priority_classes: tuple[PriorityClass, ...]
     pools: tuple[NodePool, ...]
+    plans: tuple[ProvisioningPlan, ...]
     topologies: tuple[Topology, ...]
     gpu_placement: str
     cpu_placement: str
     kai: EngineSettings
+    kueue: KueueSettings
+    volcano: VolcanoSettings
+    ack: AckSettings
     unmanaged: tuple[str, ...]
     source: SourceLocation

@@ -1,0 +1,10 @@
+"""One module or folder for each engine: what it would say of raw manifests. `verdict.py` says what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_compiler.engine_rules.verdict import EngineRules
+
+ENGINE_RULES: Mapping[str, EngineRules] = {}
+"""Rules by the engine's name."""

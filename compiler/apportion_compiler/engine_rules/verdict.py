@@ -1,0 +1,53 @@
+"""What an engine's own webhooks, validators and controllers say of raw manifests, whoever wrote them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+Manifest = Mapping[str, object]
+
+
+class Effect(str, Enum):
+    """What becomes of the object."""
+
+    REJECTED = "rejected"
+    """The API server, a webhook or the engine's validator refuses it."""
+    IGNORED = "ignored"
+    """It is accepted, and the engine then does not do what it says."""
+    PENDING = "pending"
+    """A workload that is accepted and never starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One thing that an engine does not take.
+
+    Attributes:
+        effect: What becomes of the object.
+        index: Which of the manifests given it is about.
+        field: Where in it: `spec.resourceGroups[0].flavors[1].name`; empty for the object as a whole.
+        kind: The engine's own word for the fault where it has one: `Required`, `Invalid`, `Duplicate`, …
+        message: The reason as one clause, in the engine's words where it has any.
+        cure: What to write instead, an imperative clause.
+    """
+
+    effect: Effect
+    index: int
+    field: str
+    kind: str
+    message: str
+    cure: str
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRules:
+    """The rules of one engine over everything that shall be applied together.
+
+    `check` yields verdicts on objects of kinds it knows and passes over others. `existing` are objects that the cluster
+    already has; where one has the identity of a manifest, the manifest is an update of it.
+    """
+
+    name: str
+    check: Callable[[Sequence[Manifest], Sequence[Manifest]], Iterator[Verdict]]

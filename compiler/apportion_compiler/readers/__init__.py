@@ -1,0 +1,10 @@
+"""One module for each engine: its objects in, the queues of the IR out. `record.py` says what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_compiler.readers.record import Reader
+
+READERS: Mapping[str, Reader] = {}
+"""Readers by the engine's name."""

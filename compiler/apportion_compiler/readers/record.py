@@ -1,0 +1,101 @@
+"""What a reader lifts out of an engine's objects: the queues of the IR as far as the engine keeps them.
+
+Units are the IR's: cpu in millicores, memory in bytes, gpu in thousandths of a device, weights in thousandths, times in
+seconds; resources are `cpu`, `memory`, `gpu`, `gpu/<model>` and others by name. A missing key is *unset*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from apportion_policy.quantity import Amount
+
+Manifest = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class LiftedQueue:
+    """A queue as an engine's objects describe it, in the policy's terms.
+
+    `id` is the label `apportion.dev/queue-id` where the object carries it, otherwise the object's name. `guaranteed`
+    and `limit` are totals of the queue with everything below it, whatever the engine writes. `labels` are those that
+    are not Apportion's own. `pools` is None where the engine ties no queue to pools. `object` is `Kind name`, for
+    messages.
+    """
+
+    id: str
+    object: str
+    parent: str | None = None
+    title: str | None = None
+    owner: str | None = None
+    namespaces: tuple[str, ...] = ()
+    guaranteed: Mapping[str, Amount] = field(default_factory=dict)
+    limit: Mapping[str, Amount] = field(default_factory=dict)
+    lending_limit: Mapping[str, Amount] = field(default_factory=dict)
+    weight: Mapping[str, int] = field(default_factory=dict)
+    priority: int | None = None
+    preempt_min_runtime: int | None = None
+    reclaim_min_runtime: int | None = None
+    pools: tuple[str, ...] | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LiftedPriorityClass:
+    """A tier of workloads. `preemptible` is None where nothing says it."""
+
+    name: str
+    value: int
+    preemptible: bool | None = None
+    global_default: bool = False
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LiftedPool:
+    """A kind of machines, as far as queues speak of it (a flavor, a shard)."""
+
+    id: str
+    gpu_model: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[tuple[str, str | None, str], ...] = ()
+    """Key, value, effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiftedTopology:
+    """Node label keys, widest level first."""
+
+    name: str
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something of an object that a policy has no word for, or that the reader had to guess."""
+
+    object: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lifted:
+    """Everything that a reader found; parents before children."""
+
+    queues: tuple[LiftedQueue, ...]
+    priority_classes: tuple[LiftedPriorityClass, ...] = ()
+    pools: tuple[LiftedPool, ...] = ()
+    topologies: tuple[LiftedTopology, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """The way back from one engine. `read` ignores objects of other kinds.
+
+    Raises of `read`: `ValueError` with one clause that names the object and its field, where a value cannot be read.
+    """
+
+    name: str
+    read: Callable[[Sequence[Manifest]], Lifted]

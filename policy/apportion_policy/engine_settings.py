@@ -1,0 +1,61 @@
+"""What one engine alone lets a cluster set. Left out: the engine's own default, unless a field says otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from apportion_policy.declaration import Declaration
+from apportion_policy.duration import Duration
+from apportion_policy.resources import WeightValue
+
+KaiAction = Literal["allocate", "consolidation", "reclaim", "preempt"]
+QueueDepth = Annotated[int, Field(ge=1)]
+
+
+class KaiSettings(Declaration):
+    """Settings of KAI Scheduler."""
+
+    k_value: WeightValue | None = Field(
+        default=None, description="How strongly past usage counts against a queue in dividing surplus (KAI: 1.0)."
+    )
+    preempt_min_runtime: Duration | None = Field(default=None, description="Default of every queue.")
+    reclaim_min_runtime: Duration | None = Field(default=None, description="Default of every queue.")
+    queue_depth_per_action: Mapping[KaiAction, QueueDepth] = Field(
+        default={}, description="Jobs tried for each queue, by action: allocate, consolidation, reclaim, preempt."
+    )
+    gpu_sharing: bool | None = Field(default=None, description="global.gpuSharing; unset: on where a queue wants it.")
+    emit_installed_priority_classes: bool = Field(
+        default=False, description="Emit train, build-preemptible, build and inference too, which KAI's chart installs."
+    )
+    full_hierarchy_fairness: bool = Field(default=True, description="KAI's flag; false ignores the inner queues.")
+    scheduler_name: str = "kai-scheduler"
+
+
+class KueueSettings(Declaration):
+    """Settings of Kueue, beside those that the policy's other words decide."""
+
+    queueing_strategy: Literal["StrictFIFO", "BestEffortFIFO"] = Field(
+        default="BestEffortFIFO", description="Whether a workload that does not fit holds up those behind it."
+    )
+    wait_for_pods_ready: Duration | None = Field(
+        default=None, description="How long an admitted workload's pods may take to be ready before it is requeued."
+    )
+
+
+class VolcanoSettings(Declaration):
+    """Settings of Volcano."""
+
+    dequeue_strategy: Literal["fifo", "traverse"] = Field(
+        default="traverse", description="Whether a job that does not fit holds up those behind it."
+    )
+
+
+class AckSettings(Declaration):
+    """Settings of Alibaba Cloud's kube-queue."""
+
+    queue_policy: Literal["Round", "Block", "Priority"] | None = Field(
+        default=None, description="Policy of every queue. Unset: Round, and no Queue object is emitted."
+    )
