@@ -6,12 +6,14 @@ deployments/kai-scheduler/values.yaml.
 
 from __future__ import annotations
 
+from apportion_compiler.pool_label_keys import SHARD_LABEL
+
 QUEUE_API = "scheduling.run.ai/v2"
 SHARD_API = "kai.scheduler/v1"
 TOPOLOGY_API = "kai.scheduler/v1alpha1"
 
 QUEUE_LABEL = "kai.scheduler/queue"
-NODE_POOL_LABEL = "kai.scheduler/node-pool"
+NODE_POOL_LABEL = SHARD_LABEL
 PREEMPTIBILITY_LABEL = "kai.scheduler/preemptibility"
 PRIORITY_CLASS_LABEL = "priorityClassName"
 RAY_PRIORITY_CLASS_LABEL = "ray.io/priority-class-name"

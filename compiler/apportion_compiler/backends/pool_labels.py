@@ -1,0 +1,38 @@
+"""Which labels the nodes of a pool carry: one place for node pools, which set them, and for engines, which select by them.
+
+Labels that a provider sets of its own (`topology.kubernetes.io/zone`, `cloud.google.com/gke-nodepool`, levels of a
+topology) are not among them: nobody but the provider may set those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_compiler.ir.gpu_models import counted_models
+from apportion_compiler.ir.program import NodePool, Program
+from apportion_compiler.naming import label_value
+from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL, NODE_GROUP_LABEL, POOL_LABEL, SHARD_LABEL
+
+
+def node_labels(program: Program, pool: NodePool) -> Mapping[str, str]:
+    """Return the labels of a pool's nodes: the author's, and over them those that engines select by."""
+    return {**pool.labels, **pool_selector(pool), **gpu_model_labels(pool), **_engine_labels(program, pool)}
+
+
+def pool_selector(pool: NodePool) -> Mapping[str, str]:
+    """Return the one label that all nodes of a pool carry, and no others."""
+    return {POOL_LABEL: label_value(pool.id)}
+
+
+def gpu_model_labels(pool: NodePool) -> Mapping[str, str]:
+    """Return the label of the pool's GPU model, none where it has no GPUs."""
+    return {} if pool.gpu_model is None else {GPU_MODEL_LABEL: label_value(pool.gpu_model)}
+
+
+def _engine_labels(program: Program, pool: NodePool) -> Mapping[str, str]:
+    if program.engine == "kai" and pool.gpu_model in counted_models(program):
+        # The value of partitionLabelValue; nodes of the default shard carry no such label.
+        return {SHARD_LABEL: str(pool.gpu_model)}
+    if program.engine == "volcano":
+        return {NODE_GROUP_LABEL: label_value(pool.id)}
+    return {}
