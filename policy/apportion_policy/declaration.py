@@ -7,7 +7,7 @@ pydantic's `ValidationError`, as a Python author expects.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -42,6 +42,9 @@ class PlacedDict(dict[str, Any]):
 
 _collector: ContextVar[list[AuthoringFault] | None] = ContextVar("authoring_faults", default=None)
 _reading_document: ContextVar[bool] = ContextVar("reading_document", default=False)
+_places: ContextVar[Sequence[SourceLocation] | None] = ContextVar("places", default=None)
+PLACE = "$at"
+"""Key of an object that crossed from another process: the number of its location."""
 
 
 @contextmanager
@@ -65,17 +68,34 @@ def reading_document() -> Generator[None]:
         _reading_document.reset(token)
 
 
+@contextmanager
+def reading_places(places: Sequence[SourceLocation]) -> Generator[None]:
+    """Take locations from the numbers that objects hold under `PLACE`; no object that is read keeps that key.
+
+    Validation may raise `IndexError` or `TypeError` where a number is not one of a place.
+    """
+    token = _places.set(places)
+    try:
+        yield
+    finally:
+        _places.reset(token)
+
+
 class _RecordingMetaclass(_ModelMetaclass):
     if not TYPE_CHECKING:  # A checker would read this signature instead of the model's own.
 
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-            try:
+            if args or cls.__init__ is not BaseModel.__init__:
                 return super().__call__(*args, **kwargs)
+            placed = PlacedDict(kwargs)
+            placed.at = source = author_location(2)
+            try:
+                # What BaseModel.__init__ does, without its frame between the author and the model.
+                return cls.__pydantic_validator__.validate_python(placed)
             except ValidationError as refused:
                 faults = _collector.get()
-                if faults is None or args:
+                if faults is None:
                     raise
-                source = author_location()
                 for error in refused.errors(include_url=False, include_input=False, include_context=False):
                     faults.append(AuthoringFault(cls.__name__, error["loc"], fault_message(error), source))
                 made = cls.model_construct(**kwargs)
@@ -114,11 +134,24 @@ class Declaration(BaseModel, metaclass=_RecordingMetaclass):
     @model_validator(mode="wrap")
     @classmethod
     def _remember_location(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        made = handler(data)
         kind = type(data)
+        if kind is cls:
+            return cast(Self, data)
         if kind is PlacedDict:
+            made = handler(data)
             _set_location(made, data.at)
-        elif kind is dict and not _reading_document.get():
+            return made
+        if kind is not dict:
+            return handler(data)
+        places = _places.get()
+        if places is not None:
+            at = data.pop(PLACE, None)
+            made = handler(data)
+            if at is not None:
+                _set_location(made, places[at])
+            return made
+        made = handler(data)
+        if not _reading_document.get():
             _set_location(made, author_location())
         return made
 

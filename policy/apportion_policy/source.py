@@ -50,23 +50,41 @@ class SourceLocation:
 NOWHERE = SourceLocation("<unknown>", 0)
 
 
-def author_location() -> SourceLocation:
-    """Return the innermost frame that is the author's, with the frames that called it; `NOWHERE` if none is."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not _of_author(frame.f_code.co_filename):
+def author_location(depth: int = 1) -> SourceLocation:
+    """Return the innermost frame that is the author's, with the frames that called it; `NOWHERE` if none is.
+
+    Args:
+        depth: How many of the innermost frames are known not to be the author's; 1 is the caller's alone.
+    """
+    frame: FrameType | None = sys._getframe(depth)
+    is_author = _is_author
+    while True:
+        if frame is None:
+            return NOWHERE
+        code = frame.f_code
+        name = code.co_filename
+        if is_author[name] if name in is_author else _of_author(name):
+            break
         # What this package itself declares while it is being imported is not the importer's.
-        if frame.f_code.co_name == "<module>":
+        if code.co_name == "<module>":
             return NOWHERE
         frame = frame.f_back
-    if frame is None:
-        return NOWHERE
-    callers = _callers(frame)
-    key = (id(frame.f_code), frame.f_lasti, *((id(caller.f_code), caller.f_lasti) for caller in callers))
-    known = _locations.get(key)
+    # This runs for every declaration: one pass makes the key, and a place is put together once.
+    key = [id(code), frame.f_lasti]
+    caller = frame
+    while code.co_name != "<module>" and len(key) <= 2 * _MAX_CALLERS and caller.f_back is not None:
+        caller = caller.f_back
+        code = caller.f_code
+        name = code.co_filename
+        if is_author[name] if name in is_author else _of_author(name):
+            key += (id(code), caller.f_lasti)
+    found = tuple(key)
+    known = _locations.get(found)
     if known is None:
+        callers = _callers(frame)
         # Identities of code objects stay theirs only while they live, so the value holds on to them.
         codes = (frame.f_code, *(caller.f_code for caller in callers))
-        known = _locations[key] = (_located(frame, callers), codes)
+        known = _locations[found] = (_located(frame, callers), codes)
     return known[0]
 
 

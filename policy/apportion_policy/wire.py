@@ -8,20 +8,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import date
-from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from apportion_policy.declaration import Declaration, PlacedDict, reading_document
+from apportion_policy.declaration import PLACE, Declaration, reading_places
 from apportion_policy.errors import ApportionPolicyError
 from apportion_policy.policy import Policy
 from apportion_policy.source import CallSite, SourceLocation
-
-_AT = "$at"
-_JSON_SCALARS = frozenset((str, int, bool, type(None)))
 
 
 class WireError(ApportionPolicyError):
@@ -34,11 +30,11 @@ def dump(policy: Policy) -> bytes:
     What was left out stays out; `$at` of an object is the number of its location.
     """
     places = _Places()
-    body = _plain(policy, places)
+    body = json.dumps(policy, ensure_ascii=False, separators=(",", ":"), default=partial(_plain, places))
     files: dict[str, int] = {}
     locations = [_location(source, files) for source in places.sources]
-    head = {"files": list(files), "locations": locations}
-    return b"\n".join(json.dumps(part, ensure_ascii=False, separators=(",", ":")).encode() for part in (head, body))
+    head = json.dumps({"files": list(files), "locations": locations}, ensure_ascii=False, separators=(",", ":"))
+    return head.encode() + b"\n" + body.encode()
 
 
 def load(document: bytes, relative_to: Path | None = None) -> Policy:
@@ -56,8 +52,8 @@ def load(document: bytes, relative_to: Path | None = None) -> Policy:
         head = json.loads(line)
         files = [_relative(str(file), relative_to) for file in head["files"]]
         locations = [_read_location(location, files) for location in head["locations"]]
-        with reading_document():
-            return Policy.model_validate(json.loads(body, object_hook=partial(_placed, locations)))
+        with reading_places(locations):
+            return Policy.model_validate(json.loads(body))
     except (ValueError, KeyError, TypeError, IndexError, RecursionError, ValidationError) as refused:
         raise WireError(f"the evaluated policy does not read back: {refused}") from refused
 
@@ -85,28 +81,19 @@ def _relative(file: str, root: Path | None) -> str:
     return path.relative_to(root).as_posix() if root is not None and path.is_relative_to(root) else file
 
 
-def _plain(value: Any, places: _Places) -> Any:
-    kind = type(value)
-    if kind in _JSON_SCALARS:
-        return value
+def _plain(places: _Places, value: Any) -> Any:
+    """Return what `json` knows in place of what it does not: one level, for it asks again for what is inside."""
     if isinstance(value, Declaration):
-        set_fields = value.model_fields_set
-        plain: dict[str, Any] = {
-            name: _plain(field, places)
-            for name, field in value.__dict__.items()
-            if name in set_fields or name == "kind"
-        }
-        plain[_AT] = places.number(value.source)
+        fields, named = value.__dict__, value.model_fields_set
+        # In the order of the class, which a set has not.
+        plain: dict[str, Any] = {name: fields[name] for name in fields if name in named or name == "kind"}
+        plain[PLACE] = places.number(value.source)
         return plain
-    if kind is tuple or kind is list:
-        return [_plain(item, places) for item in value]
-    if isinstance(value, Enum):
-        return value.value
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, Mapping):
-        return {key: _plain(item, places) for key, item in value.items()}
-    return value
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is no part of a policy")
 
 
 def _location(source: SourceLocation, files: dict[str, int]) -> list[Any]:
@@ -119,12 +106,3 @@ def _read_location(location: list[Any], files: list[str]) -> SourceLocation:
     file, line, column, end_line, end_column, callers = location
     calls = tuple(CallSite(files[f], int(n)) for f, n in callers)
     return SourceLocation(files[file], int(line), int(column), int(end_line), int(end_column), calls)
-
-
-def _placed(locations: list[SourceLocation], value: dict[str, Any]) -> dict[str, Any]:
-    at = value.pop(_AT, None)
-    if at is None:
-        return value
-    placed = PlacedDict(value)
-    placed.at = locations[at]
-    return placed
