@@ -1,0 +1,1 @@
+"""Volcano: a tree of queues under the capacity plugin."""

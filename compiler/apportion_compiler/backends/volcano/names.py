@@ -1,0 +1,42 @@
+"""Volcano's API versions, label and annotation keys, and the names of what it installs, at ed72c7c81.
+
+Source: volcano-sh/apis pkg/apis/{scheduling,batch,topology}, pkg/scheduler/plugins/nodegroup, installer/helm/chart/volcano.
+"""
+
+from __future__ import annotations
+
+from apportion_compiler.backends.partitions import workload_queue_names
+from apportion_compiler.ir.program import Program, Queue
+
+SCHEDULING_API = "scheduling.volcano.sh/v1beta1"
+BATCH_API = "batch.volcano.sh/v1alpha1"
+TOPOLOGY_API = "topology.volcano.sh/v1alpha1"
+
+QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
+"""On a pod, on its owner or on a namespace."""
+QUEUE_LABEL = "volcano.sh/queue-name"
+"""On a RayCluster or RayJob: KubeRay writes the PodGroup from it."""
+GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
+"""On a pod: the PodGroup it belongs to."""
+PREEMPTABLE = "volcano.sh/preemptable"
+"""Annotation, else label, of pods and PodGroups: `true` or `false`."""
+RAY_PRIORITY_CLASS_LABEL = "ray.io/priority-class-name"
+NODE_GROUP_LABEL = "volcano.sh/nodegroup-name"
+"""On a node: the group that `spec.affinity.nodeGroupAffinity` of queues names."""
+
+SCHEDULER = "volcano"
+ROOT_QUEUE = "root"
+SHARED_QUEUE = "default"
+"""Where work goes that names no queue."""
+
+SYSTEM_NAMESPACE = "volcano-system"
+GPU_RESOURCE = "nvidia.com/gpu"
+
+
+def workload_queue(program: Program, queue: Queue) -> str | None:
+    """Return the name by which a workload of a leaf names its queue; None for an inner queue.
+
+    On a cluster that is divided by GPU model it is the queue for work that asks for no counted model.
+    """
+    names = workload_queue_names(program).get(queue.id)
+    return names[0] if names else None
