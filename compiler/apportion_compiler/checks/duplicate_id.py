@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date
 
-from apportion_compiler.checks.named import Named, named_objects
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
 from apportion_compiler.graph.declarations import Declarations
+from apportion_compiler.graph.named import Named
 
 DUPLICATE_ID = Rule(
     "AP103", "duplicate-id", Severity.ERROR, "two objects of one kind have the same name", required=True
@@ -17,7 +17,7 @@ DUPLICATE_ID = Rule(
 def duplicate_id(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
     """Group objects by kind, home and name."""
     groups: dict[tuple[str, str, str], list[Named]] = {}
-    for named in named_objects(declarations):
+    for named in declarations.named:
         groups.setdefault((named.kind, named.home, named.name), []).append(named)
     for group in groups.values():
         if len(group) > 1:

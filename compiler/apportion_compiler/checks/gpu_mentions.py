@@ -52,7 +52,9 @@ def gpu_mentions(graph: PolicyGraph, without: AbstractSet[str]) -> Iterator[GpuM
     pools = graph.declarations.pools
     for node, holder, environments in _holders(graph):
         for field, resources in _fields(holder):
-            if resources is not None and (resources.machines is not None or isinstance(resources.gpu, Mapping)):
+            if resources is None or (resources.machines is None and type(resources.gpu) is str):
+                continue
+            if resources.machines is not None or isinstance(resources.gpu, Mapping):
                 for model, amount in _amounts(resources, pools, without):
                     yield GpuMention(node, holder.source, field, model, amount, environments)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import date
 
-from apportion_compiler.checks.named import Named, named_objects
 from apportion_compiler.checks.references import references
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity, ValueEdit
 from apportion_compiler.graph.declarations import Declarations
+from apportion_compiler.graph.named import Named
 from apportion_compiler.naming import (
     MAX_NAME,
     is_label,
@@ -32,7 +32,7 @@ _DOTTED = frozenset({"priority class", "topology"})
 def invalid_name(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
     """Check names of objects and namespaces, and keys and values of labels and taints."""
     referred: frozenset[str] | None = None
-    for named in named_objects(declarations):
+    for named in declarations.named:
         if not (is_subdomain(named.name) if named.kind in _DOTTED else is_label(named.name)):
             if referred is None:
                 referred = _referred(declarations)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date
 
-from apportion_compiler.checks.named import Named, named_objects
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
 from apportion_compiler.graph.declarations import Declarations
+from apportion_compiler.graph.named import Named
 from apportion_compiler.naming import object_name
 
 NAME_COLLISION = Rule(
@@ -17,7 +17,7 @@ NAME_COLLISION = Rule(
 
 def name_collision(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
     """Compare names as they are emitted, where at least one of them is not emitted as it stands."""
-    objects = [(named, object_name(named.name)) for named in named_objects(declarations)]
+    objects = [(named, object_name(named.name)) for named in declarations.named]
     mangled = {(named.kind, named.home, emitted) for named, emitted in objects if emitted != named.name}
     if not mangled:
         return

@@ -126,6 +126,8 @@ def _without_quota(graph: PolicyGraph) -> Iterator[Diagnostic]:
     for scope in scopes_on(graph, HOLD_TO_GUARANTEE):
         for leaf in graph.leaves:
             guaranteed = scope.values[leaf.id].guaranteed
+            if 0 not in guaranteed.values():
+                continue
             missing = [resource for resource in _NEEDED if guaranteed.get(resource) == 0]
             if missing and leaf.id not in said and only_non_preemptible(graph.allowed_classes[leaf.id]):
                 said.add(leaf.id)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date
 
-import networkx as nx
-
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
 from apportion_compiler.graph.declarations import Declarations
 
@@ -18,14 +16,32 @@ _SHOWN = 8
 
 def queue_cycle(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
     """Follow the parents of every queue that lies on a cycle; a queue has one parent, so cycles do not touch."""
-    tree = declarations.tree
-    if nx.is_directed_acyclic_graph(tree):
+    if not _has_cycle(declarations):
         return
+    import networkx as nx
+
+    tree = declarations.tree
     order = {id_: index for index, id_ in enumerate(declarations.by_id)}
     for component in nx.strongly_connected_components(tree):
         members = sorted(component, key=order.__getitem__)
         if len(members) > 1 or tree.has_edge(members[0], members[0]):
             yield _finding(declarations, members)
+
+
+def _has_cycle(declarations: Declarations) -> bool:
+    """Follow parents upwards, each queue once: sound policies need no graph built for them."""
+    by_id = declarations.by_id
+    sound: set[str] = set()
+    for start in by_id:
+        path: set[str] = set()
+        id_: str | None = start
+        while id_ is not None and id_ in by_id and id_ not in sound:
+            if id_ in path:
+                return True
+            path.add(id_)
+            id_ = by_id[id_].parent
+        sound |= path
+    return False
 
 
 def _finding(declarations: Declarations, members: list[str]) -> Diagnostic:

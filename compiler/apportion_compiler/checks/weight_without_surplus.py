@@ -19,6 +19,10 @@ WEIGHT_WITHOUT_SURPLUS = Rule(
     "AP207", "weight-without-surplus", Severity.WARNING, "a weight is declared where there is no surplus to win"
 )
 
+_CHANGED = frozenset({"guaranteed", "limit", "over_quota_weight"})
+_NO_WISH = (0, DEFAULT_WEIGHT)
+"""Weights that ask for nothing beyond what a queue has without one."""
+
 
 def weight_without_surplus(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Look at the queues that declare a weight, as written: what changes for a while, or on one cluster, is no fault."""
@@ -26,25 +30,26 @@ def weight_without_surplus(graph: PolicyGraph) -> Iterator[Diagnostic]:
     below: Mapping[str, Bounds] = bounds_below(graph, graph.base) if weighted else {}
     for node in weighted:
         own = graph.base.values[node.id]
-        if own.sources.keys().isdisjoint({"guaranteed", "limit", "over_quota_weight"}):
-            yield from _only_child(graph, node, own) or _full(
-                node, own, below[node.parent] if node.parent is not None else NO_BOUNDS
-            )
+        if own.sources and not own.sources.keys().isdisjoint(_CHANGED):
+            continue
+        asked = _asked(node, own)
+        if asked:
+            above = below[node.parent] if node.parent is not None else NO_BOUNDS
+            yield from _only_child(graph, node, own, asked) or _full(node, own, asked, above)
 
 
 def _asked(node: Node, own: QueueValues) -> list[str]:
     """Return the resources for which the author wrote a weight that asks for something."""
     weight = node.queue.over_quota_weight
-    written = weight.weights() if isinstance(weight, Weight) else WEIGHTED
-    return [
-        resource for resource in WEIGHTED if resource in written and own.weight[resource] not in (0, DEFAULT_WEIGHT)
-    ]
+    if not isinstance(weight, Weight):
+        return [] if own.weight[WEIGHTED[0]] in _NO_WISH else list(WEIGHTED)
+    written = weight.weights()
+    return [resource for resource in WEIGHTED if resource in written and own.weight[resource] not in _NO_WISH]
 
 
-def _only_child(graph: PolicyGraph, node: Node, own: QueueValues) -> list[Diagnostic]:
+def _only_child(graph: PolicyGraph, node: Node, own: QueueValues, asked: list[str]) -> list[Diagnostic]:
     siblings = len(graph.nodes[node.parent].children) if node.parent is not None else len(graph.roots)
-    asked = _asked(node, own)
-    if siblings > 1 or not asked:
+    if siblings > 1:
         return []
     beside = f"below `{node.parent}`" if node.parent is not None else "at the top"
     related: tuple[Related, ...] = ()
@@ -65,8 +70,7 @@ def _only_child(graph: PolicyGraph, node: Node, own: QueueValues) -> list[Diagno
     ]
 
 
-def _full(node: Node, own: QueueValues, above: Bounds) -> Iterator[Diagnostic]:
-    asked = _asked(node, own)
+def _full(node: Node, own: QueueValues, asked: list[str], above: Bounds) -> Iterator[Diagnostic]:
     full = {r: bound for r in asked if (bound := _bound_at_guarantee(own, above, r)) is not None}
     managed = [resource for resource in asked if resource in own.guaranteed]
     weight = node.queue.over_quota_weight

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
-import networkx as nx
-
+from apportion_compiler.graph.named import Named, named_objects
 from apportion_policy.cluster import Cluster, Environment
 from apportion_policy.identifiers import identity_of
 from apportion_policy.policy import Policy
@@ -20,9 +20,11 @@ from apportion_policy.priority import PriorityClass
 from apportion_policy.provisioning import ProvisioningPlan
 from apportion_policy.queue import Queue
 
+if TYPE_CHECKING:
+    import networkx as nx
 
-@dataclass(frozen=True, slots=True)
-class DeclaredQueue:
+
+class DeclaredQueue(NamedTuple):
     """A queue and the id of the queue it hangs below, from nesting or from its `parent`.
 
     `conflicting_parent` is set when a nested queue also names another parent.
@@ -49,8 +51,16 @@ class Declarations:
         return by_id
 
     @cached_property
+    def named(self) -> tuple[Named, ...]:
+        """Everything that has a name of its own."""
+        return tuple(named_objects(self.policy, (declared.queue for declared in self.queues)))
+
+    @cached_property
     def tree(self) -> nx.DiGraph[str]:
         """Edges from parent to child, for parents that exist; may hold cycles."""
+        # Only a policy with a fault needs it: the import takes longer than most checks.
+        import networkx as nx
+
         tree: nx.DiGraph[str] = nx.DiGraph()
         tree.add_nodes_from(self.by_id)
         tree.add_edges_from(

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from typing import cast
+from typing import NamedTuple
 
 from apportion_compiler.graph.declarations import Declarations
 from apportion_compiler.graph.values import QueueValues, changes_nothing, scope_values
@@ -22,19 +22,14 @@ from apportion_policy.priority import PriorityClass
 from apportion_policy.queue import Queue
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """A queue in the tree. `path` leads from the root, itself included; `depth` of a root is 1."""
 
+    id: str
     queue: Queue
     parent: str | None
     children: tuple[str, ...]
     path: tuple[str, ...]
-
-    @property
-    def id(self) -> str:
-        """The permanent id."""
-        return self.queue.id
 
     @property
     def is_leaf(self) -> bool:
@@ -163,7 +158,7 @@ class PolicyGraph:
             inherited = named[node.parent] if node.parent is not None else None
             names = tuple(identity_of(ref) for ref in own) if own is not None else inherited
             named[node.id] = names
-            out_of_reach = tuple(name for name, queues in limited if queues.isdisjoint(node.path))
+            out_of_reach = tuple([name for name, queues in limited if queues.isdisjoint(node.path)]) if limited else ()
             allowed = shared.get((names, out_of_reach))
             if allowed is None:
                 allowed = shared[names, out_of_reach] = tuple(
@@ -178,14 +173,18 @@ def build_graph(declarations: Declarations, as_of: date) -> PolicyGraph:
 
     Children are ordered by id, so that the order of declaration changes nothing that is emitted.
     """
-    tree = declarations.tree
+    by_id = declarations.by_id
+    below: dict[str | None, list[str]] = {}
+    for id_, declared in by_id.items():
+        below.setdefault(declared.parent, []).append(id_)
+    for siblings in below.values():
+        siblings.sort(reverse=True)
     nodes: dict[str, Node] = {}
-    roots = sorted(id_ for id_, degree in tree.in_degree() if degree == 0)
-    stack = [(root, ()) for root in reversed(roots)]
+    stack: list[tuple[str, tuple[str, ...]]] = [(root, ()) for root in below.get(None, ())]
     while stack:
-        id_, above = cast("tuple[str, tuple[str, ...]]", stack.pop())
-        children = tuple(sorted(tree.successors(id_)))
+        id_, above = stack.pop()
+        children = below.get(id_, [])
         path = (*above, id_)
-        nodes[id_] = Node(declarations.by_id[id_].queue, above[-1] if above else None, children, path)
-        stack.extend((child, path) for child in reversed(children))  # type: ignore[misc]
+        nodes[id_] = Node(id_, by_id[id_].queue, above[-1] if above else None, tuple(reversed(children)), path)
+        stack += [(child, path) for child in children]
     return PolicyGraph(declarations, nodes, as_of)

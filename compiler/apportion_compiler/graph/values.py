@@ -13,12 +13,11 @@ Order of precedence: the queue, then the environment's override, then the time-b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from apportion_compiler.graph.declarations import Declarations
 from apportion_policy.cluster import Cluster, Environment, QueueOverride
@@ -39,8 +38,7 @@ _DEFAULT_WEIGHTS: Mapping[str, int] = dict.fromkeys(WEIGHTED, DEFAULT_WEIGHT)
 GPU_MODEL_PREFIX = f"{GPU}/"
 
 
-@dataclass(frozen=True, slots=True)
-class QueueValues:
+class QueueValues(NamedTuple):
     """A queue's values in one scope, in base units.
 
     `guaranteed` holds every managed resource and, for queues that speak of models, one key for each model beside the
@@ -104,7 +102,9 @@ class _Counter:
         if resources.machines is not None or resources.extended is not None:
             return declared_amounts(resources, self._pools)
         gpu = resources.gpu
-        key = (resources.cpu, resources.memory, tuple(gpu.items()) if isinstance(gpu, Mapping) else gpu)
+        # Most say a number, whose type tells it faster than the abstract class of mappings does.
+        by_model = type(gpu) is not str and isinstance(gpu, Mapping)
+        key = (resources.cpu, resources.memory, tuple(gpu.items()) if by_model else gpu)  # type: ignore[union-attr]
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = declared_amounts(resources, self._pools)
@@ -222,7 +222,7 @@ def _named_models(nodes: Mapping[str, Node], pools: Mapping[str, NodePool]) -> f
     )
     models: set[str] = set()
     for resources in declared:
-        if isinstance(resources.gpu, Mapping):
+        if type(resources.gpu) is not str and isinstance(resources.gpu, Mapping):
             models.update(gpu_resource(model) for model in resources.gpu)
         elif resources.machines is not None:
             models.update(r for r in declared_amounts(resources, pools) if r.startswith(GPU_MODEL_PREFIX))
@@ -231,6 +231,8 @@ def _named_models(nodes: Mapping[str, Node], pools: Mapping[str, NodePool]) -> f
 
 def in_force(queue: Queue, as_of: date, environment: Environment | None) -> tuple[Override, ...]:
     """Return the queue's overrides that hold on a date in an environment; without one, those that hold everywhere."""
+    if not queue.overrides:
+        return ()
     return tuple(
         override
         for override in queue.overrides
@@ -265,8 +267,10 @@ class _Draft:
         )  # fmt: skip
 
 
-def _draft(queue: Queue, environment: Iterable[QueueOverride], timed: Iterable[Override], counter: _Counter) -> _Draft:
+def _draft(queue: Queue, environment: Sequence[QueueOverride], timed: Sequence[Override], counter: _Counter) -> _Draft:
     draft = _Draft(queue, counter)
+    if not environment and not timed:
+        return draft
     overrides: tuple[QueueOverride | Override, ...] = (*environment, *timed)
     for override in overrides:
         for field, target in (("guaranteed", "guaranteed"), ("limit", "limit"), ("lending_limit", "lending")):

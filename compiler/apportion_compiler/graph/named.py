@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from apportion_compiler.graph.declarations import Declarations
+from apportion_policy.policy import Policy
+from apportion_policy.queue import Queue
 from apportion_policy.source import SourceLocation
 
 
@@ -28,11 +29,9 @@ class Named(NamedTuple):
         return f"{self.kind} {path}{self.name}"
 
 
-def named_objects(declarations: Declarations) -> Iterator[Named]:
+def named_objects(policy: Policy, queues: Iterable[Queue]) -> Iterator[Named]:
     """Yield queues, node pools, priority classes, provisioning plans, environments, clusters and topologies."""
-    policy = declarations.policy
-    for declared in declarations.queues:
-        queue = declared.queue
+    for queue in queues:
         yield Named("queue", queue.id, queue.source)
     for pool in policy.node_pools:
         yield Named("node pool", pool.id, pool.source)
