@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from apportion_policy.engine_settings import AckSettings, KaiSettings, KueueSettings, VolcanoSettings
 from apportion_policy.quantity import Amount
 
 Manifest = Mapping[str, object]
@@ -20,8 +21,8 @@ class LiftedQueue:
 
     `id` is the label `apportion.dev/queue-id` where the object carries it, otherwise the object's name. `guaranteed`
     and `limit` are totals of the queue with everything below it, whatever the engine writes. `labels` are those that
-    are not Apportion's own. `pools` is None where the engine ties no queue to pools. `object` is `Kind name`, for
-    messages.
+    are not Apportion's own. `pools`, `priority_classes` (names that its work may use) and `gpu_sharing` are None where
+    the objects say nothing of them. `object` is `Kind name`, for messages.
     """
 
     id: str
@@ -39,28 +40,40 @@ class LiftedQueue:
     reclaim_min_runtime: int | None = None
     pools: tuple[str, ...] | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    priority_classes: tuple[str, ...] | None = None
+    gpu_sharing: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LiftedPriorityClass:
-    """A tier of workloads. `preemptible` is None where nothing says it."""
+    """A tier of workloads. `preemptible` is None where nothing says it.
+
+    `installed_by_engine` marks those that the engine's own chart makes.
+    """
 
     name: str
     value: int
     preemptible: bool | None = None
     global_default: bool = False
     description: str | None = None
+    installed_by_engine: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LiftedPool:
-    """A kind of machines, as far as queues speak of it (a flavor, a shard)."""
+    """A kind of machines, as far as queues speak of it (a flavor, a shard).
+
+    Placements are `binpack`, `spread`, or None where the cluster's holds; `topology` is a topology's name.
+    """
 
     id: str
     gpu_model: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[tuple[str, str | None, str], ...] = ()
     """Key, value, effect."""
+    gpu_placement: str | None = None
+    cpu_placement: str | None = None
+    topology: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +82,18 @@ class LiftedTopology:
 
     name: str
     levels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LiftedCluster:
+    """What holds of the cluster as a whole. None: its objects do not say it."""
+
+    gpu_placement: str | None = None
+    cpu_placement: str | None = None
+    kai: KaiSettings | None = None
+    kueue: KueueSettings | None = None
+    volcano: VolcanoSettings | None = None
+    ack: AckSettings | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +113,7 @@ class Lifted:
     pools: tuple[LiftedPool, ...] = ()
     topologies: tuple[LiftedTopology, ...] = ()
     notes: tuple[Note, ...] = ()
+    cluster: LiftedCluster = LiftedCluster()
 
 
 @dataclass(frozen=True, slots=True)
