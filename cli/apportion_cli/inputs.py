@@ -57,7 +57,7 @@ def read_policy(entry: str, limits: Limits) -> Inputs:
     running = start(entry, limits)
     try:
         import_module("apportion_compiler.compile")
-        import_module("apportion_policy.wire")
+        import_module("apportion_policy.wire").prepare()
         outcome = running.result()
     except BaseException:
         running.cancel()
