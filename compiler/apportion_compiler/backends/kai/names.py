@@ -6,9 +6,12 @@ deployments/kai-scheduler/values.yaml.
 
 from __future__ import annotations
 
+from apportion_compiler.backends.partitions import workload_queue_names
+from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.pool_label_keys import SHARD_LABEL
 
 QUEUE_API = "scheduling.run.ai/v2"
+POD_GROUP_API = "scheduling.run.ai/v2alpha2"
 SHARD_API = "kai.scheduler/v1"
 TOPOLOGY_API = "kai.scheduler/v1alpha1"
 
@@ -17,7 +20,12 @@ NODE_POOL_LABEL = SHARD_LABEL
 PREEMPTIBILITY_LABEL = "kai.scheduler/preemptibility"
 PRIORITY_CLASS_LABEL = "priorityClassName"
 RAY_PRIORITY_CLASS_LABEL = "ray.io/priority-class-name"
-GPU_SHARING_ANNOTATIONS = ("gpu-fraction", "gpu-memory", "gpu-fraction-num-devices")
+POD_GROUP_ANNOTATION = "pod-group-name"
+"""On a pod: the PodGroup it belongs to; where it is missing, the pod grouper makes one and writes it."""
+MIN_MEMBER_ANNOTATION = "kai.scheduler/batch-min-member"
+"""On a Job or JobSet: how many of its pods start together; without it each starts by itself (docs/batch)."""
+GPU_FRACTION_ANNOTATION = "gpu-fraction"
+GPU_SHARING_ANNOTATIONS = (GPU_FRACTION_ANNOTATION, "gpu-memory", "gpu-fraction-num-devices")
 
 SHARED_QUEUE = "default-queue"
 """Where the pod grouper puts work that names no queue."""
@@ -32,3 +40,12 @@ DEPLOYMENT_CLASS = "inference"
 
 INSTALLED_CLASSES = frozenset({"train", "build-preemptible", "build", "inference"})
 """Names of the PriorityClasses that the chart installs unless `defaultPriorityClasses.enabled` is false."""
+
+
+def workload_queue(program: Program, queue: Queue) -> str | None:
+    """Return the name by which a workload of a leaf names its queue; None for an inner queue.
+
+    On a cluster that is divided by GPU model it is the queue for work that asks for no counted model.
+    """
+    names = workload_queue_names(program).get(queue.id)
+    return names[0] if names else None
