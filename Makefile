@@ -49,8 +49,12 @@ format: install-dev ## format the code and apply the safe fixes
 
 .PHONY: golden
 golden: install-test ## write the expected output of the tests anew; review the diff before committing it
-	@$(PY) -m pytest -q -n $(WORKERS) --update-golden tests/golden tests/diagnostics $(ARGS)
+	@$(PY) -m pytest -q -n $(WORKERS) --update-golden tests/golden tests/diagnostics tests/conformance tests/unit/policy/test_schema.py $(ARGS)
 	@git status --short -- tests docs
+
+.PHONY: docs
+docs: install-base ## write the generated tables of docs/ anew
+	@$(APPORTION) dev docs
 
 .PHONY: bench
 bench: install-test ## measure speed and memory at full size

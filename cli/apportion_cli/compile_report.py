@@ -11,6 +11,7 @@ from textwrap import wrap
 
 from apportion_cli.errors import CannotError
 from apportion_compiler.backends import BACKENDS
+from apportion_compiler.backends.capability import Feature
 from apportion_compiler.compile import Compilation, Target
 from apportion_compiler.emit.disk import TreeChange, compare, former_objects, write
 from apportion_compiler.emit.tree import PRUNE, render_target
@@ -49,9 +50,7 @@ def report_text(reports: tuple[TargetReport, ...], *, check: bool, width: int) -
         )
         if report.pruned:
             lines.append(f"  {_count(report.pruned, 'object')} to delete: {(report.folder / PRUNE).as_posix()}")
-    for (backend, line), places in _not_exact(reports).items():
-        lines += ["", f"{line.verdict} for {backend}: {line.feature.value} ({', '.join(places)})"]
-        lines += wrap(line.how, width, initial_indent="  ", subsequent_indent="  ")
+    lines += _fidelity(reports, width)
     exact = sum(line.verdict == "exact" for report in reports for line in report.fidelity)
     lines += [
         "",
@@ -63,15 +62,31 @@ def report_text(reports: tuple[TargetReport, ...], *, check: bool, width: int) -
     return "\n".join(lines) + "\n"
 
 
-def _not_exact(reports: tuple[TargetReport, ...]) -> dict[tuple[str, FidelityLine], list[str]]:
-    """Return the features that are not exact, each once, with the clusters that use it."""
-    found: dict[tuple[str, FidelityLine], list[str]] = {}
+def _fidelity(reports: tuple[TargetReport, ...], width: int) -> list[str]:
+    """Return a line for each feature and engine; what only some of an engine's clusters use names them."""
+    found: dict[str, dict[FidelityLine, list[str]]] = {}
+    places: dict[str, list[str]] = {}
     for report in reports:
-        for line in report.fidelity:
-            if line.verdict != "exact":
-                place = f"{report.target.environment}/{report.target.cluster}"
-                found.setdefault((report.target.backend, line), []).append(place)
-    return found
+        if report.fidelity:
+            place = f"{report.target.environment}/{report.target.cluster}"
+            places.setdefault(report.target.backend, []).append(place)
+            of_engine = found.setdefault(report.target.backend, {})
+            for line in report.fidelity:
+                of_engine.setdefault(line, []).append(place)
+    order = tuple(Feature)
+    lines: list[str] = []
+    for engine, features in found.items():
+        lines += ["", f"what becomes of the policy on {engine} ({', '.join(places[engine])})"]
+        for line in sorted(features, key=lambda line: order.index(line.feature)):
+            some = "" if features[line] == places[engine] else f" (in {', '.join(features[line])})"
+            said = f"{line.code}: {line.how}" if line.code is not None else line.how
+            lines += wrap(
+                said + some,
+                width,
+                initial_indent=f"  {line.verdict:<13} {line.feature.value:<21} ",
+                subsequent_indent=" " * 6,
+            )
+    return lines
 
 
 def report_json(reports: tuple[TargetReport, ...], out: Path) -> str:

@@ -8,9 +8,10 @@ import pytest
 
 from apportion_compiler.backends import BACKENDS
 from apportion_compiler.backends.capability import Backend
-from apportion_compiler.backends.capability_table import with_capability_table
+from apportion_compiler.backends.capability_table import fidelity_matrix, with_capability_table, with_table
 
 PAGES = Path(__file__).parent.parent.parent / "docs" / "backends"
+MATRIX = PAGES.parent / "fidelity.md"
 
 
 @pytest.mark.parametrize("backend", BACKENDS.values(), ids=lambda backend: backend.name)
@@ -21,6 +22,15 @@ def test_table_of_the_page_is_the_backends(backend: Backend, update_golden: bool
         page.write_text(with_capability_table(text, backend), encoding="utf-8")
     else:
         assert text == with_capability_table(text, backend)
+
+
+def test_matrix_is_that_of_the_backends(update_golden: bool) -> None:
+    text = MATRIX.read_text(encoding="utf-8")
+    expected = with_table(text, fidelity_matrix(BACKENDS.values()))
+    if update_golden:
+        MATRIX.write_text(expected, encoding="utf-8")
+    else:
+        assert text == expected
 
 
 def test_no_page_without_its_backend() -> None:

@@ -45,16 +45,17 @@ def demo(out: Path) -> int:
 @dev.command()
 @console_options
 def docs() -> int:
-    """Write the generated parts of the documentation anew: the capability table of each backend's page."""
+    """Write the generated parts of the documentation anew: what each target makes of each feature."""
     from apportion_compiler.backends import BACKENDS
-    from apportion_compiler.backends.capability_table import with_capability_table
+    from apportion_compiler.backends.capability_table import capability_table, fidelity_matrix, with_table
 
     console = current()
-    for name, backend in BACKENDS.items():
-        page = Path("docs/backends") / f"{name}.md"
+    tables = {f"backends/{name}.md": capability_table(backend) for name, backend in BACKENDS.items()}
+    tables["fidelity.md"] = fidelity_matrix(BACKENDS.values())
+    for name, table in tables.items():
+        page = Path("docs") / name
         if not page.is_file():
             raise CannotError(f"{page} is not here", hint="run it at the root of a checkout of the repository")
-        text = page.read_text(encoding="utf-8")
-        page.write_text(with_capability_table(text, backend), encoding="utf-8")
+        page.write_text(with_table(page.read_text(encoding="utf-8"), table), encoding="utf-8")
         console.out(f"  wrote {page}")
     return ExitCode.OK

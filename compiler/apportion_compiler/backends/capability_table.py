@@ -1,6 +1,8 @@
-"""A backend's table of capabilities as the Markdown of its documentation page."""
+"""The tables of capabilities as Markdown: one backend's for its page, and all of them beside each other."""
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 from apportion_compiler.backends.capability import Backend, Feature, Lowered, Native, Unsupported
 
@@ -14,7 +16,14 @@ def capability_table(backend: Backend) -> str:
     return "\n".join(("| feature | verdict | how, and what is lost |", "|---|---|---|", *rows))
 
 
-def with_capability_table(page: str, backend: Backend) -> str:
+def fidelity_matrix(backends: Collection[Backend]) -> str:
+    """Return a Markdown table with a row for each feature and a column for each backend."""
+    head = ("feature", *(f"[{backend.name}](backends/{backend.name}.md)" for backend in backends))
+    rows = ((feature.value, *(_cells(backend, feature)[0] for backend in backends)) for feature in Feature)
+    return "\n".join((f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in rows)))
+
+
+def with_table(page: str, table: str) -> str:
     """Return a page with the table between its two markers written anew.
 
     Raises:
@@ -23,8 +32,13 @@ def with_capability_table(page: str, backend: Backend) -> str:
     before, begun, rest = page.partition(BEGIN)
     _, ended, after = rest.partition(END)
     if not begun or not ended:
-        raise ValueError(f"the page of {backend.name} lacks the markers {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n\n{capability_table(backend)}\n\n{END}{after}"
+        raise ValueError(f"the page lacks the markers {BEGIN} and {END}")
+    return f"{before}{BEGIN}\n\n{table}\n\n{END}{after}"
+
+
+def with_capability_table(page: str, backend: Backend) -> str:
+    """Return a backend's page with its table written anew. Raises `ValueError` if the page lacks a marker."""
+    return with_table(page, capability_table(backend))
 
 
 def _cells(backend: Backend, feature: Feature) -> tuple[str, str]:
