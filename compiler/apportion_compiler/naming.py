@@ -31,6 +31,13 @@ def object_name(identity: str) -> str:
     return _with_digest(re.sub(r"[^a-z0-9]+", "-", _ascii(identity).lower()), identity)
 
 
+def dotless_name(identity: str) -> str:
+    """Return a name that is an RFC 1123 label, for engines to which a dot or slash in a name parts a path."""
+    if len(identity) <= MAX_NAME and _LABEL.fullmatch(identity):
+        return identity
+    return _with_digest(re.sub(r"[^a-z0-9]+", "-", _ascii(identity).lower()), identity)
+
+
 def label_value(text: str) -> str:
     """Return a label value for text that is not the name of an object, such as an owner; empty text stays empty."""
     if is_label_value(text):

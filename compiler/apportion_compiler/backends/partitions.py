@@ -11,10 +11,21 @@ from dataclasses import dataclass
 
 from apportion_compiler.ir.gpu_models import counted_models
 from apportion_compiler.ir.program import NodePool, Program
-from apportion_compiler.naming import object_name
+from apportion_compiler.naming import dotless_name, object_name
 
-DIVIDED_ENGINES = frozenset({"kai"})
-"""Engines whose queues know no GPU models."""
+DIVIDED_ENGINES = frozenset({"kai", "koordinator"})
+"""Engines whose queues know no GPU models, and which can be divided by them."""
+
+_DOTLESS_ENGINES = frozenset({"ack"})
+"""Engines to which a dot in a queue's name parts a path."""
+
+_ENGINES_OWN: Mapping[str, frozenset[str]] = {
+    "ack": frozenset({"root"}),
+    "koordinator": frozenset(
+        {"koordinator-root-quota", "koordinator-system-quota", "koordinator-default-quota", "koordinator-system"}
+    ),
+}
+"""Names of an engine's own queues, which no queue of a policy may take."""
 
 QueueNames = Mapping[str, str]
 """The name of each queue's object in one part, by the queue's id."""
@@ -46,7 +57,7 @@ def queue_names(program: Program, partitions: Sequence[Partition]) -> tuple[Queu
     names: list[QueueNames] = []
     taken: set[str] = set()
     for partition in partitions:
-        named = {id_: _name(id_, partition.model, taken) for id_ in _held(program, partition)}
+        named = {id_: _name(id_, partition.model, taken, program.engine) for id_ in _held(program, partition)}
         taken.update(named.values())
         names.append(named)
     return tuple(names)
@@ -68,9 +79,10 @@ def _held(program: Program, partition: Partition) -> list[str]:
     return [queue.id for queue in program.queues if queue.id in held]
 
 
-def _name(id_: str, model: str | None, taken: set[str]) -> str:
+def _name(id_: str, model: str | None, taken: set[str], engine: str) -> str:
     if model is None:
-        return object_name(id_)
+        name = dotless_name if engine in _DOTLESS_ENGINES else object_name
+        # No identity that fits holds a slash, so this form always carries the digest.
+        return name(f"{id_}/" if id_ in _ENGINES_OWN.get(engine, ()) else id_)
     plain = object_name(f"{id_}-{model}")
-    # No identity that fits holds a slash, so this form always carries the digest.
     return object_name(f"{id_}/{model}") if plain in taken else plain

@@ -1,0 +1,1 @@
+"""Alibaba Cloud ACK: one ElasticQuotaTree, and kube-queue in front of it."""

@@ -1,0 +1,1 @@
+"""Koordinator: a tree of ElasticQuotas."""
