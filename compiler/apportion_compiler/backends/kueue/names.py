@@ -1,0 +1,48 @@
+"""Kueue's API versions, label and annotation keys, and the names of what is emitted for it, at ff69552e79 (v0.19).
+
+Source: apis/kueue/v1beta2, apis/config/v1beta2, pkg/controller/constants/constants.go,
+pkg/controller/admissionchecks/provisioning/constants.go.
+"""
+
+from __future__ import annotations
+
+from apportion_compiler.ir.program import Program, Queue
+from apportion_compiler.naming import object_name
+
+API = "kueue.x-k8s.io/v1beta2"
+GROUP = "kueue.x-k8s.io"
+CONFIG_API = "config.kueue.x-k8s.io/v1beta2"
+
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+"""On a workload's topmost object: the LocalQueue of its namespace."""
+PRIORITY_CLASS_LABEL = "kueue.x-k8s.io/priority-class"
+"""On the same object: the WorkloadPriorityClass; without it the pods' PriorityClass counts."""
+MAX_RUN_DURATION_ANNOTATION = "provreq.kueue.x-k8s.io/maxRunDurationSeconds"
+"""On the same object: overrides the parameter of that name in the ProvisioningRequestConfig."""
+UNCONSTRAINED_TOPOLOGY_ANNOTATION = "kueue.x-k8s.io/podset-unconstrained-topology"
+REQUIRED_TOPOLOGY_ANNOTATION = "kueue.x-k8s.io/podset-required-topology"
+PREFERRED_TOPOLOGY_ANNOTATION = "kueue.x-k8s.io/podset-preferred-topology"
+
+PROVISIONING_CONTROLLER = "kueue.x-k8s.io/provisioning-request"
+"""`controllerName` of the AdmissionChecks that ask for capacity."""
+
+SYSTEM_NAMESPACE = "kueue-system"
+SCHEDULER = "default-scheduler"
+"""Kueue admits and suspends; Kubernetes' own scheduler places."""
+
+GPU_RESOURCE = "nvidia.com/gpu"
+TOTAL_GPUS = "apportion.dev/gpus"
+"""Devices of every model, counted once more beside their flavors; the manager's configuration derives it."""
+
+
+def workload_queue(program: Program, queue: Queue) -> str | None:
+    """Return the LocalQueue that a workload of a leaf names, the same in each of its namespaces; None if inner."""
+    return object_name(queue.id) if queue.is_leaf else None
+
+
+def root_cohort(program: Program) -> str:
+    """Return the name of the cohort above every top-level queue: the cluster's, unless an inner queue has it."""
+    taken = {object_name(queue.id) for queue in program.queues if not queue.is_leaf}
+    plain = object_name(program.cluster)
+    # No identity that fits holds a slash, so this form always carries a digest.
+    return object_name(f"{program.cluster}/root") if plain in taken else plain
