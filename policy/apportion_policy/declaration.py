@@ -7,7 +7,7 @@ pydantic's `ValidationError`, as a Python author expects.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -154,6 +154,11 @@ class Declaration(BaseModel, metaclass=_RecordingMetaclass):
         if not _reading_document.get():
             _set_location(made, author_location())
         return made
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return this declaration with other values, checked like any other, as written where the copy is made."""
+        set_fields = {name: getattr(self, name) for name in self.model_fields_set}
+        return type(self)(**{**set_fields, **(update or {})})
 
     def __copy__(self) -> Self:
         made = super().__copy__()

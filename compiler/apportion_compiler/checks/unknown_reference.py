@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date
 
 from apportion_compiler.checks.references import (
@@ -40,19 +40,33 @@ def unknown_reference(declarations: Declarations, as_of: date) -> Iterator[Diagn
         RULE: RULES,
     }
     suggest = {kind: suggester(names) for kind, names in known.items()}
-    for reference in references(declarations):
-        if reference.name not in known[reference.kind]:
-            # Codes differ in digits: the one most like it is not the one that was meant.
-            meant = suggest[reference.kind](reference.name) if reference.kind != RULE else None
-            yield _finding(reference, meant)
+    unknown = [reference for reference in references(declarations) if reference.name not in known[reference.kind]]
+    lists = _lists(references(declarations)) if unknown else {}
+    for reference in unknown:
+        # Codes differ in digits: the one most like it is not the one that was meant.
+        meant = suggest[reference.kind](reference.name) if reference.kind != RULE else None
+        yield _finding(reference, meant, again=meant in lists.get(_list_of(reference), ()))
     yield from _relaxed(declarations.policy, {code for code, rule in RULES.items() if rule.required})
 
 
-def _finding(reference: Reference, meant: str | None) -> Diagnostic:
+def _lists(held: Iterable[Reference]) -> Mapping[tuple[str, ...], set[str]]:
+    """Return the names in each list of names."""
+    lists: dict[tuple[str, ...], set[str]] = {}
+    for reference in held:
+        if reference.path[-1].isdigit():
+            lists.setdefault(_list_of(reference), set()).add(reference.name)
+    return lists
+
+
+def _list_of(reference: Reference) -> tuple[str, ...]:
+    return (reference.address, *reference.path[:-1])
+
+
+def _finding(reference: Reference, meant: str | None, *, again: bool) -> Diagnostic:
     kind, name, path, address, at = reference
     who = address if address != RULES_ADDRESS else "`severity`"
     if meant is not None:
-        hint = f"name `{meant}`"
+        hint = f"name `{meant}`" if not again else f"remove `{name}`: `{meant}` is named already"
     else:
         hint = "`apportion rules` lists the codes" if kind == RULE else "declare it, or remove the name"
     # A mapping's key is no value: it cannot be edited on its own.
@@ -63,7 +77,7 @@ def _finding(reference: Reference, meant: str | None) -> Diagnostic:
         f"{who} names the {kind} `{name}`, which {'does not exist' if kind == RULE else 'is not declared'}",
         at,
         hint=hint,
-        fix=ValueEdit(at, path, meant) if meant is not None and is_value else None,
+        fix=ValueEdit(at, path, meant) if meant is not None and is_value and not again else None,
     )
 
 

@@ -6,6 +6,7 @@ trusts a result to have the type it should.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -61,9 +62,11 @@ def faults_of(
     if isinstance(error, RefusedSourceError):
         return (_with_chain(error.fault, frames),)
     if isinstance(error, ValidationError):
+        wrong = error.errors(include_url=False, include_input=False, include_context=False)[:MAX_FAULTS]
+        said = ((fault["loc"], fault_message(fault)) for fault in wrong)
         return tuple(
-            _at(frames, tree, Fault("invalid-value", f"{error.title}: {_path(fault['loc'])}{fault_message(fault)}"))
-            for fault in error.errors(include_url=False, include_input=False, include_context=False)[:MAX_FAULTS]
+            _at(frames, tree, Fault("invalid-value", f"{error.title}: {_path(path, message)}{message}"))
+            for path, message in said
         )
     faults = error.faults if isinstance(error, DocumentFault) else (_single_fault(error, frames, tree, limits),)
     if refused and len(faults) == 1 and faults[0].hint is None:
@@ -76,7 +79,7 @@ def fault_of_declaration(fault: AuthoringFault) -> Fault:
     source = fault.source
     return Fault(
         "invalid-value",
-        f"{fault.declaration}: {_path(fault.path)}{fault.message}",
+        f"{fault.declaration}: {_path(fault.path, fault.message)}{fault.message}",
         source.file,
         source.line,
         source.column,
@@ -116,7 +119,7 @@ def _import_fault(error: ImportError, tree: PolicyTree) -> Fault:
     name = error.name if isinstance(error.name, str) else ""
     if isinstance(error, ModuleNotFoundError) and name:
         top = name.partition(".")[0]
-        hint = f"install {top} beside apportion, or add {top}.py to {tree.root}"
+        hint = f"install {top} beside apportion, or add {top}.py beside {os.path.basename(tree.entry)}"  # noqa: PTH119
         return Fault("missing-import", f"there is no module `{name}`", hint=hint)
     if name in sys.stdlib_module_names and tree.contains(f"{tree.root}/{name}.py"):
         message = f"`import {name}` finds Python's own module, not {name}.py of the policy"
@@ -178,7 +181,10 @@ def _chain(frames: list[_Frame]) -> tuple[RelatedPlace, ...]:
     return tuple(places)
 
 
-def _path(parts: tuple[str | int, ...]) -> str:
+def _path(parts: tuple[str | int, ...], message: str) -> str:
+    """Return where in the declaration; a last part that the message names itself is left to it."""
+    if parts and message.endswith((f"field `{parts[-1]}`", f"field `{parts[-1]}` is required")):
+        parts = parts[:-1]
     return f"`{'.'.join(str(part) for part in parts)}`: " if parts else ""
 
 

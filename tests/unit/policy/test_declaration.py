@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 from pydantic import ValidationError
 
-from apportion_policy import Fixed, NodePool, Organisation, Policy, Queue, Resources
+from apportion_policy import BUILD, Fixed, NodePool, Organisation, Policy, Queue, Resources
 from apportion_policy.declaration import collecting_faults
 
 
@@ -44,8 +46,17 @@ def test_equality_ignores_where_a_declaration_stands() -> None:
 
 def test_locations_survive_a_copy_and_stay_out_of_a_dump() -> None:
     pool = NodePool(id="p", max_nodes=1, provider=Fixed())
-    assert pool.model_copy(update={"max_nodes": 2}).source.line == pool.source.line
+    assert copy.deepcopy(pool).source.line == pool.source.line
     assert "source" not in repr(pool.model_dump())
+
+
+def test_a_changed_copy_is_checked_and_stands_where_it_is_made() -> None:
+    pool = NodePool(id="p", max_nodes=1)
+    copied = pool.model_copy(update={"max_nodes": 2})
+    assert (copied.max_nodes, copied.id, copied.source.line) == (2, "p", _line() - 1)
+    assert BUILD.model_copy(update={"value": 99}).source.file == __file__
+    with pytest.raises(ValidationError, match="greater than or equal to 0"):
+        pool.model_copy(update={"max_nodes": -1})
 
 
 def test_a_declaration_cannot_be_changed() -> None:
