@@ -13,10 +13,10 @@ from apportion_compiler.ir.gpu_models import counted_models
 from apportion_compiler.ir.program import NodePool, Program
 from apportion_compiler.naming import dotless_name, object_name
 
-DIVIDED_ENGINES = frozenset({"kai", "koordinator"})
+DIVIDED_ENGINES = frozenset({"kai", "koordinator", "volcano"})
 """Engines whose queues know no GPU models, and which can be divided by them."""
 
-_DOTLESS_ENGINES = frozenset({"ack"})
+_DOTLESS_ENGINES = frozenset({"ack", "yunikorn"})
 """Engines to which a dot in a queue's name parts a path."""
 
 _ENGINES_OWN: Mapping[str, frozenset[str]] = {
@@ -24,8 +24,13 @@ _ENGINES_OWN: Mapping[str, frozenset[str]] = {
     "koordinator": frozenset(
         {"koordinator-root-quota", "koordinator-system-quota", "koordinator-default-quota", "koordinator-system"}
     ),
+    # A queue called root keeps no resources wherever it hangs, and work that nothing places runs in root.default.
+    "yunikorn": frozenset({"root", "default"}),
 }
 """Names of an engine's own queues, which no queue of a policy may take."""
+
+_ROOTS: Mapping[str, str] = {"yunikorn": "root"}
+"""The top of the paths by which workloads name their queue, of engines to which a bare name is not enough."""
 
 QueueNames = Mapping[str, str]
 """The name of each queue's object in one part, by the queue's id."""
@@ -66,7 +71,10 @@ def queue_names(program: Program, partitions: Sequence[Partition]) -> tuple[Queu
 def workload_queue_names(program: Program) -> Mapping[str, tuple[str, ...]]:
     """Return the names that work of each leaf may give for its queue, by the queue's id."""
     names = queue_names(program, partitions_of(program))
-    return {queue.id: tuple(n[queue.id] for n in names if queue.id in n) for queue in program.queues if queue.is_leaf}
+    leaves = [queue for queue in program.queues if queue.is_leaf]
+    if (root := _ROOTS.get(program.engine)) is not None:
+        return {leaf.id: tuple(".".join((root, *(n[id_] for id_ in leaf.path))) for n in names) for leaf in leaves}
+    return {leaf.id: tuple(n[leaf.id] for n in names if leaf.id in n) for leaf in leaves}
 
 
 def _held(program: Program, partition: Partition) -> list[str]:

@@ -1,0 +1,1 @@
+"""YuniKorn: a tree of queues in one ConfigMap, read by a scheduler of its own."""
