@@ -1,23 +1,26 @@
-"""One real control plane for the session, with the upstream definitions installed."""
+"""The control planes of the session: one with the upstream definitions and no engine, one where Kueue runs."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from .control_plane import ControlPlane, control_plane
 from .kubectl import Kubectl
+from .kueue_manager import configuration, kueue_manager
 from .processes import NotReady
 
 _CRDS = Path(__file__).parents[1] / "crds"
 _NEVER_INSTALLED = ("*.strict.yaml", "yunikorn/*")
 _BINARIES = "APPORTION_E2E_BIN"
+_KUEUE = "APPORTION_E2E_KUEUE"
 _ESTABLISHED_S = 60
 
 
@@ -28,18 +31,22 @@ def upstream_definitions() -> tuple[Path, ...]:
     )
 
 
-@pytest.fixture(scope="session")
-def bare_plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+def binaries(variable: str) -> Path:
+    """Return the folder of programs that run.sh built."""
+    folder = os.environ.get(variable)
+    if folder is None:
+        pytest.exit(f"{variable} is not set: run `make e2e`, which builds what it names", returncode=1)
+    return Path(folder)
+
+
+@contextlib.contextmanager
+def _bare_plane(request: pytest.FixtureRequest, folder: Path) -> Iterator[ControlPlane]:
     """A control plane with nothing installed; its logs are kept, and named, when a test failed."""
-    binaries = os.environ.get(_BINARIES)
-    if binaries is None:
-        pytest.exit(f"{_BINARIES} is not set: run `make e2e`, which builds the control plane", returncode=1)
     # Asked to end, pytest stops what it started, as it does when it is interrupted from the keyboard.
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, signal.default_int_handler)
-    folder = tmp_path_factory.mktemp("control-plane")
     try:
-        with control_plane(Path(binaries), folder) as plane:
+        with control_plane(binaries(_BINARIES), folder) as plane:
             yield plane
     except NotReady as problem:
         pytest.exit(f"{problem}\nlogs: {folder}/*.log", returncode=1)
@@ -51,17 +58,38 @@ def bare_plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
                 request.config.get_terminal_writer().line(f"\nlogs of the control plane: {folder}/*.log")
 
 
-@pytest.fixture(scope="session")
-def plane(bare_plane: ControlPlane) -> ControlPlane:
-    """A control plane with every upstream definition established."""
-    kubectl, files = bare_plane.kubectl, upstream_definitions()
+def _install(kubectl: Kubectl, files: Sequence[Path]) -> None:
+    """Install definitions and wait until each is established."""
     # They are upstream's, six megabytes, and the API server judges them anyway: no second check by kubectl.
     kubectl.must("create", "--validate=false", *(argument for file in files for argument in ("-f", file)))
     deadline = time.monotonic() + _ESTABLISHED_S
     while (n_served := list(served_definitions(kubectl).values()).count(True)) < len(files):
         assert time.monotonic() < deadline, f"{n_served} of {len(files)} definitions are served"
         time.sleep(0.5)
-    return bare_plane
+
+
+@pytest.fixture(scope="session")
+def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A control plane with every upstream definition established, and no engine."""
+    with _bare_plane(request, tmp_path_factory.mktemp("control-plane")) as plane:
+        _install(plane.kubectl, upstream_definitions())
+        yield plane
+
+
+@pytest.fixture(scope="session")
+def kueue(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
+    """The administrator's kubectl on a control plane of its own where Kueue runs, its webhooks included."""
+    programs = binaries(_KUEUE)
+    others = [path for path in upstream_definitions() if path.parent.name != "kueue"]
+    with _bare_plane(request, tmp_path_factory.mktemp("kueue-control-plane")) as plane:
+        _install(plane.kubectl, (*others, *job_definitions(programs)))
+        with kueue_manager(plane, programs, configuration(programs / "install.yaml")):
+            yield plane.kubectl
+
+
+def job_definitions(programs: Path) -> tuple[Path, ...]:
+    """Return the definitions of jobs that come from the modules of their operators."""
+    return tuple(sorted((programs / "jobs").iterdir()))
 
 
 def served_definitions(kubectl: Kubectl) -> dict[str, bool]:

@@ -45,6 +45,9 @@ class ControlPlane:
 
     kubectl: Kubectl
     folder: Path
+    port: int
+    generate_cert: Path
+    """Go's generator of certificates."""
 
 
 @contextlib.contextmanager
@@ -58,8 +61,8 @@ def control_plane(binaries: Path, folder: Path) -> Iterator[ControlPlane]:
     _make_keys(binaries, folder)
     tokens = {_ADMINISTRATOR: secrets.token_hex(), _CONTROLLERS: secrets.token_hex()}
     _private(folder / "tokens.csv", "".join(_token_line(user, token) for user, token in tokens.items()))
-    administrator = _kubeconfig(folder, api_port, _ADMINISTRATOR, tokens)
-    controllers = _kubeconfig(folder, api_port, _CONTROLLERS, tokens)
+    administrator = _kubeconfig(folder, api_port, _ADMINISTRATOR, tokens[_ADMINISTRATOR])
+    controllers = _kubeconfig(folder, api_port, _CONTROLLERS, tokens[_CONTROLLERS])
     with contextlib.ExitStack() as parts:
         etcd = parts.enter_context(running(_etcd(binaries, folder, client_port, peer_port), folder / "etcd.log"))
         wait_until("listening", _listens(client_port), etcd, limit_s=_READY_S)
@@ -73,7 +76,7 @@ def control_plane(binaries: Path, folder: Path) -> Iterator[ControlPlane]:
         kubectl = Kubectl(binaries / "kubectl", administrator)
         # The first thing that a controller does for everybody; pods are refused without it.
         wait_until("serving accounts", _has_default_account(kubectl), manager, limit_s=_READY_S)
-        yield ControlPlane(kubectl, folder)
+        yield ControlPlane(kubectl, folder, api_port, binaries / "generate_cert")
 
 
 def _make_keys(binaries: Path, folder: Path) -> None:
@@ -144,14 +147,19 @@ def _token_line(user: str, token: str) -> str:
     return f"{token},{user},{user}{groups}\n"
 
 
-def _kubeconfig(folder: Path, port: int, user: str, tokens: dict[str, str]) -> Path:
+def kubeconfig(plane: ControlPlane, user: str, token: str) -> Path:
+    """Write, in the control plane's folder, how a user who has a token reaches it."""
+    return _kubeconfig(plane.folder, plane.port, user, token)
+
+
+def _kubeconfig(folder: Path, port: int, user: str, token: str) -> Path:
     path = folder / f"{user.replace(':', '-')}.kubeconfig"
     server = {"server": f"https://127.0.0.1:{port}", "certificate-authority": str(folder / "cert.pem")}
     configuration = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "e2e", "cluster": server}],
-        "users": [{"name": user, "user": {"token": tokens[user]}}],
+        "users": [{"name": user, "user": {"token": token}}],
         "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": user}}],
         "current-context": "e2e",
     }

@@ -39,13 +39,18 @@ def free_ports(count: int) -> tuple[int, ...]:
 
 
 @contextlib.contextmanager
-def running(command: Sequence[str | Path], log: Path) -> Iterator[Running]:
-    """Start a process and stop it, and nothing else, when the block ends."""
+def running(command: Sequence[str | Path], log: Path, *, folder: Path | None = None) -> Iterator[Running]:
+    """Start a process, in a folder or in this one, and stop it, and nothing else, when the block ends."""
     name = Path(command[0]).name
     with log.open("wb") as stream:
         # A session of its own: an interrupt from the terminal reaches pytest, which then stops the processes in order.
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
         try:
             yield Running(name, process, log)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds a real control plane from the Go modules that kubernetes/go.mod pins, once, and runs the end-to-end tests on it.
+# Builds a real control plane and Kueue's manager from Go modules, once, and runs the end-to-end tests on them.
 # Everything listens on loopback only. `make e2e ARGS="-k admission"` hands ARGS to pytest.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -10,7 +10,7 @@ fail() {
   exit 1
 }
 
-needs_go="make e2e needs Go 1.26 or later, which builds kube-apiserver and etcd: https://go.dev/dl/"
+needs_go="make e2e needs Go 1.26 or later, which builds kube-apiserver, etcd and Kueue: https://go.dev/dl/"
 go=$(command -v go) || go=/usr/local/go/bin/go
 [ -x "$go" ] || fail "$needs_go"
 # GOTOOLCHAIN keeps Go from fetching another release of itself in the middle of the run.
@@ -22,42 +22,32 @@ case $version in
 esac
 [ -x .venv/bin/pytest ] || fail "the virtual environment is missing; run \`make e2e\`, which makes it"
 
-module=tests/e2e/kubernetes
-# A cache entry is whole or absent: it is built under another name and renamed. This script is part of its key,
-# because it holds the flags of the build.
-key=$(cat $module/go.mod $module/go.sum tests/e2e/run.sh <(echo "$version") | git hash-object --stdin)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/apportion-e2e
-bin=$cache/$key
+partial=
+trap 'rm -rf "$partial"' EXIT
 
-build() {
-  local flags=$1 output=$2
-  shift 2
-  (cd $module && nice -n 10 "$go" build -mod=readonly -trimpath -ldflags "-s -w $flags" -o "$output" "$@") ||
+# built PART [ARGUMENT…]: leaves in $bin the folder that the part's build.sh fills, building it where it is missing.
+# An entry is whole or absent: it is built under another name and renamed.
+built() {
+  local part=$1 key began=$SECONDS
+  shift
+  key=$(cd "tests/e2e/$part" && cat go.mod go.sum build.sh <(echo "$version") | git hash-object --stdin)
+  bin=$cache/$part-$key
+  [ ! -d "$bin" ] || return 0
+  partial=$cache/partial-$part-$key-$$
+  mkdir -p "$partial"
+  bash "tests/e2e/$part/build.sh" "$go" "$partial" "$@" ||
     fail "the build failed; it fetches modules from GOPROXY=$("$go" env GOPROXY)"
+  [ -d "$bin" ] || mv "$partial" "$bin"
+  say "built in $((SECONDS - began)) s, kept in $bin"
 }
 
-if [ ! -d "$bin" ]; then
-  began=$SECONDS
-  partial=$cache/partial-$key-$$
-  mkdir -p "$partial"
-  trap 'rm -rf "$partial"' EXIT
-  kubernetes=$(sed -n 's/^[[:space:]]*k8s\.io\/kubernetes \(v[0-9.]*\).*/\1/p' $module/go.mod)
-  minor=${kubernetes#v1.}
-  package=k8s.io/component-base/version
-  say "building etcd and Go's generator of certificates (half a minute)"
-  build "" "$partial/etcd" go.etcd.io/etcd/server/v3
-  # Go ships this program as source; it makes the certificate and the keys of the API server.
-  build "" "$partial/generate_cert" "$("$go" env GOROOT)/src/crypto/tls/generate_cert.go"
-  say "building kube-apiserver, kube-controller-manager and kubectl $kubernetes (about six minutes on two cores; kept in $cache)"
-  # Without a version at link time the API server says v0.0.0, which clients cannot read.
-  build "-X $package.gitVersion=$kubernetes -X $package.gitMajor=1 -X $package.gitMinor=${minor%%.*}" "$partial/" \
-    k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kube-controller-manager k8s.io/kubernetes/cmd/kubectl
-  [ -d "$bin" ] || mv "$partial" "$bin"
-  say "built in $((SECONDS - began)) s"
-fi
-
-say "starting the control plane and running the tests"
+built kubernetes
 export APPORTION_E2E_BIN=$bin
+built kueue "$bin/kubectl"
+export APPORTION_E2E_KUEUE=$bin
+
+say "starting the control planes and running the tests"
 # ARGS is read as a shell reads it, quotes included, as in the other targets of the Makefile.
 eval "set -- ${ARGS:-}"
 exec .venv/bin/pytest -m e2e tests/e2e --durations=5 "$@"

@@ -1,0 +1,63 @@
+"""What Kueue made of work: the Workload of an object, and its conditions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from .kubectl import Kubectl, Object
+
+_DECIDED_S = 30
+
+
+def workload_of(kubectl: Kubectl, work: Object) -> Object | None:
+    """Return the Workload that Kueue made for an object, if it has made one."""
+    meta = work["metadata"]
+    for one in kubectl.get("workloads.kueue.x-k8s.io", f"--namespace={meta['namespace']}")["items"]:
+        owners = one["metadata"].get("ownerReferences", ())
+        if any((owner["kind"], owner["name"]) == (work["kind"], meta["name"]) for owner in owners):
+            return dict(one)
+    return None
+
+
+def condition(one: Object, type_: str) -> dict[str, Any]:
+    """Return a condition of an object; empty where it has none of the type."""
+    found = (dict(held) for held in one.get("status", {}).get("conditions", ()) if held["type"] == type_)
+    return next(found, {})
+
+
+def wait_for(
+    kubectl: Kubectl, work: Object, wanted: Callable[[Object], bool], what: str, *, limit_s: float = _DECIDED_S
+) -> Object:
+    """Return an object's Workload once it is as wanted; fail the test, with its conditions, where it does not become so."""
+    deadline = time.monotonic() + limit_s
+    while True:
+        found = workload_of(kubectl, work)
+        if found is not None and wanted(found):
+            return found
+        assert time.monotonic() < deadline, (
+            f"{work['kind']} {work['metadata']['name']} is not {what}: "
+            f"{None if found is None else found.get('status', {}).get('conditions')}"
+        )
+        time.sleep(0.2)
+
+
+def is_admitted(one: Object) -> bool:
+    """Whether its pods may start."""
+    return condition(one, "Admitted").get("status") == "True"
+
+
+def holds_quota(one: Object) -> bool:
+    """Whether quota is reserved for it; what is still missing is the word of an admission check."""
+    return condition(one, "QuotaReserved").get("status") == "True"
+
+
+def is_held_back(one: Object) -> bool:
+    """Whether Kueue has looked at it and found no quota."""
+    return condition(one, "QuotaReserved").get("status") == "False"
+
+
+def is_preempted(one: Object) -> bool:
+    """Whether it had to give way to other work."""
+    return condition(one, "Preempted").get("status") == "True"

@@ -1,0 +1,153 @@
+"""Kueue's own manager beside a control plane, as its module installs it, its webhooks on loopback.
+
+What `kubectl kustomize config/default` writes is installed but for the parts that run in a cluster: definitions with
+their conversion webhooks, rights, and webhook configurations with their selectors. Calls that go to a service there go
+to a URL here. The manager has its own service account's rights and nothing more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import http.client
+import json
+import subprocess
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from .control_plane import ControlPlane, kubeconfig
+from .kubectl import Kubectl, Object
+from .processes import Running, free_ports, running, wait_until
+
+API_VERSION = "kueue.x-k8s.io/v1beta2"
+NAMESPACE = "kueue-system"
+_ACCOUNT = "kueue-controller-manager"
+_READY_S = 90
+_IN_CLUSTER_ONLY = frozenset({"APIService", "ConfigMap", "Deployment", "Secret", "Service"})
+_WEBHOOKS = frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"})
+_OFF = "VisibilityOnDemand=false"
+"""Its server aggregates an API, which a control plane on loopback cannot reach."""
+
+
+def configuration(installation: Path) -> dict[str, Any]:
+    """Return the manager's configuration as its module installs it."""
+    for one in _documents(installation):
+        if one["kind"] == "ConfigMap":
+            (text,) = one["data"].values()
+            return dict(yaml.safe_load(text))
+    raise AssertionError(f"{installation} holds no ConfigMap")
+
+
+def definitions(installation: Path) -> list[Object]:
+    """Return the definitions that the module installs, as it has them."""
+    return [one for one in _documents(installation) if one["kind"] == "CustomResourceDefinition"]
+
+
+@contextlib.contextmanager
+def kueue_manager(plane: ControlPlane, binaries: Path, settings: Mapping[str, Any]) -> Iterator[Running]:
+    """Install Kueue and run its manager with settings, until the block ends; its webhooks are called from then on.
+
+    The definitions of jobs that it shall look after, and that of ProvisioningRequest, have to be installed before.
+
+    Raises:
+        NotReady: If the manager does not come up.
+    """
+    folder = plane.folder / "kueue"
+    authority = _make_certificate(plane.generate_cert, folder / "certificates")
+    webhooks, health, metrics = free_ports(3)
+    installed = [
+        _called_at(one, f"https://127.0.0.1:{webhooks}", authority)
+        for one in _documents(binaries / "install.yaml")
+        if one["kind"] not in _IN_CLUSTER_ONLY
+    ]
+    _create(plane.kubectl, [one for one in installed if one["kind"] not in _WEBHOOKS])
+    plane.kubectl.must("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    addresses: dict[str, Any] = {
+        "webhook": {"host": "127.0.0.1", "port": webhooks, "certDir": "certificates"},
+        "health": {"healthProbeBindAddress": f"127.0.0.1:{health}"},
+        "metrics": {**settings.get("metrics", {}), "bindAddress": f"127.0.0.1:{metrics}"},
+        "leaderElection": {"leaderElect": False},
+        "internalCertManagement": {"enable": False},
+    }
+    (folder / "config.yaml").write_text(yaml.safe_dump({**settings, **addresses}))
+    token = plane.kubectl.must("create", "token", _ACCOUNT, f"--namespace={NAMESPACE}", "--duration=24h").out.strip()
+    access = kubeconfig(plane, f"{NAMESPACE}-{_ACCOUNT}", token)
+    command = [
+        binaries / "kueue",
+        "--config=config.yaml",
+        f"--kubeconfig={access}",
+        f"--feature-gates={_OFF}",
+        "--zap-log-level=2",
+    ]
+    with running(command, plane.folder / "kueue.log", folder=folder) as manager:
+        wait_until("ready", _is_ready(health), manager, limit_s=_READY_S)
+        # Nothing that they judge could be stored while nobody answers them.
+        _create(plane.kubectl, [one for one in installed if one["kind"] in _WEBHOOKS])
+        wait_until("asked", _is_asked(plane.kubectl), manager, limit_s=_READY_S)
+        yield manager
+
+
+def _documents(installation: Path) -> list[Object]:
+    return list(yaml.load_all(installation.read_bytes(), yaml.CSafeLoader))
+
+
+def _create(kubectl: Kubectl, objects: list[Object]) -> None:
+    # Upstream's own, and judged by the API server anyway: no second check by kubectl.
+    text = "\n---\n".join(json.dumps(one) for one in objects)
+    kubectl.must("create", "--validate=false", "-f", "-", stdin=text)
+
+
+def _make_certificate(generate_cert: Path, folder: Path) -> str:
+    """Write tls.crt and tls.key for the loopback address, and return the certificate as a `caBundle`."""
+    folder.mkdir(parents=True)
+    command = [generate_cert, "--host", "127.0.0.1", "--ca", "--ecdsa-curve", "P256"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    (folder / "cert.pem").rename(folder / "tls.crt")
+    (folder / "key.pem").rename(folder / "tls.key")
+    return b64encode((folder / "tls.crt").read_bytes()).decode()
+
+
+def _called_at(one: Object, base: str, authority: str) -> Object:
+    """Return an object whose calls to the manager's service go to a URL."""
+    changed = copy.deepcopy(dict(one))
+    clients = [webhook["clientConfig"] for webhook in changed.get("webhooks", ())]
+    if changed["kind"] == "CustomResourceDefinition":
+        conversion = changed["spec"].get("conversion", {})
+        clients += [conversion["webhook"]["clientConfig"]] if "webhook" in conversion else []
+    for client in clients:
+        client["url"] = base + client.pop("service")["path"]
+        client["caBundle"] = authority
+    return changed
+
+
+def _is_ready(port: int) -> Iterator[bool]:
+    while True:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        try:
+            connection.request("GET", "/readyz")
+            yield connection.getresponse().status == http.HTTPStatus.OK
+        except OSError:
+            yield False
+        finally:
+            connection.close()
+
+
+def _is_asked(kubectl: Kubectl) -> Iterator[bool]:
+    """Whether the API server, which takes up configurations about once a second, asks the webhooks of either kind."""
+    in_wrong_order = [{"name": name, "nominalQuota": 0} for name in ("memory", "cpu")]
+    group = {"coveredResources": ["cpu", "memory"], "flavors": [{"name": "any", "resources": in_wrong_order}]}
+    queue = {**_of_kind("ClusterQueue"), "spec": {"resourceGroups": [group]}}
+    while True:
+        refused = "admission webhook" in kubectl.create(queue, dry_run=True).said
+        made = kubectl(
+            "create", "--dry-run=server", "-o", "json", "-f", "-", stdin=json.dumps(_of_kind("ResourceFlavor"))
+        )
+        yield refused and made.accepted and "finalizers" in made.json()["metadata"]
+
+
+def _of_kind(kind: str) -> dict[str, Any]:
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": "any"}}
