@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apportion_compiler.backends.metadata import GROUP, QUEUE_ID_LABEL
 from apportion_compiler.backends.partitions import partitions_of, queue_names
 from apportion_compiler.ir.program import Program, Queue
+from apportion_policy.resources import GPU
 
 TREE_API = "scheduling.sigs.k8s.io/v1beta1"
 TREE_NAME = "elasticquotatree"
@@ -21,6 +23,9 @@ ROOT = "root"
 QUEUE_API = "scheduling.x-k8s.io/v1alpha1"
 QUEUE_NAMESPACE = "kube-queue"
 AVAILABLE_QUOTA_ANNOTATION = "kube-queue/available-quota"
+FULL_NAME_ANNOTATION = "kube-queue/quota-fullname"
+PARENT_NAME_ANNOTATION = "kube-queue/parent-quota-fullname"
+"""The path of a queue's quota, and its parent's own name: by these kube-queue finds the queue of a job's quota."""
 GENERATED_LABEL = "create-by-kubequeue"
 QUEUE_NAME_ANNOTATION = "kube-queue/queue-name"
 
@@ -37,6 +42,10 @@ RAY_GANG_SCHEDULER = "kube-scheduler"
 """Makes ACK's KubeRay mark the pods of a RayJob as a gang."""
 FLAVORS_ATTRIBUTE = "resourceflavors"
 LEND_LIMIT_ATTRIBUTE = "alibabacloud.com/lendlimit"
+QUEUE_ID_ATTRIBUTE = QUEUE_ID_LABEL
+"""The queue's id, on nodes whose name is not it."""
+STAND_IN_ATTRIBUTE = f"{GROUP}/unlimited"
+"""Resources, comma separated, of which the node is promised everything, so that its `min` stands for that."""
 
 GPU_RESOURCE = "nvidia.com/gpu"
 DEFAULT_SCHEDULER = "default-scheduler"
@@ -56,7 +65,7 @@ def root_queue(program: Program) -> Queue | None:
     if len(tops) != 1 or tops[0].id != ROOT or not tops[0].children:
         return None
     top = tops[0]
-    managed = {*top.guaranteed, *top.limit}
+    managed = {r for r in (*top.guaranteed, *top.limit) if not r.startswith(f"{GPU}/")}
     return top if all(r in top.limit and top.guaranteed.get(r, 0) == top.limit[r] for r in managed) else None
 
 

@@ -69,6 +69,8 @@ def _templates(workload: Workload, variable: str, table: EngineTable) -> str:
 
 def _named(of: str, table: EngineTable, *, has_spec: bool) -> str:
     entries = [("queue", _label(of, table.queue_label))] if table.queue_label is not None else []
+    entries += [(f"queue{n}", _label(of, key)) for n, key in enumerate(table.more_queue_labels)]
+    entries += [(f"noted{n}", _annotation(of, key)) for n, key in enumerate(table.queue_annotations)]
     entries += [(f"class{n}", _label(of, key)) for n, key in enumerate(table.class_labels)]
     if table.preemptibility_label is not None:
         entries.append(("preemptibility", _label(of, table.preemptibility_label)))
@@ -83,3 +85,7 @@ def _named(of: str, table: EngineTable, *, has_spec: bool) -> str:
 def _label(of: str, key: str) -> str:
     # A list or map of texts must not hold a value of unknown type.
     return f"string({of}.?metadata.?labels[?{text(key)}].orValue(''))"
+
+
+def _annotation(of: str, key: str) -> str:
+    return f"string({of}.?metadata.?annotations[?{text(key)}].orValue(''))"

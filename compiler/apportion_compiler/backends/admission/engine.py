@@ -23,6 +23,21 @@ class SchedulingUnit:
 
 
 @dataclass(frozen=True, slots=True)
+class Requirement:
+    """What a workload must say when it is made, beside its queue and its class.
+
+    Attributes:
+        workload: The shape of workloads it is for, by its name in `workloads.py`.
+        expression: What is true of an object that may pass; over `object` and `request`.
+        message: What is said where it is not.
+    """
+
+    workload: str
+    expression: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class EngineTable:
     """Where an engine looks.
 
@@ -39,6 +54,12 @@ class EngineTable:
         must_say: Classes whose work needs the preemptibility label, because the engine would guess otherwise.
         system_namespaces: Namespaces of the engine itself.
         unit: The engine's scheduling unit, where it has one.
+        more_queue_labels: Further labels that name the queue.
+        queue_annotations: Annotations that name the queue, of workloads and of their pods.
+        queue_required: Whether work must name its queue; otherwise its namespace says it, and work may say the same.
+        preemptible_words: The values of the preemptibility label.
+        forbidden_resources: Beginnings of resource names that no work may ask for: no quota counts them.
+        requirements: What else the engine needs of workloads.
     """
 
     scheduler_name: str
@@ -53,3 +74,9 @@ class EngineTable:
     must_say: tuple[str, ...]
     system_namespaces: tuple[str, ...]
     unit: SchedulingUnit | None
+    more_queue_labels: tuple[str, ...] = ()
+    queue_annotations: tuple[str, ...] = ()
+    queue_required: bool = True
+    preemptible_words: tuple[str, str] = ("preemptible", "non-preemptible")
+    forbidden_resources: tuple[str, ...] = ()
+    requirements: tuple[Requirement, ...] = ()

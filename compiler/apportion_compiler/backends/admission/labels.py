@@ -9,7 +9,7 @@ from apportion_compiler.backends.admission.policy import Validation, Variable
 
 def label_keys(table: EngineTable) -> tuple[str, ...]:
     """Return the labels by which any object can say where work belongs."""
-    keys = (table.queue_label, *table.class_labels, table.preemptibility_label)
+    keys = (table.queue_label, *table.more_queue_labels, *table.class_labels, table.preemptibility_label)
     return tuple(key for key in keys if key is not None)
 
 
@@ -35,7 +35,7 @@ def label_validations(table: EngineTable) -> list[Validation]:
     """Return what is refused of the labels of an object of any kind: an owner of pods can be any object."""
     found: list[Validation] = []
     if table.queue_label is not None:
-        found.append(_label(table.queue_label, "variables.queues"))
+        found += [_label(key, "variables.queues") for key in (table.queue_label, *table.more_queue_labels)]
     if table.preemptible:
         found += [_label(key, "variables.classes") for key in table.class_labels]
     return found

@@ -10,7 +10,10 @@ from apportion_compiler.backends.admission.policy import Condition, Validation
 
 def outside_condition(table: EngineTable, queue_label: str) -> Condition:
     """Return what spares every other object the cost: a label that names a queue, or the engine's scheduling unit."""
-    named = has_label((queue_label,))
+    named = has_label((queue_label, *table.more_queue_labels))
+    if table.queue_annotations:
+        held = texts(table.queue_annotations)
+        named += f" || object.?metadata.?annotations.orValue({{}}).exists(k, k in {held})"
     return {
         "name": "names-a-queue",
         "expression": named if table.unit is None else f"{named} || ({_is_unit(table.unit)})",
@@ -19,8 +22,14 @@ def outside_condition(table: EngineTable, queue_label: str) -> Condition:
 
 def outside_validations(table: EngineTable, queue_label: str) -> list[Validation]:
     """Return what is refused: to run in a queue of the policy. An update that leaves the name alone is not."""
-    held = f"[?{text(queue_label)}]"
-    found = [_refuse(table, f"object.?metadata.?labels{held}", f"oldObject.?metadata.?labels{held}")]
+    found = [
+        _refuse(table, f"object.?metadata.?{field}[?{text(key)}]", f"oldObject.?metadata.?{field}[?{text(key)}]")
+        for field, keys in (
+            ("labels", (queue_label, *table.more_queue_labels)),
+            ("annotations", table.queue_annotations),
+        )
+        for key in keys
+    ]
     if table.unit is not None:
         unit = _refuse(table, *(f"dyn({of}).spec.?{table.unit.queue}" for of in ("object", "oldObject")))
         found.append({**unit, "expression": f"!({_is_unit(table.unit)}) || {unit['expression']}"})

@@ -23,22 +23,33 @@ def workload_validations(workload: Workload, table: EngineTable) -> list[Validat
         *_priority_class(workload, table),
         *_preemptibility(table),
         *_sharing(table),
+        *_resources(workload, table),
+        *_requirements(workload, table),
     ]
 
 
 def _queue(table: EngineTable) -> Iterator[Validation]:
-    if table.queue_label is None:
+    places = [("queue", f"label {table.queue_label}")] if table.queue_label is not None else []
+    places += [(f"queue{n}", f"label {key}") for n, key in enumerate(table.more_queue_labels)]
+    places += [(f"noted{n}", f"annotation {key}") for n, key in enumerate(table.queue_annotations)]
+    for key, place in places:
+        yield _unless_unchanged(
+            f"variables.named.all(n, n.{key} == '' || n.{key} in variables.queues)",
+            f"'{place} names ' + variables.named.filter(n, n.{key} != '' && !(n.{key} in "
+            f"variables.queues))[0].{key} + '; work in namespace ' + {NAMESPACE} + ' runs in ' + "
+            "variables.queues.join(' or ')",
+        )
+    if not places or not table.queue_required:
         return
+
+    def says(what: str) -> str:
+        said = " || ".join(f"{what}.{key} != ''" for key, _ in places)
+        return said if len(places) == 1 else f"({said})"
+
     yield _unless_unchanged(
-        "variables.named.all(n, n.queue == '' || n.queue in variables.queues)",
-        f"'label {table.queue_label} names ' + variables.named.filter(n, n.queue != '' && !(n.queue in "
-        f"variables.queues))[0].queue + '; work in namespace ' + {NAMESPACE} + ' runs in ' + "
-        "variables.queues.join(' or ')",
-    )
-    yield _unless_unchanged(
-        "variables.owned || variables.top.queue != '' || "
-        "(variables.templates.size() > 0 && variables.templates.all(t, t.queue != ''))",
-        f"'label {table.queue_label} is missing; set it to ' + variables.queues.join(' or ')",
+        f"variables.owned || {says('variables.top')} || "
+        f"(variables.templates.size() > 0 && variables.templates.all(t, {says('t')}))",
+        f"'{places[0][1]} is missing; set it to ' + variables.queues.join(' or ')",
     )
 
 
@@ -84,12 +95,13 @@ def _preemptibility(table: EngineTable) -> Iterator[Validation]:
     if table.preemptibility_label is None or not table.preemptible:
         return
     label = table.preemptibility_label
+    yes, no = table.preemptible_words
     evictable = texts(sorted(name for name, preemptible in table.preemptible.items() if preemptible))
     protected = texts(sorted(name for name, preemptible in table.preemptible.items() if not preemptible))
     yield _unless_unchanged(
         "variables.named.all(n, n.preemptibility == '' || "
-        f"(n.preemptibility == 'preemptible' && variables.classes.exists(c, c in {evictable})) || "
-        f"(n.preemptibility == 'non-preemptible' && variables.classes.exists(c, c in {protected})))",
+        f"(n.preemptibility == '{yes}' && variables.classes.exists(c, c in {evictable})) || "
+        f"(n.preemptibility == '{no}' && variables.classes.exists(c, c in {protected})))",
         f"'label {label} does not suit any class that namespace ' + {NAMESPACE} + ' may use'",
     )
     labels = [f"class{n}" for n in range(len(table.class_labels))]
@@ -99,14 +111,12 @@ def _preemptibility(table: EngineTable) -> Iterator[Validation]:
     said = "([variables.top.preemptibility, t.preemptibility].filter(p, p != '') + [''])[0]"
     yield _unless_unchanged(
         f"variables.templates.map(t, [{chosen}, {said}]).all(c, c[0] == '' || c[1] == '' || "
-        f"(c[1] == 'preemptible') == (c[0] in {evictable}))",
+        f"(c[1] == '{yes}') == (c[0] in {evictable}))",
         f"'label {label} contradicts the priority class: the classes ' + {text(', '.join(sorted(n for n, p in table.preemptible.items() if p)))}"
         " + ' are preemptible, the others are not'",
     )
     if table.must_say:
-        needed = "; ".join(
-            f"{name} needs {'preemptible' if table.preemptible[name] else 'non-preemptible'}" for name in table.must_say
-        )
+        needed = "; ".join(f"{name} needs {yes if table.preemptible[name] else no}" for name in table.must_say)
         yield _unless_unchanged(
             f"variables.owned || variables.templates.map(t, [{chosen}, {said}])"
             f".all(c, c[1] != '' || !(c[0] in {texts(table.must_say)}))",
@@ -120,6 +130,30 @@ def _sharing(table: EngineTable) -> Iterator[Validation]:
             "variables.mayShare || variables.templates.all(t, t.share == '')",
             f"'namespace ' + {NAMESPACE} + ' may not ask for a part of a GPU'",
         )
+
+
+def _resources(workload: Workload, table: EngineTable) -> Iterator[Validation]:
+    found = workload.templates.replace("{object}", "object")
+    for prefix in table.forbidden_resources:
+        lists = ("limits", "requests")
+        asked = " && ".join(f"c.?resources.?{of}.orValue({{}}).all(k, !k.startsWith({text(prefix)}))" for of in lists)
+        # The two lists are of different types to the API server, so they cannot be joined into one.
+        yield {
+            "expression": f"request.operation != 'CREATE' || ({found}).all(t, t.spec.containers.all(c, {asked}) && "
+            f"t.spec.?initContainers.orValue([]).all(c, {asked}))",
+            "message": f"no quota counts resources {prefix}*: ask for whole GPUs",
+            "reason": "Forbidden",
+        }
+
+
+def _requirements(workload: Workload, table: EngineTable) -> Iterator[Validation]:
+    for requirement in table.requirements:
+        if requirement.workload == workload.name:
+            yield {
+                "expression": f"request.operation != 'CREATE' || ({requirement.expression})",
+                "message": requirement.message,
+                "reason": "Forbidden",
+            }
 
 
 def _unless_unchanged(expression: str, message: str) -> Validation:

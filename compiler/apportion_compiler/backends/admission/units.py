@@ -22,6 +22,7 @@ def unit_variables(unit: SchedulingUnit) -> list[Variable]:
 def unit_validations(table: EngineTable) -> list[Validation]:
     """Return what is refused of a scheduling unit in one of the policy's namespaces."""
     evictable = texts(sorted(name for name, preemptible in table.preemptible.items() if preemptible))
+    yes = table.preemptible_words[0]
     unnamed = "true" if table.default_class is None else f"{text(table.default_class)} in variables.classes"
     found: list[Validation] = [
         {
@@ -44,7 +45,7 @@ def unit_validations(table: EngineTable) -> list[Validation]:
         {
             "expression": "!variables.changed || variables.named.class == '' || (variables.named.preemptibility == '' "
             f"? !(variables.named.class in {texts(table.must_say)}) "
-            f": (variables.named.preemptibility == 'preemptible') == (variables.named.class in {evictable}))",
+            f": (variables.named.preemptibility == '{yes}') == (variables.named.class in {evictable}))",
             "message": "preemptibility contradicts the priority class",
             "reason": "Forbidden",
         },

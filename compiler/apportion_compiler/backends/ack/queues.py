@@ -1,0 +1,57 @@
+"""Queue (scheduling.x-k8s.io/v1alpha1) of kube-queue, one for each leaf, only where the policy sets a queue policy.
+
+kube-queue makes a queue of its own for every node of the tree that no Queue names in `kube-queue/quota-fullname`
+(koord-queue elastic_quota_tree.go, syncQueues), and leaves those alone that are not marked as made by it. So these
+stand before the tree in apply order, and jobs of the quota go to them without naming them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.backends.ack.names import (
+    AVAILABLE_QUOTA_ANNOTATION,
+    FULL_NAME_ANNOTATION,
+    GENERATED_LABEL,
+    PARENT_NAME_ANNOTATION,
+    QUEUE_API,
+    QUEUE_NAMESPACE,
+    ROOT,
+    node_names,
+)
+from apportion_compiler.backends.capability import Manifest
+from apportion_compiler.backends.metadata import metadata
+from apportion_compiler.ir.program import Program
+
+
+def queues(program: Program) -> Iterator[Manifest]:
+    """Yield a Queue for each leaf, if the policy says how queues shall order their jobs."""
+    policy = program.ack.queue_policy
+    if policy is None:
+        return
+    names = node_names(program)
+    for queue in program.queues:
+        if not queue.is_leaf:
+            continue
+        path = [names[id_] for id_ in queue.path]
+        spec: dict[str, object] = {"queuePolicy": policy}
+        if queue.priority is not None:
+            spec["priority"] = queue.priority
+        yield {
+            "apiVersion": QUEUE_API,
+            "kind": "Queue",
+            "metadata": metadata(
+                program,
+                names[queue.id],
+                queue.source,
+                namespace=QUEUE_NAMESPACE,
+                queue=queue,
+                labels={GENERATED_LABEL: "false"},
+                annotations={
+                    AVAILABLE_QUOTA_ANNOTATION: names[queue.id],
+                    FULL_NAME_ANNOTATION: "/".join(path if path[0] == ROOT else [ROOT, *path]),
+                    PARENT_NAME_ANNOTATION: path[-2] if len(path) > 1 else ROOT,
+                },
+            ),
+            "spec": spec,
+        }

@@ -1,0 +1,182 @@
+"""Promises and bounds as whole numbers on every queue, for trees of quotas that know no word for "no bound".
+
+ACK's ElasticQuotaTree and Koordinator's ElasticQuota want a number for each resource on every node, the same resources
+all along, and a parent that holds what its children hold. What the policy leaves open becomes the parent's number, and
+above all queues the cluster's size; where the pools do not say that, a number larger than any cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from apportion_compiler.ir.program import NodePool, Program, Queue
+from apportion_policy.pool import Mps, TimeSlicing
+from apportion_policy.quantity import Amount, Unlimited, count_text, cpu_text, gpu_text, memory_text, smaller
+from apportion_policy.resources import CPU, GPU, MEMORY
+
+_WHOLE_GPU = 1000
+_GPU_MODEL = f"{GPU}/"
+
+MAX_NUMBER = (2**63 - 1) // 5
+"""Largest number that is safe: Koordinator's own bound against overflow (pkg/scheduler/apis/config/v1/defaults.go)."""
+
+_LARGEST = {CPU: 10**7 * 1000, MEMORY: 16 * 2**50, GPU: 10**10 * _WHOLE_GPU}
+_LARGEST_COUNT = 10**10
+"""More than any cluster has, and at least 2^31 in the unit that kube-queue counts, which it takes for no bound: ten
+million cores, 16 PiB, 10^10 devices. Five hundred of them still fit in 64 bits."""
+
+AmountOf = Callable[[Queue, str], Amount]
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaTree:
+    """Numbers in the IR's base units, by queue and resource.
+
+    `total` is what is above all queues. `stand_ins` names, for each queue, the resources of which it was promised
+    UNLIMITED, so that the number stands for that.
+    """
+
+    total: Mapping[str, int]
+    minimum: Mapping[str, Mapping[str, int]]
+    maximum: Mapping[str, Mapping[str, int]]
+    stand_ins: Mapping[str, tuple[str, ...]]
+
+
+def quota_tree(queues: Sequence[Queue], sizes: Mapping[str, int], promised: AmountOf, bound: AmountOf) -> QuotaTree:
+    """Return the numbers of a tree; a policy that checks accept keeps every amount that it declares.
+
+    Args:
+        queues: In tree order; a parent that is not among them counts as none.
+        sizes: Of each resource to write, the number that stands above all queues unless they need a larger one.
+        promised: A queue's guarantee.
+        bound: A queue's own limit; UNLIMITED where it has none.
+    """
+    made = {resource: _of_resource(queues, resource, size, promised, bound) for resource, size in sizes.items()}
+    return QuotaTree(
+        {resource: numbers.total for resource, numbers in made.items()},
+        {queue.id: {resource: numbers.minimum[queue.id] for resource, numbers in made.items()} for queue in queues},
+        {queue.id: {resource: numbers.maximum[queue.id] for resource, numbers in made.items()} for queue in queues},
+        {
+            queue.id: tuple(r for r in made if isinstance(promised(queue, r), Unlimited))
+            for queue in queues
+            if any(isinstance(promised(queue, r), Unlimited) for r in made)
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbers:
+    total: int
+    minimum: Mapping[str, int]
+    maximum: Mapping[str, int]
+
+
+def _of_resource(queues: Sequence[Queue], resource: str, size: int, promised: AmountOf, bound: AmountOf) -> _Numbers:
+    here = {queue.id for queue in queues}
+    parents = {queue.id: queue.parent if queue.parent in here else None for queue in queues}
+    needed = dict.fromkeys((None, *here), 0)
+    unlimited = dict.fromkeys((None, *here), 0)
+    for queue in reversed(queues):
+        own = promised(queue, resource)
+        if isinstance(own, Unlimited):
+            unlimited[parents[queue.id]] += 1
+        else:
+            needed[queue.id] = max(needed[queue.id], own)
+        needed[parents[queue.id]] += needed[queue.id]
+
+    effective: dict[str | None, Amount] = {None: Unlimited.UNLIMITED}
+    for queue in queues:
+        effective[queue.id] = smaller(bound(queue, resource), effective[parents[queue.id]])
+    total = max(size, needed[None], *(amount for amount in effective.values() if not isinstance(amount, Unlimited)))
+
+    minimum: dict[str | None, int] = {None: total}
+    maximum: dict[str | None, int] = {None: total}
+    # What a parent has beyond its children's needs goes to those of them that are promised everything.
+    rest: dict[str | None, int] = {None: total - needed[None]}
+    for queue in queues:
+        id_, parent = queue.id, parents[queue.id]
+        own = promised(queue, resource)
+        more = rest[parent] // unlimited[parent] if isinstance(own, Unlimited) else 0
+        minimum[id_] = needed[id_] + more
+        below = sum(needed[child] for child in queue.children if child in here)
+        rest[id_] = minimum[id_] - below
+        limit = effective[id_]
+        open_ = maximum[parent] if isinstance(limit, Unlimited) else min(limit, maximum[parent])
+        maximum[id_] = max(minimum[id_], open_)
+    return _Numbers(
+        total, {queue.id: minimum[queue.id] for queue in queues}, {queue.id: maximum[queue.id] for queue in queues}
+    )
+
+
+def promised_everything_twice(queues: Sequence[Queue]) -> Iterator[tuple[Queue, str]]:
+    """Yield, with the resource, queues that are promised UNLIMITED beside a sibling that is too.
+
+    A tree of numbers cannot promise all of it to both.
+    """
+    seen: set[tuple[str | None, str]] = set()
+    for queue in queues:
+        for resource in (CPU, MEMORY, GPU, *(r for r in queue.guaranteed if not _is_common(r))):
+            if isinstance(queue.guaranteed.get(resource, 0), Unlimited):
+                if (queue.parent, resource) in seen:
+                    yield queue, resource
+                seen.add((queue.parent, resource))
+
+
+def managed_resources(program: Program) -> tuple[str, ...]:
+    """Return the resources that the policy speaks of, GPUs as one: cpu, memory, gpu, then others by name.
+
+    What it does not speak of is left out everywhere, so that nothing bounds it.
+    """
+    spoken = {resource for queue in program.queues for resource in (*queue.guaranteed, *queue.limit)}
+    common = [r for r in (CPU, MEMORY, GPU) if r not in program.unmanaged]
+    return (*common, *sorted(r for r in spoken if not _is_common(r)))
+
+
+def cluster_sizes(
+    program: Program, resources: Sequence[str], pools: Sequence[NodePool] | None = None
+) -> dict[str, int]:
+    """Return what the cluster has of each resource at its largest, and where its pools do not say, more than any has."""
+    return {resource: _size(program.pools if pools is None else pools, resource) for resource in resources}
+
+
+def declared_amount(amounts: Mapping[str, Amount], resource: str) -> Amount | None:
+    """Return a declared amount, of GPUs the whole ones; None where nothing is declared.
+
+    The engines count whole devices: of two and a half GPUs they would count three.
+    """
+    amount = amounts.get(resource)
+    if resource != GPU or amount is None or isinstance(amount, Unlimited):
+        return amount
+    return amount - amount % _WHOLE_GPU
+
+
+def quantity_text(resource: str, amount: int) -> str:
+    """Return an amount as a Kubernetes quantity."""
+    match resource:
+        case "cpu":
+            return cpu_text(amount)
+        case "memory":
+            return memory_text(amount)
+        case "gpu":
+            return gpu_text(amount)
+        case _:
+            return count_text(amount)
+
+
+def _size(pools: Sequence[NodePool], resource: str) -> int:
+    if not pools or not (resource == GPU or all(resource in pool.machine for pool in pools)):
+        return _LARGEST.get(resource, _LARGEST_COUNT)
+    size = 0
+    for pool in pools:
+        held = pool.machine.get(resource, 0)
+        if isinstance(held, Unlimited):
+            return _LARGEST.get(resource, _LARGEST_COUNT)
+        # A shared GPU is announced once for each workload that may take a turn on it.
+        turns = pool.sharing.clients if resource == GPU and isinstance(pool.sharing, TimeSlicing | Mps) else 1
+        size += held * turns * pool.max_nodes
+    return size
+
+
+def _is_common(resource: str) -> bool:
+    return resource in (CPU, MEMORY, GPU) or resource.startswith(_GPU_MODEL)
