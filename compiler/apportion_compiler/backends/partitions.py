@@ -26,6 +26,7 @@ _ENGINES_OWN: Mapping[str, frozenset[str]] = {
     ),
     # A queue called root keeps no resources wherever it hangs, and work that nothing places runs in root.default.
     "yunikorn": frozenset({"root", "default"}),
+    "volcano": frozenset({"root", "default"}),
 }
 """Names of an engine's own queues, which no queue of a policy may take."""
 
