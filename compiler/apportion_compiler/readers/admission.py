@@ -1,0 +1,51 @@
+"""What Apportion's own admission policies say that no other object does: the scheduler, and which classes are evictable.
+
+A PriorityClass has no field for preemptibility, and the classes that an engine's chart installs are not emitted. Both
+stand in the policies on workloads (backends/admission/rules.py). Of policies that somebody else wrote nothing is read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from apportion_compiler.readers.objects import is_ours, items, of_kind, text
+from apportion_compiler.readers.record import Manifest
+
+_SCHEDULER = re.compile(r"'schedulerName must be (\S+) in namespace ")
+_LIST = r"(\[(?:\"[^\"]*\"(?:, )?)*\])"
+_EVICTABLE = re.compile(rf"n\.preemptibility == 'preemptible' && variables\.classes\.exists\(c, c in {_LIST}\)")
+_PROTECTED = re.compile(rf"n\.preemptibility == 'non-preemptible' && variables\.classes\.exists\(c, c in {_LIST}\)")
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionFacts:
+    """What the policies say. `preemptible` has every class of the policy by its object's name."""
+
+    scheduler_name: str
+    preemptible: Mapping[str, bool]
+
+
+def admission_facts(manifests: Sequence[Manifest]) -> AdmissionFacts | None:
+    """Return what the policies on workloads say; None where there are none of Apportion's."""
+    scheduler: str | None = None
+    preemptible: dict[str, bool] = {}
+    for validation in _validations(manifests):
+        expression, message = (text(validation, key) or "" for key in ("expression", "messageExpression"))
+        named = _SCHEDULER.search(message)
+        if named is not None:
+            scheduler = named[1]
+        for pattern, evictable in ((_EVICTABLE, True), (_PROTECTED, False)):
+            found = pattern.search(expression)
+            if found is not None:
+                preemptible.update(dict.fromkeys(cast("list[str]", json.loads(found[1])), evictable))
+    return None if scheduler is None else AdmissionFacts(scheduler, preemptible)
+
+
+def _validations(manifests: Sequence[Manifest]) -> Iterator[object]:
+    for policy in of_kind(manifests, "admissionregistration.k8s.io", "ValidatingAdmissionPolicy"):
+        if is_ours(policy):
+            yield from items(policy, "spec", "validations")

@@ -1,0 +1,72 @@
+"""Namespaces as Apportion emits them beside every engine: whose each is, and what its work may name.
+
+An engine's own reader need not know them: what it lifted is completed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from apportion_compiler.backends.admission.binding import CLASSES_ANNOTATION, QUEUE_LABEL, SHARING_ANNOTATION
+from apportion_compiler.naming import label_value
+from apportion_compiler.readers.objects import annotations_of, labels_of, name_of, of_kind
+from apportion_compiler.readers.record import Lifted, Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The namespaces of one queue, and what their work may name; None where they do not say it."""
+
+    namespaces: tuple[str, ...]
+    priority_classes: tuple[str, ...] | None
+    gpu_sharing: bool | None
+
+
+def bound_namespaces(manifests: Sequence[Manifest]) -> Mapping[str, Bound]:
+    """Return the namespaces that carry Apportion's label, by the queue's id as a label value."""
+    found: dict[str, list[Manifest]] = {}
+    for manifest in of_kind(manifests, "", "Namespace"):
+        queue = labels_of(manifest).get(QUEUE_LABEL)
+        if queue is not None and name_of(manifest):
+            found.setdefault(queue, []).append(manifest)
+    return {queue: _bound(namespaces) for queue, namespaces in found.items()}
+
+
+def with_namespaces(lifted: Lifted, manifests: Sequence[Manifest]) -> Lifted:
+    """Return what was lifted, with namespaces, classes and sharing where the engine's objects do not say them.
+
+    Classes are left out of a queue that may use all.
+    """
+    bound = bound_namespaces(manifests)
+    every = {cls.name for cls in lifted.priority_classes}
+    queues = []
+    for queue in lifted.queues:
+        of_queue = bound.get(label_value(queue.id))
+        if of_queue is not None:
+            classes = queue.priority_classes
+            if classes is None and of_queue.priority_classes is not None and every > set(of_queue.priority_classes):
+                classes = tuple(cls for cls in of_queue.priority_classes if cls in every)
+            queues.append(
+                replace(
+                    queue,
+                    namespaces=queue.namespaces or of_queue.namespaces,
+                    priority_classes=classes,
+                    gpu_sharing=of_queue.gpu_sharing if queue.gpu_sharing is None else queue.gpu_sharing,
+                )
+            )
+        else:
+            queues.append(queue)
+    return replace(lifted, queues=tuple(queues))
+
+
+def _bound(namespaces: Sequence[Manifest]) -> Bound:
+    notes = [annotations_of(namespace) for namespace in namespaces]
+    classes = {note[CLASSES_ANNOTATION] for note in notes if CLASSES_ANNOTATION in note}
+    sharing = {note[SHARING_ANNOTATION] for note in notes if SHARING_ANNOTATION in note}
+    named = classes.pop() if len(classes) == 1 else None
+    return Bound(
+        tuple(sorted(name_of(namespace) for namespace in namespaces)),
+        None if named is None else tuple(cls for cls in named.split(",") if cls),
+        (sharing.pop() == "true") if len(sharing) == 1 else None,
+    )

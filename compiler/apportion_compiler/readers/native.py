@@ -1,0 +1,160 @@
+"""Plain Kubernetes: Namespace and ResourceQuota as queues, PriorityClass.
+
+A quota bounds one namespace, so each namespace is a queue of its own unless Apportion's labels say whose it is. What
+was folded into the quotas, the limits of queues above, does not come back out of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from apportion_compiler.backends.admission.binding import QUEUE_LABEL
+from apportion_compiler.backends.metadata import TOP_QUEUE_LABEL
+from apportion_compiler.readers.classes import priority_classes
+from apportion_compiler.readers.namespaces import with_namespaces
+from apportion_compiler.readers.objects import (
+    described,
+    items,
+    labels_of,
+    mapping,
+    name_of,
+    of_kind,
+    own_labels,
+    owner_of,
+    queue_id,
+    text,
+)
+from apportion_compiler.readers.record import Lifted, LiftedPriorityClass, LiftedQueue, Manifest, Note, Reader
+from apportion_policy.errors import QuantityError
+from apportion_policy.quantity import Amount, parse_count, parse_cpu, parse_gpu, parse_memory, smaller
+from apportion_policy.resources import CPU, GPU, MEMORY
+
+_SYSTEM = ("kube-system", "kube-public", "kube-node-lease", "default")
+_GPU_RESOURCE = "nvidia.com/gpu"
+_COUNTED = {"cpu": (CPU, parse_cpu), "memory": (MEMORY, parse_memory), _GPU_RESOURCE: (GPU, parse_gpu)}
+_NEVER = "Never"
+
+
+def read(manifests: Sequence[Manifest]) -> Lifted:
+    """Return what the plain objects among the manifests say.
+
+    Raises:
+        ValueError: If a quota is no quantity.
+    """
+    notes: list[Note] = []
+    quotas: dict[str, list[Manifest]] = {}
+    for quota in of_kind(manifests, "", "ResourceQuota"):
+        quotas.setdefault(text(quota, "metadata", "namespace") or "default", []).append(quota)
+    namespaces = {name_of(m): m for m in of_kind(manifests, "", "Namespace") if name_of(m)}
+    queues: dict[str, LiftedQueue] = {}
+    for name in dict.fromkeys((*namespaces, *quotas)):
+        namespace = namespaces.get(name)
+        labelled = namespace is not None and QUEUE_LABEL in labels_of(namespace)
+        if not labelled and (name not in quotas or name in _SYSTEM):
+            continue
+        limit = _limit(quotas.get(name, ()), notes)
+        lifted = _queue(name, namespace, limit)
+        known = queues.get(lifted.id)
+        if known is not None and known.limit != lifted.limit:
+            notes.append(Note(f"Namespace {name}", f"other bounds than the other namespaces of {lifted.id}: not kept"))
+        queues.setdefault(lifted.id, lifted)
+        queues[lifted.id] = _with_namespace(queues[lifted.id], name)
+    tops = {top.id: top for top in _tops(manifests, queues)}
+    return with_namespaces(
+        Lifted(
+            (*tops.values(), *queues.values()), tuple(_classes(manifests, notes)), notes=tuple(dict.fromkeys(notes))
+        ),
+        manifests,
+    )
+
+
+READER = Reader("native", read)
+
+
+def _queue(name: str, namespace: Manifest | None, limit: Mapping[str, Amount]) -> LiftedQueue:
+    if namespace is None or QUEUE_LABEL not in labels_of(namespace):
+        labels = {} if namespace is None else own_labels(namespace)
+        return LiftedQueue(name, f"Namespace {name}", limit=limit, labels=labels)
+    id_ = labels_of(namespace)[QUEUE_LABEL]
+    top = labels_of(namespace).get(TOP_QUEUE_LABEL, id_)
+    return LiftedQueue(
+        id_,
+        described(namespace),
+        parent=None if top == id_ else top,
+        owner=owner_of(namespace),
+        limit=limit,
+        labels=own_labels(namespace),
+    )
+
+
+def _with_namespace(queue: LiftedQueue, namespace: str) -> LiftedQueue:
+    return replace(queue, namespaces=tuple(sorted({*queue.namespaces, namespace})))
+
+
+def _tops(manifests: Sequence[Manifest], queues: Mapping[str, LiftedQueue]) -> Iterator[LiftedQueue]:
+    """Yield the top-level queues above those with namespaces, of which the readers' bindings carry what is known."""
+    named = {queue.parent for queue in queues.values() if queue.parent is not None} - queues.keys()
+    bindings = {queue_id(m): m for m in of_kind(manifests, "rbac.authorization.k8s.io", "ClusterRoleBinding")}
+    by_top = {labels_of(m).get(TOP_QUEUE_LABEL): m for m in bindings.values()}
+    for top in sorted(named):
+        binding = by_top.get(top)
+        yield LiftedQueue(
+            top,
+            f"Queue {top}",
+            owner=None if binding is None else owner_of(binding),
+            labels={} if binding is None else own_labels(binding),
+        )
+
+
+def _limit(quotas: Sequence[Manifest], notes: list[Note]) -> dict[str, Amount]:
+    """Return the bounds of a namespace: the smallest of its quotas."""
+    limit: dict[str, Amount] = {}
+    for quota in quotas:
+        if mapping(quota, "spec", "scopeSelector") or items(quota, "spec", "scopes"):
+            if not _is_of_classes(quota):
+                notes.append(Note(described(quota), "a quota with a scope is not kept"))
+            continue
+        hard = mapping(quota, "spec", "hard")
+        for key, value in hard.items():
+            resource = key.removeprefix("requests.")
+            if key in ("cpu", "memory") or (key.startswith("requests.") and "storage" not in key):
+                kept, parse = _COUNTED.get(resource, (resource, parse_count))
+                try:
+                    amount = parse(value)  # type: ignore[arg-type]
+                except QuantityError as refused:
+                    raise ValueError(f"{described(quota)}: spec.hard[{key}]: {refused}") from None
+                limit[kept] = smaller(amount, limit[kept]) if kept in limit else amount
+            else:
+                notes.append(Note(described(quota), f"`{key}` is not kept: a policy bounds what is requested"))
+    return limit
+
+
+def _is_of_classes(quota: Manifest) -> bool:
+    """Tell whether a quota says which classes the namespace may use, as Apportion's do."""
+    expressions = items(quota, "spec", "scopeSelector", "matchExpressions")
+    return bool(expressions) and all(
+        text(expression, "scopeName") == "PriorityClass" and text(expression, "operator") == "In"
+        for expression in expressions
+    )
+
+
+def _classes(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[LiftedPriorityClass]:
+    """Yield the classes. kube-scheduler evicts whatever has the lower priority, so what may be evicted shows in what may not evict.
+
+    Classes that never evict stand above one that is protected: the highest of those that do evict.
+    """
+    never = {
+        name_of(m)
+        for m in of_kind(manifests, "scheduling.k8s.io", "PriorityClass")
+        if m.get("preemptionPolicy") == _NEVER
+    }
+    found = list(priority_classes(manifests, lambda _, __: True))
+    lowest = min((cls.value for cls in found if cls.name in never), default=None)
+    below = [cls for cls in found if lowest is not None and cls.value < lowest]
+    protected = max((cls.value for cls in below), default=lowest)
+    for cls in found:
+        if lowest is not None and cls.value >= lowest and cls.name not in never:
+            notes.append(Note(f"PriorityClass {cls.name}", "evicts others although a lower class never does"))
+        preemptible = protected is None or cls.value < protected
+        yield LiftedPriorityClass(cls.name, cls.value, preemptible, cls.global_default, cls.description)

@@ -1,0 +1,104 @@
+"""What KAI's backend writes, KAI's rules pass, and KAI's reader reads back as the IR's own values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+from hypothesis import given
+
+from apportion_compiler.backends import BACKENDS
+from apportion_compiler.backends.capability import Manifest
+from apportion_compiler.graph.declarations import declare
+from apportion_compiler.graph.graph import build_graph
+from apportion_compiler.ir.gpu_models import counted_models
+from apportion_compiler.ir.lower import lower
+from apportion_compiler.ir.program import Program, Queue
+from apportion_compiler.naming import object_name
+from apportion_compiler.readers.kai import READER
+from apportion_compiler.readers.record import LiftedQueue
+from apportion_policy import Policy
+from apportion_policy.quantity import UNLIMITED, Amount, Unlimited
+from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
+
+from .strategies import AS_OF, policies
+
+pytestmark = pytest.mark.property
+
+_MEGABYTE = 10**6
+_EXACT_BELOW = 10**15
+"""Bytes above which KAI's floats need not have every one of them: whole megabytes are kept."""
+
+
+def _programs(policy: Policy) -> Iterator[tuple[Program, tuple[Manifest, ...]]]:
+    graph = build_graph(declare(policy), AS_OF)
+    for scope in graph.scopes:
+        program = lower(graph, scope)
+        if program.engine == "kai":
+            outputs = (BACKENDS[name].emit(program) for name in ("kai", "native"))
+            yield program, tuple(manifest for output in outputs for manifest in output.manifests)
+
+
+@given(policies())
+def test_reader_gives_back_what_was_declared(policy: Policy) -> None:
+    for program, manifests in _programs(policy):
+        lifted = {queue.id: queue for queue in READER.read(manifests).queues}
+        for queue in program.queues:
+            _compare(program, queue, _lifted(lifted, queue.id))
+
+
+def _lifted(lifted: Mapping[str, LiftedQueue], id_: str) -> LiftedQueue:
+    """An id that is no name comes back as one that stands for the same objects."""
+    return lifted[id_] if id_ in lifted else lifted[object_name(id_)]
+
+
+def _compare(program: Program, queue: Queue, found: LiftedQueue) -> None:
+    managed = set(queue.guaranteed)
+    for resource in _counted(program):
+        expected = _kept(resource, queue.guaranteed.get(resource, 0)) if resource in managed else None
+        if resource.startswith(f"{GPU}/"):
+            expected = _of_model(program, queue, resource)
+        if expected is None and resource not in found.guaranteed:
+            continue
+        assert found.guaranteed.get(resource) == (UNLIMITED if expected is None else expected), resource
+        assert found.limit.get(resource, UNLIMITED) == _limit(program, queue, resource), resource
+    assert (found.priority, found.title, found.owner) == (queue.priority, queue.title or None, queue.owner)
+    assert found.preempt_min_runtime == queue.preempt_min_runtime
+    assert found.reclaim_min_runtime == queue.reclaim_min_runtime
+    assert dict(found.weight) == dict(queue.weight)
+    assert found.namespaces == queue.namespaces
+    assert dict(found.labels) == dict(queue.labels)
+    assert found.parent in (None if queue.parent is None else queue.parent, object_name(queue.parent or ""))
+
+
+def _counted(program: Program) -> tuple[str, ...]:
+    """The resources that have a number of their own in KAI's objects."""
+    models = counted_models(program)
+    return (CPU, MEMORY, *(gpu_resource(model) for model in models)) if models else (CPU, MEMORY, GPU)
+
+
+def _of_model(program: Program, queue: Queue, resource: str) -> Amount | None:
+    """A queue that has no object in a shard promises nothing there; a promise of any model without bound holds in each."""
+    pools = {pool.id for pool in program.pools if pool.gpu_model == resource.partition("/")[2]}
+    below = [other for other in program.queues if queue.id in other.path]
+    if pools and not any(pools & set(other.pools) for other in below):
+        return None
+    by_model = any(name.startswith(f"{GPU}/") for name in queue.guaranteed)
+    anywhere: Amount = UNLIMITED if queue.guaranteed.get(GPU) is UNLIMITED and not by_model else 0
+    return queue.guaranteed.get(resource, anywhere)
+
+
+def _limit(program: Program, queue: Queue, resource: str) -> Amount:
+    bound = queue.limit.get(resource, UNLIMITED)
+    if resource.startswith(f"{GPU}/"):
+        bound = queue.limit.get(resource, queue.limit.get(GPU, UNLIMITED))
+    return _kept(resource, bound)
+
+
+def _kept(resource: str, amount: Amount) -> Amount:
+    if isinstance(amount, Unlimited) or resource != MEMORY or amount < _EXACT_BELOW:
+        return amount
+    number = amount / _MEGABYTE
+    whole, rest = divmod(amount, _MEGABYTE)
+    exact = f"{whole}.{rest:06d}".rstrip("0").rstrip(".")
+    return amount if not rest or repr(number) == exact else whole * _MEGABYTE
