@@ -139,9 +139,9 @@ def _render(compilation: Compilation, target: Target, out: Path, as_of: date, *,
         raise CannotError(f"{refused.filename or folder} cannot be written: {refused.strerror}") from refused
     kinds = Counter(str(manifest["kind"]) for manifest in output.manifests)
     pruned = len(json.loads(files[PRUNE])["objects"])
-    return TargetReport(
-        target, folder, tuple(kinds.items()), change, pruned, fidelity(program, BACKENDS[target.backend])
-    )
+    backend = BACKENDS.get(target.backend)
+    lines = () if backend is None else fidelity(program, backend)
+    return TargetReport(target, folder, tuple(kinds.items()), change, pruned, lines)
 
 
 def _changed(change: TreeChange, *, check: bool) -> str:

@@ -67,7 +67,7 @@ def compile_policy(policy: Policy, targets: tuple[Target, ...], as_of: date) -> 
     A pure function of its arguments: the same input gives the same output, byte for byte once written.
     """
     # What only emission needs is loaded here: checking a policy is a third faster without it.
-    from apportion_compiler.backends import BACKENDS
+    from apportion_compiler.backends import BACKENDS, EMITTERS
     from apportion_compiler.fidelity import fidelity_findings
     from apportion_compiler.ir.lower import lower
 
@@ -77,12 +77,18 @@ def compile_policy(policy: Policy, targets: tuple[Target, ...], as_of: date) -> 
     programs = {target: lower(checked.graph, _scope(checked.graph, target)) for target in targets}
     severities = severity_policy(policy, as_of)
     refused = judge(
-        (d for t, program in programs.items() for d in fidelity_findings(program, BACKENDS[t.backend])), severities
+        (
+            d
+            for t, program in programs.items()
+            if t.backend in BACKENDS
+            for d in fidelity_findings(program, BACKENDS[t.backend])
+        ),
+        severities,
     )
     diagnostics = in_order((*checked.diagnostics, *refused))
     if has_errors(refused):
         return Compilation({}, {}, diagnostics)
-    outputs = {target: BACKENDS[target.backend].emit(program) for target, program in programs.items()}
+    outputs = {target: EMITTERS[target.backend].emit(program) for target, program in programs.items()}
     return Compilation(programs, outputs, diagnostics)
 
 

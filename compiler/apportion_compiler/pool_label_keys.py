@@ -19,3 +19,9 @@ NODE_GROUP_LABEL = "volcano.sh/nodegroup-name"
 
 Source: pkg/scheduler/plugins/nodegroup/nodegroup.go, NodeGroupNameKey.
 """
+
+GKE_ACCELERATOR_LABEL = "cloud.google.com/gke-accelerator"
+"""GKE's own, on nodes with GPUs; the only label by which a pool can be meant that GKE makes for a request.
+
+Source: cloud.google.com/kubernetes-engine/docs/how-to/node-auto-provisioning (GPUs).
+"""

@@ -1,15 +1,18 @@
-"""Which targets a policy compiles to: on each cluster its engine's backend, and the plain Kubernetes objects."""
+"""Which targets a policy compiles to: on each cluster its engine's backend, the plain objects, and what goes with it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from difflib import get_close_matches
 
-from apportion_compiler.backends import BACKENDS
+from apportion_compiler.backends import BACKENDS, EMITTERS
+from apportion_compiler.backends.nodepools import NAME as NODE_POOLS
 from apportion_compiler.compile import Target
 from apportion_compiler.errors import UnknownTargetError
-from apportion_policy.cluster import Engine
+from apportion_policy.cluster import Cluster, Engine, Environment
+from apportion_policy.identifiers import identity_of
 from apportion_policy.policy import Policy
+from apportion_policy.providers import Fixed
 
 NATIVE = "native"
 """Namespaces, quotas and access rights: every cluster needs them, whoever schedules there."""
@@ -29,20 +32,28 @@ def targets_of(
         if name not in known:
             raise UnknownTargetError(_unknown("environment", name, known))
     for name in backends:
-        if name not in BACKENDS:
-            raise UnknownTargetError(_unknown("target", name, BACKENDS))
+        if name not in EMITTERS:
+            raise UnknownTargetError(_unknown("target", name, EMITTERS))
     targets: list[Target] = []
     for environment in policy.environments:
         if environments and environment.name not in environments:
             continue
         for cluster in environment.clusters:
-            for backend in dict.fromkeys((_backend(cluster.engine, environment.name, cluster.name), NATIVE)):
+            for backend in dict.fromkeys(_of_cluster(policy, environment, cluster)):
                 if not backends or backend in backends:
                     targets.append(Target(environment.name, cluster.name, backend))
     if not targets:
         wanted = ", ".join(backends) or "any target"
         raise UnknownTargetError(f"no cluster of the policy compiles to {wanted}")
     return tuple(targets)
+
+
+def _of_cluster(policy: Policy, environment: Environment, cluster: Cluster) -> Iterator[str]:
+    yield _backend(cluster.engine, environment.name, cluster.name)
+    yield NATIVE
+    held = {identity_of(pool) for pool in cluster.pools}
+    if any(pool.id in held and not isinstance(pool.provider, Fixed) for pool in policy.node_pools):
+        yield NODE_POOLS
 
 
 def _backend(engine: Engine, environment: str, cluster: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from apportion_compiler.backends import BACKENDS
+from apportion_compiler.backends import BACKENDS, COMPANIONS
 from apportion_compiler.backends.capability import Backend
 from apportion_compiler.backends.capability_table import fidelity_matrix, with_capability_table, with_table
 
@@ -34,4 +34,9 @@ def test_matrix_is_that_of_the_backends(update_golden: bool) -> None:
 
 
 def test_no_page_without_its_backend() -> None:
-    assert {page.stem for page in PAGES.glob("*.md")} <= set(BACKENDS)
+    assert {page.stem for page in PAGES.glob("*.md")} <= {*BACKENDS, *COMPANIONS}
+
+
+@pytest.mark.parametrize("name", COMPANIONS)
+def test_every_companion_has_a_page(name: str) -> None:
+    assert (PAGES / f"{name}.md").is_file()

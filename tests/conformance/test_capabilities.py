@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apportion_compiler.backends import BACKENDS
+from apportion_compiler.backends import BACKENDS, COMPANIONS
 from apportion_compiler.backends.capability import Backend, Feature, Lowered, Native, Unsupported
 from apportion_compiler.checks.refusals import REFUSALS
 from apportion_compiler.fidelity import USED
@@ -43,3 +43,8 @@ def test_every_refusal_is_used() -> None:
 def test_backends_are_named_as_the_engines() -> None:
     assert all(name == backend.name for name, backend in BACKENDS.items())
     assert set(BACKENDS) <= {engine.value for engine in Engine}
+
+
+def test_companions_are_named_as_no_engine() -> None:
+    assert all(name == companion.name for name, companion in COMPANIONS.items())
+    assert not set(COMPANIONS) & {engine.value for engine in Engine}

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apportion_compiler.backends import kai, native
-from apportion_compiler.backends.capability import Backend
+from apportion_compiler.backends import kai, native, nodepools
+from apportion_compiler.backends.capability import Backend, Companion
 
 BACKENDS: Mapping[str, Backend] = {"kai": kai.BACKEND, "native": native.BACKEND}
+"""Backends by the engine's name."""
+
+COMPANIONS: Mapping[str, Companion] = {nodepools.NAME: nodepools.COMPANION}
+"""Targets that accompany an engine's on clusters that need them."""
+
+EMITTERS: Mapping[str, Backend | Companion] = {**BACKENDS, **COMPANIONS}
+"""Every target by its name."""

@@ -120,3 +120,11 @@ class Backend:
     capabilities: Mapping[Feature, Capability]
     emit: Callable[[Program], Output]
     refusals: Callable[[Program], Iterator[Refusal]] = nothing_refused
+
+
+@dataclass(frozen=True, slots=True)
+class Companion:
+    """A target beside an engine's: it writes what the cluster needs besides, and of queues it says nothing."""
+
+    name: str
+    emit: Callable[[Program], Output]

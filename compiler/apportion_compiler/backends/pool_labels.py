@@ -11,22 +11,41 @@ from collections.abc import Mapping
 from apportion_compiler.ir.gpu_models import counted_models
 from apportion_compiler.ir.program import NodePool, Program
 from apportion_compiler.naming import label_value
-from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL, NODE_GROUP_LABEL, POOL_LABEL, SHARD_LABEL
+from apportion_compiler.pool_label_keys import (
+    GKE_ACCELERATOR_LABEL,
+    GPU_MODEL_LABEL,
+    NODE_GROUP_LABEL,
+    POOL_LABEL,
+    SHARD_LABEL,
+)
+from apportion_policy.providers import Gke
 
 
 def node_labels(program: Program, pool: NodePool) -> Mapping[str, str]:
-    """Return the labels of a pool's nodes: the author's, and over them those that engines select by."""
+    """Return the labels of a pool's nodes: the author's, and over them those that engines select by.
+
+    Of a pool that GKE makes for each request nobody sets labels: what is returned are those that GKE sets.
+    """
+    if is_made_on_request(pool):
+        return pool_selector(pool)
     return {**pool.labels, **pool_selector(pool), **gpu_model_labels(pool), **_engine_labels(program, pool)}
 
 
 def pool_selector(pool: NodePool) -> Mapping[str, str]:
     """Return the one label that all nodes of a pool carry, and no others."""
+    if is_made_on_request(pool):
+        return {} if pool.accelerator_name is None else {GKE_ACCELERATOR_LABEL: pool.accelerator_name}
     return {POOL_LABEL: label_value(pool.id)}
 
 
 def gpu_model_labels(pool: NodePool) -> Mapping[str, str]:
     """Return the label of the pool's GPU model, none where it has no GPUs."""
     return {} if pool.gpu_model is None else {GPU_MODEL_LABEL: label_value(pool.gpu_model)}
+
+
+def is_made_on_request(pool: NodePool) -> bool:
+    """Tell whether GKE makes node pools for it by itself (node auto-provisioning)."""
+    return isinstance(pool.settings, Gke) and pool.settings.node_auto_provisioning
 
 
 def _engine_labels(program: Program, pool: NodePool) -> Mapping[str, str]:

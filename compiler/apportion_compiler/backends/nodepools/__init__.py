@@ -1,0 +1,67 @@
+"""Node pools: the machines of a cluster, for the providers that make them.
+
+A target beside an engine's: it says of queues nothing, and its labels are those by which the engine's objects select
+(`pool_labels.py`). GKE, ACK and EKS have no Kubernetes object for a pool, so each gets a document with the arguments of
+Pulumi's resource, and a script of the provider's own tool that does the same; Karpenter's NodePool and EC2NodeClass are
+objects. Machines that are there already (`Fixed`) are not made: the target `native` says how to label them.
+
+What each provider has no field for: docs/backends/node-pools.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.backends.capability import Artifact, Companion, Output
+from apportion_compiler.backends.nodepools import ack, eks, gke, karpenter
+from apportion_compiler.backends.nodepools.ack import ack_script
+from apportion_compiler.backends.nodepools.document import Document, artifact
+from apportion_compiler.backends.nodepools.eks_script import eks_script
+from apportion_compiler.backends.nodepools.gke_script import gke_script
+from apportion_compiler.ir.program import Program
+from apportion_policy.providers import Ack, Eks, Gke, Karpenter
+
+NAME = "node-pools"
+
+
+def emit(program: Program) -> Output:
+    """Return Karpenter's objects, node classes first, and the other providers' documents and scripts."""
+    pools = [(pool, pool.settings) for pool in program.pools if isinstance(pool.settings, Karpenter)]
+    return Output(
+        (
+            *karpenter.node_classes(program, pools),
+            *(karpenter.node_pool(program, pool, settings) for pool, settings in pools),
+        ),
+        (*(artifact(document) for document in documents(program)), *_scripts(program)),
+    )
+
+
+def documents(program: Program) -> Iterator[Document]:
+    """Yield the resources of the cloud providers, for whoever declares them in a stack."""
+    yield from gke.documents(program, _gke(program))
+    yield from ack.documents(program, _ack(program))
+    yield from eks.documents(program, _eks(program))
+
+
+def _scripts(program: Program) -> Iterator[Artifact]:
+    if _gke(program):
+        yield gke_script(program, _gke(program))
+    if _ack(program):
+        yield ack_script(program, _ack(program))
+    if _eks(program):
+        yield eks_script(program, _eks(program))
+
+
+def _gke(program: Program) -> list[gke.GkePool]:
+    return [(pool, pool.settings) for pool in program.pools if isinstance(pool.settings, Gke)]
+
+
+def _ack(program: Program) -> list[ack.AckPool]:
+    return [(pool, pool.settings) for pool in program.pools if isinstance(pool.settings, Ack)]
+
+
+def _eks(program: Program) -> list[eks.EksPool]:
+    return [(pool, pool.settings) for pool in program.pools if isinstance(pool.settings, Eks)]
+
+
+COMPANION = Companion(NAME, emit)

@@ -1,0 +1,164 @@
+"""ACK: `alicloud:cs/nodePool:NodePool`, and the same by `aliyun cs` with the body of the OpenAPI.
+
+Fields: pulumi-alicloud 4.0.0, cs/_inputs.py; OpenAPI CS 2015-12-15, CreateClusterNodePool and ModifyClusterNodePool.
+GPUs come with the instance type. Labels are a list here, and effects of taints are spelt as Kubernetes spells them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from apportion_compiler.backends.capability import Artifact
+from apportion_compiler.backends.nodepools.document import Document, comments, source_line
+from apportion_compiler.backends.nodepools.shell import Variable, script
+from apportion_compiler.backends.nodepools.shell import quoted as shell_quoted
+from apportion_compiler.backends.pool_labels import node_labels
+from apportion_compiler.ir.program import NodePool, Program
+from apportion_compiler.naming import object_name
+from apportion_policy.providers import Ack
+
+FOLDER = "ack"
+POOL_TYPE = "alicloud:cs/nodePool:NodePool"
+
+AckPool = tuple[NodePool, Ack]
+
+
+def documents(program: Program, pools: Sequence[AckPool]) -> Iterator[Document]:
+    """Yield the document of each pool."""
+    for pool, settings in pools:
+        yield _pool(program, pool, settings)
+
+
+def ack_script(program: Program, pools: Sequence[AckPool]) -> Artifact:
+    """Return the script that makes and updates the pools of a cluster."""
+    notes = (
+        "Make the node pools of a cluster, or bring them to the policy: sh apply.sh (needs aliyun and jq)",
+        "The type of a pool and its Lingjun group are fixed when it is created.",
+        source_line(program.source),
+    )
+    needed = {"CLUSTER_ID": "the id of the cluster"}
+    if any(not settings.vswitches for _, settings in pools):
+        needed["VSWITCH_IDS"] = "the vSwitches of the machines, a JSON list of ids"
+    if any(settings.pool_type == "lingjun" for _, settings in pools):
+        needed["EFLO_NODE_GROUP"] = "the Lingjun group, a JSON object of cluster_id and group_id"
+    parts = (_LIST, *(_commands(program, pool, settings) for pool, settings in pools))
+    return Artifact(f"{FOLDER}/apply.sh", script(notes=notes, defaults={}, needed=needed, parts=parts))
+
+
+def spot_strategy(pool: NodePool, settings: Ack) -> str:
+    """Return how machines are bought; a pool that is said to be spot is, at the market's price unless told."""
+    return "SpotAsPriceGo" if pool.spot and settings.spot_strategy == "NoSpot" else settings.spot_strategy
+
+
+def _pool(program: Program, pool: NodePool, settings: Ack) -> Document:
+    supply = ["cluster_id"]
+    args: dict[str, object] = {"node_pool_name": object_name(pool.id), "type": settings.pool_type}
+    if pool.machine_type is not None:
+        args["instance_types"] = [pool.machine_type]
+    if settings.vswitches:
+        args["vswitch_ids"] = list(settings.vswitches)
+    else:
+        supply.append("vswitch_ids")
+    if settings.pool_type == "lingjun":
+        supply.append("eflo_node_group")
+    args["scaling_config"] = {
+        "enable": True,
+        "min_size": pool.min_nodes,
+        "max_size": pool.max_nodes,
+        "type": _scaling_type(pool, settings),
+    }
+    args["management"] = _management(settings)
+    args["labels"] = _labels(program, pool)
+    if pool.taints:
+        args["taints"] = _taints(pool)
+    strategy = spot_strategy(pool, settings)
+    args["spot_strategy"] = strategy
+    if strategy == "SpotWithPriceLimit":
+        supply.append("spot_price_limits")
+    if settings.deployment_set is not None:
+        args["deployment_set_id"] = settings.deployment_set
+    if pool.reservation is not None:
+        args["private_pool_options"] = {
+            "private_pool_options_match_criteria": "Target",
+            "private_pool_options_id": pool.reservation,
+        }
+    return Document(FOLDER, object_name(pool.id), POOL_TYPE, args, pool.source, supply=tuple(supply))
+
+
+def _scaling_type(pool: NodePool, settings: Ack) -> str:
+    if spot_strategy(pool, settings) != "NoSpot":
+        return "spot"
+    return "gpu" if pool.n_gpus else "cpu"
+
+
+def _management(settings: Ack) -> dict[str, bool]:
+    managed = settings.auto_repair or settings.auto_upgrade
+    return {"enable": managed, "auto_repair": settings.auto_repair, "auto_upgrade": settings.auto_upgrade}
+
+
+def _labels(program: Program, pool: NodePool) -> list[dict[str, str]]:
+    return [{"key": key, "value": value} for key, value in node_labels(program, pool).items()]
+
+
+def _taints(pool: NodePool) -> list[dict[str, str]]:
+    return [{"key": taint.key, "value": taint.value or "", "effect": taint.effect} for taint in pool.taints]
+
+
+_LIST = 'pools=$(aliyun cs GET "/clusters/$CLUSTER_ID/nodepools")'
+_FIND = "jq -r --arg name {name} '.nodepools[] | select(.nodepool_info.name == $name) | .nodepool_info.nodepool_id'"
+
+
+def _commands(program: Program, pool: NodePool, settings: Ack) -> str:
+    """Return the commands of a pool; jq puts in what only the caller knows, so that no quote of it breaks the body."""
+    name = shell_quoted(object_name(pool.id))
+    find = _FIND.format(name=name)
+    body = shell_quoted(json.dumps(_body(program, pool, settings), ensure_ascii=False, separators=(",", ":")))
+    filled, given = _filled(settings)
+    variable = shell_quoted(("", Variable("body")))
+    return "".join(
+        (
+            comments((f"Node pool {pool.id}", source_line(pool.source))),
+            f"body=$(jq -cn {given}--argjson body {body} {shell_quoted(filled)})\n",
+            f"id=$(printf '%s' \"$pools\" | {find})\n",
+            'if [ -n "$id" ]; then\n',
+            f'  aliyun cs PUT "/clusters/$CLUSTER_ID/nodepools/$id" --body {variable}\n',
+            "else\n",
+            f'  aliyun cs POST "/clusters/$CLUSTER_ID/nodepools" --body {variable}\n',
+            "fi",
+        )
+    )
+
+
+def _filled(settings: Ack) -> tuple[str, str]:
+    """Return the jq expression that completes a body, and the arguments that it takes from the script's variables."""
+    filled, given = "$body", ""
+    if not settings.vswitches:
+        filled, given = f"{filled} | .scaling_group.vswitch_ids = $vswitches", '--argjson vswitches "$VSWITCH_IDS" '
+    if settings.pool_type == "lingjun":
+        filled, given = f"{filled} | .eflo_node_group = $eflo", f'{given}--argjson eflo "$EFLO_NODE_GROUP" '
+    return filled, given
+
+
+def _body(program: Program, pool: NodePool, settings: Ack) -> dict[str, object]:
+    group: dict[str, object] = {"spot_strategy": spot_strategy(pool, settings)}
+    if pool.machine_type is not None:
+        group["instance_types"] = [pool.machine_type]
+    if settings.vswitches:
+        group["vswitch_ids"] = list(settings.vswitches)
+    if settings.deployment_set is not None:
+        group["deploymentset_id"] = settings.deployment_set
+    if pool.reservation is not None:
+        group["private_pool_options"] = {"match_criteria": "Target", "id": pool.reservation}
+    return {
+        "nodepool_info": {"name": object_name(pool.id), "type": settings.pool_type},
+        "scaling_group": group,
+        "auto_scaling": {
+            "enable": True,
+            "min_instances": pool.min_nodes,
+            "max_instances": pool.max_nodes,
+            "type": _scaling_type(pool, settings),
+        },
+        "kubernetes_config": {"labels": _labels(program, pool), "taints": _taints(pool)},
+        "management": _management(settings),
+    }

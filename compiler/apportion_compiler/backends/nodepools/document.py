@@ -1,0 +1,64 @@
+"""A resource of a cloud provider as a plain document, and as the file that one can read.
+
+The type is Pulumi's, and the arguments are spelt as Pulumi's Python libraries spell them: a stack hands them over as
+they are. Coordinates that no policy has, such as a cluster's id or a subnet, are named in `supply`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import yaml
+
+from apportion_compiler.backends.capability import Artifact
+from apportion_policy.source import SourceLocation
+
+Arguments = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A resource to declare.
+
+    Attributes:
+        folder: The provider's folder in the rendered tree.
+        name: The resource's name, which is the file's too.
+        type: Pulumi's type token.
+        args: Its arguments, plain data.
+        ignore_changes: Arguments that the provider changes by itself after creation.
+        supply: Arguments that must be added, as no policy knows them.
+        notes: What whoever applies it needs to know, a sentence each.
+        source: The author's declaration.
+    """
+
+    folder: str
+    name: str
+    type: str
+    args: Arguments
+    source: SourceLocation
+    ignore_changes: tuple[str, ...] = ()
+    supply: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def artifact(document: Document) -> Artifact:
+    """Return the document's file."""
+    body: dict[str, object] = {"type": document.type, "name": document.name, "args": document.args}
+    if document.ignore_changes:
+        body["options"] = {"ignore_changes": list(document.ignore_changes)}
+    if document.supply:
+        body["supply"] = list(document.supply)
+    header = comments((*document.notes, source_line(document.source)))
+    content = header + yaml.safe_dump(body, sort_keys=False, width=120, allow_unicode=True)
+    return Artifact(f"{document.folder}/{document.name}.yaml", content)
+
+
+def comments(lines: tuple[str, ...]) -> str:
+    """Return comment lines of YAML or of a shell; what would break a line is taken out."""
+    return "".join(f"# {' '.join(line.split())}\n" for line in lines)
+
+
+def source_line(source: SourceLocation) -> str:
+    """Return the line that says where a text comes from."""
+    return f"Source: {source.file}:{source.line}"

@@ -1,0 +1,213 @@
+"""The same pools as `gcloud` commands: each is made where it is not there, and brought to the policy where it is.
+
+`gcloud container node-pools update` takes one group of settings at a time, so there is a command for each. What GKE
+fixes at creation is not updated. Flags: cloud.google.com/sdk/gcloud/reference/container/node-pools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from apportion_compiler.backends.capability import Artifact
+from apportion_compiler.backends.nodepools.document import comments, source_line
+from apportion_compiler.backends.nodepools.gke import (
+    FOLDER,
+    GkePool,
+    affinity_of,
+    initial_nodes,
+    is_queued,
+    made_on_request,
+    maintenance_exclusions,
+    maintenance_window,
+    management_on_request,
+    own_taints,
+    run_seconds,
+)
+from apportion_compiler.backends.nodepools.gke_limits import auto_provisioning_limits
+from apportion_compiler.backends.nodepools.names import gke_name
+from apportion_compiler.backends.nodepools.shell import Variable, Word, command, flag, script, switch
+from apportion_compiler.backends.pool_labels import is_made_on_request, node_labels
+from apportion_compiler.ir.program import NodePool, Program, Taint
+from apportion_policy.pool import Mig, Mps, TimeSlicing
+from apportion_policy.providers import Gke
+
+_WHERE: tuple[Word, ...] = (
+    ("--cluster=", Variable("CLUSTER")),
+    ("--location=", Variable("LOCATION")),
+    ("--project=", Variable("PROJECT")),
+)
+_CLUSTER: tuple[Word, ...] = ("gcloud", "container", "clusters", "update", ("", Variable("CLUSTER")), *_WHERE[1:])
+_NEEDED = {"LOCATION": "the region or zone of the cluster", "PROJECT": "the project of the cluster"}
+
+
+def gke_script(program: Program, pools: Sequence[GkePool]) -> Artifact:
+    """Return the script that makes and updates the pools of a cluster."""
+    parts = [
+        *(_pool(program, pool, settings) for pool, settings in pools if not is_made_on_request(pool)),
+        *_cluster(pools),
+    ]
+    notes = (
+        "Make the node pools of a cluster, or bring them to the policy: sh apply.sh",
+        "Machine type, accelerators, spot, reservation affinity and placement are fixed when a pool is created, and stay.",
+        source_line(program.source),
+    )
+    text = script(notes=notes, defaults={"CLUSTER": program.cluster}, needed=_NEEDED, parts=parts)
+    return Artifact(f"{FOLDER}/apply.sh", text)
+
+
+def _pool(program: Program, pool: NodePool, settings: Gke) -> str:
+    name = gke_name(pool.id)
+    describe: tuple[Word, ...] = ("gcloud", "container", "node-pools", "describe", name, *_WHERE)
+    updates = [_updated(name, flags) for flags in _updates(program, pool, settings)]
+    if is_queued(program, pool):
+        updates.append(_queue_existing(name, describe))
+    # Both are in gcloud's beta track first; what is beta there may be missing from an older plain gcloud.
+    track = ("beta",) if is_queued(program, pool) or settings.flex_start else ()
+    create: tuple[Word, ...] = ("gcloud", *track, "container", "node-pools", "create", name, *_WHERE)
+    return "".join(
+        (
+            comments((f"Node pool {pool.id}", source_line(pool.source))),
+            f"if {command(describe)} >/dev/null 2>&1; then\n",
+            "".join(f"{update}\n" for update in updates),
+            "else\n",
+            command((*create, *_creation(program, pool, settings)), indent="  "),
+            "\nfi",
+        )
+    )
+
+
+def _updated(name: str, flags: Sequence[str]) -> str:
+    return command(("gcloud", "container", "node-pools", "update", name, *_WHERE, *flags), indent="  ")
+
+
+def _queue_existing(name: str, describe: Sequence[Word]) -> str:
+    """Return the command that turns queued provisioning on where it is off: the pool must then be empty."""
+    asked = command((*describe, "--format=value(queuedProvisioning.enabled)"))
+    turned = command(
+        ("gcloud", "beta", "container", "node-pools", "update", name, *_WHERE, "--enable-queued-provisioning"),
+        indent="    ",
+    )
+    return f'  if [ "$({asked})" != True ]; then\n{turned}\n  fi'
+
+
+def _creation(program: Program, pool: NodePool, settings: Gke) -> Iterator[str]:
+    queued = is_queued(program, pool)
+    if queued:
+        yield "--enable-queued-provisioning"
+    if pool.n_gpus and pool.accelerator_name is not None:
+        yield flag("accelerator", _accelerator(pool, pool.accelerator_name, settings))
+    if pool.machine_type is not None:
+        yield flag("machine-type", pool.machine_type)
+    yield flag("num-nodes", initial_nodes(pool, settings, queued=queued))
+    yield from _autoscaling(pool, settings)
+    if pool.zones:
+        yield flag("node-locations", ",".join(pool.zones))
+    yield from _management(settings)
+    yield from _reservation(pool, settings)
+    yield flag("node-labels", _labels(program, pool))
+    if pool.taints:
+        yield flag("node-taints", _taints(pool.taints))
+    if pool.spot:
+        yield "--spot"
+    if settings.flex_start:
+        yield "--flex-start"
+        seconds = run_seconds(program, pool, settings)
+        if seconds is not None:
+            yield flag("max-run-duration", f"{seconds}s")
+    if settings.compact_placement:
+        yield flag("placement-type", "COMPACT")
+    if settings.gvnic:
+        yield "--enable-gvnic"
+
+
+def _updates(program: Program, pool: NodePool, settings: Gke) -> Iterator[tuple[str, ...]]:
+    yield tuple(_management(settings))
+    if settings.autoscaling:
+        yield tuple(_autoscaling(pool, settings))
+    if pool.zones:
+        yield (flag("node-locations", ",".join(pool.zones)),)
+    yield (flag("node-labels", _labels(program, pool)),)
+    # An update replaces all taints, and GKE's own of queued provisioning would be lost with them.
+    if pool.taints and not is_queued(program, pool):
+        yield (flag("node-taints", _taints(own_taints(program, pool))),)
+
+
+def _autoscaling(pool: NodePool, settings: Gke) -> Iterator[str]:
+    if settings.autoscaling:
+        yield "--enable-autoscaling"
+        yield flag("total-min-nodes", pool.min_nodes)
+        yield flag("total-max-nodes", pool.max_nodes)
+        yield flag("location-policy", settings.location_policy)
+
+
+def _management(settings: Gke) -> Iterator[str]:
+    yield switch("autorepair", on=settings.auto_repair)
+    yield switch("autoupgrade", on=settings.auto_upgrade)
+
+
+def _reservation(pool: NodePool, settings: Gke) -> Iterator[str]:
+    affinity = affinity_of(pool, settings)
+    yield flag("reservation-affinity", affinity)
+    if affinity == "specific" and pool.reservation is not None:
+        yield flag("reservation", pool.reservation)
+
+
+def _labels(program: Program, pool: NodePool) -> str:
+    return ",".join(f"{key}={value}" for key, value in sorted(node_labels(program, pool).items()))
+
+
+def _taints(taints: Iterable[Taint]) -> str:
+    return ",".join(f"{taint.key}={taint.value or ''}:{taint.effect}" for taint in taints)
+
+
+def _accelerator(pool: NodePool, name: str, settings: Gke) -> str:
+    parts = [f"type={name}", f"count={pool.n_gpus}", f"gpu-driver-version={settings.driver_version}"]
+    match pool.sharing:
+        case TimeSlicing(clients=clients):
+            parts += ["gpu-sharing-strategy=time-sharing", f"max-shared-clients-per-gpu={clients}"]
+        case Mps(clients=clients):
+            parts += ["gpu-sharing-strategy=mps", f"max-shared-clients-per-gpu={clients}"]
+        case Mig(profile=profile):
+            parts.append(f"gpu-partition-size={profile}")
+        case None:
+            pass
+    return ",".join(parts)
+
+
+def _cluster(pools: Sequence[GkePool]) -> Iterator[str]:
+    """Yield the commands for what belongs to the cluster as a whole."""
+    requested = made_on_request(pools)
+    if requested:
+        limits = dict(auto_provisioning_limits([pool for pool, _ in pools]))
+        flags = ["--enable-autoprovisioning"]
+        flags += [flag(f"max-{name}", limits.pop(name)) for name in ("cpu", "memory") if name in limits]
+        flags += [flag("max-accelerator", f"type={name},count={count}") for name, count in limits.items()]
+        management = management_on_request(requested)
+        flags.append(switch("autoprovisioning-autoupgrade", on=management["auto_upgrade"]))
+        flags.append(switch("autoprovisioning-autorepair", on=management["auto_repair"]))
+        zones = sorted({zone for pool, _ in requested for zone in pool.zones})
+        if zones:
+            flags.append(flag("autoprovisioning-locations", ",".join(zones)))
+        ids = ", ".join(pool.id for pool, _ in requested)
+        yield comments((f"Node auto-provisioning makes the pools for {ids}",)) + command((*_CLUSTER, *flags))
+    window = maintenance_window(pools)
+    if window is not None:
+        times = (
+            flag("maintenance-window-start", window.start),
+            flag("maintenance-window-end", window.end),
+            flag("maintenance-window-recurrence", window.recurrence),
+        )
+        yield comments(("When GKE may disturb nodes",)) + command((*_CLUSTER, *times))
+    for exclusion in maintenance_exclusions(pools):
+        added = command(
+            (
+                *_CLUSTER,
+                flag("add-maintenance-exclusion-name", exclusion.name),
+                flag("add-maintenance-exclusion-start", exclusion.start),
+                flag("add-maintenance-exclusion-end", exclusion.end),
+                flag("add-maintenance-exclusion-scope", exclusion.scope.replace("-", "_")),
+            )
+        )
+        removed = command((*_CLUSTER, flag("remove-maintenance-exclusion", exclusion.name)))
+        # One of that name cannot be added again, and has to make way.
+        yield f"{added} ||\n{{\n{removed}\n{added}\n}}"
