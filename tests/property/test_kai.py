@@ -60,7 +60,8 @@ def _compare(program: Program, queue: Queue, found: LiftedQueue) -> None:
             expected = _of_model(program, queue, resource)
         if expected is None and resource not in found.guaranteed:
             continue
-        assert found.guaranteed.get(resource) == (UNLIMITED if expected is None else expected), resource
+        # What is promised without bound to everybody looks like what nobody speaks of, and works alike.
+        assert found.guaranteed.get(resource, UNLIMITED) == (UNLIMITED if expected is None else expected), resource
         assert found.limit.get(resource, UNLIMITED) == _limit(program, queue, resource), resource
     assert (found.priority, found.title, found.owner) == (queue.priority, queue.title or None, queue.owner)
     assert found.preempt_min_runtime == queue.preempt_min_runtime
