@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from apportion_compiler.readers.objects import is_ours, items, of_kind, text
+from apportion_compiler.plain_objects import items, of_kind, text
+from apportion_compiler.readers.objects import is_ours
 from apportion_compiler.readers.record import Manifest
 
 _SCHEDULER = re.compile(r"'schedulerName must be (\S+) in namespace ")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from apportion_compiler.readers.objects import integer, labels_of, name_of, of_kind, text
+from apportion_compiler.plain_objects import integer, labels_of, name_of, of_kind, text
 from apportion_compiler.readers.record import LiftedPriorityClass, Manifest
 
 _KUBERNETES_OWN = "system-"

@@ -15,12 +15,7 @@ from dataclasses import dataclass
 
 from apportion_compiler.backends.kai.names import DEFAULT_SCHEDULER, INSTALLED_CLASSES, NODE_POOL_LABEL
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
-from apportion_compiler.readers.admission import AdmissionFacts, admission_facts
-from apportion_compiler.readers.classes import priority_classes
-from apportion_compiler.readers.kai_numbers import ACCOUNTED, amount_of, is_unlimited, weight_of
-from apportion_compiler.readers.kai_shards import cluster_of, pools_of
-from apportion_compiler.readers.namespaces import bound_namespaces, with_namespaces
-from apportion_compiler.readers.objects import (
+from apportion_compiler.plain_objects import (
     described,
     integer,
     items,
@@ -28,14 +23,16 @@ from apportion_compiler.readers.objects import (
     mapping,
     name_of,
     of_kind,
-    own_labels,
-    owner_of,
     parents_first,
-    queue_id,
     text,
-    unknown_fields,
     whole_seconds,
 )
+from apportion_compiler.readers.admission import AdmissionFacts, admission_facts
+from apportion_compiler.readers.classes import priority_classes
+from apportion_compiler.readers.kai_numbers import ACCOUNTED, amount_of, is_unlimited, weight_of
+from apportion_compiler.readers.kai_shards import cluster_of, pools_of
+from apportion_compiler.readers.namespaces import bound_namespaces, with_namespaces
+from apportion_compiler.readers.objects import own_labels, owner_of, queue_id, unknown_fields
 from apportion_compiler.readers.record import (
     Lifted,
     LiftedPriorityClass,

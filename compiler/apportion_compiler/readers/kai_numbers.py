@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Literal
 
 from apportion_compiler.backends.kai.numbers import UNLIMITED_NUMBER
-from apportion_compiler.readers.objects import mapping
+from apportion_compiler.plain_objects import mapping
 from apportion_policy.quantity import MAX_AMOUNT, UNLIMITED, Amount
 from apportion_policy.resources import CPU, GPU, MEMORY
 

@@ -7,7 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 from apportion_compiler.backends.kai.names import DEFAULT_SCHEDULER
-from apportion_compiler.readers.objects import described, integer, mapping, of_kind, text, unknown_fields, whole_seconds
+from apportion_compiler.plain_objects import described, integer, mapping, of_kind, text, whole_seconds
+from apportion_compiler.readers.objects import unknown_fields
 from apportion_compiler.readers.record import LiftedCluster, LiftedPool, Manifest, Note
 from apportion_policy.engine_settings import KaiSettings
 from apportion_policy.quantity import weight_text

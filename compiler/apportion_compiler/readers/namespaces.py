@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from apportion_compiler.backends.admission.binding import CLASSES_ANNOTATION, QUEUE_LABEL, SHARING_ANNOTATION
 from apportion_compiler.naming import label_value
-from apportion_compiler.readers.objects import annotations_of, labels_of, name_of, of_kind
+from apportion_compiler.plain_objects import annotations_of, labels_of, name_of, of_kind
 from apportion_compiler.readers.record import Lifted, Manifest
 
 

@@ -11,20 +11,10 @@ from dataclasses import replace
 
 from apportion_compiler.backends.admission.binding import QUEUE_LABEL
 from apportion_compiler.backends.metadata import TOP_QUEUE_LABEL
+from apportion_compiler.plain_objects import described, items, labels_of, mapping, name_of, of_kind, text
 from apportion_compiler.readers.classes import priority_classes
 from apportion_compiler.readers.namespaces import with_namespaces
-from apportion_compiler.readers.objects import (
-    described,
-    items,
-    labels_of,
-    mapping,
-    name_of,
-    of_kind,
-    own_labels,
-    owner_of,
-    queue_id,
-    text,
-)
+from apportion_compiler.readers.objects import own_labels, owner_of, queue_id
 from apportion_compiler.readers.record import Lifted, LiftedPriorityClass, LiftedQueue, Manifest, Note, Reader
 from apportion_policy.errors import QuantityError
 from apportion_policy.quantity import Amount, parse_count, parse_cpu, parse_gpu, parse_memory, smaller

@@ -1,14 +1,8 @@
-"""How readers look into objects that anybody may have written: a field of the wrong shape is as good as missing.
-
-Identity: what Apportion emits carries the queue's id as a label; everything else is known by its name.
-"""
+"""Whose an object is: what Apportion emits carries the queue's id as a label; all else is known by its name."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
-from typing import cast
+from collections.abc import Iterable, Iterator
 
 from apportion_compiler.backends.metadata import (
     ENVIRONMENT_LABEL,
@@ -19,71 +13,11 @@ from apportion_compiler.backends.metadata import (
     QUEUE_ID_LABEL,
 )
 from apportion_compiler.naming import label_value, object_name
+from apportion_compiler.plain_objects import annotations_of, described, labels_of, mapping, name_of
 from apportion_compiler.readers.record import Manifest, Note
 
 _TRACKING = ("app.kubernetes.io/", "helm.sh/", "argocd.argoproj.io/", "kubernetes.io/metadata.name")
 """Labels by which tools know what they installed: they say nothing of a queue."""
-
-
-def of_kind(manifests: Iterable[Manifest], group: str, kind: str) -> list[Manifest]:
-    """Return the objects of a kind, whatever version of the group they are written in."""
-    return [m for m in manifests if m.get("kind") == kind and group_of(m) == group]
-
-
-def group_of(manifest: Manifest) -> str:
-    """Return the API group, empty for Kubernetes' core."""
-    group, slash, _ = str(manifest.get("apiVersion", "")).rpartition("/")
-    return group if slash else ""
-
-
-def mapping(value: object, *path: str) -> Mapping[str, object]:
-    """Return the mapping at a path, empty where there is none."""
-    for key in path:
-        value = cast("Mapping[str, object]", value).get(key) if isinstance(value, Mapping) else None
-    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
-
-
-def items(value: object, *path: str) -> Sequence[object]:
-    """Return the list at a path, empty where there is none."""
-    *above, last = path
-    found = mapping(value, *above).get(last)
-    return cast("Sequence[object]", found) if isinstance(found, list | tuple) else ()
-
-
-def text(value: object, *path: str) -> str | None:
-    """Return the text at a path; None where there is none or it is empty."""
-    *above, last = path
-    found = mapping(value, *above).get(last)
-    return found if isinstance(found, str) and found else None
-
-
-def integer(value: object, *path: str) -> int | None:
-    """Return the whole number at a path; None where there is none."""
-    *above, last = path
-    found = mapping(value, *above).get(last)
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
-
-
-def name_of(manifest: Manifest) -> str:
-    """Return `metadata.name`, empty where it is missing."""
-    return text(manifest, "metadata", "name") or ""
-
-
-def labels_of(manifest: Manifest) -> Mapping[str, str]:
-    """Return the labels whose values are text."""
-    return {key: value for key, value in mapping(manifest, "metadata", "labels").items() if isinstance(value, str)}
-
-
-def annotations_of(manifest: Manifest) -> Mapping[str, str]:
-    """Return the annotations whose values are text."""
-    return {key: value for key, value in mapping(manifest, "metadata", "annotations").items() if isinstance(value, str)}
-
-
-def described(manifest: Manifest) -> str:
-    """Return `Kind name`, with the namespace of what has one."""
-    namespace = text(manifest, "metadata", "namespace")
-    name = name_of(manifest) or "without a name"
-    return f"{manifest.get('kind')} {namespace}/{name}" if namespace else f"{manifest.get('kind')} {name}"
 
 
 def is_ours(manifest: Manifest) -> bool:
@@ -122,43 +56,6 @@ def environment_of(manifests: Iterable[Manifest]) -> str | None:
     """Return the environment that emitted objects name, if they name one."""
     named = {labels_of(m)[ENVIRONMENT_LABEL] for m in manifests if is_ours(m) and ENVIRONMENT_LABEL in labels_of(m)}
     return named.pop() if len(named) == 1 else None
-
-
-_DURATION_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
-_NANOSECONDS = {
-    "ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000,
-    "s": 1_000_000_000, "m": 60_000_000_000, "h": 3_600_000_000_000,
-}  # fmt: skip
-
-
-def whole_seconds(duration: str) -> tuple[int, bool]:
-    """Return the seconds of a Go duration, rounded up, and whether they are exact.
-
-    Raises:
-        ValueError: If the text is none, or negative.
-
-    Source: Go's `time.ParseDuration`.
-    """
-    written = duration.removeprefix("+")
-    parts = _DURATION_PART.findall(written)
-    if written == "0":
-        return 0, True
-    if not parts or "".join(number + unit for number, unit in parts) != written:
-        raise ValueError(f'"{duration}" is not a duration such as "10m" or "1h30m"')
-    seconds = sum((Fraction(number) * _NANOSECONDS[unit] for number, unit in parts), Fraction()) / 1_000_000_000
-    return -(-seconds.numerator // seconds.denominator), seconds.denominator == 1
-
-
-def parents_first(parents: Mapping[str, str | None]) -> Iterator[str]:
-    """Yield ids parents first, roots and siblings in the order given. What hangs in a cycle is left out."""
-    children: dict[str | None, list[str]] = {}
-    for id_, parent in parents.items():
-        children.setdefault(parent if parent in parents else None, []).append(id_)
-    stack = list(reversed(children.get(None, [])))
-    while stack:
-        id_ = stack.pop()
-        yield id_
-        stack.extend(reversed(children.get(id_, [])))
 
 
 def unknown_fields(manifest: Manifest, known: Iterable[str], *path: str) -> Iterator[Note]:

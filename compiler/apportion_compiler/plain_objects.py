@@ -1,0 +1,108 @@
+"""Looking into Kubernetes objects that anybody may have written: a field of the wrong shape is as good as missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import cast
+
+Manifest = Mapping[str, object]
+
+
+def of_kind(manifests: Iterable[Manifest], group: str, kind: str) -> list[Manifest]:
+    """Return the objects of a kind, whatever version of the group they are written in."""
+    return [m for m in manifests if m.get("kind") == kind and group_of(m) == group]
+
+
+def group_of(manifest: Manifest) -> str:
+    """Return the API group, empty for Kubernetes' core."""
+    group, slash, _ = str(manifest.get("apiVersion", "")).rpartition("/")
+    return group if slash else ""
+
+
+def mapping(value: object, *path: str) -> Mapping[str, object]:
+    """Return the mapping at a path, empty where there is none."""
+    for key in path:
+        value = cast("Mapping[str, object]", value).get(key) if isinstance(value, Mapping) else None
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
+
+
+def items(value: object, *path: str) -> Sequence[object]:
+    """Return the list at a path, empty where there is none."""
+    *above, last = path
+    found = mapping(value, *above).get(last)
+    return cast("Sequence[object]", found) if isinstance(found, list | tuple) else ()
+
+
+def text(value: object, *path: str) -> str | None:
+    """Return the text at a path; None where there is none or it is empty."""
+    *above, last = path
+    found = mapping(value, *above).get(last)
+    return found if isinstance(found, str) and found else None
+
+
+def integer(value: object, *path: str) -> int | None:
+    """Return the whole number at a path; None where there is none."""
+    *above, last = path
+    found = mapping(value, *above).get(last)
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def name_of(manifest: Manifest) -> str:
+    """Return `metadata.name`, empty where it is missing."""
+    return text(manifest, "metadata", "name") or ""
+
+
+def labels_of(manifest: Manifest) -> Mapping[str, str]:
+    """Return the labels whose values are text."""
+    return {key: value for key, value in mapping(manifest, "metadata", "labels").items() if isinstance(value, str)}
+
+
+def annotations_of(manifest: Manifest) -> Mapping[str, str]:
+    """Return the annotations whose values are text."""
+    return {key: value for key, value in mapping(manifest, "metadata", "annotations").items() if isinstance(value, str)}
+
+
+def described(manifest: Manifest) -> str:
+    """Return `Kind name`, with the namespace of what has one."""
+    namespace = text(manifest, "metadata", "namespace")
+    name = name_of(manifest) or "without a name"
+    return f"{manifest.get('kind')} {namespace}/{name}" if namespace else f"{manifest.get('kind')} {name}"
+
+
+_DURATION_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
+_NANOSECONDS = {
+    "ns": 1, "us": 1_000, "µs": 1_000, "μs": 1_000, "ms": 1_000_000,
+    "s": 1_000_000_000, "m": 60_000_000_000, "h": 3_600_000_000_000,
+}  # fmt: skip
+
+
+def whole_seconds(duration: str) -> tuple[int, bool]:
+    """Return the seconds of a Go duration, rounded up, and whether they are exact.
+
+    Raises:
+        ValueError: If the text is none, or negative.
+
+    Source: Go's `time.ParseDuration`.
+    """
+    written = duration.removeprefix("+")
+    parts = _DURATION_PART.findall(written)
+    if written == "0":
+        return 0, True
+    if not parts or "".join(number + unit for number, unit in parts) != written:
+        raise ValueError(f'"{duration}" is not a duration such as "10m" or "1h30m"')
+    seconds = sum((Fraction(number) * _NANOSECONDS[unit] for number, unit in parts), Fraction()) / 1_000_000_000
+    return -(-seconds.numerator // seconds.denominator), seconds.denominator == 1
+
+
+def parents_first(parents: Mapping[str, str | None]) -> Iterator[str]:
+    """Yield ids parents first, roots and siblings in the order given. What hangs in a cycle is left out."""
+    children: dict[str | None, list[str]] = {}
+    for id_, parent in parents.items():
+        children.setdefault(parent if parent in parents else None, []).append(id_)
+    stack = list(reversed(children.get(None, [])))
+    while stack:
+        id_ = stack.pop()
+        yield id_
+        stack.extend(reversed(children.get(id_, [])))
