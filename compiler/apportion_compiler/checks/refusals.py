@@ -24,6 +24,8 @@ _RULES = (
     Rule("AP511", "unsupported-topology", Severity.WARNING, "the engine places no work by network levels"),
     Rule("AP512", "limit-over-namespaces", Severity.WARNING, "the engine bounds each namespace by itself"),
     Rule("AP513", "mixed-gpu-counting", Severity.ERROR, "a promise of GPUs names no model where models are told apart"),
+    Rule("AP514", "unsupported-gpu-model-quota", Severity.ERROR, "the engine keeps no quota for a GPU model"),
+    Rule("AP519", "amount-beyond-engine", Severity.ERROR, "the engine cannot hold an amount"),
 )
 
 REFUSALS: Mapping[str, Rule] = {rule.code: rule for rule in _RULES}

@@ -1,0 +1,33 @@
+"""Versions and settings of ACK's components that the emitted objects rely on: none of them is an object of the cluster."""
+
+from __future__ import annotations
+
+import yaml
+
+from apportion_compiler.backends.capability import Artifact
+from apportion_compiler.ir.program import Program
+
+COMPONENTS_FILE = "components.yaml"
+_QUEUED_KINDS = ("job", "rayjob", "pytorchjob", "tfjob", "mpijob", "sparkapp")
+
+
+def components(program: Program) -> Artifact:
+    """Return the components, each with its oldest version and what must be set in it."""
+    needed: dict[str, object] = {
+        "kubernetes": {"minimumVersion": "1.24", "edition": "ACK managed Pro, or ACK Lingjun"},
+        "ack-kube-queue": {"minimumVersion": "1.21.4", "enabledExtensions": list(_QUEUED_KINDS)},
+        "kube-scheduler": {
+            "preemptionAlgorithm": "ElasticQuota",
+            "placement": {"gpu": program.gpu_placement, "cpu": program.cpu_placement},
+        },
+        "ack-koordinator": {"installed": True},
+        "kuberay-operator": {"installed": True, "edition": "ACK's, which marks the pods of a RayJob as a gang"},
+    }
+    notes = [
+        "Components of ACK that this cluster's policy relies on; they are set in the console or by its API.",
+        "Without preemption by ElasticQuota the scheduler takes back nothing that is lent.",
+        "There must be no other ElasticQuotaTree than kube-system/elasticquotatree: several confuse the accounts.",
+        f"Source: {program.source.file}:{program.source.line}",
+    ]
+    text = "".join(f"# {note}\n" for note in notes) + yaml.safe_dump(needed, sort_keys=False, width=120)
+    return Artifact(COMPONENTS_FILE, text)
