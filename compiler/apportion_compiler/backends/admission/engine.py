@@ -60,6 +60,7 @@ class EngineTable:
         preemptible_words: The values of the preemptibility label.
         forbidden_resources: Beginnings of resource names that no work may ask for: no quota counts them.
         requirements: What else the engine needs of workloads.
+        more_schedulers: Further names that `schedulerName` may be.
     """
 
     scheduler_name: str
@@ -80,3 +81,4 @@ class EngineTable:
     preemptible_words: tuple[str, str] = ("preemptible", "non-preemptible")
     forbidden_resources: tuple[str, ...] = ()
     requirements: tuple[Requirement, ...] = ()
+    more_schedulers: tuple[str, ...] = ()

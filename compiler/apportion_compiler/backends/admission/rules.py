@@ -54,10 +54,11 @@ def _queue(table: EngineTable) -> Iterator[Validation]:
 
 
 def _scheduler(workload: Workload, table: EngineTable) -> Iterator[Validation]:
-    allowed = [table.scheduler_name] if workload.built_in else [table.scheduler_name, ""]
+    named = [table.scheduler_name, *table.more_schedulers]
+    allowed = named if workload.built_in else [*named, ""]
     yield _unless_unchanged(
         f"variables.templates.all(t, t.scheduler in {texts(allowed)})",
-        f"'schedulerName must be {table.scheduler_name} in namespace ' + {NAMESPACE}",
+        f"'schedulerName must be {' or '.join(named)} in namespace ' + {NAMESPACE}",
     )
     found = workload.templates.replace("{object}", "object")
     yield {

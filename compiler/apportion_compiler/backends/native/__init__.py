@@ -26,9 +26,12 @@ from apportion_compiler.backends.capability import (
     Unsupported,
 )
 from apportion_compiler.backends.native.access import cluster_roles, reader_bindings, role_bindings
+from apportion_compiler.backends.native.names import DEFAULT_SCHEDULER, schedulers
 from apportion_compiler.backends.native.namespaces import namespaces
+from apportion_compiler.backends.native.node_labels import node_label_list
 from apportion_compiler.backends.native.quotas import limit_ranges, quotas
-from apportion_compiler.backends.native.scheduler import DEFAULT_SCHEDULER, scheduler_configuration
+from apportion_compiler.backends.native.scheduler import scheduler_configuration
+from apportion_compiler.backends.native.templates_workloads import workload_templates
 from apportion_compiler.backends.priority_classes import priority_class
 from apportion_compiler.ir.program import Program
 from apportion_compiler.naming import object_name
@@ -102,11 +105,12 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.NAMESPACES: Native("Namespace"),
     Feature.PLACEMENT: Lowered(
-        "KubeSchedulerConfiguration in kube-scheduler.yaml",
-        "GPU and CPU work share one strategy, and a managed control plane takes no such file",
+        "profiles of KubeSchedulerConfiguration in kube-scheduler.yaml, for work with GPUs and without",
+        "work names its profile in schedulerName, and a managed control plane takes no such file",
     ),
     Feature.POOL_PLACEMENT: Lowered(
-        "KubeSchedulerConfiguration in kube-scheduler.yaml", "the cluster's placement holds for every pool"
+        "a profile of kube-scheduler.yaml for each GPU model",
+        "where the pools of a model disagree the cluster's placement holds, as it does for pools without GPUs",
     ),
     Feature.TOPOLOGY: Unsupported(
         "AP511",
@@ -136,7 +140,10 @@ def emit(program: Program) -> Output:
             *namespace_policy(program),
             *(workload_policies(program, _engine_table(program)) if schedules else ()),
         ),
-        (scheduler_configuration(program),) if schedules else (),
+        (
+            *node_label_list(program),
+            *((scheduler_configuration(program), *workload_templates(program)) if schedules else ()),
+        ),
     )
 
 
@@ -155,6 +162,7 @@ def _priority_classes(program: Program) -> Iterator[Manifest]:
 def _engine_table(program: Program) -> EngineTable:
     return EngineTable(
         scheduler_name=DEFAULT_SCHEDULER,
+        more_schedulers=schedulers(program)[1:],
         queue_label=None,
         shared_queue=None,
         class_labels=(),

@@ -1,10 +1,53 @@
-"""What a workload writes for Kubernetes' own scheduler: nothing names a queue, its namespace is all there is."""
+"""What a workload writes for Kubernetes' own scheduler: nothing names a queue, its namespace is all there is.
+
+Its `schedulerName` chooses a profile of `kube-scheduler.yaml`. The default one places work with GPUs; where the policy
+places other work otherwise, or tells GPU models apart, there are profiles beside it.
+"""
 
 from __future__ import annotations
 
 from apportion_compiler.ir.program import Program, Queue
+from apportion_compiler.naming import object_name
+
+DEFAULT_SCHEDULER = "default-scheduler"
+CPU_SCHEDULER = "apportion-cpu"
+GPU_RESOURCE = "nvidia.com/gpu"
 
 
 def workload_queue(program: Program, queue: Queue) -> str | None:
     """Return None: a workload belongs to the queue whose namespace it is in."""
     return None
+
+
+def workload_scheduler(program: Program, *, gpu_model: str | None, with_gpus: bool) -> str:
+    """Return the `schedulerName` of a workload.
+
+    Args:
+        program: The cluster.
+        gpu_model: The model that it needs; None where any will do.
+        with_gpus: Whether its pods ask for GPUs.
+    """
+    wanted = CPU_SCHEDULER if not with_gpus else DEFAULT_SCHEDULER if gpu_model is None else model_scheduler(gpu_model)
+    return wanted if wanted in schedulers(program) else DEFAULT_SCHEDULER
+
+
+def schedulers(program: Program) -> tuple[str, ...]:
+    """Return the names of the cluster's profiles, Kubernetes' default first."""
+    models = gpu_models(program)
+    names = [DEFAULT_SCHEDULER]
+    if models or program.cpu_placement != program.gpu_placement:
+        names.append(CPU_SCHEDULER)
+    placed_alike = all(pool.gpu_placement == program.gpu_placement for pool in program.pools if pool.n_gpus)
+    if len(models) > 1 or not placed_alike:
+        names += [model_scheduler(model) for model in models]
+    return tuple(names)
+
+
+def model_scheduler(model: str) -> str:
+    """Return the name of the profile whose pods run on one GPU model."""
+    return object_name(f"apportion-gpu-{model}")
+
+
+def gpu_models(program: Program) -> tuple[str, ...]:
+    """Return the GPU models of the cluster's pools."""
+    return tuple(sorted({pool.gpu_model for pool in program.pools if pool.gpu_model is not None}))

@@ -10,12 +10,11 @@ from collections.abc import Iterator, Mapping
 
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
+from apportion_compiler.backends.native.names import GPU_RESOURCE
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.naming import object_name
 from apportion_policy.quantity import Amount, Unlimited, cpu_text, memory_text, smaller
 from apportion_policy.resources import CPU, GPU, MEMORY
-
-GPU_RESOURCE = "nvidia.com/gpu"
 
 _SCOPED = ("requests.cpu", "requests.memory")
 """Amounts that a quota with a priority class scope may count; extended resources it may not."""
