@@ -1,0 +1,58 @@
+"""Workloads put into their queues: templates of every kind for every engine, and manifests that somebody already has.
+
+A backend says what may run; what a workload must carry so that it does run there is written here: `bind.py` is the
+way in. Two tables, in the manner of the backends: a module for each kind, a module for each engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_compiler.bindings.binding import EngineBinding
+from apportion_compiler.bindings.engines.ack import ACK
+from apportion_compiler.bindings.engines.kai import KAI
+from apportion_compiler.bindings.engines.koordinator import KOORDINATOR
+from apportion_compiler.bindings.engines.kueue import KUEUE
+from apportion_compiler.bindings.engines.native import NATIVE
+from apportion_compiler.bindings.engines.volcano import VOLCANO
+from apportion_compiler.bindings.kind import Kind
+from apportion_compiler.bindings.kinds.cronjob import cron_job
+from apportion_compiler.bindings.kinds.deployment import deployment
+from apportion_compiler.bindings.kinds.job import job
+from apportion_compiler.bindings.kinds.jobset import job_set
+from apportion_compiler.bindings.kinds.mpijob import mpi_job
+from apportion_compiler.bindings.kinds.pod import pod
+from apportion_compiler.bindings.kinds.pytorchjob import pytorch_job
+from apportion_compiler.bindings.kinds.raycluster import ray_cluster
+from apportion_compiler.bindings.kinds.rayjob import ray_job
+from apportion_compiler.bindings.kinds.rayservice import ray_service
+from apportion_compiler.bindings.kinds.tfjob import tf_job
+from apportion_compiler.bindings.kinds.volcanojob import volcano_job
+
+_RAY = "rayproject/ray:2.46.0"
+_SHELL = "busybox:1.37"
+_PAUSE = "registry.k8s.io/pause:3.10"
+_SLEEP = ("sleep", "120")
+_COUNT_GPUS = ("python", "-c", "import ray; ray.init(); print(ray.cluster_resources())")
+
+KINDS: Mapping[str, Kind] = {
+    "Job": Kind("batch/v1", "Job", job, _SHELL, _SLEEP),
+    "JobSet": Kind("jobset.x-k8s.io/v1alpha2", "JobSet", job_set, _SHELL, _SLEEP),
+    "CronJob": Kind("batch/v1", "CronJob", cron_job, _SHELL, _SLEEP),
+    "RayJob": Kind("ray.io/v1", "RayJob", ray_job, _RAY, _COUNT_GPUS),
+    "RayCluster": Kind("ray.io/v1", "RayCluster", ray_cluster, _RAY),
+    "RayService": Kind("ray.io/v1", "RayService", ray_service, _RAY, ("serve_app:app",), serves=True),
+    "PyTorchJob": Kind(
+        "kubeflow.org/v1", "PyTorchJob", pytorch_job, "pytorch/pytorch:2.6.0-cuda12.4-cudnn9-runtime", _SLEEP
+    ),
+    "TFJob": Kind("kubeflow.org/v1", "TFJob", tf_job, "tensorflow/tensorflow:2.18.0-gpu", _SLEEP),
+    "MPIJob": Kind("kubeflow.org/v2beta1", "MPIJob", mpi_job, "mpioperator/mpi-pi:openmpi", ("mpirun", "hostname")),
+    "Deployment": Kind("apps/v1", "Deployment", deployment, _PAUSE, serves=True),
+    "Pod": Kind("v1", "Pod", pod, _PAUSE),
+    "VolcanoJob": Kind("batch.volcano.sh/v1alpha1", "Job", volcano_job, _SHELL, _SLEEP, engine="volcano"),
+}
+"""Kinds by the name under which one asks for them: the API's, but for Volcano's own Job."""
+
+ENGINES: Mapping[str, EngineBinding] = {
+    engine.name: engine for engine in (KAI, KUEUE, VOLCANO, ACK, KOORDINATOR, NATIVE)
+}

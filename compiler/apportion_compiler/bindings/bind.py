@@ -1,0 +1,197 @@
+"""The way in: a workload made for a queue, or manifests that somebody has put into one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+
+from apportion_compiler.bindings import ENGINES, KINDS
+from apportion_compiler.bindings.binding import Binding, EngineBinding
+from apportion_compiler.bindings.bounds import beyond_bounds
+from apportion_compiler.bindings.choices import WHOLE, gpus_of, name_of, refuse_share
+from apportion_compiler.bindings.engines.marks import is_kind, templates
+from apportion_compiler.bindings.errors import BindingError
+from apportion_compiler.bindings.kind import Kind
+from apportion_compiler.bindings.options import Options
+from apportion_compiler.bindings.placement import placement
+from apportion_compiler.bindings.places import class_in, instead, leaf, named_queue, namespace_in, plan_in, some
+from apportion_compiler.bindings.provisioning import ask_for_nodes
+from apportion_compiler.bindings.requests import pod_requests
+from apportion_compiler.bindings.work import GPU_RESOURCE, Work
+from apportion_compiler.ir.program import Program, Queue
+from apportion_compiler.naming import object_name
+from apportion_compiler.workload_shapes import Node, found, mapping, pod_sets, section, shape_of, text
+
+_CPU, _MEMORY = 1000, 4 * 1024**3
+_SCHEDULE = "0 2 * * *"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Objects in apply order, and clauses on what of them could never start."""
+
+    objects: tuple[Node, ...]
+    remarks: tuple[str, ...]
+
+
+def bind(program: Program, queue_id: str, kind: str, options: Options) -> tuple[Node, ...]:
+    """Return a workload of a kind that runs in a queue, in apply order.
+
+    Raises:
+        BindingError: If the queue cannot hold it as it is asked for.
+    """
+    return bound(program, queue_id, kind, options).objects
+
+
+def bound(program: Program, queue_id: str, kind: str, options: Options) -> Bound:
+    """Return the same with remarks. Raises `BindingError`."""
+    engine = _engine(program)
+    template = _kind(kind, engine)
+    queue = leaf(program, queue_id)
+    gpus = gpus_of(program, queue, engine, options)
+    binding = _binding(program, queue, engine, options, with_gpus=gpus > 0, serves=template.serves)
+    n_workers = 1 if options.workers is None else options.workers
+    name = name_of(options.name, queue, kind, template, n_workers)
+    where = placement(
+        program,
+        queue,
+        with_gpus=gpus > 0,
+        model=options.gpu_model if gpus else None,
+        plan=options.provisioning,
+        plans_are_asked=engine.asks_for_nodes,
+    )
+    work = Work(
+        name=name,
+        namespace=binding.namespace,
+        n_workers=n_workers,
+        image=options.image or template.image,
+        command=options.command or (template.command if options.image is None or _needs_command(kind) else ()),
+        cpu=_CPU if options.cpu is None else options.cpu,
+        memory=_MEMORY if options.memory is None else options.memory,
+        gpus=gpus,
+        secrets=options.secrets,
+        placement=where,
+        schedule=options.schedule or _SCHEDULE,
+        stays=binding.plan is not None,
+    )
+    return _placed(engine, binding, name, template.template(work))
+
+
+def adopt(program: Program, queue_id: str, documents: Sequence[Mapping[str, object]], options: Options) -> Bound:
+    """Return somebody's manifests with their workloads put into a queue; all else in them stays as it is.
+
+    Of the options, `namespace`, `gpu_model`, `priority_class` and `provisioning` count.
+
+    Raises:
+        BindingError: If none is a workload, or one cannot run in the queue as it stands.
+    """
+    engine = _engine(program)
+    queue = leaf(program, queue_id)
+    objects: list[Node] = []
+    remarks: list[str] = []
+    for document in documents:
+        manifest = deepcopy(dict(document))
+        if shape_of(manifest) is None:
+            objects.append(manifest)
+            continue
+        placed = _adopted(program, queue, engine, manifest, options)
+        objects += placed.objects
+        remarks += placed.remarks
+    if all(shape_of(document) is None for document in documents):
+        raise BindingError(f"there is no workload in the file; bind knows {some(KINDS)}")
+    return Bound(tuple(objects), tuple(remarks))
+
+
+def _adopted(program: Program, queue: Queue, engine: EngineBinding, manifest: Node, options: Options) -> Bound:
+    metadata = section(manifest, "metadata")
+    name = text(metadata.get("name")) or text(metadata.get("generateName")).rstrip("-")
+    sets = pod_sets(manifest)
+    if not sets or not name:
+        raise BindingError(f"the {manifest['kind']} has no {'name' if sets else 'pod template'}")
+    stated = text(metadata.get("namespace")) or None
+    if options.namespace is not None and stated not in {None, options.namespace}:
+        raise BindingError(f"{manifest['kind']} {name} is in namespace {stated}, not {options.namespace}")
+    if any(found(pods.spec, "nodeName") for pods in sets):
+        raise BindingError(
+            f"{manifest['kind']} {name} sets nodeName, which passes every scheduler by: use nodeSelector"
+        )
+    asked = [pod_requests(pods.spec).get(GPU_RESOURCE, 0) for pods in sets]
+    for gpus in asked:
+        refuse_share(queue, engine, gpus)
+    chosen = Options(
+        namespace=options.namespace or stated,
+        gpu_model=options.gpu_model,
+        priority_class=options.priority_class or _stated_class(program, manifest),
+        provisioning=options.provisioning,
+    )
+    serves = is_kind(manifest, "apps") or is_kind(manifest, "ray.io", "RayService")
+    binding = _binding(program, queue, engine, chosen, with_gpus=any(asked), serves=serves)
+    metadata["namespace"] = binding.namespace
+    return _placed(engine, binding, name, (manifest,))
+
+
+def _placed(engine: EngineBinding, binding: Binding, name: str, workloads: tuple[Node, ...]) -> Bound:
+    binding = replace(binding, gang=object_name(name))
+    remarks = tuple(
+        f"{name} {clause}; it would never start"
+        for clause in beyond_bounds(
+            binding.program, binding.queue, binding.priority_class, binding.gpu_model or binding.part, workloads
+        )
+    )
+    requests: tuple[Node, ...] = ()
+    if binding.plan is not None and not engine.asks_for_nodes:
+        requests = ask_for_nodes(binding, binding.plan, workloads)
+    if engine.share is not None:
+        for template in (t for workload in workloads for t in templates(workload)):
+            gpus = pod_requests(mapping(template.get("spec"))).get(GPU_RESOURCE, 0)
+            if gpus % WHOLE:
+                engine.share(template, gpus)
+    return Bound((*requests, *engine.bind(binding, workloads)), remarks)
+
+
+def _engine(program: Program) -> EngineBinding:
+    if program.engine not in ENGINES:
+        raise BindingError(f"cluster {program.cluster} runs {program.engine}, for which there are no bindings")
+    return ENGINES[program.engine]
+
+
+def _kind(name: str, engine: EngineBinding) -> Kind:
+    by_name = {known.lower(): kind for known, kind in KINDS.items()}
+    kind = by_name.get(name.lower())
+    if kind is None:
+        raise BindingError(f"there is no kind {name}{instead(name, KINDS)}")
+    if kind.engine not in {None, engine.name}:
+        raise BindingError(f"kind {name} is {kind.engine}'s own, and the cluster runs {engine.name}")
+    return kind
+
+
+def _binding(
+    program: Program, queue: Queue, engine: EngineBinding, options: Options, *, with_gpus: bool, serves: bool
+) -> Binding:
+    queue_name, part = named_queue(program, queue, engine, model=options.gpu_model, with_gpus=with_gpus)
+    return Binding(
+        program,
+        queue,
+        queue_name,
+        part,
+        options.gpu_model if with_gpus else None,
+        namespace_in(queue, options.namespace),
+        "",
+        class_in(program, queue, options.priority_class, serves=serves),
+        plan_in(program, queue, options.provisioning),
+    )
+
+
+def _stated_class(program: Program, manifest: Node) -> str | None:
+    """Return the policy's name of the class that a manifest names, by a pod's field or by a label of its engine."""
+    named = [text(found(pods.spec, "priorityClassName")) for pods in pod_sets(manifest)]
+    labels = mapping(found(manifest, "metadata", "labels"))
+    named += [text(labels.get(key)) for key in ("priorityClassName", "ray.io/priority-class-name")]
+    stated = next((name for name in named if name), None)
+    by_object = {object_name(cls.name): cls.name for cls in program.priority_classes}
+    return None if stated is None else by_object.get(stated, stated)
+
+
+def _needs_command(kind: str) -> bool:
+    return kind.lower() in {"rayjob", "rayservice", "mpijob"}

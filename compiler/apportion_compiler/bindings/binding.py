@@ -1,0 +1,47 @@
+"""What an engine is told of a workload's queue, and what an engine's module offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from apportion_compiler.ir.program import PriorityClass, Program, ProvisioningPlan, Queue
+from apportion_compiler.workload_shapes import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A place in a queue.
+
+    `queue_name` is what a workload writes for the queue, empty where nothing is written; `part` is the GPU model whose
+    part of a divided cluster it is for, `gpu_model` the model that was asked for. `gang` is the name of what starts together.
+    """
+
+    program: Program
+    queue: Queue
+    queue_name: str
+    part: str | None
+    gpu_model: str | None
+    namespace: str
+    gang: str
+    priority_class: PriorityClass | None
+    plan: ProvisioningPlan | None
+
+
+@dataclass(frozen=True, slots=True)
+class EngineBinding:
+    """How one engine is told where a workload belongs.
+
+    Attributes:
+        name: The engine.
+        workload_queue: The name by which a workload of a leaf names its queue, where the cluster is not divided.
+        bind: From workloads that belong together, which it changes, to all objects to apply, in order.
+        share: Writes thousandths of one GPU into a pod template; None where the engine gives out whole devices.
+        asks_for_nodes: Whether the engine makes the ProvisioningRequest itself.
+    """
+
+    name: str
+    workload_queue: Callable[[Program, Queue], str | None]
+    bind: Callable[[Binding, tuple[Node, ...]], tuple[Node, ...]]
+    share: Callable[[Node, int], None] | None = None
+    asks_for_nodes: bool = False

@@ -1,0 +1,40 @@
+"""What of a workload fits its queue's bounds never, whoever else runs: it would be accepted, and wait for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from apportion_compiler.backends.native.quotas import effective_limits
+from apportion_compiler.bindings.requests import total
+from apportion_compiler.bindings.work import GPU_RESOURCE
+from apportion_compiler.ir.program import PriorityClass, Program, Queue
+from apportion_compiler.workload_shapes import Node, pod_sets
+from apportion_policy.quantity import Amount, is_over
+from apportion_policy.resources import CPU, GPU, MEMORY, amount_text, gpu_resource
+
+_RESOURCES = {"cpu": CPU, "memory": MEMORY, GPU_RESOURCE: GPU}
+
+
+def beyond_bounds(
+    program: Program, queue: Queue, cls: PriorityClass | None, model: str | None, workloads: Sequence[Node]
+) -> Iterator[str]:
+    """Yield a clause for each bound that workloads together are over.
+
+    That is the queue's limit and, on KAI, for work that may not be preempted, its guarantee: KAI lends such work nothing
+    (pkg/scheduler/plugins/proportion/capacity_policy/quota_check.go at d5bc503a).
+    """
+    asked = total(pods for workload in workloads for pods in pod_sets(workload))
+    limit = effective_limits(program)[queue.id]
+    bounds: list[tuple[str, Mapping[str, Amount]]] = [("is limited to", limit)]
+    if program.engine == "kai" and cls is not None and not cls.preemptible:
+        bounds.append((f"is guaranteed, which bounds {cls.name} work,", queue.guaranteed))
+    for verb, bound in bounds:
+        for name, amount in asked.items():
+            for resource in _spoken_of(_RESOURCES.get(name, name), model):
+                if resource in bound and resource not in program.unmanaged and is_over(amount, bound[resource]):
+                    held = amount_text(resource, bound[resource])
+                    yield f"asks for {amount_text(resource, amount)}, and queue {queue.id} {verb} {held}"
+
+
+def _spoken_of(resource: str, model: str | None) -> tuple[str, ...]:
+    return (resource, gpu_resource(model)) if resource == GPU and model is not None else (resource,)

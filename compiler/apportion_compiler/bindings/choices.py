@@ -1,0 +1,75 @@
+"""What a workload is called and how many GPUs its workers get, where that is not said."""
+
+from __future__ import annotations
+
+from apportion_compiler.backends.native.quotas import effective_limits
+from apportion_compiler.bindings.binding import EngineBinding
+from apportion_compiler.bindings.errors import BindingError
+from apportion_compiler.bindings.kind import Kind
+from apportion_compiler.bindings.options import Options
+from apportion_compiler.ir.program import Program, Queue
+from apportion_compiler.naming import is_label, object_name, suggested_name
+from apportion_policy.quantity import Unlimited
+from apportion_policy.resources import GPU
+
+WHOLE = 1000
+"""Thousandths of a device."""
+
+
+def name_of(wanted: str | None, queue: Queue, kind: str, template: Kind, n_workers: int) -> str:
+    """Return the workload's name: the one that is wanted, or the queue's with the kind.
+
+    Raises:
+        BindingError: If it cannot be the name of an object of the kind.
+    """
+    # Numbered pods carry the number too.
+    bound = template.max_name - (len(f"-{n_workers - 1}") if template.kind == "Pod" and n_workers > 1 else 0)
+    if wanted is None:
+        name = suggested_name(f"{queue.id}-{kind.lower()}") or kind.lower()
+        return name if len(name) <= bound else _cut(queue.id, kind.lower(), bound)
+    if not is_label(wanted):
+        suggestion = suggested_name(wanted)
+        other = f", such as {suggestion[:bound]}" if suggestion else ""
+        raise BindingError(f"a name consists of small letters, digits and dashes{other}; {wanted} does not")
+    if len(wanted) > bound:
+        raise BindingError(f"the name of a {kind} has at most {bound} characters, and {wanted} has {len(wanted)}")
+    return wanted
+
+
+def _cut(queue: str, kind: str, bound: int) -> str:
+    # The digest stays whole, so that queues whose names begin alike do not meet.
+    digest = object_name(f"{queue}/").rpartition("-")[2]
+    head = (suggested_name(queue) or "")[: bound - len(digest) - len(kind) - 2].strip("-")
+    return "-".join(part for part in (head, kind, digest) if part)
+
+
+def gpus_of(program: Program, queue: Queue, engine: EngineBinding, options: Options) -> int:
+    """Return thousandths of a GPU for each worker: one GPU where the queue may have any and none were asked for.
+
+    Raises:
+        BindingError: If it is a part of a GPU that the queue may not share, or the engine not give.
+    """
+    if options.gpus is None:
+        limit = effective_limits(program)[queue.id]
+        pools = [pool for pool in program.pools if pool.id in queue.pools]
+        bound = [amount for resource, amount in limit.items() if resource.partition("/")[0] == GPU]
+        has_some = not bound or any(isinstance(amount, Unlimited) or amount >= WHOLE for amount in bound)
+        return WHOLE if has_some and (not program.pools or any(pool.n_gpus for pool in pools)) else 0
+    refuse_share(queue, engine, options.gpus)
+    return options.gpus
+
+
+def refuse_share(queue: Queue, engine: EngineBinding, gpus: int) -> None:
+    """Refuse a part of a GPU where there is none to be had.
+
+    Raises:
+        BindingError: If that is so.
+    """
+    if not gpus % WHOLE:
+        return
+    if gpus > WHOLE:
+        raise BindingError("a part of a GPU is less than one: ask for whole GPUs from one on")
+    if engine.share is None:
+        raise BindingError(f"{engine.name} gives out whole GPUs; ask for 1")
+    if not queue.gpu_sharing:
+        raise BindingError(f"queue {queue.id} may not share GPUs: set gpu_sharing in the policy, or ask for 1")

@@ -1,0 +1,24 @@
+"""batch/v1 CronJob: a Job again and again."""
+
+from __future__ import annotations
+
+from apportion_compiler.bindings.kinds.job import job_spec
+from apportion_compiler.bindings.work import Work, top_metadata
+from apportion_compiler.workload_shapes import Node
+
+
+def cron_job(work: Work) -> tuple[Node, ...]:
+    """Return the CronJob."""
+    return (
+        {
+            "apiVersion": "batch/v1",
+            "kind": "CronJob",
+            "metadata": top_metadata(work),
+            "spec": {
+                "schedule": work.schedule,
+                # A run that waits in the queue would otherwise be joined there by the next.
+                "concurrencyPolicy": "Forbid",
+                "jobTemplate": {"spec": job_spec(work, "OnFailure")},
+            },
+        },
+    )

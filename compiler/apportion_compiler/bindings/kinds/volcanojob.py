@@ -1,0 +1,23 @@
+"""batch.volcano.sh/v1alpha1 Job, Volcano's own: a gang by nature."""
+
+from __future__ import annotations
+
+from apportion_compiler.bindings.work import Work, pod_template, top_metadata
+from apportion_compiler.workload_shapes import Node
+
+
+def volcano_job(work: Work) -> tuple[Node, ...]:
+    """Return the Job of one task."""
+    task: Node = {
+        "name": "worker",
+        "replicas": work.n_workers,
+        "template": pod_template(work, "worker", restart="Never"),
+    }
+    return (
+        {
+            "apiVersion": "batch.volcano.sh/v1alpha1",
+            "kind": "Job",
+            "metadata": top_metadata(work),
+            "spec": {"minAvailable": work.n_workers, "tasks": [task]},
+        },
+    )

@@ -1,0 +1,129 @@
+"""Which queue, namespace, class, plan and GPU model a workload gets, and why it cannot have what it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from apportion_compiler.backends.partitions import partitions_of, queue_names
+from apportion_compiler.bindings.binding import EngineBinding
+from apportion_compiler.bindings.errors import BindingError
+from apportion_compiler.ir.program import PriorityClass, Program, ProvisioningPlan, Queue
+
+
+def leaf(program: Program, id_: str) -> Queue:
+    """Return a queue that holds work.
+
+    Raises:
+        BindingError: If there is no such queue, or it has queues below it.
+    """
+    queues = {queue.id: queue for queue in program.queues}
+    if id_ not in queues:
+        raise BindingError(f"there is no queue {id_}{instead(id_, queues)}")
+    queue = queues[id_]
+    if not queue.is_leaf:
+        leaves = [q.id for q in program.queues if q.is_leaf and id_ in q.path]
+        raise BindingError(f"queue {id_} holds queues, not work; name one of them: {some(leaves)}")
+    return queue
+
+
+def namespace_in(queue: Queue, wanted: str | None) -> str:
+    """Return the namespace of the workload: the first of the queue's where none is wanted.
+
+    Raises:
+        BindingError: If the queue has none, or not that one.
+    """
+    if not queue.namespaces:
+        raise BindingError(f"queue {queue.id} has no namespace, so no work reaches it; give it one in the policy")
+    if wanted is None:
+        return queue.namespaces[0]
+    if wanted not in queue.namespaces:
+        raise BindingError(f"namespace {wanted} is not one of queue {queue.id}, which has {some(queue.namespaces)}")
+    return wanted
+
+
+def class_in(program: Program, queue: Queue, wanted: str | None, *, serves: bool) -> PriorityClass | None:
+    """Return the priority class of the workload.
+
+    Where none is wanted: the policy's default class if the queue may use it; otherwise the highest that the queue may
+    use for what serves, and the lowest for what ends by itself. None where the policy has no classes.
+
+    Raises:
+        BindingError: If the queue may not use the class.
+    """
+    allowed = [cls for cls in program.priority_classes if cls.name in queue.priority_classes]
+    if wanted is not None:
+        for cls in allowed:
+            if cls.name == wanted:
+                return cls
+        known = [cls.name for cls in allowed]
+        raise BindingError(f"queue {queue.id} may not use priority class {wanted}{instead(wanted, known)}")
+    if not allowed:
+        if program.priority_classes:
+            raise BindingError(f"queue {queue.id} may use no priority class, so it can run nothing")
+        return None
+    for cls in allowed:
+        if cls.global_default:
+            return cls
+    return max(allowed, key=lambda cls: cls.value) if serves else min(allowed, key=lambda cls: cls.value)
+
+
+def plan_in(program: Program, queue: Queue, wanted: str | None) -> ProvisioningPlan | None:
+    """Return the provisioning plan that is wanted.
+
+    Raises:
+        BindingError: If there is no such plan, or the queue may use no pool of it.
+    """
+    if wanted is None:
+        return None
+    plans = {plan.id: plan for plan in program.plans}
+    if wanted not in plans:
+        raise BindingError(f"no pool of the cluster has a provisioning plan {wanted}{instead(wanted, plans)}")
+    if not any(pool.plan == wanted and pool.id in queue.pools for pool in program.pools):
+        raise BindingError(f"queue {queue.id} may use no pool of the provisioning plan {wanted}")
+    return plans[wanted]
+
+
+def named_queue(
+    program: Program, queue: Queue, engine: EngineBinding, *, model: str | None, with_gpus: bool
+) -> tuple[str, str | None]:
+    """Return what a workload writes for its queue, and the part of a divided cluster that it is for.
+
+    Args:
+        program: The cluster.
+        queue: A leaf.
+        engine: The cluster's engine.
+        model: The GPU model that is wanted.
+        with_gpus: Whether the work gets GPUs; work without them belongs to the part without a model.
+
+    Raises:
+        BindingError: If the cluster is divided by GPU model and it is not clear which the work is for.
+    """
+    parts = partitions_of(program)
+    if len(parts) == 1:
+        return engine.workload_queue(program, queue) or "", None
+    names = {p.model: n[queue.id] for p, n in zip(parts, queue_names(program, parts), strict=True) if queue.id in n}
+    models = [name for name in names if name is not None]
+    if not with_gpus:
+        return names[None], None
+    if model is None and len(models) > 1:
+        raise BindingError(f"queue {queue.id} has several GPU models: say which with --gpu-model {' or '.join(models)}")
+    chosen = models[0] if model is None and models else model
+    if chosen not in models:
+        asked = "GPUs of any model that quotas tell apart" if chosen is None else f"{chosen} GPUs"
+        raise BindingError(f"queue {queue.id} may use no pool with {asked}; there is {some(models)}")
+    return names[chosen], chosen
+
+
+def instead(name: str, known: Iterable[str]) -> str:
+    """Return the end of a sentence: what was meant, or what there is."""
+    names = list(known)
+    close = get_close_matches(name, names, n=1)
+    return f"; did you mean {close[0]}?" if close else f"; there is {some(names)}"
+
+
+def some(names: Iterable[str]) -> str:
+    """Return the first names of many."""
+    listed = list(names)
+    shown = ", ".join(listed[:8])
+    return f"{shown} and {len(listed) - 8} more" if len(listed) > 8 else shown or "none"

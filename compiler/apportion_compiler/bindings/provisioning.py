@@ -1,0 +1,142 @@
+"""Queued provisioning outside Kueue: nodes for a whole workload, asked for as one unit, in one zone, all or none.
+
+A ProvisioningRequest (autoscaling.x-k8s.io/v1) counts pods of a PodTemplate; GKE's class takes one template only, so
+that of several the largest request of each resource counts. The workload's pods name the request by two annotations;
+the request and the template are for this one run, because a request cannot be changed and nodes are not used again.
+
+Source: kubernetes/autoscaler cluster-autoscaler/apis/provisioningrequest/autoscaling.x-k8s.io/v1/types.go at 55c37cd5eb
+(annotations, bounds); Google's page on Dynamic Workload Scheduler, "without Kueue" (one template, 1,000 nodes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+
+from apportion_compiler.bindings.binding import Binding
+from apportion_compiler.bindings.engines.marks import annotate, templates
+from apportion_compiler.bindings.errors import BindingError
+from apportion_compiler.bindings.requests import Requests, largest, pod_requests, quantities
+from apportion_compiler.bindings.work import GPU_RESOURCE
+from apportion_compiler.ir.program import NodePool, ProvisioningPlan
+from apportion_compiler.workload_shapes import Node, PodSet, found, pod_sets, section, sequence
+from apportion_policy.provisioning import QUEUED_PROVISIONING_GKE
+from apportion_policy.quantity import Unlimited
+from apportion_policy.resources import CPU, GPU, MEMORY
+
+API_VERSION = "autoscaling.x-k8s.io/v1"
+CONSUME_ANNOTATION = "autoscaling.x-k8s.io/consume-provisioning-request"
+CLASS_ANNOTATION = "autoscaling.x-k8s.io/provisioning-class-name"
+MAX_RUN_DURATION = "maxRunDurationSeconds"
+
+_MAX_RUN_DURATION_S = 604_800
+_MAX_NODES = 1_000
+_KEPT_FIELDS = ("nodeSelector", "affinity", "tolerations")
+_ON_A_MACHINE = {"cpu": CPU, "memory": MEMORY, GPU_RESOURCE: GPU}
+
+
+def ask_for_nodes(binding: Binding, plan: ProvisioningPlan, workloads: Sequence[Node]) -> tuple[Node, Node]:
+    """Return the PodTemplate and the ProvisioningRequest for workloads, whose pods are made to consume it.
+
+    Raises:
+        BindingError: If the plan's class does not provide for such pods.
+    """
+    sets = [pods for workload in workloads for pods in pod_sets(workload) if pods.count]
+    if not sets:
+        raise BindingError("the workload has no pods to ask nodes for")
+    queued = plan.provisioning_class == QUEUED_PROVISIONING_GKE
+    asked = largest(pod_requests(pods.spec) for pods in sets)
+    count = sum(pods.count for pods in sets)
+    if queued:
+        _refuse_unprovidable(sets, asked)
+    _refuse_too_many(plan, [p for p in binding.program.pools if p.plan == plan.id], asked, count)
+    for workload in workloads:
+        for pods in templates(workload):
+            annotate(pods, {CONSUME_ANNOTATION: binding.gang, CLASS_ANNOTATION: plan.provisioning_class})
+    metadata = {"name": binding.gang, "namespace": binding.namespace}
+    template: Node = {
+        "apiVersion": "v1",
+        "kind": "PodTemplate",
+        "metadata": dict(metadata),
+        "template": {"spec": _merged(sets, asked)},
+    }
+    spec: Node = {"provisioningClassName": plan.provisioning_class}
+    parameters = _parameters(plan)
+    if parameters:
+        spec["parameters"] = parameters
+    spec["podSets"] = [{"count": count, "podTemplateRef": {"name": binding.gang}}]
+    request: Node = {
+        "apiVersion": API_VERSION,
+        "kind": "ProvisioningRequest",
+        "metadata": dict(metadata),
+        "spec": spec,
+    }
+    return template, request
+
+
+def _parameters(plan: ProvisioningPlan) -> dict[str, str]:
+    parameters = dict(plan.parameters)
+    if plan.max_run_duration is not None:
+        if plan.provisioning_class == QUEUED_PROVISIONING_GKE and plan.max_run_duration > _MAX_RUN_DURATION_S:
+            raise BindingError(
+                f"plan {plan.id} lets nodes run {plan.max_run_duration} s; seven days, 604800 s, is most"
+            )
+        parameters[MAX_RUN_DURATION] = str(plan.max_run_duration)
+    return parameters
+
+
+def _refuse_unprovidable(sets: Sequence[PodSet], asked: Requests) -> None:
+    if not asked.get(GPU_RESOURCE):
+        raise BindingError("queued provisioning gives GPU nodes only, and no pod of the workload asks for a GPU")
+    if any(found(pods.spec, "affinity", "podAntiAffinity") for pods in sets):
+        raise BindingError(
+            "queued provisioning does not regard podAntiAffinity, and the pods could stay pending: drop it"
+        )
+
+
+def _refuse_too_many(plan: ProvisioningPlan, pools: Sequence[NodePool], asked: Requests, count: int) -> None:
+    fits = [_pods_per_node(pool, asked) for pool in pools]
+    if not any(fits):
+        pool = pools[0]
+        held = ", ".join(f"{text} {name}" for name, text in quantities(_held(pool)).items())
+        raise BindingError(f"no machine of plan {plan.id} holds such a pod: one of pool {pool.id} has {held}")
+    n_nodes = -(-count // max(fits))
+    most = plan.max_nodes_per_request or _MAX_NODES
+    if n_nodes > most:
+        raise BindingError(
+            f"{count} pods need {n_nodes} nodes, and one request of plan {plan.id} brings at most {most}"
+        )
+
+
+def _held(pool: NodePool) -> Requests:
+    held = {name: pool.machine[resource] for name, resource in _ON_A_MACHINE.items() if resource in pool.machine}
+    return {name: amount for name, amount in held.items() if not isinstance(amount, Unlimited)}
+
+
+def _pods_per_node(pool: NodePool, asked: Requests) -> int:
+    held = _held(pool)
+    return min((held[name] // amount for name, amount in asked.items() if amount and name in held), default=1)
+
+
+def _merged(sets: Sequence[PodSet], asked: Requests) -> Node:
+    """Return the spec of one pod that stands for all: the largest request, and where each of them may be."""
+    largest_set = max(sets, key=lambda pods: pod_requests(pods.spec).get(GPU_RESOURCE, 0))
+    container = next(iter(sequence(largest_set.spec.get("containers"))), None)
+    resources = quantities(asked)
+    spec: Node = {
+        "containers": [
+            {
+                "name": found({"c": container}, "c", "name") or "main",
+                "image": found({"c": container}, "c", "image") or "registry.k8s.io/pause:3.10",
+                "resources": {"requests": resources, "limits": dict(resources)},
+            }
+        ],
+        "restartPolicy": "Never",
+    }
+    spec.update({name: deepcopy(largest_set.spec[name]) for name in _KEPT_FIELDS if name in largest_set.spec})
+    for pods in sets:
+        for key, value in section(pods.spec, "nodeSelector").items() if "nodeSelector" in pods.spec else ():
+            selected = section(spec, "nodeSelector")
+            if selected.setdefault(key, value) != value:
+                raise BindingError(f"one request brings one kind of machine, but the pods select {key} in several ways")
+    return spec
