@@ -13,7 +13,7 @@ from pathlib import Path
 
 import yaml
 
-from .kubectl import Kubectl, Object
+from .kubectl import FIELD_MANAGER, Kubectl, Object
 
 REPOSITORY = Path(__file__).parents[2]
 POLICIES = Path(__file__).parent / "policies"
@@ -43,16 +43,18 @@ class Tree:
             yield from yaml.load_all(file.read_bytes(), yaml.CSafeLoader)
 
 
+Identity = tuple[str, ...]
 Clusters = Mapping[tuple[str, str], tuple[Tree, ...]]
 """The trees of each cluster, by environment and cluster; the one with the namespaces comes first."""
 
 
-def compile_policy(policy: Path, out: Path) -> Clusters:
-    """Compile into a folder and return the trees.
+def compile_policy(policy: Path, out: Path, *environments: str) -> Clusters:
+    """Compile, for all environments or those named, into a folder and return the trees.
 
     An engine's tree and the plain Kubernetes one are for the same cluster and are applied together.
     """
     command = [Path(sys.executable).with_name("apportion"), "compile", policy, "--out", out, "--as-of", _AS_OF]
+    command += [argument for name in environments for argument in ("--env", name)]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     trees: dict[tuple[str, str], list[Tree]] = {}
@@ -94,6 +96,42 @@ def installed(kubectl: Kubectl, trees: Sequence[Tree], *, refused: Sequence[Obje
         yield
     finally:
         delete(kubectl, *trees)
+
+
+def prune_list(tree: Tree) -> list[Object]:
+    """Return what a tree held before and holds no longer, in its recorded delete order."""
+    return [
+        {
+            "apiVersion": entry["apiVersion"],
+            "kind": entry["kind"],
+            "metadata": {key: entry[key] for key in ("name", "namespace") if key in entry},
+        }
+        for entry in json.loads((tree.folder / "prune.json").read_text())["objects"]
+    ]
+
+
+def prune(kubectl: Kubectl, tree: Tree) -> None:
+    """Delete what a tree lists, in its order, and wait until the last one is gone."""
+    doomed = {"kind": "List", "apiVersion": "v1", "items": prune_list(tree)}
+    kubectl.must("delete", "--ignore-not-found", "--wait", "--timeout=100s", "-f", "-", stdin=json.dumps(doomed))
+
+
+def managed(kubectl: Kubectl, trees: Sequence[Tree]) -> set[Identity]:
+    """Return what carries the label of everything emitted, of every kind that the trees hold."""
+    kinds = {(one["apiVersion"], one["kind"]) for tree in trees for one in tree.objects()}
+    asked = ",".join(sorted(_resource(*kind) for kind in kinds))
+    label = f"app.kubernetes.io/managed-by={FIELD_MANAGER}"
+    return {identity(one) for one in kubectl.get(asked, "--all-namespaces", "--selector", label)["items"]}
+
+
+def _resource(api_version: str, kind: str) -> str:
+    group, _, version = api_version.rpartition("/")
+    return f"{kind.lower()}.{version}.{group}" if group else kind.lower()
+
+
+def identity(one: Object) -> Identity:
+    """Return what no two objects share."""
+    return (one["apiVersion"], one["kind"], one["metadata"].get("namespace", ""), one["metadata"]["name"])
 
 
 def missing(submitted: object, stored: object, at: str = "") -> Iterator[str]:

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from .kubectl import Kubectl, Object
-from .rendered import POLICIES, Clusters, Tree, compile_policy, delete, examples, missing
+from .rendered import POLICIES, Clusters, Tree, compile_policy, delete, examples, identity, missing
 
 pytestmark = pytest.mark.e2e
 
@@ -82,8 +82,4 @@ def test_the_kustomization_keeps_the_apply_order(clusters: Clusters, kubectl: Ku
         for tree in trees:
             built = list(yaml.load_all(kubectl.must("kustomize", tree.folder).out, yaml.CSafeLoader))
             submitted = list(tree.objects())
-            assert list(map(_key, built)) == list(map(_key, submitted))
-
-
-def _key(one: Object) -> tuple[str, ...]:
-    return (one["apiVersion"], one["kind"], one["metadata"].get("namespace", ""), one["metadata"]["name"])
+            assert list(map(identity, built)) == list(map(identity, submitted))
