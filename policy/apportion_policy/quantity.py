@@ -16,7 +16,7 @@ up what a unit cannot hold, this refuses it.
 from __future__ import annotations
 
 import re
-from decimal import Context, Decimal
+from decimal import ROUND_UP, Context, Decimal
 from enum import Enum
 from functools import lru_cache
 
@@ -54,6 +54,8 @@ _MULTIPLIERS: dict[str, Decimal] = {
     **{suffix: Decimal(1000) ** power for power, suffix in enumerate(("k", "M", "G", "T", "P", "E"), start=1)},
     **{suffix + "i": Decimal(1024) ** power for power, suffix in enumerate(("K", "M", "G", "T", "P", "E"), start=1)},
 }
+_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_DECIMAL = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
 _EXACT = Context(prec=200)
 MAX_AMOUNT = 2**63 - 1
 """Largest amount in base units: engines hold quantities in signed 64-bit integers."""
@@ -120,6 +122,54 @@ weight_text = gpu_text
 def count_text(amount: Amount) -> str:
     """Return a whole number of devices, or `unlimited`."""
     return str(amount)
+
+
+def kubernetes_value(value: float | str) -> Decimal:
+    """Return the exact value of a quantity as Kubernetes reads it, whatever its sign and fineness.
+
+    Raises `QuantityError` for what is no quantity.
+    """
+    written = repr(value) if isinstance(value, float) else str(value)
+    match = _QUANTITY.fullmatch(written[:64].removeprefix("-" if written.startswith("-") else "+"))
+    if match is None or isinstance(value, bool):
+        raise QuantityError(f'"{written[:64]}" is not a quantity such as 4, 500m or 2Ti')
+    exponent = match["exponent"]
+    factor = Decimal(10) ** int(exponent) if exponent else _MULTIPLIERS[match["suffix"] or ""]
+    found = _EXACT.multiply(Decimal(match["number"]), factor)
+    return -found if written.startswith("-") else found
+
+
+def kubernetes_units(value: float | str, scale: int) -> int:
+    """Return a quantity in units of `1 / scale`, rounded away from zero, as Kubernetes' `ScaledValue` is.
+
+    Raises `QuantityError` for what is no quantity.
+    """
+    scaled = _EXACT.multiply(kubernetes_value(value), Decimal(scale))
+    return int(scaled.to_integral_value(rounding=ROUND_UP, context=_EXACT))
+
+
+def kubernetes_text(value: float | str) -> str:
+    """Return a quantity in Kubernetes' canonical spelling, as its messages have it: `12000` is `12k`.
+
+    Raises `QuantityError` for what is no quantity.
+    """
+    exact, written = kubernetes_value(value), repr(value) if isinstance(value, float) else str(value)
+    if written.endswith("i") and abs(exact) >= 1024 and exact == int(exact):
+        whole, power = int(exact), 0
+        while whole % 1024 == 0 and power < len(_BINARY) - 1:
+            whole, power = whole // 1024, power + 1
+        return f"{whole}{_BINARY[power]}"
+    nano = kubernetes_units(value, 10**9)
+    if nano == 0:
+        return "0"
+    power = 0
+    while nano % 1000 == 0 and power < len(_DECIMAL) - 1:
+        nano, power = nano // 1000, power + 1
+    suffix = _DECIMAL[power]
+    if re.search(r"[eE][+-]?[0-9]+$", written):
+        exponent = 3 * power - 9
+        return f"{nano}e{exponent}" if exponent else str(nano)
+    return f"{nano}{suffix}"
 
 
 def is_over(amount: Amount, bound: Amount) -> bool:

@@ -16,6 +16,8 @@ from apportion_policy.quantity import (
     cpu_text,
     gpu_text,
     is_over,
+    kubernetes_text,
+    kubernetes_units,
     memory_text,
     parse_cpu,
     parse_gpu,
@@ -112,3 +114,34 @@ def test_nothing_is_over_unlimited_and_unlimited_is_over_everything_else() -> No
     assert not is_over(10**18, UNLIMITED)
     assert add(1, UNLIMITED) is UNLIMITED
     assert smaller(UNLIMITED, 3) == smaller(3, UNLIMITED) == 3
+
+
+@pytest.mark.parametrize(
+    ("written", "canonical"),
+    [
+        (12, "12"),
+        ("12000", "12k"),
+        ("1048576", "1048576"),
+        ("10485760", "10485760"),
+        ("1.5Gi", "1536Mi"),
+        ("100Ki", "100Ki"),
+        ("1e3", "1e3"),
+        ("0.5", "500m"),
+        (0.25, "250m"),
+        ("-1", "-1"),
+        ("0", "0"),
+    ],
+)
+def test_any_spelling_has_one_that_is_canonical(written: object, canonical: str) -> None:
+    assert kubernetes_text(written) == canonical  # type: ignore[arg-type]
+    assert kubernetes_units(canonical, 1000) == kubernetes_units(written, 1000)  # type: ignore[arg-type]
+
+
+def test_a_quantity_too_fine_for_its_unit_is_rounded_away_from_zero() -> None:
+    assert [kubernetes_units(text, 1) for text in ("0.1", "2.5", "-2.5", "3")] == [1, 3, -3, 3]
+
+
+@pytest.mark.parametrize("text", ["", "x", "1 Gi", "unlimited", "--1"])
+def test_what_is_no_quantity_has_no_value(text: str) -> None:
+    with pytest.raises(QuantityError):
+        kubernetes_units(text, 1)
