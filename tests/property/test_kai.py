@@ -9,6 +9,8 @@ from hypothesis import given
 
 from apportion_compiler.backends import BACKENDS
 from apportion_compiler.backends.capability import Manifest
+from apportion_compiler.engine_rules.kai import RULES
+from apportion_compiler.engine_rules.verdict import Effect
 from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.gpu_models import counted_models
@@ -103,3 +105,15 @@ def _kept(resource: str, amount: Amount) -> Amount:
     whole, rest = divmod(amount, _MEGABYTE)
     exact = f"{whole}.{rest:06d}".rstrip("0").rstrip(".")
     return amount if not rest or repr(number) == exact else whole * _MEGABYTE
+
+
+_OF_THE_NUMBERS = ("quota", "limit")
+
+
+@given(policies())
+def test_kai_takes_what_the_backend_writes(policy: Policy) -> None:
+    """Sums that do not fit are the policy's own, and AP2xx says so; everything else would be the backend's fault."""
+    for _, manifests in _programs(policy):
+        found = [v for v in RULES.check(manifests, ()) if not v.field.endswith(_OF_THE_NUMBERS)]
+        assert [v for v in found if v.effect is not Effect.PENDING or v.kind != "Required"] == []
+        assert all(v.effect is Effect.IGNORED for v in RULES.check(manifests, ())), found

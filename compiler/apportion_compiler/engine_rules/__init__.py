@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apportion_compiler.engine_rules import kai
 from apportion_compiler.engine_rules.verdict import EngineRules
 
-ENGINE_RULES: Mapping[str, EngineRules] = {}
+ENGINE_RULES: Mapping[str, EngineRules] = {"kai": kai.RULES}
 """Rules by the engine's name."""

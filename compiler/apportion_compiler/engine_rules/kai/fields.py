@@ -1,0 +1,87 @@
+"""Verdicts on single fields, and the kinds that KAI serves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
+from apportion_compiler.plain_objects import group_of, whole_seconds
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "object": (Mapping,),
+    "array": (list, tuple),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """One manifest among those given, for verdicts on its fields."""
+
+    index: int
+
+    def rejected(self, field: str, kind: str, message: str, cure: str) -> Verdict:
+        """Return that the API server or a webhook refuses it."""
+        return Verdict(Effect.REJECTED, self.index, field, kind, message, cure)
+
+    def ignored(self, field: str, kind: str, message: str, cure: str) -> Verdict:
+        """Return that KAI takes it and does something else."""
+        return Verdict(Effect.IGNORED, self.index, field, kind, message, cure)
+
+    def pending(self, field: str, kind: str, message: str, cure: str) -> Verdict:
+        """Return that work never starts."""
+        return Verdict(Effect.PENDING, self.index, field, kind, message, cure)
+
+    def mistyped(self, value: object, field: str, wanted: str) -> Iterator[Verdict]:
+        """Yield a verdict where a value that is there has not the type of the schema."""
+        if value is not None and (not isinstance(value, _TYPES[wanted]) or isinstance(value, bool)):
+            yield self.rejected(
+                field, "Invalid", f"must be of type {wanted}, not {_shown(value)}", f"write {_ARTICLES[wanted]}"
+            )
+
+    def undurable(self, value: object, field: str) -> Iterator[Verdict]:
+        """Yield a verdict where a text is no duration: the webhook cannot decode the object."""
+        if isinstance(value, str):
+            try:
+                whole_seconds(value)
+            except ValueError as refused:
+                yield self.rejected(field, "Invalid", str(refused), "write hours, minutes and seconds: 1h30m")
+
+
+_ARTICLES = {
+    "string": "text",
+    "integer": "a whole number without quotes",
+    "number": "a number without quotes and unit: cpu in millicores, memory in megabytes, gpu in devices",
+    "object": "a mapping",
+    "array": "a list",
+}
+
+
+def is_served(manifest: Manifest, group: str, kind: str, versions: Sequence[str]) -> bool:
+    """Tell whether KAI serves a manifest of a kind, in the version it is written in."""
+    return is_kind(manifest, group, kind) and str(manifest.get("apiVersion")).rpartition("/")[2] in versions
+
+
+def is_kind(manifest: Manifest, group: str, kind: str) -> bool:
+    """Tell whether a manifest is of a kind, in whatever version."""
+    return manifest.get("kind") == kind and group_of(manifest) == group
+
+
+def unserved(about: About, manifest: Manifest, group: str, version: str) -> Iterator[Verdict]:
+    """Yield a verdict where a kind of KAI's is written in a version that it does not serve."""
+    written = str(manifest.get("apiVersion"))
+    if written != f"{group}/{version}":
+        yield about.rejected(
+            "apiVersion", "NotFound", f'no matches for kind "{manifest.get("kind")}" in version "{written}"',
+            f"write {group}/{version}",
+        )  # fmt: skip
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str):
+        return f'the text "{value[:40]}"'
+    names = ((Mapping, "a mapping"), (list | tuple, "a list"), (bool, "a truth value"))
+    return next((name for kind, name in names if isinstance(value, kind)), str(value))
