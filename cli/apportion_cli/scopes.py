@@ -41,6 +41,22 @@ def scope_of(graph: PolicyGraph, environment: str | None, cluster: str | None) -
     return graph.scope(environment, cluster or clusters[0])
 
 
+def cluster_scope(graph: PolicyGraph, environment: str | None, cluster: str | None) -> Scope:
+    """Return the scope of a cluster: the one that the options name, or the only one that there is.
+
+    Raises:
+        click.UsageError: If there is no such place, or it is not clear which is meant.
+    """
+    if environment is None:
+        names = list(graph.declarations.environments)
+        if len(names) != 1:
+            raise click.UsageError(
+                f"name an environment: --env {names[0]}" if names else "the policy has no environment"
+            )
+        environment = names[0]
+    return scope_of(graph, environment, cluster)
+
+
 def _instead(name: str, known: list[str]) -> str:
     close = get_close_matches(name, known, n=1)
     return f"; did you mean {close[0]}?" if close else f"; there is {', '.join(known) or 'none'}"

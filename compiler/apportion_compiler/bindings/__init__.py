@@ -15,6 +15,7 @@ from apportion_compiler.bindings.engines.koordinator import KOORDINATOR
 from apportion_compiler.bindings.engines.kueue import KUEUE
 from apportion_compiler.bindings.engines.native import NATIVE
 from apportion_compiler.bindings.engines.volcano import VOLCANO
+from apportion_compiler.bindings.engines.yunikorn import YUNIKORN
 from apportion_compiler.bindings.kind import Kind
 from apportion_compiler.bindings.kinds.cronjob import cron_job
 from apportion_compiler.bindings.kinds.deployment import deployment
@@ -54,5 +55,5 @@ KINDS: Mapping[str, Kind] = {
 """Kinds by the name under which one asks for them: the API's, but for Volcano's own Job."""
 
 ENGINES: Mapping[str, EngineBinding] = {
-    engine.name: engine for engine in (KAI, KUEUE, VOLCANO, ACK, KOORDINATOR, NATIVE)
+    engine.name: engine for engine in (KAI, KUEUE, VOLCANO, ACK, KOORDINATOR, YUNIKORN, NATIVE)
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, replace
 
 from apportion_compiler.bindings import ENGINES, KINDS
@@ -75,7 +74,8 @@ def bound(program: Program, queue_id: str, kind: str, options: Options) -> Bound
         schedule=options.schedule or _SCHEDULE,
         stays=binding.plan is not None,
     )
-    return _placed(engine, binding, name, template.template(work))
+    placed = _placed(engine, binding, name, template.template(work))
+    return replace(placed, objects=tuple(mapping(_in_order(made)) for made in placed.objects))
 
 
 def adopt(program: Program, queue_id: str, documents: Sequence[Mapping[str, object]], options: Options) -> Bound:
@@ -91,7 +91,7 @@ def adopt(program: Program, queue_id: str, documents: Sequence[Mapping[str, obje
     objects: list[Node] = []
     remarks: list[str] = []
     for document in documents:
-        manifest = deepcopy(dict(document))
+        manifest = {key: _copied(value) for key, value in document.items()}
         if shape_of(manifest) is None:
             objects.append(manifest)
             continue
@@ -101,6 +101,23 @@ def adopt(program: Program, queue_id: str, documents: Sequence[Mapping[str, obje
     if all(shape_of(document) is None for document in documents):
         raise BindingError(f"there is no workload in the file; bind knows {some(KINDS)}")
     return Bound(tuple(objects), tuple(remarks))
+
+
+def _in_order(value: object) -> object:
+    """Return what was made for a reader: metadata before spec, in each mapping what is short before what is long."""
+    if isinstance(value, list):
+        return [_in_order(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    entries = {key: _in_order(item) for key, item in value.items()}
+    return dict(sorted(entries.items(), key=lambda entry: (isinstance(entry[1], dict | list), entry[0] == "spec")))
+
+
+def _copied(value: object) -> object:
+    """Return a copy in which nothing is shared: two templates may be one anchor of a YAML file."""
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
 def _adopted(program: Program, queue: Queue, engine: EngineBinding, manifest: Node, options: Options) -> Bound:

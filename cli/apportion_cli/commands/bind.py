@@ -1,0 +1,228 @@
+"""`apportion bind`: a workload for a queue, as a template or from manifests that somebody has."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from apportion_cli.console import current
+from apportion_cli.errors import CannotError
+from apportion_cli.exit_codes import ExitCode
+from apportion_cli.options import Output, as_of_option, fail_on_option, limit_options, limits, output_option
+from apportion_cli.scopes import cluster_scope, place_options
+from apportion_cli.settings import variable
+from apportion_cli.verbosity import console_options
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from apportion_compiler.bindings.bind import Bound
+    from apportion_compiler.bindings.options import Options
+    from apportion_compiler.ir.program import Program
+
+_MAX_BYTES = 32 * 1024 * 1024
+
+
+@click.command()
+@click.argument("queue")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.option("-k", "--kind", metavar="KIND", help="What to write: Job, JobSet, CronJob, RayJob, RayCluster, …")
+@click.option(
+    "--from",
+    "file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Put these manifests into the queue; - is stdin.",
+)
+@click.option(
+    "-p", "--policy", default=".", envvar=variable("policy"), type=click.Path(), help="The policy of the queue."
+)
+@place_options
+@click.option("-n", "--namespace", metavar="NAME", help="One of the queue's namespaces (default: its first).")
+@click.option("--name", metavar="NAME", help="Name of the workload (default: the queue's with the kind).")
+@click.option("--image", metavar="IMAGE", help="Image of its containers.")
+@click.option(
+    "--workers", "--replicas", type=click.IntRange(min=1), metavar="N", help="Workers, all of which start or none."
+)
+@click.option("--gpus", metavar="N", help="GPUs for each worker; 0.5 where the queue may share them.")
+@click.option("--gpu-model", metavar="MODEL", help="GPU model of the workers.")
+@click.option("--cpu", metavar="CPU", help="CPU for each pod (default: 1).")
+@click.option("--memory", metavar="SIZE", help="Memory for each pod (default: 4Gi).")
+@click.option("--priority-class", metavar="NAME", help="One of the queue's priority classes.")
+@click.option(
+    "--secret",
+    "secrets",
+    multiple=True,
+    metavar="NAME:KEY[:VARIABLE]",
+    help="A variable from a Secret that exists; may be repeated.",
+)
+@click.option("--schedule", metavar="CRON", help="When a CronJob runs (default: 0 2 * * *).")
+@click.option("--provisioning", metavar="PLAN", help="Ask for its nodes as a whole, by a plan of the policy.")
+@output_option("yaml", "json")
+@fail_on_option
+@as_of_option
+@limit_options
+@console_options
+def bind(
+    queue: str,
+    command: tuple[str, ...],
+    *,
+    kind: str | None,
+    file: Path | None,
+    policy: str,
+    env: str | None,
+    cluster: str | None,
+    namespace: str | None,
+    name: str | None,
+    image: str | None,
+    workers: int | None,
+    gpus: str | None,
+    gpu_model: str | None,
+    cpu: str | None,
+    memory: str | None,
+    priority_class: str | None,
+    secrets: tuple[str, ...],
+    schedule: str | None,
+    provisioning: str | None,
+    outputs: tuple[Output, ...],
+    fail_on: str,
+    as_of: date,
+    time_limit: float | None,
+    memory_limit: int | None,
+) -> int:
+    r"""Write a workload that runs in QUEUE on one cluster.
+
+    \b
+    apportion bind vision --kind RayJob --workers 4 --gpus 8 -- python train.py
+    apportion bind vision --from job.yaml | kubectl apply -f -
+    """
+    made = (name, image, workers, gpus, cpu, memory, schedule, *secrets, *command)
+    if (kind is None) == (file is None):
+        raise click.UsageError("say what to bind: --kind Job for a template, or --from FILE for what you have")
+    if file is not None and any(value is not None for value in made):
+        raise click.UsageError("--from takes the workload as it is: leave out name, image, sizes, schedule and command")
+    from apportion_compiler.bindings.options import Options, parse_secret
+    from apportion_policy.quantity import parse_cpu, parse_gpu, parse_memory
+
+    try:
+        options = Options(
+            name=name,
+            namespace=namespace,
+            image=image,
+            command=command,
+            gpus=_amount(parse_gpu(gpus)) if gpus is not None else None,
+            gpu_model=gpu_model,
+            cpu=_amount(parse_cpu(cpu)) if cpu is not None else None,
+            memory=_amount(parse_memory(memory)) if memory is not None else None,
+            workers=workers,
+            priority_class=priority_class,
+            secrets=tuple(parse_secret(secret) for secret in secrets),
+            provisioning=provisioning,
+            schedule=schedule,
+        )
+    except ValueError as wrong:
+        raise click.UsageError(str(wrong)) from wrong
+    documents = None if file is None else _documents(file)
+    from apportion_cli.findings import show_findings
+    from apportion_cli.inputs import read_policy
+
+    console = current()
+    inputs = read_policy(policy, limits(time_limit, memory_limit))
+    from apportion_compiler.compile import check_policy
+    from apportion_compiler.diagnostics.diagnostic import has_errors
+    from apportion_compiler.ir.lower import lower
+
+    if inputs.policy is None:
+        return show_findings(console, inputs, inputs.diagnostics, fail_on)
+    checked = check_policy(inputs.policy, as_of)
+    if checked.graph is None or has_errors(checked.diagnostics):
+        return show_findings(console, inputs, checked.diagnostics, fail_on)
+    program = lower(checked.graph, cluster_scope(checked.graph, env, cluster))
+    placed = _bound(program, queue, kind=kind, documents=documents, options=options)
+    style = console.style(stderr=True)
+    for remark in placed.remarks:
+        console.err(f"apportion: {style('warning', 'warning')}: {remark}")
+    from apportion_cli.delivery import deliver
+
+    for output in outputs or (Output("yaml"),):
+        deliver(console, output, _text(placed, output.format))
+    return ExitCode.OK
+
+
+def _bound(
+    program: Program,
+    queue: str,
+    *,
+    kind: str | None,
+    documents: Sequence[dict[str, object]] | None,
+    options: Options,
+) -> Bound:
+    from apportion_compiler.bindings.bind import adopt, bound
+    from apportion_compiler.bindings.errors import BindingError
+
+    try:
+        if documents is not None:
+            return adopt(program, queue, documents, options)
+        return bound(program, queue, kind or "", options)
+    except BindingError as refused:
+        raise click.UsageError(str(refused)) from refused
+
+
+def _amount(amount: int | str) -> int:
+    if isinstance(amount, str):
+        raise ValueError("a workload asks for an amount; it cannot be unlimited")
+    return amount
+
+
+def _documents(file: Path) -> list[dict[str, object]]:
+    """Return the objects of a file, those of a `List` one by one.
+
+    Raises:
+        CannotError: If the file cannot be read, or what it holds are no manifests.
+    """
+    import yaml
+
+    try:
+        content = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as refused:
+        reason = refused.strerror if isinstance(refused, OSError) else "it is not UTF-8"
+        raise CannotError(f"{file} cannot be read: {reason}") from refused
+    if len(content) > _MAX_BYTES:
+        raise CannotError(f"{file} has more than 32 MiB")
+    try:
+        # Deep nesting exhausts the stack of the parser.
+        loaded = [document for document in yaml.safe_load_all(content) if document is not None]
+    except (yaml.YAMLError, RecursionError, ValueError) as malformed:
+        first = str(malformed).splitlines()[0] if str(malformed) else "nested too deeply"
+        raise CannotError(f"{file} is not YAML: {first}") from malformed
+    objects = [item for document in loaded for item in _items(document)]
+    if not objects or not all(_is_manifest(item) for item in objects):
+        raise CannotError(f"{file} holds something that is no Kubernetes manifest" if objects else f"{file} is empty")
+    return cast("list[dict[str, object]]", objects)
+
+
+def _items(document: object) -> list[object]:
+    if isinstance(document, dict) and document.get("kind") == "List" and isinstance(document.get("items"), list):
+        return cast("list[object]", document["items"])
+    return [document]
+
+
+def _is_manifest(item: object) -> bool:
+    return isinstance(item, dict) and isinstance(item.get("kind"), str) and isinstance(item.get("apiVersion"), str)
+
+
+def _text(bound: Bound, form: str) -> str:
+    if form == "json":
+        import json
+
+        objects = list(bound.objects)
+        document = objects[0] if len(objects) == 1 else {"apiVersion": "v1", "kind": "List", "items": objects}
+        # YAML reads dates, which JSON has not.
+        return json.dumps(document, indent=2, ensure_ascii=False, default=str) + "\n"
+    from apportion_compiler.emit.dumper import dump_all
+
+    return dump_all(bound.objects)
