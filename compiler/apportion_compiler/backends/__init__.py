@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apportion_compiler.backends import ack, kai, native, nodepools
+from apportion_compiler.backends import ack, kai, native, nodepools, volcano
 from apportion_compiler.backends.capability import Backend, Companion
 
-BACKENDS: Mapping[str, Backend] = {"ack": ack.BACKEND, "kai": kai.BACKEND, "native": native.BACKEND}
+BACKENDS: Mapping[str, Backend] = {
+    "ack": ack.BACKEND,
+    "kai": kai.BACKEND,
+    "native": native.BACKEND,
+    "volcano": volcano.BACKEND,
+}
 """Backends by the engine's name."""
 
 COMPANIONS: Mapping[str, Companion] = {nodepools.NAME: nodepools.COMPANION}

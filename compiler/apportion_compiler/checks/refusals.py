@@ -25,6 +25,9 @@ _RULES = (
     Rule("AP512", "limit-over-namespaces", Severity.WARNING, "the engine bounds each namespace by itself"),
     Rule("AP513", "mixed-gpu-counting", Severity.ERROR, "a promise of GPUs names no model where models are told apart"),
     Rule("AP514", "unsupported-gpu-model-quota", Severity.ERROR, "the engine keeps no quota for a GPU model"),
+    Rule("AP515", "unsupported-weight-per-resource", Severity.WARNING, "the engine has one weight for all resources"),
+    Rule("AP516", "unsupported-placement", Severity.WARNING, "the engine cannot place work as the policy says"),
+    Rule("AP518", "tree-beyond-engine", Severity.ERROR, "the engine cannot hold a tree of queues"),
     Rule("AP519", "amount-beyond-engine", Severity.ERROR, "the engine cannot hold an amount"),
 )
 

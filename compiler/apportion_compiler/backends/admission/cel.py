@@ -16,6 +16,7 @@ from apportion_compiler.backends.admission.policy import Variable
 from apportion_compiler.backends.admission.workloads import Workload
 
 NAMESPACE = "namespaceObject.metadata.name"
+_NOTHING = "''"
 _NOTED = "namespaceObject.metadata.?annotations"
 
 QUEUES: Variable = {"name": "queues", "expression": f"{_NOTED}[?'{QUEUES_ANNOTATION}'].orValue('').split(',')"}
@@ -51,31 +52,51 @@ def workload_variables(workload: Workload, table: EngineTable) -> list[Variable]
         CLASSES,
         *([SHARING] if table.sharing_annotations else []),
         OWNED,
-        {"name": "top", "expression": _named("object", table, has_spec=False)},
+        {"name": "top", "expression": _top("object", workload, table)},
         {"name": "templates", "expression": _templates(workload, "object", table)},
         {"name": "named", "expression": "[variables.top] + variables.templates"},
         {
             "name": "namedBefore",
-            "expression": f"[{_named('oldObject', table, has_spec=False)}] + {_templates(workload, 'oldObject', table)}",
+            "expression": f"[{_top('oldObject', workload, table)}] + {_templates(workload, 'oldObject', table)}",
         },
         CHANGED,
     ]
 
 
+def _top(of: str, workload: Workload, table: EngineTable) -> str:
+    fields = (table.queue_fields.get(workload.name), table.class_fields.get(workload.name))
+    queue, cls = (_NOTHING if path is None else f"string(dyn({of}).spec.?{path}.orValue(''))" for path in fields)
+    return _named(of, table, queue_field=queue, class_name=cls, has_spec=False)
+
+
 def _templates(workload: Workload, variable: str, table: EngineTable) -> str:
     found = workload.templates.replace("{object}", variable)
-    return f"({found}).map(t, {_named('t', table, has_spec=True)})"
+    cls = "string(t.spec.?priorityClassName.orValue(''))"
+    return f"({found}).map(t, {_named('t', table, queue_field=_NOTHING, class_name=cls, has_spec=True)})"
 
 
-def _named(of: str, table: EngineTable, *, has_spec: bool) -> str:
+def preemptibility(of: str, table: EngineTable) -> str:
+    """Return an expression for the word that labels and annotations of an object say, empty where they say none."""
+    label, annotation = table.preemptibility_label, table.preemptibility_annotation
+    if label is None:
+        return _NOTHING
+    if annotation is None:
+        return _label(of, label)
+    held = f"{of}.?metadata.?annotations[?{text(annotation)}]"
+    return f"string({held}.or({of}.?metadata.?labels[?{text(label)}]).orValue(''))"
+
+
+def _named(of: str, table: EngineTable, *, queue_field: str, class_name: str, has_spec: bool) -> str:
     entries = [("queue", _label(of, table.queue_label))] if table.queue_label is not None else []
     entries += [(f"queue{n}", _label(of, key)) for n, key in enumerate(table.more_queue_labels)]
     entries += [(f"noted{n}", _annotation(of, key)) for n, key in enumerate(table.queue_annotations)]
+    if table.queue_fields:
+        entries.append(("field", queue_field))
     entries += [(f"class{n}", _label(of, key)) for n, key in enumerate(table.class_labels)]
     if table.preemptibility_label is not None:
-        entries.append(("preemptibility", _label(of, table.preemptibility_label)))
-    entries.append(("class", f"string({of}.spec.?priorityClassName.orValue(''))" if has_spec else "''"))
-    entries.append(("scheduler", f"string({of}.spec.?schedulerName.orValue(''))" if has_spec else "''"))
+        entries.append(("preemptibility", preemptibility(of, table)))
+    entries.append(("class", class_name))
+    entries.append(("scheduler", f"string({of}.spec.?schedulerName.orValue(''))" if has_spec else _NOTHING))
     if table.sharing_annotations:
         asked = [f"{of}.?metadata.?annotations[?{text(key)}].hasValue()" for key in table.sharing_annotations]
         entries.append(("share", f"({' || '.join(asked)} ? 'part' : '')" if has_spec else "''"))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from apportion_compiler.backends.admission.workloads import Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +21,10 @@ class SchedulingUnit:
     kind: str
     queue: str
     priority_class: str
-    preemptibility: str
+    preemptibility: str | None
+    """None where its labels and annotations say it, as a pod's do."""
+    must_say: bool = True
+    """Whether a class of `EngineTable.must_say` needs it to be said here too, and not on pods alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,10 @@ class EngineTable:
         preemptible_words: The values of the preemptibility label.
         forbidden_resources: Beginnings of resource names that no work may ask for: no quota counts them.
         requirements: What else the engine needs of workloads.
+        preemptibility_annotation: Annotation that says the same as the preemptibility label, and goes before it.
+        queue_fields: For shapes of workloads, by name, the path below `spec` of a field that names the queue.
+        class_fields: The same for the priority class.
+        more_workloads: Shapes of workloads that are the engine's own.
         more_schedulers: Further names that `schedulerName` may be.
     """
 
@@ -82,3 +91,7 @@ class EngineTable:
     forbidden_resources: tuple[str, ...] = ()
     requirements: tuple[Requirement, ...] = ()
     more_schedulers: tuple[str, ...] = ()
+    preemptibility_annotation: str | None = None
+    queue_fields: Mapping[str, str] = field(default_factory=dict)
+    class_fields: Mapping[str, str] = field(default_factory=dict)
+    more_workloads: tuple[Workload, ...] = ()

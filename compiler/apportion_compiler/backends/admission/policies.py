@@ -34,7 +34,7 @@ def workload_policies(program: Program, table: EngineTable) -> Iterator[Manifest
 
 def _policies(table: EngineTable) -> Iterator[AdmissionPolicy]:
     ours = _namespaces(table, "Exists")
-    for workload in WORKLOADS:
+    for workload in (*WORKLOADS, *table.more_workloads):
         yield AdmissionPolicy(
             workload.name,
             workload.rules,
@@ -47,7 +47,7 @@ def _policies(table: EngineTable) -> Iterator[AdmissionPolicy]:
             "scheduling-units",
             ((table.unit.group, (table.unit.resource,)),),
             unit_validations(table),
-            unit_variables(table.unit),
+            unit_variables(table.unit, table),
             namespaces=ours,
         )
     if keys := label_keys(table):

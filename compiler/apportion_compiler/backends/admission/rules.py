@@ -32,6 +32,8 @@ def _queue(table: EngineTable) -> Iterator[Validation]:
     places = [("queue", f"label {table.queue_label}")] if table.queue_label is not None else []
     places += [(f"queue{n}", f"label {key}") for n, key in enumerate(table.more_queue_labels)]
     places += [(f"noted{n}", f"annotation {key}") for n, key in enumerate(table.queue_annotations)]
+    if table.queue_fields:
+        places.append(("field", "the workload"))
     for key, place in places:
         yield _unless_unchanged(
             f"variables.named.all(n, n.{key} == '' || n.{key} in variables.queues)",

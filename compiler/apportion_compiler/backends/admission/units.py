@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from apportion_compiler.backends.admission.cel import CHANGED, CLASSES, NAMESPACE, QUEUES, text, texts
+from apportion_compiler.backends.admission.cel import CHANGED, CLASSES, NAMESPACE, QUEUES, preemptibility, text, texts
 from apportion_compiler.backends.admission.engine import EngineTable, SchedulingUnit
 from apportion_compiler.backends.admission.policy import Validation, Variable
 
 
-def unit_variables(unit: SchedulingUnit) -> list[Variable]:
+def unit_variables(unit: SchedulingUnit, table: EngineTable) -> list[Variable]:
     """Return the variables of the policy on scheduling units."""
-    fields = (("queue", unit.queue), ("class", unit.priority_class), ("preemptibility", unit.preemptibility))
     return [
         QUEUES,
         CLASSES,
-        {"name": "named", "expression": _fields("object", fields)},
-        {"name": "namedBefore", "expression": _fields("oldObject", fields)},
+        {"name": "named", "expression": _named("object", unit, table)},
+        {"name": "namedBefore", "expression": _named("oldObject", unit, table)},
         CHANGED,
     ]
 
@@ -23,6 +22,7 @@ def unit_validations(table: EngineTable) -> list[Validation]:
     """Return what is refused of a scheduling unit in one of the policy's namespaces."""
     evictable = texts(sorted(name for name, preemptible in table.preemptible.items() if preemptible))
     yes = table.preemptible_words[0]
+    must_say = table.must_say if table.unit is None or table.unit.must_say else ()
     unnamed = "true" if table.default_class is None else f"{text(table.default_class)} in variables.classes"
     found: list[Validation] = [
         {
@@ -44,7 +44,7 @@ def unit_validations(table: EngineTable) -> list[Validation]:
         },
         {
             "expression": "!variables.changed || variables.named.class == '' || (variables.named.preemptibility == '' "
-            f"? !(variables.named.class in {texts(table.must_say)}) "
+            f"? !(variables.named.class in {texts(must_say)}) "
             f": (variables.named.preemptibility == '{yes}') == (variables.named.class in {evictable}))",
             "message": "preemptibility contradicts the priority class",
             "reason": "Forbidden",
@@ -52,6 +52,11 @@ def unit_validations(table: EngineTable) -> list[Validation]:
     ]
 
 
-def _fields(of: str, fields: tuple[tuple[str, str], ...]) -> str:
-    entries = ", ".join(f"'{name}': string(dyn({of}).spec.?{field}.orValue(''))" for name, field in fields)
-    return f"{{{entries}}}"
+def _named(of: str, unit: SchedulingUnit, table: EngineTable) -> str:
+    said = preemptibility(of, table) if unit.preemptibility is None else _field(of, unit.preemptibility)
+    entries = (("queue", _field(of, unit.queue)), ("class", _field(of, unit.priority_class)), ("preemptibility", said))
+    return "{" + ", ".join(f"'{name}': {value}" for name, value in entries) + "}"
+
+
+def _field(of: str, path: str) -> str:
+    return f"string(dyn({of}).spec.?{path}.orValue(''))"

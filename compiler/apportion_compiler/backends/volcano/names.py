@@ -21,15 +21,18 @@ GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 PREEMPTABLE = "volcano.sh/preemptable"
 """Annotation, else label, of pods and PodGroups: `true` or `false`."""
 RAY_PRIORITY_CLASS_LABEL = "ray.io/priority-class-name"
-NODE_GROUP_LABEL = "volcano.sh/nodegroup-name"
-"""On a node: the group that `spec.affinity.nodeGroupAffinity` of queues names."""
-
 SCHEDULER = "volcano"
 ROOT_QUEUE = "root"
 SHARED_QUEUE = "default"
 """Where work goes that names no queue."""
 
 SYSTEM_NAMESPACE = "volcano-system"
+SCHEDULER_CONFIG_MAP = "volcano-scheduler-configmap"
+SCHEDULER_KEY = "volcano-scheduler.conf"
+CONTROLLER_CONFIG_MAP = "volcano-controller-configmap"
+CONTROLLER_KEY = "volcano-controller.conf"
+"""The chart names its ConfigMaps after the release: `<release>-scheduler-configmap`."""
+
 GPU_RESOURCE = "nvidia.com/gpu"
 
 

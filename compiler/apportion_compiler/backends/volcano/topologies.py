@@ -1,0 +1,38 @@
+"""Network levels: Volcano's controller makes HyperNodes of nodes whose labels agree.
+
+A HyperNode names its members, which no policy knows; the controller's discovery by labels does, and keeps them in step
+with the nodes. A level's tier is its distance from the node: 1 is the narrowest above it.
+
+Source: pkg/controllers/hypernode/discovery/label/label.go at ed72c7c81; since v1.13.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from apportion_compiler.ir.program import Program
+
+DISCOVERY_SINCE = (1, 13)
+HOSTNAME = "kubernetes.io/hostname"
+_MAX_NAME = 20
+"""The controller leaves out a topology with a longer name, and says so in its log only."""
+_DIGEST = 8
+
+
+def topology_types(program: Program) -> dict[str, list[dict[str, str]]]:
+    """Return `networkTopologyTypes`: label keys of each topology, widest first.
+
+    The controller takes the last key of each for the node itself, whatever it says, so that it is always the host name.
+    """
+    types: dict[str, list[dict[str, str]]] = {}
+    for topology in program.topologies:
+        levels = [level for level in topology.levels if level != HOSTNAME]
+        if levels:
+            types[_type_name(topology.name)] = [{"nodeLabel": level} for level in (*levels, HOSTNAME)]
+    return types
+
+
+def _type_name(name: str) -> str:
+    if len(name) <= _MAX_NAME:
+        return name
+    return f"{name[: _MAX_NAME - _DIGEST - 1]}-{hashlib.sha256(name.encode()).hexdigest()[:_DIGEST]}"

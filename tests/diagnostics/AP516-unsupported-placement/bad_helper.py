@@ -1,0 +1,41 @@
+from apportion_policy import (
+    GPU_TAINT,
+    SPREAD,
+    Accelerator,
+    Cluster,
+    Engine,
+    Environment,
+    NodePool,
+    Organisation,
+    Placement,
+    Policy,
+    Queue,
+)
+
+
+def small(name: str) -> NodePool:
+    return NodePool(  # AP516
+        id=name,
+        cpu=24,
+        memory="96Gi",
+        accelerator=Accelerator(model="l4", count=2),
+        max_nodes=16,
+        taints=(GPU_TAINT,),
+        placement=Placement(gpu=SPREAD),
+    )
+
+
+policy = Policy(
+    organisation=Organisation(name="acme", owner="@acme/platform"),
+    node_pools=(
+        NodePool(id="ordinary", cpu=32, memory="128Gi", max_nodes=10),
+        small("l4"),  # AP516 called here
+    ),
+    queues=(Queue(id="vision", namespaces=("vision",)),),
+    environments=(
+        Environment(
+            name="prod",
+            clusters=(Cluster(name="gpu-1", engine=Engine.VOLCANO, engine_version="1.16.0", pools=("l4", "ordinary")),),
+        ),
+    ),
+)

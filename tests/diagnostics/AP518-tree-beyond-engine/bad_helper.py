@@ -1,0 +1,31 @@
+from apportion_policy import (
+    Cluster,
+    Engine,
+    Environment,
+    Organisation,
+    Policy,
+    Queue,
+)
+
+
+def team(name: str) -> Queue:
+    return Queue(id=name, parent="group", namespaces=(name,))  # AP518
+
+
+policy = Policy(
+    organisation=Organisation(name="acme", owner="@acme/platform"),
+    queues=(
+        Queue(id="acme"),
+        Queue(id="research", parent="acme"),
+        Queue(id="vision", parent="research"),
+        Queue(id="models", parent="vision"),
+        Queue(id="group", parent="models"),
+        team("team"),  # AP518 called here
+    ),
+    environments=(
+        Environment(
+            name="prod",
+            clusters=(Cluster(name="gpu-1", engine=Engine.VOLCANO, engine_version="1.16.0"),),
+        ),
+    ),
+)
