@@ -38,6 +38,11 @@ def dotless_name(identity: str) -> str:
     return _with_digest(re.sub(r"[^a-z0-9]+", "-", _ascii(identity).lower()), identity)
 
 
+def versioned_name(identity: str, content: str) -> str:
+    """Return a name that differs as content does, for objects whose content cannot be changed where they stand."""
+    return _with_digest(re.sub(r"[^a-z0-9]+", "-", _ascii(identity).lower()), content)
+
+
 def label_value(text: str) -> str:
     """Return a label value for text that is not the name of an object, such as an owner; empty text stays empty."""
     if is_label_value(text):

@@ -34,6 +34,13 @@ GPU_RESOURCE = "nvidia.com/gpu"
 TOTAL_GPUS = "apportion.dev/gpus"
 """Devices of every model, counted once more beside their flavors; the manager's configuration derives it."""
 
+NO_BOUND = {"cpu": "1G", "memory": "512Ti", GPU_RESOURCE: "1G"}
+"""What is written where the policy says UNLIMITED; a resource that is not listed counts as devices do.
+
+Small enough that ten thousand of them fit the 64-bit sums of Kueue before 0.18, which did not saturate
+(pkg/resources/amount.go).
+"""
+
 
 def workload_queue(program: Program, queue: Queue) -> str | None:
     """Return the LocalQueue that a workload of a leaf names, the same in each of its namespaces; None if inner."""
