@@ -18,8 +18,12 @@ from apportion_compiler.readers.record import Manifest
 
 _SCHEDULER = re.compile(r"'schedulerName must be (\S+) in namespace ")
 _LIST = r"(\[(?:\"[^\"]*\"(?:, )?)*\])"
-_EVICTABLE = re.compile(rf"n\.preemptibility == 'preemptible' && variables\.classes\.exists\(c, c in {_LIST}\)")
-_PROTECTED = re.compile(rf"n\.preemptibility == 'non-preemptible' && variables\.classes\.exists\(c, c in {_LIST}\)")
+_EVICTABLE = re.compile(
+    rf"n\.preemptibility == '(?:preemptible|true)' && variables\.classes\.exists\(c, c in {_LIST}\)"
+)
+_PROTECTED = re.compile(
+    rf"n\.preemptibility == '(?:non-preemptible|false)' && variables\.classes\.exists\(c, c in {_LIST}\)"
+)
 
 
 @dataclass(frozen=True, slots=True)

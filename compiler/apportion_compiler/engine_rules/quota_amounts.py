@@ -1,0 +1,46 @@
+"""Resource lists of manifests as whole numbers of what engines count: thousandths of a core, bytes, devices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from apportion_compiler.engine_rules.verdict import Effect, Verdict
+from apportion_compiler.plain_objects import mapping
+from apportion_policy.errors import QuantityError
+from apportion_policy.quantity import kubernetes_text, kubernetes_units
+
+NANO = 10**9
+"""Quantities are compared exactly: Kubernetes keeps none finer than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """The values of a list in billionths of a unit, and what is wrong with the others."""
+
+    values: Mapping[str, int]
+    verdicts: tuple[Verdict, ...]
+
+
+def read_amounts(index: int, written: Mapping[str, object], part: str, at: str) -> Amounts:
+    """Return the amounts at a field of a mapping; `at` is where the mapping is."""
+    values: dict[str, int] = {}
+    verdicts: list[Verdict] = []
+    for key, value in mapping(written, part).items():
+        field = f"{at}.{part}.{key}"
+        try:
+            if isinstance(value, bool) or not isinstance(value, int | float | str):
+                raise QuantityError(f"{value!r} is no quantity")
+            values[key] = kubernetes_units(value, NANO)
+        except QuantityError as fault:
+            verdicts.append(Verdict(Effect.REJECTED, index, field, "Invalid", str(fault), 'write 4, "500m" or "2Ti"'))
+            continue
+        if values[key] < 0:
+            message = f"{value} is negative"
+            verdicts.append(Verdict(Effect.REJECTED, index, field, "Invalid", message, "write 0 or more"))
+    return Amounts(values, tuple(verdicts))
+
+
+def texts(written: Mapping[str, object], part: str, key: str) -> str:
+    """Return an amount in Kubernetes' own spelling."""
+    return kubernetes_text(str(mapping(written, part)[key]))

@@ -1,0 +1,65 @@
+"""What of a random policy a tree of quotas can hold as it is, and how that is compared with what a reader gives back.
+
+Random policies promise more than there is and bound less than they promise, each in its own way. A resource is looked
+at where its numbers make sense, which is what the checks of a policy are there for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from apportion_compiler.backends.quota_tree import declared_amount, is_larger_than_any_cluster
+from apportion_compiler.ir.program import Program, Queue
+from apportion_compiler.readers.record import LiftedQueue
+from apportion_policy.quantity import UNLIMITED, Amount, Unlimited, is_over, smaller
+
+
+def promised(queue: Queue, resource: str) -> Amount:
+    """A queue's guarantee in whole GPUs; what no cluster has counts as everything."""
+    return _known(resource, declared_amount(queue.guaranteed, resource) or 0)
+
+
+def bounds(program: Program, resource: str) -> dict[str | None, Amount]:
+    """What each queue can use at most by its own limit and those above it."""
+    found: dict[str | None, Amount] = {None: UNLIMITED}
+    for queue in program.queues:
+        own = declared_amount(queue.limit, resource)
+        found[queue.id] = smaller(UNLIMITED if own is None else _known(resource, own), found[queue.parent])
+    return found
+
+
+def lifted_bounds(queues: Sequence[LiftedQueue], resource: str) -> dict[str | None, Amount]:
+    """The same of what a reader gave back."""
+    found: dict[str | None, Amount] = {None: UNLIMITED}
+    for queue in queues:
+        found[queue.id] = smaller(queue.limit.get(resource, UNLIMITED), found[queue.parent])
+    return found
+
+
+def makes_sense(program: Program, resource: str) -> bool:
+    """Siblings are promised no more than their parent, nobody more than it may use, and one of siblings everything."""
+    bound = bounds(program, resource)
+    by_id = {queue.id: queue for queue in program.queues}
+    children: dict[str | None, list[Amount]] = {}
+    for queue in program.queues:
+        amount = promised(queue, resource)
+        if is_over(amount, bound[queue.id]):
+            return False
+        children.setdefault(queue.parent, []).append(amount)
+    for parent, amounts in children.items():
+        everything = sum(isinstance(amount, Unlimited) for amount in amounts)
+        total = sum(amount for amount in amounts if not isinstance(amount, Unlimited))
+        held = UNLIMITED if parent is None else promised(by_id[parent], resource)
+        if everything > 1 or (everything and not isinstance(held, Unlimited)) or is_over(total, held):
+            return False
+    return True
+
+
+def within(amounts: Mapping[str | None, Amount], size: int) -> dict[str | None, Amount]:
+    """Amounts with no more than there is above all queues: a bound of the cluster's size is no bound."""
+    return {id_: smaller(amount, size) for id_, amount in amounts.items() if id_ is not None}
+
+
+def _known(resource: str, amount: Amount) -> Amount:
+    large = not isinstance(amount, Unlimited) and is_larger_than_any_cluster(resource, amount)
+    return UNLIMITED if large else amount
