@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apportion_compiler.engine_rules import kai, native, yunikorn
+from apportion_compiler.engine_rules import ack, kai, native, yunikorn
 from apportion_compiler.engine_rules.verdict import EngineRules
 
-ENGINE_RULES: Mapping[str, EngineRules] = {"kai": kai.RULES, "native": native.RULES, "yunikorn": yunikorn.RULES}
+ENGINE_RULES: Mapping[str, EngineRules] = {
+    "ack": ack.RULES,
+    "kai": kai.RULES,
+    "native": native.RULES,
+    "yunikorn": yunikorn.RULES,
+}
 """Rules by the engine's name."""

@@ -18,7 +18,6 @@ from apportion_compiler.backends.ack.names import (
     ROOT,
     TREE_NAMESPACE,
 )
-from apportion_compiler.engine_rules.ack_jobs import job_verdicts
 from apportion_compiler.engine_rules.ack_nodes import Tree, node_verdicts, read_tree
 from apportion_compiler.engine_rules.verdict import Effect, EngineRules, Manifest, Verdict
 from apportion_compiler.plain_objects import annotations_of, described, group_of, labels_of, mapping, name_of, text
@@ -28,7 +27,7 @@ _POLICIES = ("Round", "Block", "Priority", "FIFO", "Intelligent")
 
 
 def check(manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> Iterator[Verdict]:
-    """Yield what ACK would make of the objects of its kinds, and of jobs in the namespaces of its tree."""
+    """Yield what ACK would make of trees and queues; of jobs in front of them, `workload_rules` speaks."""
     replaced = {_identity(manifest) for manifest in manifests}
     kept = [manifest for manifest in existing if _identity(manifest) not in replaced]
     trees = [tree for tree in (*manifests, *kept) if _is(tree, "scheduling.sigs.k8s.io", "ElasticQuotaTree")]
@@ -41,8 +40,6 @@ def check(manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> Iterat
             yield from node_verdicts(index, manifest)
         elif _is(manifest, "scheduling.x-k8s.io", "Queue"):
             yield from _queue(index, manifest, read, paths)
-        elif read is not None:
-            yield from job_verdicts(index, manifest, read)
 
 
 RULES = EngineRules("ack", check)

@@ -28,11 +28,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """What other objects can refer to: names of nodes, their paths, and the node of each namespace."""
+    """What other objects can refer to: names of nodes and their paths."""
 
     names: frozenset[str]
     paths: frozenset[str]
-    namespaces: Mapping[str, str]
 
 
 @dataclass(slots=True)
@@ -48,7 +47,6 @@ def read_tree(tree: Manifest) -> Tree:
     return Tree(
         frozenset(node.name for node in nodes if node.name is not None) | {ROOT},
         frozenset(node.path for node in nodes),
-        {namespace: node.path for node in nodes for namespace in node.namespaces},
     )
 
 
