@@ -141,7 +141,9 @@ def _cron_job(manifest: Node) -> Iterator[PodSet]:
 
 def _cron_job_owners(manifest: Node) -> Iterator[Node]:
     yield manifest
-    yield section(manifest, "spec", "jobTemplate")
+    made = found(manifest, "spec", "jobTemplate")
+    if isinstance(made, dict):
+        yield cast("Node", made)
 
 
 def _replicated_jobs(manifest: Node) -> Iterator[tuple[str, Node]]:

@@ -18,6 +18,8 @@ class Effect(str, Enum):
     """It is accepted, and the engine then does not do what it says."""
     PENDING = "pending"
     """A workload that is accepted and never starts."""
+    DEPRECATED = "deprecated"
+    """It does what it says, under a name that a later version will not know."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,147 @@
+"""What keeps pods from being made or placed under any engine: amounts, classes, names, switches that nobody turns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.engine_rules.verdict import Verdict
+from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, Workload, listed, template_field
+from apportion_compiler.plain_objects import integer, items, mapping, name_of, text
+from apportion_compiler.workload_shapes import PodSet
+from apportion_policy.errors import QuantityError
+from apportion_policy.quantity import parse_count
+
+_RESUMED_BY = {"kueue", "ack"}
+"""Engines that turn `suspend` off when the work fits."""
+_INSTALLED = {
+    "kai": frozenset({"train", "build-preemptible", "build", "inference"}),
+    "koordinator": frozenset({"koord-prod", "koord-mid", "koord-batch", "koord-free"}),
+}
+_SYSTEM = frozenset({"system-cluster-critical", "system-node-critical"})
+_OVERCOMMITTED = frozenset({"cpu", "memory", "ephemeral-storage"})
+
+
+def _devices(site: Site) -> Iterator[Verdict]:
+    """Devices come whole, and a request of them needs the same limit (pkg/apis/core/validation, Kubernetes 1.36)."""
+    for workload in site.workloads:
+        for pods in workload.sets:
+            for list_ in ("initContainers", "containers"):
+                for number, container in enumerate(items(pods.spec, list_)):
+                    field = template_field(pods, "spec", f"{list_}[{number}]", "resources")
+                    yield from _container_devices(workload, field, mapping(container, "resources"))
+
+
+def _container_devices(workload: Workload, field: str, resources: object) -> Iterator[Verdict]:
+    requests, limits = mapping(resources, "requests"), mapping(resources, "limits")
+    for name in dict.fromkeys((*requests, *limits)):
+        if name in _OVERCOMMITTED or "/" not in name:
+            continue
+        amounts = [section[name] for section in (requests, limits) if name in section]
+        if not all(_is_whole(amount) for amount in amounts):
+            yield workload.unmade(
+                f"{field}.limits[{name}]", "Invalid", f"{name}: must be an integer, not {amounts[0]}",
+                "ask for whole devices; how a part is asked for, the engine says",
+            )  # fmt: skip
+        elif name not in limits:
+            yield workload.unmade(
+                f"{field}.limits[{name}]", "Required",
+                f"{name}: Limit must be set for non overcommitable resources, so the pods are refused",
+                f"write the same amount under limits: {name}: {requests[name]}",
+            )  # fmt: skip
+        elif name in requests and _count(requests[name]) != _count(limits[name]):
+            yield workload.unmade(
+                f"{field}.requests[{name}]", "Invalid", f"{requests[name]}: must be equal to {name} limit of {limits[name]}",
+                "write the same amount under requests and limits",
+            )  # fmt: skip
+
+
+def _is_whole(amount: object) -> bool:
+    try:
+        return isinstance(_count(amount), int)
+    except QuantityError:
+        return False
+
+
+def _count(amount: object) -> object:
+    return parse_count(amount if isinstance(amount, int | float) and not isinstance(amount, bool) else str(amount))
+
+
+def _classes(site: Site) -> Iterator[Verdict]:
+    """Admission refuses a pod whose class does not exist. Judged where the manifests hold classes at all."""
+    known = set(site.named("scheduling.k8s.io", "PriorityClass"))
+    if not known:
+        return
+    known |= _SYSTEM | _INSTALLED.get(site.engine, frozenset())
+    for workload in site.workloads:
+        for pods in workload.sets:
+            name = text(pods.spec, "priorityClassName")
+            if name is not None and name not in known:
+                message = f"no PriorityClass with name {name} was found, so the pods are refused"
+                verdict = workload.rejected if workload.is_bare else workload.pending
+                field = template_field(pods, "spec", "priorityClassName")
+                yield verdict(field, "NotFound", message, f"name one of {listed(known - _SYSTEM)}")
+
+
+def _switches(site: Site) -> Iterator[Verdict]:
+    if site.engine in _RESUMED_BY:
+        return
+    for workload in site.workloads:
+        if workload.suspended() and workload.shape.suspend is not None:
+            yield workload.pending(
+                ".".join(workload.shape.suspend), "Invalid",
+                f"it is suspended, and nothing on a cluster with {site.engine} resumes it", "leave suspend out",
+            )  # fmt: skip
+
+
+def _names(site: Site) -> Iterator[Verdict]:
+    """KubeRay's own bound, which it reports on the object; no pod is made (ray-operator utils/validation.go)."""
+    for workload in site.workloads:
+        name = name_of(workload.manifest)
+        if workload.is_of("ray.io") and len(name) > workload.shape.max_name:
+            yield workload.pending(
+                "metadata.name", "TooLong",
+                f"{workload.kind} name should be no more than {workload.shape.max_name} characters, and has {len(name)}",
+                f"use at most {workload.shape.max_name} characters",
+            )  # fmt: skip
+
+
+def _ray_scaling(site: Site) -> Iterator[Verdict]:
+    """Only Ray's own autoscaler, inside the cluster, ever changes a group's replicas."""
+    for workload in site.workloads:
+        for path in (("spec",), ("spec", "rayClusterSpec"), ("spec", "rayClusterConfig")):
+            cluster = mapping(workload.manifest, *path)
+            if not workload.is_of("ray.io") or cluster.get("enableInTreeAutoscaling") is True:
+                continue
+            for number, group in enumerate(items(cluster, "workerGroupSpecs")):
+                replicas, most = integer(group, "replicas"), integer(group, "maxReplicas")
+                if replicas is not None and most is not None and most > replicas:
+                    yield workload.ignored(
+                        f"{'.'.join(path)}.workerGroupSpecs[{number}].maxReplicas", "Invalid",
+                        f"the group stays at replicas: {replicas}; without enableInTreeAutoscaling nothing brings it to {most}",
+                        f"write replicas: {most}, or enableInTreeAutoscaling: true",
+                    )  # fmt: skip
+
+
+def _ray_suspension(site: Site) -> Iterator[Verdict]:
+    """KubeRay refuses a suspended RayJob whose cluster would stay (ray-operator utils/validation.go)."""
+    for workload in site.workloads:
+        stays = mapping(workload.manifest, "spec").get("shutdownAfterJobFinishes") is not True
+        if workload.is_of("ray.io", "RayJob") and workload.suspended() and stays:
+            yield workload.pending(
+                "spec.shutdownAfterJobFinishes", "Invalid",
+                "a RayJob with shutdownAfterJobFinishes set to false is not allowed to be suspended",
+                "write shutdownAfterJobFinishes: true",
+            )  # fmt: skip
+
+
+def gang_shortfall(workload: Workload, pods: PodSet, needed: str, field: str) -> Iterator[Verdict]:
+    """Yield a verdict where a gang waits for more pods than its workload makes."""
+    if needed.isdigit() and int(needed) > workload.n_pods:
+        yield workload.pending(
+            template_field(pods, "metadata", field), "Invalid",
+            f"the gang waits for {needed} pods, and the {workload.kind} makes {workload.n_pods}",
+            f"write at most {workload.n_pods}",
+        )  # fmt: skip
+
+
+RULES: tuple[Rule, ...] = (_devices, _classes, _switches, _names, _ray_scaling, _ray_suspension)

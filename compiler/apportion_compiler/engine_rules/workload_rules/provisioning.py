@@ -1,0 +1,140 @@
+"""Requests for queued nodes, and the work that shall run on them, whatever the engine.
+
+Source: kubernetes/autoscaler cluster-autoscaler/apis/config/crd and apis/provisioningrequest at 55c37cd5eb; Google's page
+on Dynamic Workload Scheduler for what its class leaves out: several templates, pods without GPUs, anti-affinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
+from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, template_field
+from apportion_compiler.plain_objects import annotations_of, items, mapping, of_kind, text
+from apportion_policy.provisioning import QUEUED_PROVISIONING_GKE
+
+GROUP = "autoscaling.x-k8s.io"
+_CONSUME = "autoscaling.x-k8s.io/consume-provisioning-request"
+_CLASS = "autoscaling.x-k8s.io/provisioning-class-name"
+_FORMER_CLASS = "cluster-autoscaler.kubernetes.io/provisioning-class-name"
+_FORMER = {"cluster-autoscaler.kubernetes.io/consume-provisioning-request": _CONSUME, _FORMER_CLASS: _CLASS}
+_GPU = "nvidia.com/gpu"
+_MAX_RUN_DURATION_S = 604_800
+
+
+def _requests(site: Site) -> Iterator[Verdict]:
+    templates = site.placed("", "PodTemplate")
+    known = templates or _misnamed(site)
+    for index, manifest in enumerate(site.manifests):
+        if not of_kind((manifest,), GROUP, "ProvisioningRequest"):
+            continue
+        if str(manifest.get("apiVersion")).endswith("/v1beta1"):
+            yield Verdict(
+                Effect.DEPRECATED, index, "apiVersion", "Deprecated",
+                f"{GROUP}/v1beta1 is served for the time being, and v1 is what is stored", f"write {GROUP}/v1",
+            )  # fmt: skip
+        if text(manifest, "spec", "provisioningClassName") != QUEUED_PROVISIONING_GKE:
+            continue
+        sets = items(manifest, "spec", "podSets")
+        if len(sets) > 1:
+            yield _pending(
+                index, "spec.podSets", "TooMany", f"{QUEUED_PROVISIONING_GKE} takes one pod set, and there are {len(sets)}",
+                "write one, of the pods that ask for most, and count all pods in it",
+            )  # fmt: skip
+        yield from _run_duration(index, manifest)
+        namespace = text(manifest, "metadata", "namespace") or "default"
+        for number, pod_set in enumerate(sets):
+            name = text(pod_set, "podTemplateRef", "name") or ""
+            template = templates.get((namespace, name))
+            field = f"spec.podSets[{number}].podTemplateRef.name"
+            if template is None and known:
+                yield _pending(
+                    index, field, "NotFound", f"there is no PodTemplate {name} in namespace {namespace}",
+                    "apply the PodTemplate first, in the same namespace",
+                )  # fmt: skip
+            elif template is not None:
+                spec = mapping(template, "template", "spec")
+                yield from _unprovidable(index, field, spec)
+                if not _asks_for_gpus(spec):
+                    yield _without_gpus(index, field)
+
+
+def _misnamed(site: Site) -> bool:
+    return any(manifest.get("kind") == "PodTemplate" for manifest in site.manifests)
+
+
+def _run_duration(index: int, manifest: Manifest) -> Iterator[Verdict]:
+    parameters = mapping(manifest, "spec", "parameters")
+    written = parameters.get("maxRunDurationSeconds")
+    if written is None:
+        return
+    field = "spec.parameters.maxRunDurationSeconds"
+    if not isinstance(written, str):
+        yield Verdict(
+            Effect.REJECTED, index, field, "Invalid", f"must be of type string, not {written}", f'write "{written}"'
+        )
+    elif not written.isdecimal() or int(written) > _MAX_RUN_DURATION_S:
+        yield _pending(
+            index, field, "Invalid", f"{written} is not a number of seconds up to seven days, {_MAX_RUN_DURATION_S}",
+            f'write at most "{_MAX_RUN_DURATION_S}"',
+        )  # fmt: skip
+
+
+def _pod_templates(site: Site) -> Iterator[Verdict]:
+    for index, manifest in enumerate(site.manifests):
+        version = manifest.get("apiVersion")
+        if manifest.get("kind") == "PodTemplate" and version != "v1" and "/" not in str(version):
+            yield Verdict(
+                Effect.REJECTED, index, "apiVersion", "NotFound",
+                f'no matches for kind "PodTemplate" in version "{version}"', "write v1",
+            )  # fmt: skip
+
+
+def _consumers(site: Site) -> Iterator[Verdict]:
+    for workload in site.workloads:
+        is_queued = False
+        for pods in workload.sets:
+            marks = annotations_of(cast("Manifest", pods.template))
+            for former, key in _FORMER.items():
+                if former in marks and key not in marks:
+                    yield workload.verdict(
+                        Effect.DEPRECATED, template_field(pods, "metadata", f"annotations[{former}]"), "Deprecated",
+                        f"the autoscaler reads {former} for the time being; Kueue does not write it any more",
+                        f"write {key}",
+                    )  # fmt: skip
+            class_ = marks.get(_CLASS) or marks.get(_FORMER_CLASS)
+            if class_ == QUEUED_PROVISIONING_GKE:
+                is_queued = True
+                yield from _unprovidable(workload.index, template_field(pods, "spec", "affinity"), pods.spec)
+        # Of several kinds of pods some may have no GPU: the request's one template is that of the largest.
+        if is_queued and not any(_asks_for_gpus(pods.spec) for pods in workload.sets):
+            yield _without_gpus(workload.index, template_field(workload.sets[0], "spec"))
+
+
+def _unprovidable(index: int, field: str, spec: Mapping[str, object]) -> Iterator[Verdict]:
+    if mapping(spec, "affinity", "podAntiAffinity"):
+        yield _pending(
+            index, field, "NotSupported",
+            "queued provisioning does not regard podAntiAffinity: nodes come, and pods may find no place on them",
+            "drop podAntiAffinity",
+        )  # fmt: skip
+
+
+def _asks_for_gpus(spec: Mapping[str, object]) -> bool:
+    sections = ("requests", "limits")
+    return any(_GPU in mapping(c, "resources", section) for c in items(spec, "containers") for section in sections)
+
+
+def _without_gpus(index: int, field: str) -> Verdict:
+    return _pending(
+        index, field, "NotSupported", "queued provisioning gives GPU nodes only, and the pods ask for no GPU",
+        f"ask for {_GPU}, or run the work on ordinary nodes",
+    )  # fmt: skip
+
+
+def _pending(index: int, field: str, kind: str, message: str, cure: str) -> Verdict:
+    return Verdict(Effect.PENDING, index, field, kind, message, cure)
+
+
+RULES: tuple[Rule, ...] = (_pod_templates, _requests, _consumers)

@@ -1,0 +1,51 @@
+"""Workloads that would be accepted and wait for ever, and what else an engine makes of a workload that says otherwise.
+
+Whoever wrote them: a label that is missing, a queue that is not there, a switch that nobody turns. The rules look at raw
+manifests alone. What a rule must know of the cluster, such as its queues, it learns from the manifests; where they do not
+speak of it, it says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from apportion_compiler.engine_rules.verdict import Manifest, Verdict
+from apportion_compiler.engine_rules.workload_rules import (
+    ack,
+    everywhere,
+    kai,
+    koordinator,
+    kueue,
+    provisioning,
+    volcano,
+    yunikorn,
+)
+from apportion_compiler.engine_rules.workload_rules.site import Rule, site_of
+
+ENGINE_WORKLOAD_RULES: Mapping[str, tuple[Rule, ...]] = {
+    "kai": kai.RULES,
+    "kueue": kueue.RULES,
+    "volcano": volcano.RULES,
+    "ack": ack.RULES,
+    "koordinator": koordinator.RULES,
+    "yunikorn": yunikorn.RULES,
+    "native": (),
+}
+
+
+def workload_verdicts(
+    engine: str, manifests: Sequence[Manifest], existing: Sequence[Manifest] = ()
+) -> Iterator[Verdict]:
+    """Yield what becomes of the workloads among manifests on a cluster with an engine.
+
+    Args:
+        engine: The engine's name.
+        manifests: All that shall be applied together.
+        existing: What the cluster has already: queues, classes, pod templates.
+
+    Raises:
+        KeyError: If there is no such engine.
+    """
+    site = site_of(engine, manifests, existing)
+    for rule in (*everywhere.RULES, *provisioning.RULES, *ENGINE_WORKLOAD_RULES[engine]):
+        yield from rule(site)
