@@ -42,6 +42,10 @@ class Sources:
             self._texts[name] = self._read(self.path(name))
         return self._texts[name]
 
+    def hold(self, name: str, text: str) -> None:
+        """Take a text that was read elsewhere as that of a file."""
+        self._texts[name] = text
+
     def forget(self) -> None:
         """Read files anew when they are asked for again."""
         self._texts.clear()

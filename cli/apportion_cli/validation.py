@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from apportion_compiler.diagnostics.report import Report
     from apportion_policy.evaluation.limits import Limits
 
-_AUTHORING, _BACKENDS = "AP0", "AP5"
+_AUTHORING, _BACKENDS, _MANIFESTS = "AP0", "AP5", "AP7"
 
 
 def validated(policy: str, limits: Limits, as_of: date, environments: tuple[str, ...]) -> tuple[Inputs, Report]:
@@ -104,9 +104,9 @@ def _rules_run(report: Report) -> tuple[Rule, ...]:
     """Return the rules that all ran: after an error only those of earlier phases. Backends' run in `compile`."""
     from apportion_compiler.checks import RULES
 
-    families = {"evaluation": (), "structure": (_AUTHORING,)}.get(report.reached)
+    families = {"evaluation": (), "structure": (_AUTHORING,), "manifests": (_MANIFESTS,)}.get(report.reached)
     if families is None:
-        return tuple(rule for rule in RULES.values() if not rule.code.startswith(_BACKENDS))
+        return tuple(rule for rule in RULES.values() if not rule.code.startswith((_BACKENDS, _MANIFESTS)))
     return tuple(rule for rule in RULES.values() if rule.code.startswith(families))
 
 

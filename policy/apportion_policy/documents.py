@@ -108,7 +108,7 @@ def _read(path: Path) -> tuple[PlacedDict, yaml.Node]:
     if not isinstance(node, yaml.MappingNode):
         message = "a policy document is a mapping with `organisation`, `queues`, …"
         raise DocumentFault((Fault("malformed-document", message, str(path), 1, None, None, ()),))
-    _count(node, path)
+    check_expansion(node, path)
     body = _value(node, path, {})
     assert isinstance(body, PlacedDict)
     for header, wanted in (("apiVersion", "apportion.dev/v1"), ("kind", "Policy")):
@@ -118,8 +118,12 @@ def _read(path: Path) -> tuple[PlacedDict, yaml.Node]:
     return body, node
 
 
-def _count(root: yaml.Node, path: Path) -> None:
-    """Refuse a document whose aliases expand to more than a policy can need, without expanding them."""
+def check_expansion(root: yaml.Node, path: Path) -> None:
+    """Refuse a document whose aliases expand to more than anybody can need, without expanding them.
+
+    Raises:
+        DocumentFault: If it has too many values, is nested too deeply, or contains itself.
+    """
     sizes: dict[int, int] = {}
     stack: list[tuple[yaml.Node, bool, int]] = [(root, False, 0)]
     open_nodes: set[int] = set()

@@ -18,9 +18,9 @@ from apportion_compiler.diagnostics.diagnostic import Diagnostic
 Findings = Callable[[str, str], tuple[Diagnostic, ...]]
 
 HERE = Path(__file__).parent
-AUTHORING = "AP0"
-"""Rules of this family speak of what could not be evaluated; `test_authoring.py` has their cases."""
-CASES = sorted(folder for folder in HERE.glob("AP*-*") if not folder.name.startswith(AUTHORING))
+NO_POLICIES = ("AP0", "AP7")
+"""Families of what could not be evaluated and of raw manifests: see `test_authoring.py` and `test_manifests.py`."""
+CASES = sorted(folder for folder in HERE.glob("AP*-*") if not folder.name.startswith(NO_POLICIES))
 BAD = ("bad.py", "bad_helper.py", "bad.yaml")
 GOOD = ("good.py", "good.yaml")
 

@@ -23,6 +23,7 @@ _FAMILIES = {
     "AP4": "priority classes",
     "AP5": "what an engine cannot express",
     "AP6": "node pools and capacity",
+    "AP7": "manifests",
 }
 
 

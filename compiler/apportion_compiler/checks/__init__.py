@@ -22,6 +22,7 @@ from apportion_compiler.checks.invalid_name import INVALID_NAME, invalid_name
 from apportion_compiler.checks.invalid_topology import INVALID_TOPOLOGY, invalid_topology
 from apportion_compiler.checks.lending_over_guarantee import LENDING_OVER_GUARANTEE, lending_over_guarantee
 from apportion_compiler.checks.limit_over_parent import LIMIT_OVER_PARENT, limit_over_parent
+from apportion_compiler.checks.manifests import MANIFEST_RULES
 from apportion_compiler.checks.minimum_runtime_ineffective import (
     MINIMUM_RUNTIME_INEFFECTIVE,
     minimum_runtime_ineffective,
@@ -175,6 +176,7 @@ _RULES: tuple[Rule, ...] = (
     QUEUED_VERSION_TOO_OLD,
     POOL_SIZE_INVERTED,
     *REFUSALS.values(),
+    *MANIFEST_RULES.values(),
 )
 RULES: Mapping[str, Rule] = {rule.code: rule for rule in sorted(_RULES, key=lambda rule: rule.code)}
 """Every rule by its code, in order of code."""

@@ -18,7 +18,8 @@ Read = Callable[[str], str | None]
 """Returns the text of a file that findings name; None where it may not be quoted."""
 
 
-Phase = Literal["evaluation", "structure", "checks"]
+Phase = Literal["evaluation", "structure", "checks", "manifests"]
+"""`manifests` is a report on raw manifests, which have no other phases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The findings about a policy.
+    """The findings about a policy, or about raw manifests.
 
     Attributes:
         findings: In the order in which they are shown.
@@ -46,6 +47,7 @@ class Report:
         reached: The last phase that ran; errors of one phase stop the next.
         n_queues: Queues of the policy; None where it could not be evaluated.
         n_environments: Its environments, likewise.
+        n_objects: Manifests that were judged; None in a report on a policy.
     """
 
     findings: tuple[Finding, ...]
@@ -55,6 +57,7 @@ class Report:
     reached: Phase = "checks"
     n_queues: int | None = None
     n_environments: int | None = None
+    n_objects: int | None = None
 
     def count(self, level: str) -> int:
         """Return how many findings have a level."""

@@ -48,6 +48,8 @@ def summary(report: Report) -> str:
     """Return one line: findings by level, and in how many queues and environments."""
     found = [_n(report.count(level), noun) for level, noun in _NOUNS if report.count(level)]
     text = ", ".join(found) or "no findings"
+    if report.n_objects is not None:
+        return f"{text} in {_n(report.n_objects, 'object')}"
     if report.n_queues is None or report.n_environments is None:
         return text
     text += f" in {_n(report.n_queues, 'queue')}, {_n(report.n_environments, 'environment')}"

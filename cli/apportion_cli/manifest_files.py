@@ -1,0 +1,90 @@
+"""Which files `--manifests` and `import` read, and their texts."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from apportion_cli.errors import CannotError
+
+if TYPE_CHECKING:
+    from apportion_cli.sources import Sources
+    from apportion_compiler.manifests.reading import ManifestFile
+
+STDIN = "-"
+STDIN_NAME = "<stdin>"
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+def read_files(paths: Sequence[str], sources: Sources) -> Iterator[tuple[str, ManifestFile]]:
+    """Yield each file's name and what it holds; `sources` keep the texts for excerpts.
+
+    Raises:
+        CannotError: If a path leads to nothing that can be read.
+    """
+    from apportion_compiler.manifests.reading import ManifestFile, read_manifests, unreadable
+    from apportion_policy.documents import MAX_DOCUMENT_BYTES
+
+    seen: set[str] = set()
+    for path in paths:
+        for file in files_of(path):
+            name = STDIN_NAME if file == STDIN else sources.name_of(os.path.abspath(file))  # noqa: PTH100
+            if name in seen:
+                continue
+            seen.add(name)
+            content = _bytes(file, MAX_DOCUMENT_BYTES + 1)
+            if len(content) > MAX_DOCUMENT_BYTES:
+                message = f"the file has more than the {MAX_DOCUMENT_BYTES} bytes that are read"
+                yield name, ManifestFile(faults=(unreadable(name, message),))
+                continue
+            try:
+                text = content.decode("utf-8-sig")
+            except UnicodeDecodeError as undecodable:
+                line = content[: undecodable.start].count(b"\n") + 1
+                message = f"byte {undecodable.start} is not UTF-8"
+                yield name, ManifestFile(faults=(unreadable(name, message, line),))
+                continue
+            sources.hold(name, text)
+            yield name, read_manifests(text, name)
+
+
+def files_of(path: str) -> list[str]:
+    """Return the files of a path: itself, or the YAML and JSON files below a folder, hidden ones left out.
+
+    Raises:
+        CannotError: If there is nothing at the path.
+    """
+    if path == STDIN or Path(path).is_file():
+        return [path]
+    if not Path(path).is_dir():
+        raise CannotError(f"{path} is no file or folder that can be read")
+    root = os.path.realpath(path)
+    found: list[str] = []
+    for folder, folders, names in os.walk(path):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            file = os.path.join(folder, name)  # noqa: PTH118
+            # A link that leads out of the folder is not the folder's own.
+            if name.endswith(_SUFFIXES) and not name.startswith(".") and _is_within(file, root):
+                found.append(file)
+    if not found:
+        raise CannotError(f"the folder {path} holds no YAML or JSON file")
+    return found
+
+
+def _is_within(file: str, root: str) -> bool:
+    real = os.path.realpath(file)
+    return Path(real).is_file() and os.path.commonpath((real, root)) == root
+
+
+def _bytes(file: str, at_most: int) -> bytes:
+    try:
+        if file == STDIN:
+            return sys.stdin.buffer.read(at_most)
+        with open(file, "rb") as opened:  # noqa: PTH123
+            return opened.read(at_most)
+    except OSError as refused:
+        raise CannotError(f"{file} cannot be read: {refused.strerror}") from refused

@@ -1,0 +1,23 @@
+"""AP7xx: raw manifests. `manifests/` makes the findings from the engines' rules; the rules are named here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_compiler.diagnostics.diagnostic import Rule, Severity
+
+MANIFEST_REJECTED = Rule(
+    "AP701", "manifest-rejected", Severity.ERROR, "a manifest that the API server or the engine refuses"
+)
+MANIFEST_IGNORED = Rule(
+    "AP702", "manifest-ignored", Severity.WARNING, "a manifest that the engine accepts and then does not do"
+)
+WORKLOAD_PENDING = Rule("AP703", "workload-pending", Severity.ERROR, "work that is accepted and never starts")
+UNREADABLE_MANIFEST = Rule(
+    "AP705", "unreadable-manifest", Severity.ERROR, "a manifest that cannot be read", required=True
+)
+
+MANIFEST_RULES: Mapping[str, Rule] = {
+    rule.code: rule for rule in (MANIFEST_REJECTED, MANIFEST_IGNORED, WORKLOAD_PENDING, UNREADABLE_MANIFEST)
+}
+"""Every rule of the family by its code."""

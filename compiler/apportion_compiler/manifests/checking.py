@@ -1,0 +1,57 @@
+"""Findings about manifests: the verdicts of the engines they are for, each on its file and line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import cast
+
+from apportion_compiler.checks.manifests import MANIFEST_IGNORED, MANIFEST_REJECTED, WORKLOAD_PENDING
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule
+from apportion_compiler.engine_rules import ENGINE_RULES
+from apportion_compiler.engine_rules.verdict import Effect, Verdict
+from apportion_compiler.manifests.engines import engines_of
+from apportion_compiler.manifests.placed import Placed
+
+_WORKLOADS = "apportion_compiler.engine_rules.workloads"
+
+_RULES: Mapping[Effect, tuple[Rule, str]] = {
+    Effect.REJECTED: (MANIFEST_REJECTED, "{engine} rejects {what}"),
+    Effect.IGNORED: (MANIFEST_IGNORED, "{engine} does not do what {what} says"),
+    Effect.PENDING: (WORKLOAD_PENDING, "work stays pending under {engine}"),
+}
+
+
+def check_manifests(objects: Sequence[Placed], engines: Sequence[str] = ()) -> tuple[Diagnostic, ...]:
+    """Return what the engines would refuse, ignore or leave pending, in the order of the objects.
+
+    Args:
+        objects: Everything that shall be applied together.
+        engines: Names of engines; those that the objects are for where none is given.
+    """
+    manifests = [placed.manifest for placed in objects]
+    found: dict[tuple[object, ...], tuple[int, Diagnostic]] = {}
+    for engine in engines or engines_of(manifests):
+        for verdict in _verdicts(engine, manifests):
+            placed = objects[verdict.index]
+            finding = _finding(engine, verdict, placed)
+            # What holds of Kubernetes holds under every engine, and is said once.
+            found.setdefault((verdict.index, verdict.field, finding.code, verdict.message), (verdict.index, finding))
+    return tuple(finding for _, finding in sorted(found.values(), key=lambda pair: pair[0]))
+
+
+def _verdicts(engine: str, manifests: Sequence[Mapping[str, object]]) -> Iterator[Verdict]:
+    if engine in ENGINE_RULES:
+        yield from ENGINE_RULES[engine].check(manifests, ())
+    if find_spec(_WORKLOADS) is not None:
+        yield from cast("Iterable[Verdict]", import_module(_WORKLOADS).workload_verdicts(engine, manifests))
+
+
+def _finding(engine: str, verdict: Verdict, placed: Placed) -> Diagnostic:
+    rule, clause = _RULES[verdict.effect]
+    what = f"`{verdict.field}`" if verdict.field else "it"
+    said = clause.format(engine="the API server" if engine == "native" else engine, what=what)
+    return Diagnostic(
+        rule, placed.address, f"{said}: {verdict.message}", placed.at(verdict.field), hint=verdict.cure or None
+    )

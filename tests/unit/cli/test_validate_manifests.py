@@ -1,0 +1,121 @@
+"""`validate --manifests`: what is read, in which form it is reported, and what it fails on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .conftest import Run
+
+QUEUE = """\
+apiVersion: scheduling.run.ai/v2
+kind: Queue
+metadata: {name: vision}
+spec:
+  resources:
+    cpu: {quota: 0, limit: -1, overQuotaWeight: 1}
+    memory: {quota: 0, limit: -1, overQuotaWeight: 1}
+    gpu: {quota: 8, limit: 4, overQuotaWeight: 1}
+"""
+FOUND = (
+    "queues/vision.yaml:8: warning[AP702] kai does not do what `spec.resources.gpu.quota` says: "
+    "quota promises 8 GPUs, but limit lets 4 GPUs run"
+)
+
+
+@pytest.fixture(autouse=True)
+def folder() -> Path:
+    folder = Path("queues")
+    folder.mkdir()
+    (folder / "vision.yaml").write_text(QUEUE, encoding="utf-8")
+    (folder / "values.yaml").write_text("global: {gpuSharing: true}\n", encoding="utf-8")
+    hidden = folder / ".cache"
+    hidden.mkdir()
+    (hidden / "old.yaml").write_text("{", encoding="utf-8")
+    return folder
+
+
+def test_a_folder_is_judged_as_a_whole(run: Run) -> None:
+    result = run("validate", "--manifests", "queues")
+    assert result.code == 0
+    assert result.out.splitlines()[:3] == [
+        FOUND,
+        "    8 |     gpu: {quota: 8, limit: 4, overQuotaWeight: 1}",
+        "      |           ^^^^^^^^",
+    ]
+    assert result.out.splitlines()[-1] == "1 warning in 1 object"
+    assert run("validate", "--manifests", "queues", "--fail-on", "warning").code == 1
+
+
+def test_engines_can_be_named(run: Run) -> None:
+    assert run("validate", "--manifests", "queues", "--engine", "native", "-q").out == ""
+    assert run("validate", "--engine", "kai").code == 2
+
+
+def test_a_policy_and_manifests_exclude_each_other(run: Run) -> None:
+    for option in (("policy.py",), ("--fix",), ("--env", "prod")):
+        assert run("validate", "--manifests", "queues", *option).code == 2
+
+
+def test_every_format_speaks_of_the_same_finding(run: Run) -> None:
+    report = json.loads(run("validate", "--manifests", "queues", "-o", "json").out)
+    (finding,) = report["findings"]
+    assert report["reached"] == "manifests"
+    assert (finding["code"], finding["address"]) == ("AP702", "Queue vision")
+    assert finding["location"] == {"file": "queues/vision.yaml", "line": 8, "column": 11, "endLine": 8, "endColumn": 19}
+    sarif = json.loads(run("validate", "--manifests", "queues", "-o", "sarif").out)
+    (result,) = sarif["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["region"]["startColumn"] == 11
+    assert "line=8" in run("validate", "--manifests", "queues", "-o", "github").out
+    assert "AP702" in run("validate", "--manifests", "queues", "-o", "junit").out
+
+
+def test_what_kubectl_prints_is_read_from_standard_input(run_process) -> None:  # type: ignore[no-untyped-def]
+    queue = {
+        "apiVersion": "scheduling.run.ai/v2",
+        "kind": "Queue",
+        "metadata": {"name": "vision"},
+        "spec": {"parentQueue": "research"},
+    }
+    listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": [queue]}, indent="\t")
+    result = run_process("validate", "--manifests", "-", "-q", stdin=listed)
+    assert result.code == 1
+    assert [line.partition(" kai")[0] for line in result.out.splitlines()] == [
+        "<stdin>:11: error[AP701]",
+        "<stdin>:12: warning[AP702]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a: &a [x, x]\n" + "".join(f"{c}: &{c} [{', '.join([f'*{b}'] * 9)}]\n" for b, c in zip("abcdefgh", "bcdefghi", strict=True)), "expands to more than"),
+        ("[" * 500 + "]" * 500, "nested deeper than"),
+        ("a: &a {b: *a}", "alias"),
+        ("a: [1, 2", "expected ',' or ']'"),
+        ("a: .inf", "no number that JSON can hold"),
+        ("? [a]\n: b", "a key is not text"),
+    ],
+)  # fmt: skip
+def test_a_hostile_text_is_one_finding(run: Run, folder: Path, text: str, sentence: str) -> None:
+    file = folder / "hostile.yaml"
+    file.write_text(text, encoding="utf-8")
+    result = run("validate", "--manifests", file, "-q")
+    assert result.code == 1
+    (line,) = result.out.splitlines()
+    assert "error[AP705]" in line
+    assert sentence in line
+
+
+def test_bytes_that_are_no_text_are_a_finding(run: Run, folder: Path) -> None:
+    (folder / "latin.yaml").write_bytes(b"a: b\nc: caf\xe9\n")
+    assert "latin.yaml:2: error[AP705] byte 11 is not UTF-8" in run("validate", "--manifests", folder, "-q").out
+
+
+def test_nothing_to_judge_is_no_success(run: Run, folder: Path) -> None:
+    result = run("validate", "--manifests", folder / "values.yaml")
+    assert (result.code, result.out) == (3, "")
+    assert "no Kubernetes object" in result.err
+    assert run("validate", "--manifests", "nowhere").code == 3
