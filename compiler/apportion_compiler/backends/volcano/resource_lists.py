@@ -1,0 +1,70 @@
+"""Resource lists as Volcano counts them: which names it knows, in which unit, and what a missing name means.
+
+Volcano sums in floating point. Here the numbers are exact, which comes to the same below 2^53.
+
+Source: pkg/scheduler/api/resource_info.go (NewResource, LessPartly, ResourceNames) at ed72c7c81; k8s.io/kubernetes
+pkg/apis/core/v1/helper/helpers.go (IsScalarResourceName).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from apportion_compiler.naming import is_label_key
+from apportion_policy.errors import QuantityError
+from apportion_policy.quantity import kubernetes_units
+from apportion_policy.resources import CPU, MEMORY
+
+Counts = Mapping[str, int]
+"""By resource name: memory in bytes, pods as a number, everything else in thousandths."""
+
+_WHOLE = frozenset({MEMORY, "pods"})
+_BASIC = (CPU, MEMORY)
+
+
+def counts(amounts: Mapping[str, object]) -> dict[str, int]:
+    """Return what Volcano makes of a resource list; names that it does not count, and what is no quantity, are dropped."""
+    counted: dict[str, int] = {}
+    for name, value in amounts.items():
+        if is_counted(name) and isinstance(value, str | int | float):
+            try:
+                counted[name] = kubernetes_units(value, 1 if name in _WHOLE else 1000)
+            except QuantityError:
+                continue
+    return counted
+
+
+def is_counted(name: str) -> bool:
+    """Tell whether Volcano counts a resource of this name."""
+    if name in _BASIC or name in ("pods", "ephemeral-storage"):
+        return True
+    if name.startswith("count/"):
+        return False
+    return is_extended(name) or "kubernetes.io/" in name or name.startswith(("hugepages-", "attachable-volumes-"))
+
+
+def is_extended(name: str) -> bool:
+    """Tell whether a resource is a device of somebody else's, such as `nvidia.com/gpu`: counted whole."""
+    if "/" not in name or "kubernetes.io/" in name or name.startswith("requests."):
+        return False
+    return is_label_key(f"requests.{name}")
+
+
+def total(lists: Iterable[Counts]) -> dict[str, int]:
+    """Return the sum; a name that one list has, the sum has, be it of nothing."""
+    summed: dict[str, int] = {}
+    for each in lists:
+        for name, amount in each.items():
+            summed[name] = summed.get(name, 0) + amount
+    return summed
+
+
+def short_of(bound: Counts, needed: Counts) -> str | None:
+    """Return a resource of which a bound is less than what is needed; None where it is enough.
+
+    A name that the bound lacks is short of any amount, be it nothing, except cpu and memory, which it then has none of.
+    """
+    for name, amount in needed.items():
+        if (name not in bound and name not in _BASIC) or bound.get(name, 0) < amount:
+            return name
+    return None
