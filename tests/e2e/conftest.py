@@ -22,6 +22,8 @@ _NEVER_INSTALLED = ("*.strict.yaml", "yunikorn/*")
 _BINARIES = "APPORTION_E2E_BIN"
 _KUEUE = "APPORTION_E2E_KUEUE"
 _ESTABLISHED_S = 60
+_ENGINE_NAMESPACES = ("kai-scheduler", "koordinator-system", "kube-queue", "volcano-system", "yunikorn")
+"""What an engine's own installation makes, and a tree may write a configuration to."""
 
 
 def upstream_definitions() -> tuple[Path, ...]:
@@ -73,6 +75,8 @@ def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """A control plane with every upstream definition established, and no engine."""
     with _bare_plane(request, tmp_path_factory.mktemp("control-plane")) as plane:
         _install(plane.kubectl, upstream_definitions())
+        for name in _ENGINE_NAMESPACES:
+            plane.kubectl.must("create", "namespace", name)
         yield plane
 
 
@@ -82,14 +86,9 @@ def kueue(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     programs = binaries(_KUEUE)
     others = [path for path in upstream_definitions() if path.parent.name != "kueue"]
     with _bare_plane(request, tmp_path_factory.mktemp("kueue-control-plane")) as plane:
-        _install(plane.kubectl, (*others, *job_definitions(programs)))
+        _install(plane.kubectl, others)
         with kueue_manager(plane, programs, configuration(programs / "install.yaml")):
             yield plane.kubectl
-
-
-def job_definitions(programs: Path) -> tuple[Path, ...]:
-    """Return the definitions of jobs that come from the modules of their operators."""
-    return tuple(sorted((programs / "jobs").iterdir()))
 
 
 def served_definitions(kubectl: Kubectl) -> dict[str, bool]:

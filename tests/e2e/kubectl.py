@@ -78,6 +78,11 @@ class Kubectl:
             *(argument for file in files for argument in ("-f", file)),
         )  # fmt: skip
 
+    def apply_text(self, text: str, *, dry_run: bool = False) -> Answer:
+        """Apply what is written in a text as `apply` does; the answer's output is what is stored, or would be."""
+        flags = ("--dry-run=server",) if dry_run else ()
+        return self("apply", "--server-side", "--validate=strict", *flags, "-o", "json", "-f", "-", stdin=text)
+
     def create(self, *objects: Object, dry_run: bool = False) -> Answer:
         """Create objects, unknown fields refused; a dry run passes admission and stores nothing."""
         flags = ("--dry-run=server",) if dry_run else ()
