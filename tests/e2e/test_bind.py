@@ -1,0 +1,64 @@
+"""What `apportion bind` writes, of every kind and for every engine, is taken from a person of the queue's team.
+
+It is sent to a cluster where the engine's tree is installed: rights, admission policies and, where Kueue runs, its
+webhooks judge it, unknown fields are refused, and every field that was sent comes back.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from apportion_compiler.bindings import KINDS
+
+from .kubectl import Kubectl
+from .rendered import POLICIES, REPOSITORY, compile_policy, installed, missing
+from .workloads import pod
+
+pytestmark = pytest.mark.e2e
+
+POLICY = POLICIES / "every-engine"
+ENGINES = ("ack", "kai", "koordinator", "kueue", "native", "volcano", "yunikorn")
+_QUEUE = "vision"
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def member(engine: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
+    """Somebody of the team, on a cluster of the engine."""
+    cluster: Kubectl = request.getfixturevalue("kueue" if engine == "kueue" else "kubectl")
+    trees = compile_policy(POLICY, tmp_path_factory.mktemp("rendered"), f"on-{engine}")[f"on-{engine}", "one"]
+    with installed(cluster, trees, refused=(pod(_QUEUE, scheduler=None, node="node-1"),)):
+        yield cluster.as_user("vera", f"@lab/{_QUEUE}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_bind_writes_is_accepted(engine: str, member: Kubectl, kind: str) -> None:
+    """No error, no warning, nothing lost."""
+    if KINDS[kind].engine not in (None, engine):
+        pytest.skip(f"{kind} is {KINDS[kind].engine}'s own")
+    text = bind(engine, _QUEUE, "--kind", kind, "--workers", "2")
+    answer = member.apply_text(text, dry_run=True)
+    assert answer.accepted, answer.said
+    assert answer.said == ""
+    answered = answer.json()
+    stored = answered["items"] if answered["kind"] == "List" else [answered]
+    sent = list(yaml.safe_load_all(text))
+    assert [fault for one, other in zip(sent, stored, strict=True) for fault in missing(one, other)] == []
+
+
+def bind(engine: str, queue: str, *options: str, policy: Path = POLICY) -> str:
+    """Return what the command writes, run as a person runs it."""
+    command = [Path(sys.executable).with_name("apportion"), "bind", queue, "--policy", policy, "--env", f"on-{engine}"]
+    done = subprocess.run([*command, *options], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
