@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apportion_compiler.engine_rules import ack, kai, native, volcano, yunikorn
+from apportion_compiler.engine_rules import ack, kai, kueue, native, volcano, yunikorn
 from apportion_compiler.engine_rules.verdict import EngineRules
 
 ENGINE_RULES: Mapping[str, EngineRules] = {
     "ack": ack.RULES,
     "kai": kai.RULES,
+    "kueue": kueue.RULES,
     "native": native.RULES,
     "volcano": volcano.RULES,
     "yunikorn": yunikorn.RULES,

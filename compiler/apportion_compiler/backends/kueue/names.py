@@ -6,6 +6,8 @@ pkg/controller/admissionchecks/provisioning/constants.go.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.naming import object_name
 
@@ -40,6 +42,12 @@ NO_BOUND = {"cpu": "1G", "memory": "512Ti", GPU_RESOURCE: "1G"}
 Small enough that ten thousand of them fit the 64-bit sums of Kueue before 0.18, which did not saturate
 (pkg/resources/amount.go).
 """
+
+
+def cohort_of(spec: Mapping[str, object]) -> str | None:
+    """Return the cohort that a ClusterQueue's spec names, as v1beta2 or v1beta1 spell it."""
+    named = spec.get("cohortName") or spec.get("cohort")
+    return named if isinstance(named, str) else None
 
 
 def workload_queue(program: Program, queue: Queue) -> str | None:

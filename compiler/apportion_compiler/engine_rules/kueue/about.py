@@ -1,0 +1,89 @@
+"""Verdicts on one manifest, and the small checks that several kinds share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from apportion_compiler.engine_rules.verdict import Effect, Verdict
+from apportion_compiler.naming import MAX_NAME, is_label_key, is_label_value
+from apportion_policy.errors import QuantityError
+from apportion_policy.quantity import kubernetes_value
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """One manifest among those given, for verdicts on its fields."""
+
+    index: int
+
+    def rejected(self, field: str, kind: str, message: str, cure: str) -> Verdict:
+        """Return that the API server or a webhook refuses it."""
+        return Verdict(Effect.REJECTED, self.index, field, kind, message, cure)
+
+    def ignored(self, field: str, kind: str, message: str, cure: str) -> Verdict:
+        """Return that Kueue takes it and does something else."""
+        return Verdict(Effect.IGNORED, self.index, field, kind, message, cure)
+
+    def pending(self, field: str, kind: str, message: str, cure: str) -> Verdict:
+        """Return that work never starts."""
+        return Verdict(Effect.PENDING, self.index, field, kind, message, cure)
+
+    def one_of(self, value: object, field: str, allowed: tuple[str, ...]) -> Iterator[Verdict]:
+        """Yield a verdict where a value that is there, and not empty, is none of those allowed."""
+        if value and value not in allowed:
+            names = ", ".join(f'"{name}"' for name in allowed)
+            yield self.rejected(field, "NotSupported", f'"{value}" is not supported: {names}', f"write {allowed[0]}")
+
+    def bad_labels(self, labels: Mapping[str, object], field: str) -> Iterator[Verdict]:
+        """Yield a verdict for each key or value that no label can have."""
+        for key, value in labels.items():
+            if not is_label_key(key):
+                yield self.rejected(field, "Invalid", f'"{key}" is no key of a label', "write prefix.example.com/name")
+            if not isinstance(value, str) or not is_label_value(value):
+                yield self.rejected(
+                    field,
+                    "Invalid",
+                    f'"{value}" is no value of a label',
+                    f"use at most {MAX_NAME} letters, digits, dashes, underscores and dots",
+                )
+
+    def tolerations(self, tolerations: object, field: str) -> Iterator[Verdict]:
+        """Yield verdicts on tolerations, by the rules in the definitions and the webhook."""
+        for number, toleration in enumerate(tolerations if isinstance(tolerations, list) else ()):
+            held = toleration if isinstance(toleration, Mapping) else {}
+            at = f"{field}[{number}]"
+            key, operator = held.get("key"), held.get("operator")
+            yield from self.one_of(operator, f"{at}.operator", ("Equal", "Exists"))
+            yield from self.one_of(held.get("effect"), f"{at}.effect", EFFECTS)
+            if not key and operator != "Exists":
+                yield self.rejected(
+                    f"{at}.operator", "Invalid", "operator must be Exists when 'key' is empty", "write operator: Exists"
+                )
+            if isinstance(key, str) and key and not is_label_key(key):
+                yield self.rejected(
+                    f"{at}.key", "Invalid", f'"{key}" is no key of a taint', "write prefix.example.com/name"
+                )
+            if held.get("tolerationSeconds") is not None and held.get("effect") != "NoExecute":
+                yield self.rejected(
+                    f"{at}.effect", "Invalid", "effect must be 'NoExecute' when 'tolerationSeconds' is set",
+                    "write effect: NoExecute, or leave tolerationSeconds out",
+                )  # fmt: skip
+            if operator == "Exists" and held.get("value"):
+                yield self.rejected(
+                    f"{at}.value", "Invalid", "a value must be empty when 'operator' is 'Exists'", "leave value out"
+                )
+
+
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+def quantity(value: object) -> Decimal | None:
+    """Return what a quantity says; None for what is missing or none."""
+    if not isinstance(value, int | float | str) or isinstance(value, bool):
+        return None
+    try:
+        return kubernetes_value(value)
+    except QuantityError:
+        return None
