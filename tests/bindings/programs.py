@@ -27,7 +27,7 @@ from apportion_policy import (
 
 AS_OF = date(2026, 11, 21)
 
-_PLAN = ProvisioningPlan(id="dws", max_run_duration="1d")
+PLAN = ProvisioningPlan(id="dws", max_run_duration="1d")
 H100 = NodePool(
     id="h100",
     provider=Fixed(),
@@ -48,7 +48,7 @@ QUEUED = NodePool(
     accelerator=Accelerator(model="h100", count=8, memory="80Gi"),
     min_nodes=0,
     max_nodes=16,
-    provisioning=_PLAN,
+    provisioning=PLAN,
 )
 ORDINARY = NodePool(id="ordinary", provider=Fixed(), cpu=16, memory="64Gi", min_nodes=1, max_nodes=1)
 
@@ -69,6 +69,7 @@ def program(
     engine: str,
     *queues: Queue,
     pools: tuple[NodePool, ...] = (H100, ORDINARY),
+    plan: ProvisioningPlan = PLAN,
 ) -> Program:
     """Return one cluster with an engine; `research` is above the queues."""
     policy = Policy(
@@ -76,7 +77,7 @@ def program(
         queues=(Queue(id="research", children=queues or (VISION, SPEECH)),),
         priority_classes=DEFAULT_PRIORITY_CLASSES,
         node_pools=pools,
-        provisioning_plans=(_PLAN,) if any(pool.provisioning for pool in pools) else (),
+        provisioning_plans=(plan,) if any(pool.provisioning for pool in pools) else (),
         environments=(
             Environment(
                 name="prod",

@@ -150,12 +150,9 @@ def _adopted(program: Program, queue: Queue, engine: EngineBinding, manifest: No
 
 def _placed(engine: EngineBinding, binding: Binding, name: str, workloads: tuple[Node, ...]) -> Bound:
     binding = replace(binding, gang=object_name(name))
-    remarks = tuple(
-        f"{name} {clause}; it would never start"
-        for clause in beyond_bounds(
-            binding.program, binding.queue, binding.priority_class, binding.gpu_model or binding.part, workloads
-        )
-    )
+    model = binding.gpu_model or binding.part
+    beyond = beyond_bounds(binding.program, binding.queue, binding.priority_class, model, workloads)
+    remarks = tuple(dict.fromkeys(f"{name} {clause}; it would never start" for clause in beyond))
     requests: tuple[Node, ...] = ()
     if binding.plan is not None and not engine.asks_for_nodes:
         requests = ask_for_nodes(binding, binding.plan, workloads)

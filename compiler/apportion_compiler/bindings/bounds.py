@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_compiler.backends.native.quotas import effective_limits
-from apportion_compiler.bindings.requests import total
+from apportion_compiler.bindings.requests import Requests, pod_requests, total
 from apportion_compiler.bindings.work import GPU_RESOURCE
 from apportion_compiler.ir.program import PriorityClass, Program, Queue
 from apportion_compiler.workload_shapes import Node, pod_sets
-from apportion_policy.quantity import Amount, is_over
+from apportion_policy.quantity import Amount, Unlimited, is_over
 from apportion_policy.resources import CPU, GPU, MEMORY, amount_text, gpu_resource
 
 _RESOURCES = {"cpu": CPU, "memory": MEMORY, GPU_RESOURCE: GPU}
@@ -34,6 +34,22 @@ def beyond_bounds(
                 if resource in bound and resource not in program.unmanaged and is_over(amount, bound[resource]):
                     held = amount_text(resource, bound[resource])
                     yield f"asks for {amount_text(resource, amount)}, and queue {queue.id} {verb} {held}"
+    for workload in workloads:
+        for pods in pod_sets(workload):
+            yield from _beyond_machines(program, queue, pod_requests(pods.spec))
+
+
+def _beyond_machines(program: Program, queue: Queue, asked: Requests) -> Iterator[str]:
+    machines = [pool.machine for pool in program.pools if pool.id in queue.pools]
+    for name, amount in asked.items():
+        resource = _RESOURCES.get(name, name)
+        held = [machine[resource] for machine in machines if resource in machine]
+        if held and all(is_over(amount, most) for most in held):
+            most = max((amount for amount in held if not isinstance(amount, Unlimited)), default=0)
+            yield (
+                f"asks for {amount_text(resource, amount)} in one pod, and no machine that queue {queue.id} may use has "
+                f"more than {amount_text(resource, most)}"
+            )
 
 
 def _spoken_of(resource: str, model: str | None) -> tuple[str, ...]:

@@ -1,0 +1,203 @@
+"""Manifests that somebody has: put into a queue, and nothing else of them changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from apportion_compiler.bindings import ENGINES
+from apportion_compiler.bindings.bind import adopt, bind
+from apportion_compiler.bindings.errors import BindingError
+from apportion_compiler.bindings.options import Options
+from apportion_compiler.engine_rules.workloads import workload_verdicts
+
+from ..conformance.schemas import errors
+from .programs import program
+
+_JOB = """
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: train
+  labels: {app: train, kueue.x-k8s.io/queue-name: somewhere-else}
+  annotations: {note: keep me}
+spec:
+  backoffLimit: 3
+  parallelism: 4
+  completions: 8
+  template:
+    metadata:
+      labels: {app: train}
+    spec:
+      schedulerName: some-scheduler
+      priorityClassName: build-preemptible
+      nodeSelector: {disk: fast}
+      initContainers:
+      - {name: fetch, image: fetch, resources: {requests: {memory: 8Gi}}}
+      containers:
+      - name: main
+        image: train
+        resources: {limits: {nvidia.com/gpu: 2, cpu: "4", memory: 4Gi}}
+      restartPolicy: Never
+"""
+_RAY_JOB = """
+apiVersion: ray.io/v1
+kind: RayJob
+metadata: {name: tune, namespace: vision-dev}
+spec:
+  entrypoint: python tune.py
+  rayClusterSpec:
+    headGroupSpec:
+      rayStartParams: {}
+      template: {spec: {containers: [{name: head, image: "rayproject/ray:2.46.0"}]}}
+    workerGroupSpecs:
+    - groupName: gpu
+      replicas: 2
+      minReplicas: 2
+      maxReplicas: 2
+      rayStartParams: {}
+      template:
+        spec:
+          containers:
+          - {name: worker, image: "rayproject/ray:2.46.0", resources: {limits: {nvidia.com/gpu: 1}}}
+"""
+
+
+def _loaded(text: str) -> dict[str, Any]:
+    return yaml.safe_load(text)
+
+
+def _lost(before: Any, after: Any, path: str = "") -> list[str]:
+    """Return the paths of values that are there before and not after."""
+    if isinstance(before, dict):
+        if not isinstance(after, dict):
+            return [path]
+        return [p for key in before for p in _lost(before[key], after.get(key), f"{path}.{key}")]
+    if isinstance(before, list):
+        if not isinstance(after, list) or len(after) != len(before):
+            return [path]
+        return [p for i, (b, a) in enumerate(zip(before, after, strict=True)) for p in _lost(b, a, f"{path}[{i}]")]
+    return [] if before == after else [path]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_job_loses_only_what_the_engine_is_told_anew(engine: str) -> None:
+    job = _loaded(_JOB)
+    (made,) = adopt(program(engine), "vision", [job], Options()).objects
+    owned = {".metadata.labels.kueue.x-k8s.io/queue-name"} if engine == "kueue" else set()
+    assert set(_lost(job, made)) == owned | {".spec.template.spec.schedulerName"}
+    assert job == _loaded(_JOB)
+    assert errors(made) == []
+    assert list(workload_verdicts(engine, [made])) == []
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_ray_job_needs_nothing_more(engine: str) -> None:
+    (made,) = adopt(program(engine), "vision", [_loaded(_RAY_JOB)], Options()).objects
+    assert _lost(_loaded(_RAY_JOB), made) == []
+    assert errors(made) == []
+    assert list(workload_verdicts(engine, [made])) == []
+
+
+def test_the_class_that_a_manifest_names_stays() -> None:
+    (made,) = adopt(program("kai"), "vision", [_loaded(_JOB)], Options()).objects
+    assert made["metadata"]["labels"]["priorityClassName"] == "build-preemptible"  # type: ignore[index]
+
+
+def test_putting_a_workload_into_its_queue_again_changes_nothing() -> None:
+    for engine in ENGINES:
+        for kind in ("Job", "RayJob", "RayService", "Deployment", "CronJob"):
+            made = bind(program(engine), "vision", kind, Options())
+            assert adopt(program(engine), "vision", made, Options()).objects == made, (engine, kind)
+
+
+def test_what_is_no_workload_passes_through() -> None:
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "code"}, "data": {"a.py": "print(1)\n"}}
+    objects = adopt(program("kai"), "vision", [config, _loaded(_JOB)], Options()).objects
+    assert objects[0] == config
+    assert objects[1]["kind"] == "Job"
+
+
+def test_templates_that_share_an_anchor_are_told_apart() -> None:
+    cluster = _loaded(_RAY_JOB)
+    groups = cluster["spec"]["rayClusterSpec"]["workerGroupSpecs"]
+    groups.append({**groups[0], "groupName": "more"})
+    (made,) = adopt(program("yunikorn"), "vision", [cluster], Options()).objects
+    names = [
+        group["template"]["metadata"]["annotations"]["yunikorn.apache.org/task-group-name"]
+        for group in made["spec"]["rayClusterSpec"]["workerGroupSpecs"]  # type: ignore[index]
+    ]
+    assert names == ["gpu", "more"]
+
+
+@pytest.mark.parametrize(
+    ("engine", "change", "options", "says"),
+    [
+        (
+            "kai",
+            {"metadata": {"name": "train", "namespace": "speech"}},
+            Options(),
+            "namespace speech is not one of queue",
+        ),
+        (
+            "kai",
+            {"metadata": {"name": "train", "namespace": "vision"}},
+            Options(namespace="vision-dev"),
+            "Job train is in namespace vision, not vision-dev",
+        ),
+        ("kai", {"metadata": {}}, Options(), "the Job has no name"),
+        ("kai", {"spec": {}}, Options(), "the Job has no pod template"),
+        ("kai", {"spec": {"template": {"spec": {"nodeName": "n1"}}}}, Options(), "Job train sets nodeName"),
+        ("kai", {"spec": {"template": {"spec": {"priorityClassName": "huge"}}}}, Options(), "priority class huge"),
+    ],
+)
+def test_what_cannot_run_in_the_queue_is_refused(
+    engine: str, change: dict[str, Any], options: Options, says: str
+) -> None:
+    with pytest.raises(BindingError, match=says):
+        adopt(program(engine), "vision", [{**_loaded(_JOB), **change}], options)
+
+
+def test_a_file_without_a_workload_is_refused() -> None:
+    with pytest.raises(BindingError, match="there is no workload in the file"):
+        adopt(
+            program("kai"), "vision", [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}], Options()
+        )
+
+
+def test_an_amount_that_is_none_is_refused() -> None:
+    job = _loaded(_JOB)
+    job["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["cpu"] = "lots"
+    with pytest.raises(BindingError, match='cpu of a container: "lots" is not a CPU quantity'):
+        adopt(program("kai"), "vision", [job], Options())
+
+
+@pytest.mark.parametrize(
+    ("engine", "field", "value", "says"),
+    [
+        ("kai", "submissionMode", "K8sJobMode", "KubeRay refuses K8sJobMode with KAI"),
+        ("kueue", "clusterSelector", {"a": "b"}, "Kueue cannot queue a RayJob that uses an existing cluster"),
+    ],
+)
+def test_a_ray_job_that_the_engine_cannot_run_is_refused(engine: str, field: str, value: object, says: str) -> None:
+    job = _loaded(_RAY_JOB)
+    job["spec"][field] = value
+    with pytest.raises(BindingError, match=says):
+        adopt(program(engine), "vision", [job], Options())
+
+
+def test_kueue_cannot_count_a_cluster_that_scales_itself() -> None:
+    job = _loaded(_RAY_JOB)
+    job["spec"]["rayClusterSpec"]["enableInTreeAutoscaling"] = True
+    with pytest.raises(BindingError, match="leave enableInTreeAutoscaling out"):
+        adopt(program("kueue"), "vision", [job], Options())
+
+
+def test_kueue_takes_eighteen_pod_sets() -> None:
+    job = _loaded(_RAY_JOB)
+    group = job["spec"]["rayClusterSpec"]["workerGroupSpecs"][0]
+    job["spec"]["rayClusterSpec"]["workerGroupSpecs"] = [{**group, "groupName": f"g{n}"} for n in range(18)]
+    with pytest.raises(BindingError, match="at most 18 pod sets, and this workload has 19"):
+        adopt(program("kueue"), "vision", [job], Options())

@@ -1,0 +1,220 @@
+"""What a workload gets where nothing was said, and what it cannot have."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from apportion_compiler.bindings.bind import bind, bound
+from apportion_compiler.bindings.errors import BindingError
+from apportion_compiler.bindings.options import Options, parse_secret
+from apportion_compiler.workload_shapes import Node, found, pod_sets
+from apportion_policy import PriorityClass, Queue, Resources
+
+from .programs import A100, BY_MODEL, H100, ORDINARY, VISION, program
+
+_FIRST = Options()
+
+
+def _only(engine: str, kind: str, options: Options = _FIRST, queue: str = "vision", **over: Any) -> Node:
+    (made,) = bind(program(engine, **over), queue, kind, options)
+    return made
+
+
+def _requests(made: Node) -> dict[str, str]:
+    spec = pod_sets(made)[-1].spec
+    return cast("dict[str, str]", cast("Any", spec)["containers"][0]["resources"]["requests"])
+
+
+def test_the_first_namespace_and_the_queues_name_are_taken() -> None:
+    made = _only("kai", "Job")
+    assert found(made, "metadata", "name") == "vision-job"
+    assert found(made, "metadata", "namespace") == "vision"
+
+
+def test_another_namespace_of_the_queue_may_be_named() -> None:
+    assert found(_only("kai", "Job", Options(namespace="vision-dev")), "metadata", "namespace") == "vision-dev"
+
+
+def test_batch_work_gets_the_lowest_class_and_a_server_the_highest() -> None:
+    assert found(pod_sets(_only("native", "Job"))[0].spec, "priorityClassName") == "train"
+    assert found(pod_sets(_only("native", "Deployment"))[0].spec, "priorityClassName") == "inference"
+
+
+def test_the_default_class_of_the_policy_goes_first() -> None:
+    default = PriorityClass(name="usual", value=10, preemptible=True, global_default=True)
+    base = program("native")
+    classes = tuple(sorted((*base.priority_classes, _lowered(default)), key=lambda cls: cls.value))
+    queues = tuple(
+        _with(queue, priority_classes=(*queue.priority_classes, "usual")) if queue.id == "vision" else queue
+        for queue in base.queues
+    )
+    (made,) = bind(_with(base, priority_classes=classes, queues=queues), "vision", "Deployment", _FIRST)
+    assert found(pod_sets(made)[0].spec, "priorityClassName") == "usual"
+
+
+def test_a_queue_with_gpus_gets_one_and_another_none() -> None:
+    assert _requests(_only("kai", "Job"))["nvidia.com/gpu"] == "1"
+    assert "nvidia.com/gpu" not in _requests(_only("kai", "Job", queue="speech"))
+
+
+def test_no_class_is_written_where_the_policy_has_none() -> None:
+    base = program("kai")
+    queues = tuple(_with(queue, priority_classes=()) for queue in base.queues)
+    (made,) = bind(_with(base, priority_classes=(), queues=queues), "vision", "Job", _FIRST)
+    assert found(made, "metadata", "labels") == {"kai.scheduler/queue": "vision"}
+    assert found(pod_sets(made)[0].spec, "priorityClassName") is None
+
+
+def test_an_image_of_ones_own_runs_what_it_runs() -> None:
+    (container,) = cast("Any", pod_sets(_only("kai", "Job", Options(image="acme/train:1")))[0].spec["containers"])
+    assert container["image"] == "acme/train:1"
+    assert "command" not in container
+
+
+@pytest.mark.parametrize("kind", ["RayJob", "RayCluster", "RayService", "JobSet", "CronJob", "PyTorchJob", "Pod"])
+def test_a_long_queue_name_still_gives_a_name_that_fits(kind: str) -> None:
+    bounds = {
+        "RayJob": 47,
+        "RayService": 47,
+        "RayCluster": 53,
+        "JobSet": 46,
+        "CronJob": 52,
+        "PyTorchJob": 50,
+        "Pod": 63,
+    }
+    id_ = "a-team-with-a-long-name-that-fills-the-label-to-the-very-last-1"
+    twin = id_[:-1] + "2"
+    queues = [Queue(id=name, namespaces=(name[-9:],)) for name in (id_, twin)]
+    made = [bind(program("kai", *queues), name, kind, _FIRST)[0] for name in (id_, twin)]
+    names = [cast("str", found(workload, "metadata", "name")) for workload in made]
+    assert all(len(name) <= bounds[kind] for name in names)
+    assert names[0] != names[1]
+
+
+def test_a_part_of_a_gpu_is_an_annotation_on_kai() -> None:
+    made = _only("kai", "RayCluster", Options(gpus=500, workers=2))
+    head, workers = pod_sets(made)
+    assert found(head.template, "metadata", "annotations") is None
+    assert found(workers.template, "metadata", "annotations") == {"gpu-fraction": "0.5"}
+    assert "nvidia.com/gpu" not in _requests(made)
+
+
+def test_the_gpu_model_chooses_the_queue_of_a_divided_cluster() -> None:
+    base = {"pools": (H100, A100, ORDINARY)}
+    made = _only("kai", "Job", Options(gpu_model="h100"), **base)
+    assert found(made, "metadata", "labels", "kai.scheduler/queue") == "vision"
+    divided = program("kai", BY_MODEL, **base)
+    (made,) = bind(divided, "vision", "Job", Options(gpu_model="h100"))
+    assert found(made, "metadata", "labels", "kai.scheduler/queue") == "vision-h100"
+    assert found(made, "metadata", "labels", "kai.scheduler/node-pool") == "h100"
+    assert found(pod_sets(made)[0].spec, "nodeSelector") == {"apportion.dev/node-pool": "h100"}
+    (cpu,) = bind(divided, "vision", "Job", Options(gpus=0))
+    assert found(cpu, "metadata", "labels", "kai.scheduler/queue") == "vision"
+    with pytest.raises(BindingError, match="has several GPU models: say which with --gpu-model a100 or h100"):
+        bind(divided, "vision", "Job", _FIRST)
+
+
+def test_a_queue_that_may_use_some_pools_only_selects_them() -> None:
+    queue = VISION.model_copy(update={"pools": ("h100",)})
+    (made,) = bind(program("native", queue, pools=(H100, A100, ORDINARY)), "vision", "Job", _FIRST)
+    assert found(pod_sets(made)[0].spec, "nodeSelector") == {"apportion.dev/node-pool": "h100"}
+
+
+@pytest.mark.parametrize(
+    ("queue", "kind", "options", "says"),
+    [
+        ("visoin", "Job", _FIRST, "there is no queue visoin; did you mean vision?"),
+        ("research", "Job", _FIRST, "queue research holds queues, not work; name one of them: speech, vision"),
+        ("vision", "Jobb", _FIRST, "there is no kind Jobb; did you mean Job?"),
+        ("vision", "VolcanoJob", _FIRST, "kind VolcanoJob is volcano's own, and the cluster runs kai"),
+        ("vision", "Job", Options(namespace="speech"), "namespace speech is not one of queue vision, which has vision"),
+        ("speech", "Job", Options(priority_class="inference"), "queue speech may not use priority class inference"),
+        ("speech", "Job", Options(gpus=500), "queue speech may not share GPUs"),
+        ("vision", "Job", Options(gpus=1500), "a part of a GPU is less than one"),
+        (
+            "vision",
+            "Job",
+            Options(name="Vision Job"),
+            "small letters, digits and dashes, such as vision-job; Vision Job",
+        ),
+        ("vision", "RayJob", Options(name="a" * 48), "the name of a RayJob has at most 47 characters, and a+ has 48"),
+        ("vision", "Job", Options(provisioning="dws"), "no pool of the cluster has a provisioning plan dws"),
+        ("vision", "Job", Options(gpu_model="b200"), "queue vision may use no pool with b200 GPUs; there is h100"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_sentence(queue: str, kind: str, options: Options, says: str) -> None:
+    with pytest.raises(BindingError, match=says):
+        bind(program("kai"), queue, kind, options)
+
+
+def test_a_queue_without_a_namespace_gets_no_work() -> None:
+    with pytest.raises(BindingError, match="queue lone has no namespace"):
+        bind(program("kai", Queue(id="lone")), "lone", "Job", _FIRST)
+
+
+@pytest.mark.parametrize("engine", ["kueue", "volcano", "ack", "native", "yunikorn"])
+def test_an_engine_that_gives_out_whole_gpus_says_so(engine: str) -> None:
+    with pytest.raises(BindingError, match=f"{engine} gives out whole GPUs; ask for 1"):
+        bind(program(engine), "vision", "Job", Options(gpus=500))
+
+
+def test_more_than_the_queue_may_ever_have_is_remarked() -> None:
+    over = bound(program("kueue"), "vision", "Job", Options(gpus=8000, workers=3))
+    assert over.remarks == (
+        "vision-job asks for 24 GPUs, and queue vision is limited to 16 GPUs; it would never start",
+    )
+    assert bound(program("kueue"), "vision", "Job", Options(gpus=8000, workers=2)).remarks == ()
+
+
+def test_non_preemptible_work_over_the_guarantee_is_remarked_on_kai_alone() -> None:
+    asked = Options(gpus=8000, workers=2, priority_class="build")
+    assert bound(program("kueue"), "vision", "Job", asked).remarks == ()
+    (remark,) = bound(program("kai"), "vision", "Job", asked).remarks
+    assert remark.startswith(
+        "vision-job asks for 16 GPUs, and queue vision is guaranteed, which bounds build work, 8 GPUs"
+    )
+
+
+def test_a_pod_larger_than_every_machine_is_remarked() -> None:
+    wide = VISION.model_copy(update={"limit": Resources(gpu=32)})
+    (remark,) = bound(program("native", wide), "vision", "Job", Options(gpus=16000)).remarks
+    assert (
+        remark
+        == "vision-job asks for 16 GPUs in one pod, and no machine that queue vision may use has more than 8 GPUs; it would never start"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "variable"), [("hub:token", "TOKEN"), ("hub:api-key", "API_KEY"), ("hub:token:HF_TOKEN", "HF_TOKEN")]
+)
+def test_a_secret_becomes_a_variable(text: str, variable: str) -> None:
+    assert parse_secret(text).variable == variable
+
+
+@pytest.mark.parametrize("text", ["hub", "hub:", ":token", "hub:token:A-B", "hub:1st"])
+def test_a_secret_in_another_form_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not NAME:KEY"):
+        parse_secret(text)
+
+
+def _with(record: Any, **changes: Any) -> Any:
+    from dataclasses import replace
+
+    return replace(record, **changes)
+
+
+def _lowered(cls: PriorityClass) -> Any:
+    from apportion_compiler.ir.program import PriorityClass as Lowered
+
+    return Lowered(
+        cls.name,
+        cls.value,
+        bool(cls.preemptible),
+        cls.preemptible is not None,
+        cls.global_default,
+        None,
+        False,
+        cls.source,
+    )
