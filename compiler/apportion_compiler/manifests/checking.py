@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib import import_module
-from importlib.util import find_spec
-from typing import cast
+from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_compiler.checks.manifests import MANIFEST_IGNORED, MANIFEST_REJECTED, WORKLOAD_PENDING
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule
 from apportion_compiler.engine_rules import ENGINE_RULES
 from apportion_compiler.engine_rules.verdict import Effect, Verdict
+from apportion_compiler.engine_rules.workloads import workload_verdicts
 from apportion_compiler.manifests.engines import engines_of
 from apportion_compiler.manifests.placed import Placed
-
-_WORKLOADS = "apportion_compiler.engine_rules.workloads"
 
 _RULES: Mapping[Effect, tuple[Rule, str]] = {
     Effect.REJECTED: (MANIFEST_REJECTED, "{engine} rejects {what}"),
@@ -44,8 +40,7 @@ def check_manifests(objects: Sequence[Placed], engines: Sequence[str] = ()) -> t
 def _verdicts(engine: str, manifests: Sequence[Mapping[str, object]]) -> Iterator[Verdict]:
     if engine in ENGINE_RULES:
         yield from ENGINE_RULES[engine].check(manifests, ())
-    if find_spec(_WORKLOADS) is not None:
-        yield from cast("Iterable[Verdict]", import_module(_WORKLOADS).workload_verdicts(engine, manifests))
+    yield from workload_verdicts(engine, manifests)
 
 
 def _finding(engine: str, verdict: Verdict, placed: Placed) -> Diagnostic:
