@@ -5,6 +5,8 @@ Keys alone; which of them the nodes of a pool carry, and their values, is in `ba
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 POOL_LABEL = "apportion.dev/node-pool"
 """Every node of every pool carries it: flavors, shards and affinities select by it."""
 
@@ -25,3 +27,30 @@ GKE_ACCELERATOR_LABEL = "cloud.google.com/gke-accelerator"
 
 Source: cloud.google.com/kubernetes-engine/docs/how-to/node-auto-provisioning (GPUs).
 """
+
+_PROVIDERS: Mapping[str, tuple[str, ...]] = {
+    "gke": ("cloud.google.com",),
+    "ack": ("alibabacloud.com",),
+    "eks": ("eks.amazonaws.com",),
+    "karpenter": ("karpenter.sh", "karpenter.k8s.aws"),
+}
+_KUBERNETES = ("kubernetes.io", "k8s.io")
+_OPEN = frozenset({"node.kubernetes.io", "kubelet.kubernetes.io"})
+
+
+def is_provider_label(provider: str, key: str) -> bool:
+    """Tell whether a provider of machines sets a label by itself, so that nobody else may."""
+    return _is_within(key, _PROVIDERS.get(provider, ()))
+
+
+def is_kubernetes_label(key: str) -> bool:
+    """Tell whether a label is Kubernetes' own, which a kubelet may not set on its node.
+
+    Source: the admission plugin NodeRestriction; under `node.kubernetes.io` and `kubelet.kubernetes.io` it may.
+    """
+    return _is_within(key, _KUBERNETES) and key.rpartition("/")[0] not in _OPEN
+
+
+def _is_within(key: str, domains: tuple[str, ...]) -> bool:
+    domain = key.rpartition("/")[0]
+    return any(domain == one or domain.endswith(f".{one}") for one in domains)

@@ -22,6 +22,7 @@ from apportion_compiler.checks.invalid_name import INVALID_NAME, invalid_name
 from apportion_compiler.checks.invalid_topology import INVALID_TOPOLOGY, invalid_topology
 from apportion_compiler.checks.lending_over_guarantee import LENDING_OVER_GUARANTEE, lending_over_guarantee
 from apportion_compiler.checks.limit_over_parent import LIMIT_OVER_PARENT, limit_over_parent
+from apportion_compiler.checks.machine_type_disagrees import MACHINE_TYPE_DISAGREES, machine_type_disagrees
 from apportion_compiler.checks.manifests import MANIFEST_RULES
 from apportion_compiler.checks.minimum_runtime_ineffective import (
     MINIMUM_RUNTIME_INEFFECTIVE,
@@ -31,6 +32,7 @@ from apportion_compiler.checks.name_collision import NAME_COLLISION, name_collis
 from apportion_compiler.checks.namespace_on_inner_queue import NAMESPACE_ON_INNER_QUEUE, namespace_on_inner_queue
 from apportion_compiler.checks.namespace_shared import NAMESPACE_SHARED, namespace_shared
 from apportion_compiler.checks.no_ordinary_pool import NO_ORDINARY_POOL, no_ordinary_pool
+from apportion_compiler.checks.node_label_reserved import NODE_LABEL_RESERVED, node_label_reserved
 from apportion_compiler.checks.non_preemptible_without_guarantee import (
     NON_PREEMPTIBLE_WITHOUT_GUARANTEE,
     non_preemptible_without_guarantee,
@@ -38,8 +40,10 @@ from apportion_compiler.checks.non_preemptible_without_guarantee import (
 from apportion_compiler.checks.object_without_owner import OBJECT_WITHOUT_OWNER, object_without_owner
 from apportion_compiler.checks.override_expired import OVERRIDE_EXPIRED, override_expired
 from apportion_compiler.checks.override_overlapping import OVERRIDE_OVERLAPPING, override_overlapping
+from apportion_compiler.checks.pool_setting_unsupported import POOL_SETTING_UNSUPPORTED, pool_setting_unsupported
 from apportion_compiler.checks.pool_size_inverted import POOL_SIZE_INVERTED, pool_size_inverted
 from apportion_compiler.checks.pool_unused import POOL_UNUSED, pool_unused
+from apportion_compiler.checks.pools_disagree import POOLS_DISAGREE, pools_disagree
 from apportion_compiler.checks.preemptibility_against_engine import (
     PREEMPTIBILITY_AGAINST_ENGINE,
     preemptibility_against_engine,
@@ -120,6 +124,10 @@ CHECKS: tuple[Check, ...] = (
     queued_forbidden_setting,
     queued_version_too_old,
     pool_size_inverted,
+    node_label_reserved,
+    machine_type_disagrees,
+    pool_setting_unsupported,
+    pools_disagree,
 )
 """They read a graph whose structure is sound."""
 
@@ -175,6 +183,10 @@ _RULES: tuple[Rule, ...] = (
     QUEUED_FORBIDDEN_SETTING,
     QUEUED_VERSION_TOO_OLD,
     POOL_SIZE_INVERTED,
+    NODE_LABEL_RESERVED,
+    MACHINE_TYPE_DISAGREES,
+    POOL_SETTING_UNSUPPORTED,
+    POOLS_DISAGREE,
     *REFUSALS.values(),
     *MANIFEST_RULES.values(),
 )

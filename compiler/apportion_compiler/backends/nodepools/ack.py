@@ -13,7 +13,7 @@ from apportion_compiler.backends.capability import Artifact
 from apportion_compiler.backends.nodepools.document import Document, comments, source_line
 from apportion_compiler.backends.nodepools.shell import Variable, script
 from apportion_compiler.backends.nodepools.shell import quoted as shell_quoted
-from apportion_compiler.backends.pool_labels import node_labels
+from apportion_compiler.backends.pool_labels import set_labels
 from apportion_compiler.ir.program import NodePool, Program
 from apportion_compiler.naming import object_name
 from apportion_policy.providers import Ack
@@ -98,7 +98,7 @@ def _management(settings: Ack) -> dict[str, bool]:
 
 
 def _labels(program: Program, pool: NodePool) -> list[dict[str, str]]:
-    return [{"key": key, "value": value} for key, value in node_labels(program, pool).items()]
+    return [{"key": key, "value": value} for key, value in set_labels(program, pool).items()]
 
 
 def _taints(pool: NodePool) -> list[dict[str, str]]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_compiler.backends.nodepools.document import Document
 from apportion_compiler.backends.nodepools.names import CLOUD_EFFECTS
-from apportion_compiler.backends.pool_labels import node_labels
+from apportion_compiler.backends.pool_labels import set_labels
 from apportion_compiler.ir.program import NodePool, Program
 from apportion_compiler.naming import object_name
 from apportion_policy.providers import Eks
@@ -79,7 +79,7 @@ def autoscaler_tags(program: Program, pool: NodePool) -> Mapping[str, str]:
         f"kubernetes.io/cluster/{program.cluster}": "owned",
     }
     template = f"{_CLUSTER_AUTOSCALER}/node-template"
-    for key, value in node_labels(program, pool).items():
+    for key, value in set_labels(program, pool).items():
         tags[f"{template}/label/{key}"] = value
     for taint in pool.taints:
         tags[f"{template}/taint/{taint.key}"] = f"{taint.value or ''}:{taint.effect}"
@@ -90,7 +90,7 @@ def autoscaler_tags(program: Program, pool: NodePool) -> Mapping[str, str]:
 
 def kubelet_flags(program: Program, pool: NodePool) -> list[str]:
     """Return the flags by which the nodes of a self-scaled group register with their labels and taints."""
-    labels = ",".join(f"{key}={value}" for key, value in sorted(node_labels(program, pool).items()))
+    labels = ",".join(f"{key}={value}" for key, value in sorted(set_labels(program, pool).items()))
     taints = ",".join(f"{taint.key}={taint.value or ''}:{taint.effect}" for taint in pool.taints)
     return [f"--node-labels={labels}", *([f"--register-with-taints={taints}"] if taints else [])]
 
@@ -119,7 +119,7 @@ def _node_group(program: Program, pool: NodePool, settings: Eks) -> Document:
         args["launch_template"] = {"name": template_name(pool), "version": "$Latest"}
     elif pool.machine_type is not None:
         args["instance_types"] = [pool.machine_type]
-    args["labels"] = dict(node_labels(program, pool))
+    args["labels"] = dict(set_labels(program, pool))
     if pool.taints:
         args["taints"] = cloud_taints(pool)
     args["node_repair_config"] = {"enabled": settings.node_repair}

@@ -25,7 +25,7 @@ from apportion_compiler.backends.nodepools.eks import (
     template_name,
 )
 from apportion_compiler.backends.nodepools.shell import Variable, Word, command, flag, quoted, script
-from apportion_compiler.backends.pool_labels import node_labels
+from apportion_compiler.backends.pool_labels import set_labels
 from apportion_compiler.ir.program import NodePool, Program
 from apportion_policy.providers import Eks
 
@@ -63,7 +63,7 @@ def _group(program: Program, pool: NodePool, settings: Eks) -> str:
 
 def _managed(program: Program, pool: NodePool, settings: Eks) -> str:
     name = flag("nodegroup-name", group_name(pool))
-    labels, taints = dict(node_labels(program, pool)), cloud_taints(pool)
+    labels, taints = dict(set_labels(program, pool)), cloud_taints(pool)
     describe = command(("aws", "eks", "describe-nodegroup", _CLUSTER, name))
     bounds = {"minSize": pool.min_nodes, "maxSize": pool.max_nodes}
     update: list[Word] = [

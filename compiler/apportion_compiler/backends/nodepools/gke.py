@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from apportion_compiler.backends.nodepools.document import Document
 from apportion_compiler.backends.nodepools.gke_limits import auto_provisioning_limits
 from apportion_compiler.backends.nodepools.names import CLOUD_EFFECTS, gke_name
-from apportion_compiler.backends.pool_labels import is_made_on_request, node_labels
+from apportion_compiler.backends.pool_labels import gke_accelerator, is_made_on_request, set_labels
 from apportion_compiler.ir.program import NodePool, Program, ProvisioningPlan, Taint
 from apportion_policy.pool import GPU_TAINT, Maintenance, MaintenanceExclusion, MaintenanceWindow, Mig, Mps, TimeSlicing
 from apportion_policy.providers import Gke
@@ -141,9 +141,10 @@ def _node_config(program: Program, pool: NodePool, settings: Gke) -> dict[str, o
     config: dict[str, object] = {}
     if pool.machine_type is not None:
         config["machine_type"] = pool.machine_type
-    if pool.n_gpus and pool.accelerator_name is not None:
-        config["guest_accelerators"] = [_accelerator(pool, pool.accelerator_name, settings)]
-    config["labels"] = dict(node_labels(program, pool))
+    accelerator = gke_accelerator(pool)
+    if accelerator is not None:
+        config["guest_accelerators"] = [_accelerator(pool, accelerator, settings)]
+    config["labels"] = dict(set_labels(program, pool))
     if pool.taints:
         config["taints"] = [
             {"key": taint.key, "value": taint.value or "", "effect": CLOUD_EFFECTS[taint.effect]}

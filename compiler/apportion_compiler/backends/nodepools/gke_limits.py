@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from apportion_compiler.backends.pool_labels import gke_accelerator
 from apportion_compiler.ir.program import NodePool
 from apportion_compiler.machine_types import Machine, gke_machine
 from apportion_policy.quantity import Unlimited
@@ -23,9 +24,9 @@ def auto_provisioning_limits(pools: Sequence[NodePool]) -> Mapping[str, int]:
         limits["cpu"] = sum(pool.max_nodes * machine.cores for pool, machine in machines if machine is not None)
         limits["memory"] = sum(pool.max_nodes * machine.memory_gb for pool, machine in machines if machine is not None)
     for pool in pools:
-        if pool.n_gpus and pool.accelerator_name is not None:
-            held = limits.get(pool.accelerator_name, 0)
-            limits[pool.accelerator_name] = held + pool.max_nodes * pool.n_gpus
+        accelerator = gke_accelerator(pool)
+        if accelerator is not None:
+            limits[accelerator] = limits.get(accelerator, 0) + pool.max_nodes * pool.n_gpus
     return limits
 
 

@@ -26,7 +26,7 @@ from apportion_compiler.backends.nodepools.gke import (
 from apportion_compiler.backends.nodepools.gke_limits import auto_provisioning_limits
 from apportion_compiler.backends.nodepools.names import gke_name
 from apportion_compiler.backends.nodepools.shell import Variable, Word, command, flag, script, switch
-from apportion_compiler.backends.pool_labels import is_made_on_request, node_labels
+from apportion_compiler.backends.pool_labels import gke_accelerator, is_made_on_request, set_labels
 from apportion_compiler.ir.program import NodePool, Program, Taint
 from apportion_policy.pool import Mig, Mps, TimeSlicing
 from apportion_policy.providers import Gke
@@ -94,8 +94,9 @@ def _creation(program: Program, pool: NodePool, settings: Gke) -> Iterator[str]:
     queued = is_queued(program, pool)
     if queued:
         yield "--enable-queued-provisioning"
-    if pool.n_gpus and pool.accelerator_name is not None:
-        yield flag("accelerator", _accelerator(pool, pool.accelerator_name, settings))
+    accelerator = gke_accelerator(pool)
+    if accelerator is not None:
+        yield flag("accelerator", _accelerator(pool, accelerator, settings))
     if pool.machine_type is not None:
         yield flag("machine-type", pool.machine_type)
     yield flag("num-nodes", initial_nodes(pool, settings, queued=queued))
@@ -153,7 +154,7 @@ def _reservation(pool: NodePool, settings: Gke) -> Iterator[str]:
 
 
 def _labels(program: Program, pool: NodePool) -> str:
-    return ",".join(f"{key}={value}" for key, value in sorted(node_labels(program, pool).items()))
+    return ",".join(f"{key}={value}" for key, value in sorted(set_labels(program, pool).items()))
 
 
 def _taints(taints: Iterable[Taint]) -> str:

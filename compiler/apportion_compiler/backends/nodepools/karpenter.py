@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.backends.nodepools.budgets import disruption_budgets
-from apportion_compiler.backends.pool_labels import node_labels
+from apportion_compiler.backends.pool_labels import set_labels
 from apportion_compiler.ir.program import NodePool, Program
 from apportion_compiler.naming import object_name
 from apportion_policy.providers import Karpenter
@@ -41,7 +41,7 @@ def node_classes(program: Program, pools: Sequence[KarpenterPool]) -> Iterator[M
 def node_pool(program: Program, pool: NodePool, settings: Karpenter) -> Manifest:
     """Return the NodePool. Work of the queues is tied to machines by its labels."""
     template = {
-        "metadata": {"labels": dict(node_labels(program, pool))},
+        "metadata": {"labels": dict(set_labels(program, pool))},
         "spec": {
             "nodeClassRef": {"group": NODE_CLASS_GROUP, "kind": NODE_CLASS, "name": settings.node_class},
             "requirements": _requirements(pool),

@@ -1,0 +1,89 @@
+"""AP614: a node pool says that its machines hold something else than the machine type does.
+
+Quotas are given out of what pools say. `machine_types.py` has the types that are known; of others nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity, ValueEdit
+from apportion_compiler.graph.graph import PolicyGraph
+from apportion_compiler.machine_types import AWS_MACHINES, Machine, gke_machine
+from apportion_policy.pool import NodePool
+from apportion_policy.providers import Gke
+from apportion_policy.quantity import Unlimited, memory_text, parse_cpu, parse_memory
+from apportion_policy.source import SourceLocation
+
+MACHINE_TYPE_DISAGREES = Rule(
+    "AP614", "machine-type-disagrees", Severity.WARNING, "a node pool counts what machines of its type do not have"
+)
+
+_GIB = 1024**3
+"""Providers write GB and mean this."""
+
+_Fault = tuple[str, str, ValueEdit | None]
+
+
+def machine_type_disagrees(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Look at every pool whose machine type is known."""
+    for pool in graph.declarations.pools.values():
+        machine = _machine(pool)
+        for message, hint, fix in _faults(pool, machine) if machine is not None else ():
+            yield Diagnostic(
+                MACHINE_TYPE_DISAGREES,
+                f"node pool {pool.id}",
+                f"`{pool.id}` counts {message}",
+                pool.source,
+                hint=hint,
+                fix=fix,
+            )
+
+
+def _machine(pool: NodePool) -> Machine | None:
+    if pool.machine_type is None:
+        return None
+    if isinstance(pool.provider, Gke):
+        return gke_machine(pool.machine_type)
+    return AWS_MACHINES.get(pool.machine_type) if pool.provider.kind in ("eks", "karpenter") else None
+
+
+def _faults(pool: NodePool, machine: Machine) -> Iterator[_Fault]:
+    gpus, at = pool.accelerator, None if pool.accelerator is None else pool.accelerator.source
+    counted = 0 if gpus is None else gpus.count
+    if counted != machine.n_gpus:
+        yield (
+            f"{counted} GPUs a machine, and {pool.machine_type} has {machine.n_gpus}",
+            f"count {machine.n_gpus}, or name the machine type that has {counted}"
+            if machine.n_gpus
+            else f"take the accelerator out of `{pool.id}`, or name a machine type that has GPUs",
+            _edit(at, "count", machine.n_gpus) if machine.n_gpus else None,
+        )
+    elif gpus is not None and isinstance(pool.provider, Gke) and gpus.provider_name not in (None, machine.accelerator):
+        yield (
+            f"GPUs of the kind {gpus.provider_name}, and {pool.machine_type} has {machine.accelerator}",
+            f"write provider_name={machine.accelerator}",
+            _edit(at, "provider_name", machine.accelerator),
+        )
+    yield from _sizes(pool, machine)
+
+
+def _sizes(pool: NodePool, machine: Machine) -> Iterator[_Fault]:
+    cpu = None if pool.cpu is None else parse_cpu(pool.cpu)
+    if cpu is not None and not isinstance(cpu, Unlimited) and cpu > machine.cores * 1000:
+        yield (
+            f"{pool.cpu} cores a machine, and {pool.machine_type} has {machine.cores}",
+            f"count less than {machine.cores}: the kubelet keeps a part",
+            None,
+        )
+    memory = None if pool.memory is None else parse_memory(pool.memory)
+    if memory is not None and not isinstance(memory, Unlimited) and memory > machine.memory_gb * _GIB:
+        yield (
+            f"{memory_text(memory)} of memory a machine, and {pool.machine_type} has {machine.memory_gb}Gi",
+            f"count less than {machine.memory_gb}Gi: the kubelet keeps a part",
+            None,
+        )
+
+
+def _edit(at: SourceLocation | None, field: str, value: str | int | None) -> ValueEdit | None:
+    return None if at is None else ValueEdit(at, (field,), value)

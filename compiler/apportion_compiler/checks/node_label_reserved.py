@@ -1,0 +1,82 @@
+"""AP613: a label on a node pool that Apportion, the engine or the provider sets to something else, or that none may set.
+
+Engines select nodes by labels that `pool_label_keys.py` lists; a node with another value is one that no queue's work
+reaches, or that a scheduler leaves alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
+from apportion_compiler.graph.graph import PolicyGraph
+from apportion_compiler.naming import label_value
+from apportion_compiler.pool_label_keys import (
+    GPU_MODEL_LABEL,
+    NODE_GROUP_LABEL,
+    POOL_LABEL,
+    SHARD_LABEL,
+    is_kubernetes_label,
+    is_provider_label,
+)
+from apportion_policy.cluster import Engine
+from apportion_policy.identifiers import identity_of
+from apportion_policy.pool import NodePool
+
+NODE_LABEL_RESERVED = Rule(
+    "AP613", "node-label-reserved", Severity.ERROR, "a node pool sets a label that is not the author's to set"
+)
+
+
+def node_label_reserved(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Look at each label of each pool."""
+    for pool in graph.declarations.pools.values():
+        expected = _expected(graph, pool)
+        for key, value in sorted(pool.labels.items()):
+            contradicted = _contradicted(key, value, expected)
+            fault = contradicted or _not_set(pool, key)
+            if fault is not None:
+                yield Diagnostic(
+                    NODE_LABEL_RESERVED,
+                    f"node pool {pool.id}",
+                    f"`{pool.id}` has the node label {key}={value}, {fault}",
+                    pool.source,
+                    hint=f"take {key} out of the labels of `{pool.id}`",
+                    severity=None if contradicted else Severity.WARNING,
+                )
+
+
+def _expected(graph: PolicyGraph, pool: NodePool) -> Mapping[str, tuple[str | None, str]]:
+    """Return, for each label that Apportion sets, its value on this pool and who selects by it."""
+    model = None if pool.accelerator is None else pool.accelerator.model
+    engines = {
+        scope.cluster.engine
+        for scope in graph.scopes
+        if scope.cluster is not None and pool.id in map(identity_of, scope.cluster.pools)
+    }
+    expected: dict[str, tuple[str | None, str]] = {
+        POOL_LABEL: (label_value(pool.id), "engines select nodes by it"),
+        GPU_MODEL_LABEL: (None if model is None else label_value(model), "work selects GPUs by it"),
+    }
+    if Engine.KAI in engines:
+        expected[SHARD_LABEL] = (model, "it puts the nodes into a scheduling shard")
+    if Engine.VOLCANO in engines:
+        expected[NODE_GROUP_LABEL] = (label_value(pool.id), "queues select node groups by it")
+    return expected
+
+
+def _contradicted(key: str, value: str, expected: Mapping[str, tuple[str | None, str]]) -> str | None:
+    if key not in expected or expected[key][0] == value:
+        return None
+    meant, why = expected[key]
+    return f"and {why}: " + (f"here it is {meant}" if meant is not None else "here it is not set")
+
+
+def _not_set(pool: NodePool, key: str) -> str | None:
+    if pool.provider.kind == "fixed":
+        return None
+    if is_provider_label(pool.provider.kind, key):
+        return f"which {pool.provider.kind} sets by itself, and nobody else"
+    if is_kubernetes_label(key):
+        return f"and {key.rpartition('/')[0]} is Kubernetes' own: a kubelet may not set it, so that no node has it"
+    return None

@@ -1,0 +1,52 @@
+"""What is unfit among the settings of a node pool, and the settings that several providers have no field for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from apportion_policy.pool import NodePool
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """A setting that does not take effect, or for which the provider refuses the pool.
+
+    `message` goes on from the pool's id.
+    """
+
+    message: str
+    hint: str
+
+
+def without_maintenance(pool: NodePool, provider: str) -> Iterator[Unfit]:
+    """Yield a fault where a pool has maintenance times and its provider has no field for them."""
+    if pool.maintenance is not None:
+        yield Unfit(
+            f"has maintenance times, for which a pool of {provider} has no field",
+            f"take `maintenance` out of `{pool.id}`, and set it on the cluster",
+        )
+
+
+def without_sharing(pool: NodePool, provider: str) -> Iterator[Unfit]:
+    """Yield a fault where a pool shares GPUs and its provider leaves that to NVIDIA's device plugin."""
+    if pool.sharing is not None:
+        yield Unfit(
+            f"shares GPUs by {pool.sharing.kind}, for which a pool of {provider} has no field",
+            "configure NVIDIA's device plugin on its nodes to do so",
+        )
+
+
+def without_zones(pool: NodePool, what: str) -> Iterator[Unfit]:
+    """Yield a fault where a pool names zones and its provider decides by something else."""
+    if pool.zones:
+        yield Unfit(
+            f"names the zones {', '.join(pool.zones)}, but its {what} decide where its machines are",
+            f"take `zones` out of `{pool.id}`, and name {what} of these zones",
+        )
+
+
+def without_machine_type(pool: NodePool, otherwise: str) -> Iterator[Unfit]:
+    """Yield a fault where a pool names no machine type."""
+    if pool.machine_type is None:
+        yield Unfit(f"names no machine type, {otherwise}", f"write the machine_type of `{pool.id}`")

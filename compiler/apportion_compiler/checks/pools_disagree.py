@@ -1,0 +1,123 @@
+"""AP616: node pools of one cluster that say different things of what is there once, or that cannot be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
+from apportion_compiler.graph.graph import PolicyGraph, Scope
+from apportion_policy.pool import NodePool
+from apportion_policy.providers import Gke, Karpenter
+
+POOLS_DISAGREE = Rule(
+    "AP616",
+    "pools-disagree",
+    Severity.WARNING,
+    "node pools of a cluster contradict each other, or cannot be told apart",
+)
+
+_DESCRIBED = ("role", "ami_alias", "subnet_tags", "security_group_tags")
+"""What makes up a node class; all of it, or nothing where somebody else made the class."""
+
+
+def pools_disagree(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Look at the pools of every cluster; a pair is named once."""
+    said: set[tuple[str, str]] = set()
+    for scope in graph.scopes:
+        if scope.cluster is None:
+            continue
+        pools = graph.pools_of(scope.cluster)
+        for earlier, later, message, hint in _pairs(pools):
+            if (later.id, message) not in said:
+                said.add((later.id, message))
+                yield _finding(scope, earlier, later, message, hint)
+
+
+def _finding(scope: Scope, earlier: NodePool, later: NodePool, message: str, hint: str) -> Diagnostic:
+    return Diagnostic(
+        POOLS_DISAGREE,
+        f"node pool {later.id}",
+        f"`{later.id}` {message}",
+        later.source,
+        () if earlier is later else (Related(earlier.source, f"`{earlier.id}` is the other"),),
+        hint,
+        scope=scope.name,
+    )
+
+
+def _pairs(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePool, str, str]]:
+    yield from _requested(pools)
+    yield from _windows(pools)
+    yield from _node_classes(pools)
+
+
+def _requested(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePool, str, str]]:
+    """Pools that GKE makes for requests are known by their accelerator alone."""
+    known: dict[str | None, NodePool] = {}
+    for pool in pools:
+        if not isinstance(pool.provider, Gke) or not pool.provider.node_auto_provisioning or pool.accelerator is None:
+            continue
+        name = pool.accelerator.provider_name
+        if name in known:
+            yield (
+                known[name],
+                pool,
+                f"is made by GKE on request as `{known[name].id}` is, and nothing but {name} tells the two apart",
+                "declare one pool for both, or set node_auto_provisioning to false on one",
+            )
+        known.setdefault(name, pool)
+
+
+def _windows(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePool, str, str]]:
+    """A GKE cluster has one maintenance window, and one exclusion of a name."""
+    first: NodePool | None = None
+    exclusions: dict[str, NodePool] = {}
+    for pool in pools:
+        maintenance = pool.maintenance if isinstance(pool.provider, Gke) else None
+        if maintenance is None:
+            continue
+        if maintenance.window is not None:
+            held = None if first is None or first.maintenance is None else first.maintenance.window
+            if first is not None and held != maintenance.window:
+                yield (
+                    first,
+                    pool,
+                    f"has another maintenance window than `{first.id}`, and a GKE cluster has one",
+                    "write the same window on both",
+                )
+            first = first or pool
+        for exclusion in maintenance.exclusions:
+            other = exclusions.setdefault(exclusion.name, pool)
+            if other.maintenance is not None and exclusion not in other.maintenance.exclusions:
+                yield (
+                    other,
+                    pool,
+                    f"has another maintenance exclusion {exclusion.name} than `{other.id}`",
+                    "give one of them another name",
+                )
+
+
+def _node_classes(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePool, str, str]]:
+    described: dict[str, tuple[NodePool, Mapping[str, object]]] = {}
+    for pool in pools:
+        settings = pool.provider
+        if not isinstance(settings, Karpenter):
+            continue
+        given = {field: value for field in _DESCRIBED if (value := getattr(settings, field))}
+        missing = [field for field in _DESCRIBED if field not in given]
+        if given and missing:
+            yield (
+                pool,
+                pool,
+                f"describes the node class {settings.node_class} in part: {', '.join(missing)} is missing",
+                "say all of it, or none where the class is made elsewhere",
+            )
+        elif given:
+            other = described.setdefault(settings.node_class, (pool, given))
+            if other[1] != given:
+                yield (
+                    other[0],
+                    pool,
+                    f"describes the node class {settings.node_class} otherwise than `{other[0].id}`",
+                    f"give one of them another node_class than {settings.node_class}",
+                )
