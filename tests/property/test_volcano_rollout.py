@@ -1,0 +1,100 @@
+"""Whatever two trees of queues: each step from one to the other passes Volcano's webhook, and the last leaves the second."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+
+from apportion_compiler.backends.volcano.resource_lists import counts
+from apportion_compiler.backends.volcano.rollout import rollout
+from apportion_compiler.engine_rules.verdict import Effect
+from apportion_compiler.engine_rules.volcano import RULES
+from apportion_compiler.engine_rules.volcano.hierarchy import refused_deletion
+from apportion_compiler.engine_rules.volcano.tree import queue_tree
+
+from .volcano_trees import Tree, trees
+
+pytestmark = pytest.mark.property
+
+
+def _queue(name: str, parent: str = "root", gpu: int = 0, limit: int | None = None) -> dict[str, Any]:
+    spec: dict[str, Any] = {"parent": parent, "deserved": {"nvidia.com/gpu": str(gpu)}}
+    if limit is not None:
+        spec["capability"] = {"nvidia.com/gpu": str(limit)}
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+def _rejected(tree: Tree, existing: Tree) -> list[str]:
+    return [v.message for v in RULES.check(tree, existing) if v.effect is Effect.REJECTED]
+
+
+SWAPPED = (
+    [_queue("a", gpu=4), _queue("b", "a", 4)],
+    [_queue("b", gpu=4), _queue("a", "b", 4)],
+)
+MOVED_WITHOUT_ROOM = (
+    [
+        _queue("g", gpu=10, limit=10),
+        _queue("p", "g", 6),
+        _queue("q", "g", 4),
+        _queue("c", "p", 4),
+        _queue("d", "p", 2),
+        _queue("e", "q", 4),
+    ],
+    [
+        _queue("g", gpu=10, limit=10),
+        _queue("p", "g", 2),
+        _queue("q", "g", 8),
+        _queue("c", "q", 4),
+        _queue("d", "p", 2),
+        _queue("e", "q", 4),
+    ],
+)
+
+
+@given(trees(), trees())
+@example(*SWAPPED)
+@example(*MOVED_WITHOUT_ROOM)
+def test_every_step_is_taken(former: Tree, wanted: Tree) -> None:
+    assert _rejected(former, []) == _rejected(wanted, []) == []
+    state = {queue["metadata"]["name"]: queue for queue in former}
+    promised = {name: counts(queue["spec"]["deserved"]) for name, queue in state.items()}
+    shall = {queue["metadata"]["name"]: counts(queue["spec"]["deserved"]) for queue in wanted}
+    for step in rollout(former, wanted):
+        name = step.manifest["metadata"]["name"]  # type: ignore[index]
+        existing = list(state.values())
+        if step.action == "delete":
+            assert refused_deletion(name, queue_tree([], existing)) is None
+            del state[name]
+            continue
+        assert _rejected([dict(step.manifest)], existing) == [], step
+        state[name] = dict(step.manifest)
+        has = counts(state[name]["spec"].get("deserved", {}))
+        assert all(has.get(r, 0) >= min(amount, shall[name].get(r, 0)) for r, amount in promised.get(name, {}).items())
+    assert state == {queue["metadata"]["name"]: queue for queue in wanted}
+
+
+@given(trees())
+def test_nothing_changes_nothing(tree: Tree) -> None:
+    assert rollout(tree, tree) == ()
+
+
+def test_a_simple_change_is_one_step_a_queue() -> None:
+    former = [_queue("g", gpu=10), _queue("a", "g", 6), _queue("b", "g", 4)]
+    wanted = [_queue("g", gpu=12), _queue("a", "g", 4), _queue("b", "g", 8)]
+    names = [step.manifest["metadata"]["name"] for step in rollout(former, wanted)]  # type: ignore[index]
+    assert sorted(names) == ["a", "b", "g"]
+    assert names.index("g") < names.index("b")
+
+
+def test_volcanos_own_queues_are_left_alone() -> None:
+    own = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "spec": {}}
+    former = [{**own, "metadata": {"name": "root"}}, {**own, "metadata": {"name": "default"}}, _queue("a", gpu=1)]
+    assert [(s.action, s.manifest["metadata"]) for s in rollout(former, [])] == [("delete", {"name": "a"})]
