@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apportion_compiler.backends import ack, kai, kueue, native, nodepools, volcano
+from apportion_compiler.backends import ack, kai, koordinator, kueue, native, nodepools, volcano
 from apportion_compiler.backends.capability import Backend, Companion
 
 BACKENDS: Mapping[str, Backend] = {
     "ack": ack.BACKEND,
     "kai": kai.BACKEND,
+    "koordinator": koordinator.BACKEND,
     "kueue": kueue.BACKEND,
     "native": native.BACKEND,
     "volcano": volcano.BACKEND,

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from apportion_compiler.backends.capability import Refusal
 from apportion_compiler.ir.program import NodePool, Program, Queue
 from apportion_policy.pool import Mps, TimeSlicing
 from apportion_policy.quantity import Amount, Unlimited, count_text, cpu_text, gpu_text, memory_text, smaller
-from apportion_policy.resources import CPU, GPU, MEMORY
+from apportion_policy.resources import CPU, GPU, MEMORY, amount_text
 
 _WHOLE_GPU = 1000
 _GPU_MODEL = f"{GPU}/"
@@ -109,18 +110,57 @@ def _of_resource(queues: Sequence[Queue], resource: str, size: int, promised: Am
     )
 
 
-def promised_everything_twice(queues: Sequence[Queue]) -> Iterator[tuple[Queue, str]]:
-    """Yield, with the resource, queues that are promised UNLIMITED beside a sibling that is too.
+def beyond_numbers(
+    program: Program, totals: Sequence[Mapping[str, int]], *, by_model: bool = False
+) -> Iterator[Refusal]:
+    """Yield refusals of amounts that no tree of numbers holds.
 
-    A tree of numbers cannot promise all of it to both.
+    Args:
+        program: The cluster.
+        totals: What is above all queues, of each tree.
+        by_model: Whether each GPU model has a tree of its own.
     """
+    for queue, resource in _promised_everything_twice(program.queues, by_model=by_model):
+        yield _refusal(
+            queue,
+            f"a second unlimited promise of {resource} beside a sibling's: a minimum is a number, and siblings' add up",
+            "promise each of them an amount, or one of them everything",
+        )
+    for queue in program.queues:
+        for resource, amount in queue.guaranteed.items():
+            # An inner queue's part of a GPU is its children's, or rounds off nothing that anybody can use.
+            if queue.is_leaf and _counts_gpus(resource) and amount != whole_gpus(amount):
+                yield _refusal(
+                    queue, f"a promise of a part of a GPU ({resource}): devices are counted whole", "promise whole GPUs"
+                )
+    for total in totals:
+        for resource, amount in total.items():
+            if amount > MAX_NUMBER:
+                yield Refusal(
+                    "AP519",
+                    f"cluster {program.environment}/{program.cluster}",
+                    program.source,
+                    f"{amount_text(resource, amount)} in all: sums of such numbers do not fit in 64 bits",
+                    "lower the amounts to what the cluster has",
+                )
+
+
+def _promised_everything_twice(queues: Sequence[Queue], *, by_model: bool) -> Iterator[tuple[Queue, str]]:
+    """Yield, with the resource, queues that are promised UNLIMITED beside a sibling that is too."""
     seen: set[tuple[str | None, str]] = set()
     for queue in queues:
-        for resource in (CPU, MEMORY, GPU, *(r for r in queue.guaranteed if not _is_common(r))):
-            if isinstance(queue.guaranteed.get(resource, 0), Unlimited):
+        names_models = any(resource.startswith(_GPU_MODEL) for resource in queue.guaranteed)
+        for resource, amount in queue.guaranteed.items():
+            # Everything of one model makes everything of the total.
+            other = (resource == GPU and names_models) if by_model else resource.startswith(_GPU_MODEL)
+            if isinstance(amount, Unlimited) and not other:
                 if (queue.parent, resource) in seen:
                     yield queue, resource
                 seen.add((queue.parent, resource))
+
+
+def _refusal(queue: Queue, message: str, hint: str) -> Refusal:
+    return Refusal("AP519", f"queue {queue.id}", queue.source, message, hint)
 
 
 def managed_resources(program: Program) -> tuple[str, ...]:
@@ -146,9 +186,12 @@ def declared_amount(amounts: Mapping[str, Amount], resource: str) -> Amount | No
     The engines count whole devices: of two and a half GPUs they would count three.
     """
     amount = amounts.get(resource)
-    if resource != GPU or amount is None or isinstance(amount, Unlimited):
-        return amount
-    return amount - amount % _WHOLE_GPU
+    return amount if resource != GPU or amount is None else whole_gpus(amount)
+
+
+def whole_gpus(amount: Amount) -> Amount:
+    """Return an amount of GPUs without what is not a whole one."""
+    return amount if isinstance(amount, Unlimited) else amount - amount % _WHOLE_GPU
 
 
 def quantity_text(resource: str, amount: int) -> str:
@@ -184,4 +227,8 @@ def _size(pools: Sequence[NodePool], resource: str) -> int:
 
 
 def _is_common(resource: str) -> bool:
-    return resource in (CPU, MEMORY, GPU) or resource.startswith(_GPU_MODEL)
+    return resource in (CPU, MEMORY) or _counts_gpus(resource)
+
+
+def _counts_gpus(resource: str) -> bool:
+    return resource == GPU or resource.startswith(_GPU_MODEL)

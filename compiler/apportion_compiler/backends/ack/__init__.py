@@ -30,10 +30,10 @@ from apportion_compiler.backends.capability import (
     Unsupported,
 )
 from apportion_compiler.backends.priority_classes import priority_class
-from apportion_compiler.backends.quota_tree import MAX_NUMBER, promised_everything_twice
+from apportion_compiler.backends.quota_tree import beyond_numbers
 from apportion_compiler.ir.gpu_models import counted_models
 from apportion_compiler.ir.program import Program
-from apportion_policy.resources import GPU, amount_text
+from apportion_policy.resources import GPU
 
 _NODE = "ElasticQuotaTree spec.root.children[*]"
 
@@ -133,24 +133,7 @@ def refusals(program: Program) -> Iterator[Refusal]:
     """Yield what the tree has fields for and still cannot hold of one policy."""
     yield from _unheld_priorities(program)
     yield from _bounds_by_model(program)
-    for queue, resource in promised_everything_twice(program.queues):
-        yield Refusal(
-            "AP519",
-            f"queue {queue.id}",
-            queue.source,
-            f"a second unlimited promise of {resource} beside a sibling's: a minimum is a number, and siblings' add up",
-            "promise each of them an amount, or one of them everything",
-        )
-    numbers = tree_numbers(program)
-    for resource, total in numbers.total.items():
-        if total > MAX_NUMBER:
-            yield Refusal(
-                "AP519",
-                f"cluster {program.environment}/{program.cluster}",
-                program.source,
-                f"{amount_text(resource, total)} in all: sums of such numbers do not fit in 64 bits",
-                "lower the amounts to what the cluster has",
-            )
+    yield from beyond_numbers(program, [tree_numbers(program).total])
 
 
 def _unheld_priorities(program: Program) -> Iterator[Refusal]:

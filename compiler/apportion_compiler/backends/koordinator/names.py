@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apportion_compiler.backends.metadata import GROUP
 from apportion_compiler.backends.partitions import workload_queue_names
 from apportion_compiler.ir.program import Program, Queue
 
@@ -30,6 +31,11 @@ NAMESPACES_ANNOTATION = f"{QUOTA_PREFIX}/namespaces"
 RESOURCE_KEYS_ANNOTATION = f"{QUOTA_PREFIX}/resource-keys"
 STRICT_KEYS_ANNOTATION = f"{QUOTA_PREFIX}/max-strict-check-resource-keys"
 
+STAND_IN_ANNOTATION = f"{GROUP}/unlimited"
+"""Resources, comma separated, of which the quota is promised everything, so that its `min` stands for that."""
+WEIGHT_UNIT_ANNOTATION = f"{GROUP}/weight-unit"
+"""What 1 in the shared weight is, where it is not a weight of 1: Koordinator counts weights whole."""
+
 ROOT_QUOTA = "koordinator-root-quota"
 SYSTEM_QUOTA = "koordinator-system-quota"
 DEFAULT_QUOTA = "koordinator-default-quota"
@@ -41,11 +47,17 @@ SCHEDULER_CONFIG = "koord-scheduler-config"
 """The ConfigMap of the chart and its one key."""
 TOPOLOGY_NAME = "default"
 """The one ClusterNetworkTopology that the scheduler reads (frameworkext/networktopology/tree_manager.go)."""
+TOPOLOGY_ANNOTATION = f"{GROUP}/topology"
+"""The policy's name of the topology."""
 NODE_LAYER = "NodeTopologyLayer"
 
 GPU_RESOURCE = "nvidia.com/gpu"
-SHARE_PREFIX = "koordinator.sh/gpu"
-"""How the resources of parts of GPUs begin, such as koordinator.sh/gpu-core."""
+UNCOUNTED_RESOURCES = ("koordinator.sh/gpu", "kubernetes.io/batch-", "kubernetes.io/mid-")
+"""How resources begin that stand for parts of GPUs, and for cpu and memory that other pods do not use at the moment:
+no quota of a policy counts them.
+"""
+INSTALLED_CLASSES: Mapping[str, int] = {"koord-prod": 9000, "koord-mid": 7000, "koord-batch": 5000, "koord-free": 3000}
+"""Values of the PriorityClasses that the chart installs (config/manager/koord-*.yaml)."""
 
 RECLAIMED_BANDS: Mapping[str, tuple[int, int]] = {"koord-batch": (5000, 5999), "koord-mid": (7000, 7999)}
 """Priorities whose pods' cpu and memory the webhook rewrites to reclaimed resources, which no quota of a policy counts
