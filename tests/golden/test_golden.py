@@ -1,6 +1,7 @@
 """What each backend writes for a small, complete policy, byte for byte.
 
-A case is a folder with a `policy.py` of one cluster; `expected/<backend>/` holds the rendered tree. Rewrite it with
+A case is a folder with a `policy.py` of one cluster; `expected/<backend>/` holds the rendered tree. A case named after
+a target that accompanies engines is of that target alone. Rewrite it with
 `pytest --update-golden tests/golden` and review the diff.
 """
 
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from apportion_compiler.backends import COMPANIONS
 from apportion_compiler.compile import compile_policy
 from apportion_compiler.diagnostics.diagnostic import has_errors
 from apportion_compiler.emit.tree import render_target
@@ -22,10 +24,11 @@ AS_OF = date(2026, 11, 21)
 CASES = sorted(path.parent for path in Path(__file__).parent.glob("*/policy.py"))
 
 
-def _compile() -> dict[str, dict[str, bytes]]:
+def _compile(case: str) -> dict[str, dict[str, bytes]]:
     """Compile the policy of the current folder; the trees' files by backend."""
     policy = runpy.run_path("policy.py")["policy"]
-    compiled = compile_policy(policy, targets_of(policy), AS_OF)
+    alone = [name for name in COMPANIONS if case.startswith(name)]
+    compiled = compile_policy(policy, targets_of(policy, (), alone), AS_OF)
     assert not has_errors(compiled.diagnostics), compiled.diagnostics
     return {
         target.backend: render_target(
@@ -39,7 +42,7 @@ def _compile() -> dict[str, dict[str, bytes]]:
 def test_tree_is_as_expected(case: Path, monkeypatch: pytest.MonkeyPatch, update_golden: bool) -> None:
     monkeypatch.chdir(case)
     expected = Path("expected")
-    trees = _compile()
+    trees = _compile(case.name)
     if update_golden:
         shutil.rmtree(expected, ignore_errors=True)
         for backend, files in trees.items():

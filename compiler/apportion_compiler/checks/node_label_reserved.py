@@ -78,5 +78,5 @@ def _not_set(pool: NodePool, key: str) -> str | None:
     if is_provider_label(pool.provider.kind, key):
         return f"which {pool.provider.kind} sets by itself, and nobody else"
     if is_kubernetes_label(key):
-        return f"and {key.rpartition('/')[0]} is Kubernetes' own: a kubelet may not set it, so that no node has it"
+        return f"and {key.rpartition('/')[0]} is Kubernetes' own: it is not set when the pool is made"
     return None
