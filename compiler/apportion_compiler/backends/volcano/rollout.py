@@ -17,7 +17,7 @@ Source: pkg/webhooks/admission/queues/validate/validate_queue.go at ed72c7c81.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -49,8 +49,8 @@ def rollout(former: Iterable[Manifest], wanted: Iterable[Manifest]) -> tuple[Ste
     Both trees are taken to be valid. A queue that does not change has no step; one that has two steps is applied with
     an intermediate value first.
     """
-    goal = _State({name_of(m): m for m in wanted})
-    state = _State({name_of(m): m for m in former if name_of(m) in goal.queues or name_of(m) not in _VOLCANOS_OWN})
+    goal = _State(map(_read, wanted))
+    state = _State(_read(m) for m in former if name_of(m) in goal.queues or name_of(m) not in _VOLCANOS_OWN)
     steps = list(_as_far_as_it_goes(state, goal))
     steps += _below_root(state, goal)
     steps += _deletions(state, goal)
@@ -59,49 +59,82 @@ def rollout(former: Iterable[Manifest], wanted: Iterable[Manifest]) -> tuple[Ste
     return tuple(steps)
 
 
+@dataclass(frozen=True, slots=True)
+class _Queue:
+    """A Queue object, and what the webhook reads of it."""
+
+    manifest: Manifest
+    name: str
+    parent: str
+    kept: Counts
+    promised: Counts
+    limits: Counts
+
+    def says_the_same(self, other: _Queue) -> bool:
+        """Tell whether the webhook would find nothing to judge anew."""
+        return (self.parent, self.kept, self.promised, self.limits) == (
+            other.parent,
+            other.kept,
+            other.promised,
+            other.limits,
+        )
+
+
+def _read(manifest: Manifest) -> _Queue:
+    return _Queue(
+        manifest,
+        name_of(manifest),
+        text(manifest, "spec", "parent") or ROOT_QUEUE,
+        *(counts(_listed(manifest, field)) for field in ("guarantee", "deserved", "capability")),
+    )
+
+
+def _listed(manifest: Manifest, field: str) -> Mapping[str, object]:
+    return mapping(manifest, "spec", *(("guarantee", "resource") if field == "guarantee" else (field,)))
+
+
 class _State:
     """The queues at one moment, with each queue's children."""
 
-    def __init__(self, queues: Mapping[str, Manifest]) -> None:
-        self.queues = dict(queues)
+    def __init__(self, queues: Iterable[_Queue]) -> None:
+        self.queues = {queue.name: queue for queue in queues}
         self.children: dict[str, dict[str, None]] = {}
-        for name, queue in self.queues.items():
-            self.children.setdefault(_parent(queue), {})[name] = None
+        for queue in self.queues.values():
+            self.children.setdefault(queue.parent, {})[queue.name] = None
 
-    def apply(self, queue: Manifest) -> Step:
-        name = name_of(queue)
-        if name in self.queues:
-            del self.children[_parent(self.queues[name])][name]
-        self.queues[name] = queue
-        self.children.setdefault(_parent(queue), {})[name] = None
-        return Step("apply", queue)
+    def apply(self, queue: _Queue) -> Step:
+        if queue.name in self.queues:
+            del self.children[self.queues[queue.name].parent][queue.name]
+        self.queues[queue.name] = queue
+        self.children.setdefault(queue.parent, {})[queue.name] = None
+        return Step("apply", queue.manifest)
 
     def delete(self, name: str) -> Step:
         queue = self.queues.pop(name)
-        del self.children[_parent(queue)][name]
-        return Step("delete", queue)
+        del self.children[queue.parent][name]
+        return Step("delete", queue.manifest)
 
-    def below(self, name: str) -> Iterable[str]:
-        return self.children.get(name, ())
+    def below(self, name: str) -> list[_Queue]:
+        return [self.queues[child] for child in self.children.get(name, ())]
 
     def differs(self, name: str, goal: _State) -> bool:
-        return self.queues.get(name) != goal.queues[name]
+        return name not in self.queues or self.queues[name].manifest != goal.queues[name].manifest
 
     def parents_first(self) -> list[str]:
-        """Return all names, parents first; whoever's parent is not here counts as a top-level queue."""
-        tops = [name for name, queue in self.queues.items() if _parent(queue) not in self.queues]
+        """Return all names, parents first; a queue whose parent is not here counts as a top-level one."""
+        tops = [queue.name for queue in self.queues.values() if queue.parent not in self.queues]
         ordered: list[str] = []
         while tops:
             ordered += tops
-            tops = [child for name in tops for child in self.below(name)]
+            tops = [child for name in tops for child in self.children.get(name, ())]
         return ordered
 
-    def above(self, queue: Manifest) -> Iterator[Manifest]:
+    def above(self, queue: _Queue) -> Iterator[_Queue]:
         """Yield the queues above one that is here or shall be, the nearest first."""
-        parent = _parent(queue)
+        parent = queue.parent
         while parent in self.queues:
             yield self.queues[parent]
-            parent = _parent(self.queues[parent])
+            parent = self.queues[parent].parent
 
 
 def _as_far_as_it_goes(state: _State, goal: _State) -> Iterator[Step]:
@@ -125,10 +158,9 @@ def _as_far_as_it_goes(state: _State, goal: _State) -> Iterator[Step]:
 
 def _below_root(state: _State, goal: _State) -> Iterator[Step]:
     for name in state.parents_first():
-        queue = state.queues[name]
-        wanted = goal.queues.get(name)
-        if wanted is not None and _parent(wanted) != _parent(queue) != ROOT_QUEUE:
-            yield state.apply(_with_spec(wanted, {**mapping(queue, "spec"), "parent": ROOT_QUEUE}))
+        queue, wanted = state.queues[name], goal.queues.get(name)
+        if wanted is not None and wanted.parent != queue.parent != ROOT_QUEUE:
+            yield state.apply(_with_spec(wanted, {**mapping(queue.manifest, "spec"), "parent": ROOT_QUEUE}))
 
 
 def _deletions(state: _State, goal: _State) -> Iterator[Step]:
@@ -139,125 +171,100 @@ def _deletions(state: _State, goal: _State) -> Iterator[Step]:
 
 def _smaller(state: _State, goal: _State) -> Iterator[Step]:
     for name in reversed(state.parents_first()):
-        queue, wanted = state.queues[name], goal.queues[name]
         if not state.differs(name, goal):
             continue
-        spec = dict(mapping(queue, "spec"))
-        spec["deserved"] = _least(_listed(queue, "deserved"), _listed(wanted, "deserved"))
-        spec["guarantee"] = {"resource": _least(_listed(queue, "guarantee"), _listed(wanted, "guarantee"))}
-        spec["capability"] = _bounded(queue, wanted, goal)
-        lowered = _with_spec(wanted, {key: value for key, value in spec.items() if value not in ({}, {"resource": {}})})
-        if _amounts(lowered) != _amounts(queue):
+        queue, wanted = state.queues[name], goal.queues[name]
+        changed = {
+            "deserved": _least(queue, wanted, "deserved"),
+            "guarantee": {"resource": _least(queue, wanted, "guarantee")},
+            "capability": _bounded(queue, wanted, goal),
+        }
+        spec = {key: value for key, value in mapping(queue.manifest, "spec").items() if key not in changed}
+        spec.update((key, value) for key, value in changed.items() if value not in ({}, {"resource": {}}))
+        lowered = _with_spec(wanted, spec)
+        if not lowered.says_the_same(queue):
             yield state.apply(lowered)
 
 
-def _least(first: Mapping[str, object], second: Mapping[str, object]) -> dict[str, object]:
+def _least(queue: _Queue, wanted: _Queue, field: str) -> dict[str, object]:
     """Return the smaller amount of each resource that both name; a name that one lacks is none of it."""
-    left, right = counts(first), counts(second)
+    has, shall = _listed(queue.manifest, field), _listed(wanted.manifest, field)
+    left, right = counts(has), counts(shall)
     return {
-        name: value if left.get(name, 0) <= right.get(name, 0) else second[name]
-        for name, value in first.items()
-        if name in second
+        name: value if left.get(name, 0) <= right.get(name, 0) else shall[name]
+        for name, value in has.items()
+        if name in shall
     }
 
 
-def _bounded(queue: Manifest, wanted: Manifest, goal: _State) -> dict[str, object]:
+def _bounded(queue: _Queue, wanted: _Queue, goal: _State) -> dict[str, object]:
     """Return the queue's limits, none above what it or a queue above it shall have."""
-    bounds = [_listed(each, "capability") for each in (wanted, *goal.above(wanted))]
     lowered: dict[str, object] = {}
-    for name, value in _listed(queue, "capability").items():
-        written = {name: value}
-        for number, bound in enumerate(bounds):
+    for name, value in _listed(queue.manifest, "capability").items():
+        least, written = queue.limits.get(name, 0), value
+        for bound in (wanted, *goal.above(wanted)):
             # The webhook takes a limit of 0 of an ancestor for none.
-            is_bound = name in bound and (number == 0 or counts(bound).get(name, 0) > 0)
-            if is_bound and counts(bound).get(name, 0) < counts(written).get(name, 0):
-                written = {name: bound[name]}
-        lowered.update(written)
+            if name in bound.limits and bound.limits[name] < least and (bound is wanted or bound.limits[name] > 0):
+                least, written = bound.limits[name], _listed(bound.manifest, "capability")[name]
+        lowered[name] = written
     return lowered
 
 
-def _takes(state: _State, queue: Manifest) -> bool:
+def _takes(state: _State, queue: _Queue) -> bool:
     """Tell whether the webhook would take a queue into a cluster as it is now."""
-    name, parent = name_of(queue), _parent(queue)
-    before = state.queues.get(name)
-    if before is not None and parent == _parent(before) and _amounts(before) == _amounts(queue):
+    before = state.queues.get(queue.name)
+    if before is not None and before.says_the_same(queue):
         return True
-    if parent != ROOT_QUEUE and not _has_place(state, queue):
+    below = state.below(queue.name)
+    if not _holds(queue, below) or not _bounds_descendants(state, queue):
         return False
+    if queue.parent == ROOT_QUEUE:
+        return True
+    if not _has_place(state, queue) or not _bound_by_ancestors(state, queue):
+        return False
+    siblings = [other for other in state.below(queue.parent) if other.name != queue.name]
+    return _holds(state.queues[queue.parent], [*siblings, queue])
+
+
+def _has_place(state: _State, queue: _Queue) -> bool:
+    """Tell whether a queue's parent is there, not below the queue itself, and not too deep."""
+    if queue.parent not in state.queues:
+        return False
+    seen = {queue.name}
+    for above in state.above(queue):
+        if above.name in seen or len(seen) >= MAX_DEPTH:
+            return False
+        seen.add(above.name)
+    return True
+
+
+def _holds(parent: _Queue, children: Sequence[_Queue]) -> bool:
+    """Tell whether a queue has what its children have together."""
     return (
-        (parent == ROOT_QUEUE or _fits(state, state.queues[parent], queue, name))
-        and _bound_by_ancestors(state, queue)
-        and _bounds_descendants(state, queue)
-        and all(
-            short_of(amounts(queue), total(amounts(state.queues[child]) for child in state.below(name))) is None
-            for amounts in _SUMMED
-        )
+        short_of(parent.kept, total(child.kept for child in children)) is None
+        and short_of(parent.promised, total(child.promised for child in children)) is None
     )
 
 
-def _has_place(state: _State, queue: Manifest) -> bool:
-    """Tell whether a queue's parent is there, not below the queue itself, and not too deep."""
-    if _parent(queue) not in state.queues:
-        return False
-    seen = {name_of(queue)}
-    for above in state.above(queue):
-        if name_of(above) in seen or len(seen) >= MAX_DEPTH:
-            return False
-        seen.add(name_of(above))
-    return True
+def _bound_by_ancestors(state: _State, queue: _Queue) -> bool:
+    return not any(
+        amount > above.limits[name]
+        for above in state.above(queue)
+        for name, amount in queue.limits.items()
+        if above.limits.get(name, 0) > 0
+    )
 
 
-def _fits(state: _State, parent: Manifest, queue: Manifest, name: str) -> bool:
-    siblings = [state.queues[other] for other in state.below(name_of(parent)) if other != name]
-    return all(short_of(amounts(parent), total(map(amounts, (*siblings, queue)))) is None for amounts in _SUMMED)
-
-
-def _bound_by_ancestors(state: _State, queue: Manifest) -> bool:
-    own = _limits(queue)
-    for above in state.above(queue):
-        bound = _limits(above)
-        if any(amount > bound[name] for name, amount in own.items() if bound.get(name, 0) > 0):
-            return False
-    return True
-
-
-def _bounds_descendants(state: _State, queue: Manifest) -> bool:
-    own = {name: amount for name, amount in _limits(queue).items() if amount > 0}
-    below = list(state.below(name_of(queue)))
+def _bounds_descendants(state: _State, queue: _Queue) -> bool:
+    own = {name: amount for name, amount in queue.limits.items() if amount > 0}
+    below = state.below(queue.name)
     while below and own:
-        name = below.pop()
-        if any(amount > own[r] for r, amount in _limits(state.queues[name]).items() if r in own):
+        child = below.pop()
+        if any(amount > own[name] for name, amount in child.limits.items() if name in own):
             return False
-        below += state.below(name)
+        below += state.below(child.name)
     return True
 
 
-def _parent(queue: Manifest) -> str:
-    return text(queue, "spec", "parent") or ROOT_QUEUE
-
-
-def _listed(queue: Manifest, field: str) -> Mapping[str, object]:
-    return mapping(queue, "spec", *(("guarantee", "resource") if field == "guarantee" else (field,)))
-
-
-def _limits(queue: Manifest) -> Counts:
-    return counts(_listed(queue, "capability"))
-
-
-def _promised(queue: Manifest) -> Counts:
-    return counts(_listed(queue, "deserved"))
-
-
-def _kept(queue: Manifest) -> Counts:
-    return counts(_listed(queue, "guarantee"))
-
-
-_SUMMED: Sequence[Callable[[Manifest], Counts]] = (_kept, _promised)
-
-
-def _amounts(queue: Manifest) -> tuple[Counts, Counts, Counts]:
-    return _kept(queue), _promised(queue), _limits(queue)
-
-
-def _with_spec(queue: Manifest, spec: Mapping[str, object]) -> Manifest:
-    return {**queue, "spec": dict(spec)}
+def _with_spec(queue: _Queue, spec: Mapping[str, object]) -> _Queue:
+    return _read({**queue.manifest, "spec": dict(spec)})
