@@ -48,7 +48,7 @@ def cluster_scope(graph: PolicyGraph, environment: str | None, cluster: str | No
         click.UsageError: If there is no such place, or it is not clear which is meant.
     """
     if environment is None:
-        names = list(graph.declarations.environments)
+        names = [known.name for known in graph.policy.environments]
         if len(names) != 1:
             raise click.UsageError(
                 f"name an environment: --env {names[0]}" if names else "the policy has no environment"

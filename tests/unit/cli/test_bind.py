@@ -1,0 +1,185 @@
+"""`apportion bind`: what is printed, and what is refused in one sentence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from .conftest import Run
+
+_POLICY = """
+from apportion_policy import *
+
+POOL = NodePool(id="h100", provider=Fixed(), cpu=64, memory="512Gi", accelerator=Accelerator(model="h100", count=8,
+    memory="80Gi"), min_nodes=2, max_nodes=2, taints=(GPU_TAINT,))
+ORDINARY = NodePool(id="ordinary", provider=Fixed(), cpu=16, memory="64Gi", min_nodes=1, max_nodes=1)
+
+def cluster(name):
+    return Cluster(name=name, engine=Engine.KAI, engine_version="0.17.0", pools=(POOL, ORDINARY))
+
+policy = Policy(
+    organisation=Organisation(name="acme", owner="@acme/platform"),
+    queues=(Queue(id="research", children=(Queue(id="vision", namespaces=("vision",), guaranteed=Resources(gpu=8),
+        limit=Resources(gpu=16), gpu_sharing=True),)),),
+    priority_classes=DEFAULT_PRIORITY_CLASSES,
+    node_pools=(POOL, ORDINARY),
+    environments=(ENVIRONMENTS),
+)
+"""
+_ONE = 'Environment(name="prod", clusters=(cluster("gpu"),)),'
+_JOB = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "mine"},
+    "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "train"}]}}},
+}
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    return _policy(tmp_path, _ONE)
+
+
+def _policy(folder: Path, environments: str) -> Path:
+    file = folder / "policy.py"
+    file.write_text(_POLICY.replace("ENVIRONMENTS", environments))
+    return file
+
+
+def _documents(text: str) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all(text))
+
+
+def test_a_template_is_printed(run: Run, policy: Path) -> None:
+    made = run(
+        "bind", "vision", "-k", "job", "-p", policy, "--gpus", "4", "--cpu", "500m", "--memory", "8Gi", "--workers", "2",
+        "--secret", "hub:token", "--image", "acme/train", "--name", "tune", "--", "python", "train.py", "--lr", "3",
+    )  # fmt: skip
+    assert (made.code, made.err) == (0, "")
+    (job,) = _documents(made.out)
+    assert job["metadata"]["name"] == "tune"
+    assert job["metadata"]["labels"]["kai.scheduler/queue"] == "vision"
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    assert container["command"] == ["python", "train.py", "--lr", "3"]
+    assert container["resources"]["requests"] == {"cpu": "500m", "memory": "8Gi", "nvidia.com/gpu": "4"}
+    assert container["env"][0]["valueFrom"]["secretKeyRef"] == {"name": "hub", "key": "token"}
+
+
+def test_json_is_one_object_or_a_list(run: Run, policy: Path) -> None:
+    one = json.loads(run("bind", "vision", "-k", "Job", "-p", policy, "-o", "json").out)
+    assert one["kind"] == "Job"
+    several = json.loads(run("bind", "vision", "-k", "Pod", "-p", policy, "--replicas", "2", "-o", "json").out)
+    assert several["kind"] == "List"
+    assert [item["kind"] for item in several["items"]] == ["PodGroup", "Pod", "Pod"]
+
+
+def test_a_file_is_written(run: Run, policy: Path, tmp_path: Path) -> None:
+    made = run("bind", "vision", "-k", "Job", "-p", policy, "-o", f"yaml={tmp_path / 'job.yaml'}")
+    assert (made.code, made.out) == (0, "")
+    assert _documents((tmp_path / "job.yaml").read_text())[0]["kind"] == "Job"
+
+
+def test_manifests_are_put_into_the_queue(run: Run, policy: Path, tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    listed = {
+        "apiVersion": "v1",
+        "kind": "List",
+        "items": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}],
+    }
+    file.write_text(yaml.safe_dump_all([listed, _JOB]))
+    made = run("bind", "vision", "--from", file, "-p", policy)
+    assert (made.code, made.err) == (0, "")
+    config, job = _documents(made.out)
+    assert config == listed["items"][0]
+    assert job["metadata"]["namespace"] == "vision"
+    assert job["metadata"]["labels"]["kai.scheduler/queue"] == "vision"
+
+
+def test_manifests_come_from_standard_input(run_process: Any, policy: Path) -> None:
+    made = run_process("bind", "vision", "--from", "-", "-p", policy, stdin=yaml.safe_dump(_JOB))
+    assert made.code == 0, made.err
+    assert _documents(made.out)[0]["metadata"]["labels"]["kai.scheduler/queue"] == "vision"
+
+
+def test_what_could_never_start_is_said_beside_it(run: Run, policy: Path) -> None:
+    made = run("bind", "vision", "-k", "Job", "-p", policy, "--gpus", "8", "--workers", "3")
+    assert made.code == 0
+    assert (
+        made.err
+        == "apportion: warning: vision-job asks for 24 GPUs, and queue vision is limited to 16 GPUs; it would never start\n"
+    )
+    assert _documents(made.out)[0]["kind"] == "Job"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["vision"], "say what to bind: --kind Job for a template, or --from FILE"),
+        (["vision", "-k", "Job", "--from", "mine.yaml"], "say what to bind"),
+        (["vision", "--from", "mine.yaml", "--gpus", "1"], "--from takes the workload as it is"),
+        (["vision", "--from", "mine.yaml", "--", "python"], "--from takes the workload as it is"),
+        (["visoin", "-k", "Job"], "there is no queue visoin; did you mean vision?"),
+        (["research", "-k", "Job"], "queue research holds queues, not work; name one of them: vision"),
+        (["vision", "-k", "Job", "-n", "speech"], "namespace speech is not one of queue vision, which has vision"),
+        (["vision", "-k", "Jub"], "there is no kind Jub; did you mean Job?"),
+        (["vision", "-k", "Job", "--gpus", "many"], '"many" is not a GPU quantity'),
+        (["vision", "-k", "Job", "--gpus", "unlimited"], "it cannot be unlimited"),
+        (["vision", "-k", "Job", "--gpus", "-1"], "-1 is negative"),
+        (["vision", "-k", "Job", "--secret", "hub"], "`hub` is not NAME:KEY"),
+        (["vision", "-k", "Job", "--workers", "0"], "0 is not in the range"),
+        (["vision", "-k", "Job", "-e", "prd"], "there is no environment prd; did you mean prod?"),
+        (["vision", "-k", "Job", "-e", "prod", "--cluster", "cpu"], "environment prod has no cluster cpu"),
+    ],
+)
+def test_what_cannot_be_is_a_usage_error(run: Run, policy: Path, arguments: list[str], says: str) -> None:
+    refused = run("bind", "-p", policy, *arguments)
+    assert refused.code == 2
+    assert refused.out == ""
+    assert says in refused.err
+
+
+def test_several_environments_or_clusters_have_to_be_named(run: Run, tmp_path: Path) -> None:
+    two = 'Environment(name="dev", clusters=(cluster("a"),)), Environment(name="prod", clusters=(cluster("b"), cluster("c"))),'
+    policy = _policy(tmp_path, two)
+    unnamed = run("bind", "vision", "-k", "Job", "-p", policy)
+    assert unnamed.code == 2
+    assert "name an environment: --env dev" in unnamed.err
+    several = run("bind", "vision", "-k", "Job", "-p", policy, "-e", "prod")
+    assert several.code == 2
+    assert "name one: --cluster b" in several.err
+    assert run("bind", "vision", "-k", "Job", "-p", policy, "-e", "prod", "--cluster", "c").code == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "cannot be read: No such file"),
+        (b"", "is empty"),
+        (b"[1, 2]", "holds something that is no Kubernetes manifest"),
+        (b"{a: [}", "is not YAML"),
+        (b"\xff\xfe", "cannot be read: it is not UTF-8"),
+        (b"[" * 100_000, "is not YAML"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_said(
+    run: Run, policy: Path, tmp_path: Path, content: bytes | None, says: str
+) -> None:
+    file = tmp_path / "mine.yaml"
+    if content is not None:
+        file.write_bytes(content)
+    refused = run("bind", "vision", "--from", file, "-p", policy)
+    assert refused.code == 3
+    assert says in refused.err
+
+
+def test_a_policy_with_an_error_binds_nothing(run: Run, tmp_path: Path) -> None:
+    policy = _policy(tmp_path, _ONE)
+    policy.write_text(policy.read_text().replace("guaranteed=Resources(gpu=8)", "guaranteed=Resources(gpu=64)"))
+    refused = run("bind", "vision", "-k", "Job", "-p", policy)
+    assert refused.code == 1
+    assert refused.out == ""
+    assert "AP202" in refused.err
