@@ -9,3 +9,7 @@ class ApportionCompilerError(Exception):
 
 class UnknownTargetError(ApportionCompilerError):
     """A target or an environment that the policy or this version does not have."""
+
+
+class UnwritableError(ApportionCompilerError):
+    """What was read out of an engine's objects can be no policy: one clause."""

@@ -112,6 +112,8 @@ _identifiers = st.one_of(
     _label,
     st.sampled_from(("a" * 80, "b" * 64, "Team_X", "équipe", "a.b", "x-h100", "x-a100", "x")),
 )
+names = st.one_of(_label, _label, st.sampled_from(("x-h100", "x-a100", "x")))
+"""Identifiers that are names of objects as they stand: those that AP104 lets pass."""
 _cpu = st.one_of(st.just(UNLIMITED), st.integers(0, 10_000), st.sampled_from(("500m", "0", "1.5", "3k")))
 _memory = st.one_of(
     st.just(UNLIMITED),
@@ -142,9 +144,11 @@ def resources(draw: st.DrawFn) -> Resources:
 
 
 @st.composite
-def drawn(draw: st.DrawFn, max_queues: int = 8) -> Drawn:
-    """A random policy, in parts."""
-    ids = draw(st.lists(_identifiers, min_size=1, max_size=max_queues, unique=True))
+def drawn(
+    draw: st.DrawFn, max_queues: int = 8, identifiers: st.SearchStrategy[str] = _identifiers, engine: str | None = None
+) -> Drawn:
+    """A random policy, in parts; of any engine, or of the one named."""
+    ids = draw(st.lists(identifiers, min_size=1, max_size=max_queues, unique=True))
     parents = tuple(draw(st.sampled_from([None, *range(index)])) for index in range(len(ids)))
     inner = {parent for parent in parents if parent is not None}
     classes = draw(_classes(ids))
@@ -154,13 +158,15 @@ def drawn(draw: st.DrawFn, max_queues: int = 8) -> Drawn:
         for index, id_ in enumerate(ids)
     )
     n_environments = draw(st.integers(1, 2))
-    environments = tuple(draw(_environment(f"env-{n}", pools, ids)) for n in range(n_environments))
+    environments = tuple(draw(_environment(f"env-{n}", pools, ids, engine)) for n in range(n_environments))
     return Drawn(queues, parents, classes, _with_all(pools), environments)
 
 
-def policies(max_queues: int = 8) -> st.SearchStrategy[Policy]:
-    """A random policy."""
-    return drawn(max_queues).map(Drawn.policy)
+def policies(
+    max_queues: int = 8, identifiers: st.SearchStrategy[str] = _identifiers, engine: str | None = None
+) -> st.SearchStrategy[Policy]:
+    """A random policy; of any engine, or of the one named."""
+    return drawn(max_queues, identifiers, engine).map(Drawn.policy)
 
 
 def _with_all(pools: tuple[NodePool, ...]) -> tuple[NodePool, ...]:
@@ -265,8 +271,10 @@ def _node_pool(id_: str, n_gpus: int, placement: Placement | None, sharing: Time
 
 
 @st.composite
-def _environment(draw: st.DrawFn, name: str, pools: tuple[NodePool, ...], ids: Sequence[str]) -> Environment:
-    clusters = tuple(draw(_cluster(f"c-{n}", pools)) for n in range(draw(st.integers(1, 2))))
+def _environment(
+    draw: st.DrawFn, name: str, pools: tuple[NodePool, ...], ids: Sequence[str], engine: str | None
+) -> Environment:
+    clusters = tuple(draw(_cluster(f"c-{n}", pools, engine)) for n in range(draw(st.integers(1, 2))))
     overrides = draw(
         st.lists(
             st.builds(
@@ -284,8 +292,8 @@ def _environment(draw: st.DrawFn, name: str, pools: tuple[NodePool, ...], ids: S
 
 
 @st.composite
-def _cluster(draw: st.DrawFn, name: str, pools: tuple[NodePool, ...]) -> Cluster:
-    engine = draw(st.sampled_from([Engine(name) for name in BACKENDS]))
+def _cluster(draw: st.DrawFn, name: str, pools: tuple[NodePool, ...], only: str | None) -> Cluster:
+    engine = draw(st.sampled_from([Engine(name) for name in BACKENDS if only in (None, name)]))
     strategies = st.sampled_from((BINPACK, SPREAD))
     return Cluster(
         name=name,

@@ -1,0 +1,122 @@
+"""What a queue is promised and limited to, as its author would have written it: nothing that is filled in anyway.
+
+A leaf's promise of nothing and a parent's promise of just what its children have are left out. What no queue would
+speak of then is said once at the top, since a resource that nobody speaks of is left alone everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from apportion_compiler.readers.record import LiftedQueue, Note
+from apportion_policy.quantity import UNLIMITED, Amount, add, count_text, cpu_text, gpu_text, memory_text
+from apportion_policy.resources import CPU, GPU, MEMORY, Resources
+
+_MODEL = f"{GPU}/"
+_NOTHING: Mapping[str, Amount] = {}
+
+
+def promises(queues: Sequence[LiftedQueue]) -> Mapping[str, Resources | None]:
+    """Return what to write as `guaranteed` of each queue, by its id; parents stand before their children."""
+    children: dict[str, list[str]] = {}
+    for queue in queues:
+        if queue.parent is not None:
+            children.setdefault(queue.parent, []).append(queue.id)
+    kept = {queue.id: _counted(queue.guaranteed) for queue in queues}
+    written: dict[str, dict[str, Amount]] = {}
+    for queue in reversed(queues):
+        below = [kept[child] for child in children.get(queue.id, ())]
+        filled = _filled(kept[queue.id], below)
+        written[queue.id] = _said(kept[queue.id], filled)
+        kept[queue.id] = {**filled, **kept[queue.id]}
+    _say_once(queues, written)
+    return {id_: resources_of(amounts) for id_, amounts in written.items()}
+
+
+def bounds(queue: LiftedQueue) -> Resources | None:
+    """Return what to write as `limit`: no bound is what is left out."""
+    return resources_of({r: a for r, a in _counted(queue.limit).items() if a is not UNLIMITED})
+
+
+def lending(queue: LiftedQueue) -> Resources | None:
+    """Return what to write as `lending_limit`."""
+    return resources_of({r: a for r, a in _counted(queue.lending_limit).items() if a is not UNLIMITED})
+
+
+def amount_notes(queue: LiftedQueue) -> Iterator[Note]:
+    """Yield a note where GPUs are counted by model and altogether, and the two disagree: a policy counts one way."""
+    for field, amounts in (("guaranteed", queue.guaranteed), ("limit", queue.limit)):
+        models = [amount for resource, amount in amounts.items() if resource.startswith(_MODEL)]
+        total: Amount = 0
+        for amount in models:
+            total = add(total, amount)
+        if models and amounts.get(GPU, total) != total:
+            yield Note(
+                queue.object, f"`{field}` of {gpu_text(amounts[GPU])} GPUs of any model is not kept beside the models'"
+            )
+
+
+def resources_of(amounts: Mapping[str, Amount]) -> Resources | None:
+    """Return amounts in base units as an author writes them; None for none."""
+    fields: dict[str, Any] = {}
+    models: dict[str, str] = {}
+    extended: dict[str, str] = {}
+    for resource, amount in amounts.items():
+        if resource == CPU:
+            fields[CPU] = cpu_text(amount)
+        elif resource == MEMORY:
+            fields[MEMORY] = memory_text(amount)
+        elif resource == GPU:
+            fields[GPU] = gpu_text(amount)
+        elif resource.startswith(_MODEL):
+            models[resource.removeprefix(_MODEL)] = gpu_text(amount)
+        else:
+            extended[resource] = count_text(amount)
+    if models:
+        fields[GPU] = dict(sorted(models.items()))
+    if extended:
+        fields["extended"] = dict(sorted(extended.items()))
+    return Resources(**fields) if fields else None
+
+
+def _counted(amounts: Mapping[str, Amount]) -> dict[str, Amount]:
+    """Return amounts without the total of GPUs where they are counted by model."""
+    by_model = any(resource.startswith(_MODEL) for resource in amounts)
+    return {resource: amount for resource, amount in amounts.items() if not (by_model and resource == GPU)}
+
+
+def _filled(own: Mapping[str, Amount], below: Sequence[Mapping[str, Amount]]) -> dict[str, Amount]:
+    """Return what would be promised if nothing were said."""
+    filled: dict[str, Amount] = dict.fromkeys(own, 0)
+    for amounts in below:
+        for resource, amount in amounts.items():
+            filled[resource] = add(filled.get(resource, 0), amount)
+    return filled
+
+
+def _said(own: Mapping[str, Amount], filled: Mapping[str, Amount]) -> dict[str, Amount]:
+    said = {r: a for r, a in own.items() if not r.startswith(_MODEL) and filled.get(r, 0) != a}
+    models = {r: own.get(r, 0) for r in (*own, *filled) if r.startswith(_MODEL)}
+    if any(r.startswith(_MODEL) for r in own) and any(filled.get(r, 0) != a for r, a in models.items()):
+        # A queue that counts by model promises nothing of the models it leaves out.
+        some = {r: a for r, a in models.items() if a != 0}
+        said.update(some or models)
+    return said
+
+
+def _say_once(queues: Sequence[LiftedQueue], written: Mapping[str, dict[str, Amount]]) -> None:
+    """Add a promise of nothing to the top-level queues for every resource of which nothing else is written."""
+    spoken = {r for amounts in written.values() for r in amounts}
+    spoken |= {r for queue in queues for r, amount in _counted(queue.limit).items() if amount is not UNLIMITED}
+    managed = {r for queue in queues for r in _counted(queue.guaranteed)}
+    gpus = {r for r in managed if r == GPU or r.startswith(_MODEL)}
+    silent = sorted(managed - spoken)
+    if any(r == GPU or r.startswith(_MODEL) for r in spoken):
+        silent = [r for r in silent if r not in gpus or r.startswith(_MODEL)]
+    for queue in queues:
+        if queue.parent is None:
+            own = written[queue.id]
+            # GPUs are said in one way: by model, or altogether.
+            altogether = GPU in own
+            own.update((r, 0) for r in silent if r not in own and not (altogether and r in gpus))

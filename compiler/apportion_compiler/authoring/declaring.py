@@ -1,0 +1,169 @@
+"""From what a reader lifted to the declarations of a policy. What a policy has no word for becomes a note."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from apportion_compiler.authoring.amounts import amount_notes, bounds, lending, promises
+from apportion_compiler.authoring.pools import pools_of
+from apportion_compiler.errors import UnwritableError
+from apportion_compiler.readers.record import Lifted, LiftedPriorityClass, LiftedQueue, Note
+from apportion_policy.cluster import Cluster, Engine, Environment
+from apportion_policy.declaration import collecting_faults
+from apportion_policy.duration import duration_text
+from apportion_policy.placement import Placement, PlacementStrategy, Topology
+from apportion_policy.pool import NodePool
+from apportion_policy.priority import DEFAULT_PRIORITY_CLASSES, PriorityClass
+from apportion_policy.quantity import weight_text
+from apportion_policy.queue import Queue
+from apportion_policy.resources import CPU, GPU, MEMORY, Weight
+
+_EVEN = 1000
+_MAX_PRIORITY = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What objects do not say: whose policy it is, and where it is in force."""
+
+    organisation: str
+    environment: str
+    cluster: str
+    engine: Engine
+    engine_version: str
+    owner: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """The declarations of a policy, queues parents first, and what could not be kept."""
+
+    queues: tuple[Queue, ...]
+    pools: tuple[NodePool, ...]
+    priority_classes: tuple[PriorityClass, ...]
+    environment: Environment
+    notes: tuple[Note, ...]
+
+
+def declare_lifted(lifted: Lifted, identity: Identity) -> Declared:
+    """Return the declarations.
+
+    Raises:
+        UnwritableError: If a value is none that a policy can hold, or two queues have one id.
+    """
+    ids = [queue.id for queue in lifted.queues]
+    twice = next((id_ for id_ in ids if ids.count(id_) > 1), None) if len(set(ids)) < len(ids) else None
+    if twice is not None:
+        raise UnwritableError(f"two queues have the id `{twice}`")
+    with collecting_faults() as faults:
+        declared = _declared(lifted, identity)
+    if faults:
+        raise UnwritableError(f"{faults[0].declaration} {'.'.join(map(str, faults[0].path))}: {faults[0].message}")
+    return declared
+
+
+def _declared(lifted: Lifted, identity: Identity) -> Declared:
+    notes = list(lifted.notes)
+    pools = pools_of(lifted, notes)
+    promised = promises(lifted.queues)
+    owners: dict[str, str | None] = {}
+    known = {pool.id for pool in pools}
+    queues = []
+    for queue in lifted.queues:
+        notes += amount_notes(queue)
+        notes += _unkept(queue)
+        inherited = identity.owner if queue.parent is None else owners.get(queue.parent)
+        owners[queue.id] = _owner(queue) or inherited
+        fields = {
+            **_fields(queue),
+            "owner": None if _owner(queue) == inherited else _owner(queue),
+            "guaranteed": promised[queue.id],
+            "pools": None if queue.pools is None else tuple(pool for pool in queue.pools if pool in known),
+        }
+        queues.append(Queue(id=queue.id, **{key: value for key, value in fields.items() if value is not None}))
+    return Declared(
+        tuple(queues),
+        pools,
+        tuple(_class(cls) for cls in lifted.priority_classes),
+        _environment(lifted, identity, pools),
+        tuple(dict.fromkeys(notes)),
+    )
+
+
+def _fields(queue: LiftedQueue) -> Mapping[str, Any]:
+    """Return the fields of a queue that are its own; None is left out."""
+    priority = queue.priority if queue.priority is None or 0 <= queue.priority <= _MAX_PRIORITY else None
+    return {
+        "title": queue.title,
+        "parent": queue.parent,
+        "namespaces": tuple(sorted(queue.namespaces)) or None,
+        "limit": bounds(queue),
+        "lending_limit": lending(queue),
+        "over_quota_weight": _weight(queue.weight),
+        "priority": priority,
+        "preempt_min_runtime": None if queue.preempt_min_runtime is None else duration_text(queue.preempt_min_runtime),
+        "reclaim_min_runtime": None if queue.reclaim_min_runtime is None else duration_text(queue.reclaim_min_runtime),
+        "gpu_sharing": True if queue.gpu_sharing else None,
+        "priority_classes": queue.priority_classes,
+        "labels": dict(queue.labels) or None,
+    }
+
+
+def _unkept(queue: LiftedQueue) -> Iterator[Note]:
+    if queue.priority is not None and not 0 <= queue.priority <= _MAX_PRIORITY:
+        yield Note(queue.object, f"priority {queue.priority} is not kept: a policy's begin at 0")
+    if queue.owner is not None and _owner(queue) is None:
+        yield Note(queue.object, "its owner is no handle or group, and is not kept")
+
+
+def _owner(queue: LiftedQueue) -> str | None:
+    """Return the owner, if a policy can name it."""
+    owner = queue.owner
+    if owner is None or not 1 <= len(owner) <= 253 or owner.startswith("system:") or any(map(str.isspace, owner)):
+        return None
+    return owner
+
+
+def _weight(weights: Mapping[str, int]) -> Any:
+    each = {resource: weights.get(resource, _EVEN) for resource in (CPU, MEMORY, GPU)}
+    if len(set(each.values())) == 1:
+        return None if each[CPU] == _EVEN else weight_text(each[CPU])
+    return Weight(**{resource: weight_text(weight) for resource, weight in each.items() if weight != _EVEN})
+
+
+def _class(cls: LiftedPriorityClass) -> PriorityClass:
+    made = PriorityClass(
+        name=cls.name,
+        value=cls.value,
+        preemptible=cls.preemptible,
+        global_default=cls.global_default,
+        description=cls.description,
+        installed_by_engine=cls.installed_by_engine,
+    )
+    return next((default for default in DEFAULT_PRIORITY_CLASSES if default == made), made)
+
+
+def _environment(lifted: Lifted, identity: Identity, pools: Sequence[NodePool]) -> Environment:
+    here = lifted.cluster
+    gpu, cpu = (PlacementStrategy(p) if p is not None else None for p in (here.gpu_placement, here.cpu_placement))
+    placement = {
+        key: value for key, value in (("gpu", gpu), ("cpu", cpu)) if value not in (None, PlacementStrategy.BINPACK)
+    }
+    fields: dict[str, Any] = {
+        "placement": Placement(**placement) if placement else None,
+        "topologies": tuple(Topology(name=t.name, levels=t.levels) for t in lifted.topologies) or None,
+        "pools": tuple(pool.id for pool in pools) or None,
+        "kai": here.kai,
+        "kueue": here.kueue,
+        "volcano": here.volcano,
+        "ack": here.ack,
+    }
+    cluster = Cluster(
+        name=identity.cluster,
+        engine=identity.engine,
+        engine_version=identity.engine_version,
+        **{key: value for key, value in fields.items() if value is not None},
+    )
+    return Environment(name=identity.environment, clusters=(cluster,))

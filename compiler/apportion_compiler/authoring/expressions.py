@@ -1,0 +1,88 @@
+"""Python expressions laid out as `ruff format` does: on one line where they fit, else one argument a line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+WIDTH = 88
+"""ruff's own line length: what fits it stays as it is at any longer one."""
+_INDENT = "    "
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A literal or a name, as it is written; `names` are those that have to be imported for it."""
+
+    text: str
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Brackets around parts, each with what stands before it, such as `gpu=` or `"h100": `.
+
+    `always_comma` is the comma of a tuple of one.
+    """
+
+    opening: str
+    parts: tuple[tuple[str, Expression], ...]
+    closing: str
+    names: tuple[str, ...] = ()
+    always_comma: bool = False
+
+
+Expression = Atom | Group
+
+
+def call(name: str, arguments: Mapping[str, Expression]) -> Group:
+    """Return a call with keyword arguments, of a name to be imported."""
+    return Group(f"{name}(", tuple((f"{key}=", value) for key, value in arguments.items()), ")", (name,))
+
+
+def sequence(items: tuple[Expression, ...]) -> Group:
+    """Return a tuple."""
+    return Group("(", tuple(("", item) for item in items), ")", always_comma=len(items) == 1)
+
+
+def mapping(items: Mapping[str, Expression]) -> Group:
+    """Return a dictionary with text as keys."""
+    return Group("{", tuple((f"{text_literal(key)}: ", value) for key, value in items.items()), "}")
+
+
+def text_literal(text: str) -> str:
+    """Return a string literal in double quotes, unless single ones need fewer escapes."""
+    quote = "'" if text.count('"') > text.count("'") else '"'
+    # repr escapes what does not print, so no literal can end early or hide what it holds.
+    return quote + "".join(f"\\{c}" if c == quote else repr(c)[1:-1] for c in text) + quote
+
+
+def imported(expression: Expression) -> frozenset[str]:
+    """Return the names that an expression needs."""
+    names = set(expression.names)
+    if isinstance(expression, Group):
+        for _, part in expression.parts:
+            names |= imported(part)
+    return frozenset(names)
+
+
+def laid_out(prefix: str, expression: Expression, indent: int = 0) -> str:
+    """Return an expression after its prefix, such as `RESEARCH = `, over as many lines as it needs."""
+    return "\n".join(_lines(_INDENT * indent + prefix, expression, "", indent))
+
+
+def _lines(prefix: str, expression: Expression, suffix: str, indent: int) -> list[str]:
+    line = prefix + _flat(expression) + suffix
+    if len(line) <= WIDTH or isinstance(expression, Atom) or not expression.parts:
+        return [line]
+    lines = [prefix + expression.opening]
+    for before, part in expression.parts:
+        lines += _lines(_INDENT * (indent + 1) + before, part, ",", indent + 1)
+    return [*lines, _INDENT * indent + expression.closing + suffix]
+
+
+def _flat(expression: Expression) -> str:
+    if isinstance(expression, Atom):
+        return expression.text
+    inner = ", ".join(before + _flat(part) for before, part in expression.parts)
+    return expression.opening + inner + ("," if expression.always_comma else "") + expression.closing
