@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apportion_compiler.readers import ack, kai, native
+from apportion_compiler.readers import ack, kai, kueue, native
 from apportion_compiler.readers.record import Reader
 
-READERS: Mapping[str, Reader] = {"ack": ack.READER, "kai": kai.READER, "native": native.READER}
+READERS: Mapping[str, Reader] = {
+    "ack": ack.READER,
+    "kai": kai.READER,
+    "kueue": kueue.READER,
+    "native": native.READER,
+}
 """Readers by the engine's name."""

@@ -28,9 +28,11 @@ ANY_NODE = "any-node"
 POOLS_ANNOTATION = f"{GROUP}/pools"
 """On a flavor: the node pools it stands for, comma separated."""
 MODEL_ANNOTATION = f"{GROUP}/gpu-model"
+"""On a flavor: the GPU model that quotas on it count, where they tell models apart."""
 TOPOLOGY_ANNOTATION = f"{GROUP}/topology"
 """On a Topology and on its flavors: the author's name of it."""
-HOSTS = "hosts"
+HOSTS_TOPOLOGY = f"{GROUP}/hosts"
+"""A topology of one level, for flavors that need one for the others' sake."""
 _HOSTNAME = "kubernetes.io/hostname"
 _MAX_LABELS = 8
 _MAX_TOLERATIONS = 8
@@ -129,7 +131,7 @@ def resource_flavors(program: Program, layout: Layout) -> Iterator[Manifest]:
         notes = {}
         if flavor.pools:
             notes[POOLS_ANNOTATION] = ",".join(pool.id for pool in flavor.pools)
-        if flavor.model is not None:
+        if layout.by_model and flavor.model is not None:
             notes[MODEL_ANNOTATION] = flavor.model
         spec: dict[str, object] = {}
         if flavor.labels:
@@ -168,7 +170,7 @@ def topology_name(topology: Topology) -> str:
 
 
 def _is_hosts(topology: Topology) -> bool:
-    return topology.name == f"{GROUP}/{HOSTS}"
+    return topology.name == HOSTS_TOPOLOGY
 
 
 def _unseen(model: str, taken: set[str]) -> Flavor:
@@ -226,7 +228,7 @@ def _flavor(
     topology = topologies.get(pools[0].topology or "") if labels else None
     if topology is None and topologies and labels:
         # Work that asks for no topology is admitted only where every flavor of its queue has one.
-        topology = Topology(f"{GROUP}/{HOSTS}", (_HOSTNAME,), program.source)
+        topology = Topology(HOSTS_TOPOLOGY, (_HOSTNAME,), program.source)
     base = _base_name(pools, alike, model)
     ids = tuple(pool.id for pool in pools)
     name = _name(base, ids, taken)

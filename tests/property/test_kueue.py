@@ -1,0 +1,129 @@
+"""What Kueue's backend writes, Kueue's rules pass, and Kueue's reader reads back as the IR's own values.
+
+Where the table of capabilities says "approximated", the value read back is compared with what is left of the IR's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+
+from apportion_compiler.backends import BACKENDS
+from apportion_compiler.backends.capability import Manifest
+from apportion_compiler.engine_rules.kueue import RULES
+from apportion_compiler.graph.declarations import declare
+from apportion_compiler.graph.graph import build_graph
+from apportion_compiler.ir.gpu_models import counted_models
+from apportion_compiler.ir.lower import lower
+from apportion_compiler.ir.program import Program, Queue
+from apportion_compiler.naming import object_name
+from apportion_compiler.readers.kueue import READER
+from apportion_compiler.readers.record import LiftedQueue
+from apportion_policy import Policy
+from apportion_policy.quantity import UNLIMITED, Amount, Unlimited, add, is_over, smaller
+from apportion_policy.resources import CPU, GPU, MEMORY
+
+from .strategies import AS_OF, policies
+
+pytestmark = pytest.mark.property
+
+_DEVICE = 1000
+
+
+def _programs(policy: Policy) -> Iterator[tuple[Program, tuple[Manifest, ...]]]:
+    graph = build_graph(declare(policy), AS_OF)
+    for scope in graph.scopes:
+        # Whatever engine was drawn: Kueue's backend takes any program.
+        program = replace(lower(graph, scope), engine="kueue", engine_version="0.18.3")
+        yield program, BACKENDS["kueue"].emit(program).manifests
+
+
+@given(policies())
+def test_kueue_takes_what_the_backend_writes(policy: Policy) -> None:
+    for program, manifests in _programs(policy):
+        homeless = {object_name(q.id) for q in program.queues if q.is_leaf and not q.namespaces}
+        for verdict in RULES.check(manifests, ()):
+            # A leaf without namespaces runs nothing: its queue selects none on purpose.
+            name = dict(manifests[verdict.index])["metadata"]["name"]  # type: ignore[index]
+            assert (verdict.field, name in homeless) == ("spec.namespaceSelector", True), verdict
+
+
+@given(policies())
+def test_reader_gives_back_what_was_declared(policy: Policy) -> None:
+    for program, manifests in _programs(policy):
+        lifted = {queue.id: queue for queue in READER.read(manifests).queues}
+        kept = _kept(program)
+        assert len(lifted) == len(program.queues)
+        for queue in program.queues:
+            found = lifted[queue.id] if queue.id in lifted else lifted[object_name(queue.id)]
+            _compare(program, queue, kept[queue.id], found)
+
+
+def _compare(program: Program, queue: Queue, kept: Mapping[str, Amount], found: LiftedQueue) -> None:
+    for resource, expected in kept.items():
+        if resource in program.unmanaged:
+            assert resource not in found.guaranteed
+            continue
+        # What is promised without bound to everybody looks like what nobody speaks of, and works alike.
+        assert found.guaranteed.get(resource, UNLIMITED) == expected, (queue.id, resource)
+        limit = _whole(resource, queue.limit.get(resource, UNLIMITED))
+        if isinstance(expected, int) and not _is_divided(program, resource):
+            assert found.limit.get(resource, UNLIMITED) == (
+                limit if is_over(limit, expected) else _at_least(limit, expected)
+            )
+        lending = _whole(resource, queue.lending_limit.get(resource, UNLIMITED))
+        if isinstance(expected, int) and queue.is_leaf and not _is_divided(program, resource):
+            # More than there is cannot be lent, and Kueue refuses to be told.
+            assert smaller(found.lending_limit.get(resource, UNLIMITED), expected) == smaller(lending, expected)
+    weight = queue.weight[CPU if GPU in program.unmanaged else GPU]
+    assert dict(found.weight) == dict.fromkeys((CPU, MEMORY, GPU), weight)
+    assert (found.title, found.owner) == (queue.title or None, queue.owner)
+    assert found.namespaces == queue.namespaces
+    assert dict(found.labels) == dict(queue.labels)
+    assert found.parent in (None if queue.parent is None else queue.parent, object_name(queue.parent or ""))
+
+
+def _at_least(limit: Amount, held: int) -> Amount:
+    return limit if isinstance(limit, Unlimited) else max(limit, held)
+
+
+def _is_divided(program: Program, resource: str) -> bool:
+    """Whether GPUs without a model are promised or bounded beside models: AP513 elsewhere, approximated here."""
+    return resource == GPU and bool(counted_models(program))
+
+
+def _whole(resource: str, amount: Amount) -> Amount:
+    is_gpu = resource == GPU or resource.startswith(f"{GPU}/")
+    return amount if isinstance(amount, Unlimited) or not is_gpu else amount - amount % _DEVICE
+
+
+def _kept(program: Program) -> dict[str, dict[str, Amount]]:
+    """What is left of each guarantee: whole GPUs, never above the limit, and for an inner queue no less than below it."""
+    resources = (CPU, MEMORY, *_others(program))
+    if not counted_models(program) and all(_may_use_gpus(program, q) for q in program.queues if q.is_leaf):
+        resources = (*resources, GPU)
+    kept: dict[str, dict[str, Amount]] = {}
+    for queue in reversed(program.queues):
+        own: dict[str, Amount] = {}
+        for resource in resources:
+            amount = smaller(queue.guaranteed.get(resource, 0), queue.limit.get(resource, UNLIMITED))
+            below: Amount = 0
+            for child in queue.children:
+                below = add(below, kept[child][resource])
+            whole = _whole(resource, amount)
+            own[resource] = whole if is_over(whole, below) else below
+        kept[queue.id] = own
+    return kept
+
+
+def _others(program: Program) -> list[str]:
+    spoken = {resource for queue in program.queues for resource in (*queue.guaranteed, *queue.limit)}
+    return sorted(r for r in spoken if r not in (CPU, MEMORY, GPU) and not r.startswith(f"{GPU}/"))
+
+
+def _may_use_gpus(program: Program, queue: Queue) -> bool:
+    pools = {pool.id for pool in program.pools if pool.n_gpus}
+    return not pools or bool(pools & set(queue.pools))
