@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apportion_compiler.backends import ack, kai, koordinator, kueue, native, nodepools, volcano
+from apportion_compiler.backends import ack, kai, koordinator, kueue, native, nodepools, volcano, yunikorn
 from apportion_compiler.backends.capability import Backend, Companion
 
 BACKENDS: Mapping[str, Backend] = {
@@ -14,6 +14,7 @@ BACKENDS: Mapping[str, Backend] = {
     "kueue": kueue.BACKEND,
     "native": native.BACKEND,
     "volcano": volcano.BACKEND,
+    "yunikorn": yunikorn.BACKEND,
 }
 """Backends by the engine's name."""
 

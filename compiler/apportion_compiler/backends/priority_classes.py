@@ -6,6 +6,7 @@ and create it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from apportion_compiler.backends.capability import Manifest
@@ -16,12 +17,18 @@ from apportion_compiler.naming import object_name
 PreemptionPolicy = Literal["PreemptLowerPriority", "Never"]
 
 
-def priority_class(program: Program, cls: PriorityClass, preemption_policy: PreemptionPolicy) -> Manifest:
+def priority_class(
+    program: Program,
+    cls: PriorityClass,
+    preemption_policy: PreemptionPolicy,
+    *,
+    annotations: Mapping[str, str] | None = None,
+) -> Manifest:
     """Return the manifest of a class, with the fields that the API server would store, so that none shows as drift."""
     manifest: Manifest = {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
-        "metadata": metadata(program, object_name(cls.name), cls.source),
+        "metadata": metadata(program, object_name(cls.name), cls.source, annotations=annotations),
         "value": cls.value,
         "preemptionPolicy": preemption_policy,
     }

@@ -65,7 +65,9 @@ def _scalar(kind: type, value: Any) -> yaml.ScalarEvent:
     node: Any = SafeRepresenter().represent_data(value)
     plain = _resolver.resolve(yaml.ScalarNode, node.value, (True, False))
     quoted = _resolver.resolve(yaml.ScalarNode, node.value, (False, True))
-    event = yaml.ScalarEvent(None, node.tag, (node.tag == plain, node.tag == quoted), node.value, style=node.style)
+    # Files inside of objects, such as a ConfigMap's, are read and reviewed by people.
+    style = "|" if kind is str and "\n" in value else node.style
+    event = yaml.ScalarEvent(None, node.tag, (node.tag == plain, node.tag == quoted), node.value, style=style)
     if len(_scalars) < _MAX_KNOWN:
         _scalars[kind, value] = event
     return event

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from apportion_compiler.backends.admission.policy import AdmissionPolicy, binding_manifest, policy_manifest
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import GROUP
+from apportion_compiler.backends.namespace_marks import guarded_prefixes
 from apportion_compiler.ir.program import Program
 
 ADMINISTER_VERB = "administer"
@@ -21,13 +22,14 @@ _MAY = f"authorizer.group('{GROUP}').resource('{ADMINISTERED_RESOURCE}').check('
 
 def namespace_policy(program: Program) -> Iterator[Manifest]:
     """Yield the policy and its binding."""
+    guarded = (f"{GROUP}/", *guarded_prefixes(program))
     policy = AdmissionPolicy(
         "namespaces",
         (("", ("namespaces",)),),
         [
             {
-                "expression": f"({_unchanged('labels')} && {_unchanged('annotations')}) || {_MAY}",
-                "message": f"only the platform changes {GROUP}/ labels and annotations of a namespace: change the policy",
+                "expression": f"({_unchanged('labels', guarded)} && {_unchanged('annotations', guarded)}) || {_MAY}",
+                "message": f"only the platform changes {' and '.join(guarded)} labels and annotations of a namespace: change the policy",
                 "reason": "Forbidden",
             }
         ],
@@ -47,9 +49,10 @@ def _name(field: str, of: str) -> str:
     return field if of == "object" else f"{field}Before"
 
 
-def _unchanged(field: str) -> str:
+def _unchanged(field: str, guarded: tuple[str, ...]) -> str:
     after, before = (f"variables.{_name(field, of)}" for of in ("object", "oldObject"))
-    ours = f"k.startsWith('{GROUP}/')"
+    ours = " || ".join(f"k.startsWith('{prefix}')" for prefix in guarded)
+    ours = ours if len(guarded) == 1 else f"({ours})"
     return (
         f"{after}.all(k, !{ours} || {before}[?k].orValue('') == {after}[k]) && {before}.all(k, !{ours} || k in {after})"
     )

@@ -33,7 +33,7 @@ def workload_policies(program: Program, table: EngineTable) -> Iterator[Manifest
 
 
 def _policies(table: EngineTable) -> Iterator[AdmissionPolicy]:
-    ours = _namespaces(table, "Exists")
+    ours = namespace_selector(table, "Exists")
     for workload in (*WORKLOADS, *table.more_workloads):
         yield AdmissionPolicy(
             workload.name,
@@ -65,11 +65,11 @@ def _policies(table: EngineTable) -> Iterator[AdmissionPolicy]:
             _EVERY_KIND,
             outside_validations(table, table.queue_label),
             conditions=[outside_condition(table, table.queue_label)],
-            namespaces=_namespaces(table, "DoesNotExist"),
+            namespaces=namespace_selector(table, "DoesNotExist"),
         )
 
 
-def _namespaces(table: EngineTable, operator: str) -> dict[str, object]:
+def namespace_selector(table: EngineTable, operator: str) -> dict[str, object]:
     """Select the policy's namespaces or all others; those of the system are never judged, whatever their labels."""
     exempt = [*_SYSTEM_NAMESPACES, *table.system_namespaces]
     return {

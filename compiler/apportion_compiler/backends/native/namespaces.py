@@ -12,6 +12,7 @@ from apportion_compiler.backends.admission.binding import (
 )
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
+from apportion_compiler.backends.namespace_marks import engine_annotations
 from apportion_compiler.backends.partitions import workload_queue_names
 from apportion_compiler.ir.program import Program
 from apportion_compiler.naming import label_value, object_name
@@ -26,6 +27,7 @@ def namespaces(program: Program) -> Iterator[Manifest]:
                 QUEUES_ANNOTATION: ",".join(queue_names[queue.id]),
                 CLASSES_ANNOTATION: ",".join(object_name(cls) for cls in queue.priority_classes),
                 SHARING_ANNOTATION: "true" if queue.gpu_sharing else "false",
+                **engine_annotations(program, queue_names[queue.id]),
             }
             yield {
                 "apiVersion": "v1",

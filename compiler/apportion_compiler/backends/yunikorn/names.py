@@ -5,11 +5,12 @@ Source: k8shim pkg/common/constants/constants.go and pkg/admission/conf/am_conf.
 
 from __future__ import annotations
 
+from apportion_compiler.backends.namespace_marks import YUNIKORN_DOMAIN
 from apportion_compiler.backends.partitions import workload_queue_names
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.naming import is_label_value
 
-DOMAIN = "yunikorn.apache.org"
+DOMAIN = YUNIKORN_DOMAIN
 QUEUE_LABEL = f"{DOMAIN}/queue"
 """On a pod: the path of its queue. YuniKorn looks at this label, then at the annotation of the same key."""
 QUEUE_ANNOTATION = QUEUE_LABEL
@@ -18,7 +19,8 @@ OLD_QUEUE_LABEL = "queue"
 """The third place where YuniKorn looks; KubeRay writes it."""
 APP_ID_LABEL = f"{DOMAIN}/app-id"
 """On a pod: the application it belongs to, as label or annotation. Pods of one application share a queue."""
-OLD_APP_ID_LABELS = ("applicationId", "spark-app-selector")
+OLD_APP_ID_LABEL = "applicationId"
+SPARK_APP_ID_LABEL = "spark-app-selector"
 TASK_GROUP_NAME_ANNOTATION = f"{DOMAIN}/task-group-name"
 TASK_GROUPS_ANNOTATION = f"{DOMAIN}/task-groups"
 """On a pod: JSON list of groups with name, minMember and minResource; the first pod's counts."""
@@ -26,11 +28,6 @@ SCHEDULING_POLICY_ANNOTATION = f"{DOMAIN}/schedulingPolicyParameters"
 ALLOW_PREEMPTION_ANNOTATION = f"{DOMAIN}/allow-preemption"
 """On a PriorityClass, or on a pod: `false` where work should be evicted last."""
 USER_LABEL = f"{DOMAIN}/username"
-
-NAMESPACE_QUEUE_ANNOTATION = f"{DOMAIN}/parentqueue"
-"""On a namespace: the queue of its work, which the placement rule `tag` with `namespace.parentqueue` reads."""
-NAMESPACE_ENABLED_ANNOTATION = f"{DOMAIN}/namespace.enableYuniKorn"
-"""On a namespace: whether the admission controller gives its pods to YuniKorn, whatever its own filters say."""
 
 SCHEDULER = "yunikorn"
 SYSTEM_NAMESPACE = "yunikorn"
@@ -46,7 +43,7 @@ MEMORY_RESOURCE = "memory"
 GPU_RESOURCE = "nvidia.com/gpu"
 PODS_RESOURCE = "pods"
 
-_APP_ID_SEPARATOR = "."
+APP_ID_SEPARATOR = "."
 """No namespace holds it, so that no application of one namespace has the id of another's."""
 
 
@@ -66,4 +63,4 @@ def names_by_label(path: str) -> bool:
 
 def application_id(namespace: str, name: str) -> str:
     """Return the application id of a workload: ids of a namespace begin with its name, which admission demands."""
-    return f"{namespace}{_APP_ID_SEPARATOR}{name}"
+    return f"{namespace}{APP_ID_SEPARATOR}{name}"

@@ -1,0 +1,66 @@
+"""`queues.yaml`: YAML of mappings, lists and scalars, each queue with the line of the policy that it comes from."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+
+SOURCE = "\0source"
+"""Key of a mapping whose value becomes a comment on its first line."""
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
+_WORDS = frozenset(("null", "true", "false", "yes", "no", "on", "off", "y", "n"))
+
+
+def document(value: Mapping[str, object], notes: Sequence[str]) -> str:
+    """Return a document that begins with notes as comments."""
+    return "".join(f"{line}\n" for line in (*(f"# {note}" for note in notes), *_lines(value, "")))
+
+
+def _lines(value: Mapping[str, object], indent: str) -> Iterator[str]:
+    for key, held in value.items():
+        if key == SOURCE:
+            continue
+        if isinstance(held, Mapping):
+            if held:
+                yield f"{indent}{_scalar(key)}:"
+                yield from _lines(held, f"{indent}  ")
+            else:
+                yield f"{indent}{_scalar(key)}: {{}}"
+        elif isinstance(held, list | tuple):
+            if not held:
+                yield f"{indent}{_scalar(key)}: []"
+                continue
+            yield f"{indent}{_scalar(key)}:"
+            yield from _items(held, indent)
+        else:
+            yield f"{indent}{_scalar(key)}: {_scalar(held)}"
+
+
+def _items(held: Sequence[object], indent: str) -> Iterator[str]:
+    for item in held:
+        if not isinstance(item, Mapping):
+            yield f"{indent}- {_scalar(item)}"
+            continue
+        mapping = cast("Mapping[str, object]", item)
+        lines = _lines(mapping, f"{indent}  ")
+        first = next(lines)
+        source = mapping.get(SOURCE)
+        comment = "" if source is None else f"  # {_comment(str(source))}"
+        yield f"{indent}- {first[len(indent) + 2 :]}{comment}"
+        yield from lines
+
+
+def _scalar(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    text = str(value)
+    return text if _PLAIN.fullmatch(text) and text.lower() not in _WORDS else json.dumps(text)
+
+
+def _comment(text: str) -> str:
+    return "".join(character if character.isprintable() else "?" for character in text)
