@@ -16,8 +16,12 @@ WORKLOAD_PENDING = Rule("AP703", "workload-pending", Severity.ERROR, "work that 
 UNREADABLE_MANIFEST = Rule(
     "AP705", "unreadable-manifest", Severity.ERROR, "a manifest that cannot be read", required=True
 )
+MANIFEST_DEPRECATED = Rule(
+    "AP706", "manifest-deprecated", Severity.WARNING, "a name in a manifest that a later version will not know"
+)
 
 MANIFEST_RULES: Mapping[str, Rule] = {
-    rule.code: rule for rule in (MANIFEST_REJECTED, MANIFEST_IGNORED, WORKLOAD_PENDING, UNREADABLE_MANIFEST)
+    rule.code: rule
+    for rule in (MANIFEST_REJECTED, MANIFEST_IGNORED, WORKLOAD_PENDING, UNREADABLE_MANIFEST, MANIFEST_DEPRECATED)
 }
 """Every rule of the family by its code."""

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from apportion_compiler.checks.manifests import MANIFEST_IGNORED, MANIFEST_REJECTED, WORKLOAD_PENDING
+from apportion_compiler.checks.manifests import (
+    MANIFEST_DEPRECATED,
+    MANIFEST_IGNORED,
+    MANIFEST_REJECTED,
+    WORKLOAD_PENDING,
+)
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule
 from apportion_compiler.engine_rules import ENGINE_RULES
 from apportion_compiler.engine_rules.verdict import Effect, Verdict
@@ -16,6 +21,7 @@ _RULES: Mapping[Effect, tuple[Rule, str]] = {
     Effect.REJECTED: (MANIFEST_REJECTED, "{engine} rejects {what}"),
     Effect.IGNORED: (MANIFEST_IGNORED, "{engine} does not do what {what} says"),
     Effect.PENDING: (WORKLOAD_PENDING, "work stays pending under {engine}"),
+    Effect.DEPRECATED: (MANIFEST_DEPRECATED, "a later version will not know what {what} says"),
 }
 
 

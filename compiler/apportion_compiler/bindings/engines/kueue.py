@@ -29,13 +29,9 @@ _MAX_POD_SETS = 18
 def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
     for workload in workloads:
         _countable(workload)
-        queued = _queued(workload)
-        label(queued, {names.QUEUE_LABEL: binding.queue_name})
-        name = class_name(binding)
-        if name is not None:
-            label(queued, {names.PRIORITY_CLASS_LABEL: name})
-        if binding.plan is not None and binding.plan.max_run_duration is not None:
-            annotate(queued, {names.MAX_RUN_DURATION_ANNOTATION: str(binding.plan.max_run_duration)})
+        # What a CronJob makes waits in the queue, and the CronJob says for all to read which one that is.
+        for queued in owners(workload) if is_kind(workload, "batch") else (workload,):
+            _name(binding, queued)
         give_class(binding, workload)
         for template in templates(workload):
             if found(template, "spec", "schedulerName") is not None:
@@ -47,9 +43,13 @@ def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
     return workloads
 
 
-def _queued(workload: Node) -> Node:
-    """Return the object that waits in the queue: what a CronJob makes does, not the CronJob."""
-    return owners(workload)[-1] if is_kind(workload, "batch", "CronJob") else workload
+def _name(binding: Binding, queued: Node) -> None:
+    name = class_name(binding)
+    label(queued, {names.QUEUE_LABEL: binding.queue_name})
+    if name is not None:
+        label(queued, {names.PRIORITY_CLASS_LABEL: name})
+    if binding.plan is not None and binding.plan.max_run_duration is not None:
+        annotate(queued, {names.MAX_RUN_DURATION_ANNOTATION: str(binding.plan.max_run_duration)})
 
 
 def _countable(workload: Node) -> None:
