@@ -25,6 +25,7 @@ VERBS: Mapping[str, Verb] = dict(
         _verb("validate", "Check a policy; every finding points at its line.", "check"),
         ("compile", Verb("apportion_cli.commands.compile:compile_", "Write the manifests of a policy.", ("build",))),
         _verb("bind", "Write a workload that runs in a queue."),
+        ("import", Verb("apportion_cli.commands.import_:import_", "Write the objects of an engine as a policy.")),
         _verb("explain", "Explain a rule, or every value of a queue."),
         _verb("graph", "Draw the organisation's tree with its quotas."),
         _verb("rules", "List the rules."),

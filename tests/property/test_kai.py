@@ -60,7 +60,7 @@ def _compare(program: Program, queue: Queue, found: LiftedQueue) -> None:
         expected = _kept(resource, queue.guaranteed.get(resource, 0)) if resource in managed else None
         if resource.startswith(f"{GPU}/"):
             expected = _of_model(program, queue, resource)
-        if expected is None and resource not in found.guaranteed:
+        if expected is None and found.guaranteed.get(resource, 0) == 0:
             continue
         # What is promised without bound to everybody looks like what nobody speaks of, and works alike.
         assert found.guaranteed.get(resource, UNLIMITED) == (UNLIMITED if expected is None else expected), resource

@@ -1,7 +1,7 @@
 """What a queue is promised and limited to, as its author would have written it: nothing that is filled in anyway.
 
-A leaf's promise of nothing and a parent's promise of just what its children have are left out. What no queue would
-speak of then is said once at the top, since a resource that nobody speaks of is left alone everywhere.
+A promise of nothing is left out where nothing would be filled in. What no queue would speak of then is said once at
+the top, since a resource that nobody speaks of is left alone everywhere.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ def _filled(own: Mapping[str, Amount], below: Sequence[Mapping[str, Amount]]) ->
 
 
 def _said(own: Mapping[str, Amount], filled: Mapping[str, Amount]) -> dict[str, Amount]:
-    said = {r: a for r, a in own.items() if not r.startswith(_MODEL) and filled.get(r, 0) != a}
+    said = {r: a for r, a in own.items() if not r.startswith(_MODEL) and (a != 0 or filled.get(r, 0) != a)}
     models = {r: own.get(r, 0) for r in (*own, *filled) if r.startswith(_MODEL)}
-    if any(r.startswith(_MODEL) for r in own) and any(filled.get(r, 0) != a for r, a in models.items()):
+    if any(r.startswith(_MODEL) for r in own) and any(a != 0 or filled.get(r, 0) != a for r, a in models.items()):
         # A queue that counts by model promises nothing of the models it leaves out.
         some = {r: a for r, a in models.items() if a != 0}
         said.update(some or models)

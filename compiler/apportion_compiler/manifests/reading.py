@@ -57,7 +57,9 @@ def read_manifests(text: str, file: str) -> ManifestFile:
     except yaml.YAMLError as malformed:
         mark = getattr(malformed, "problem_mark", None)
         problem = str(getattr(malformed, "problem", None) or malformed).splitlines()[0]
-        reader.faults.append(unreadable(file, problem, mark.line + 1 if mark else 0, mark.column if mark else 0))
+        # What ends too early is at fault on its last line, not on the one after it.
+        line = min(mark.line, text.count("\n")) + 1 if mark else 0
+        reader.faults.append(unreadable(file, problem, line, mark.column if mark else 0))
     except RecursionError:
         reader.faults.append(unreadable(file, f"the document is nested deeper than {MAX_DEPTH} levels"))
     return ManifestFile(tuple(objects), tuple(reader.faults), n_others)

@@ -211,6 +211,12 @@ def _amounts(
                 limit[key] = bound.amount
         notes.extend(_uncounted(partition, shards.models, held))
     if len(shards.models) > 1:
+        # A queue without an object in a shard has nothing of its model.
+        guaranteed.update(
+            (gpu_resource(model), 0)
+            for partition, model in shards.models.items()
+            if model is not None and partition not in group
+        )
         _total(guaranteed, limit, [model for model in shards.models.values() if model is not None])
     return guaranteed, limit
 

@@ -1,0 +1,90 @@
+"""`apportion import`: the objects of an engine as a policy in typed Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from apportion_cli.console import current
+from apportion_cli.errors import CannotError
+from apportion_cli.verbosity import console_options
+
+if TYPE_CHECKING:
+    from apportion_compiler.readers.record import Note
+
+ENGINES = ("kai", "kueue", "volcano", "koordinator", "ack", "yunikorn", "native")
+
+
+@click.command(name="import")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(), metavar="PATH...")
+@click.option("--from", "engine", required=True, type=click.Choice(ENGINES), help="Engine whose objects they are.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="Folder of the policy that is written.",
+)
+@click.option("--organisation", metavar="NAME", help="Its name in the policy (default: the folder's).")
+@click.option("--owner", metavar="OWNER", help="Who answers for every queue without an owner: @acme/platform.")
+@click.option("--environment", metavar="NAME", help="Default: what the objects say, else prod.")
+@click.option("--cluster", metavar="NAME", default="main", show_default=True)
+@click.option("--engine-version", metavar="VERSION", help="Version installed (default: the newest that is known).")
+@click.option("--force", is_flag=True, help="Overwrite files that are there.")
+@console_options
+def import_(
+    paths: tuple[str, ...],
+    engine: str,
+    out: Path,
+    *,
+    organisation: str | None,
+    owner: str | None,
+    environment: str | None,
+    cluster: str,
+    engine_version: str | None,
+    force: bool,
+) -> None:
+    """Write the queues of an engine as a policy: policy.py, and a file in teams/ for each team.
+
+    PATH is a file, a folder, or - for standard input: YAML, or what `kubectl get -o json` prints. What a policy has no
+    word for is said, here and at the top of the file that it concerns.
+    """
+    from apportion_cli.importing import Wanted, imported
+
+    console = current()
+    wanted = Wanted(engine, organisation or out.resolve().name, owner, environment, cluster, engine_version)
+    files, notes = imported(paths, wanted)
+    in_the_way = [name for name in files if (out / name).exists()]
+    if in_the_way and not force:
+        raise CannotError(
+            f"{out} already has {', '.join(in_the_way[:5])}{' …' if len(in_the_way) > 5 else ''}; nothing was written",
+            hint="name an empty folder, or pass --force to overwrite them",
+        )
+    _write(out, files)
+    others = sorted(p.name for p in (out / "teams").glob("*.py") if f"teams/{p.name}" not in files) if force else []
+    _say(notes, others)
+    for name in files:
+        console.out(f"  wrote {out / name}")
+    console.out(f"\nNext:\n  apportion validate {out}\n  apportion compile {out}")
+
+
+def _write(out: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        path = out / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except OSError as refused:
+            raise CannotError(f"{path} cannot be written: {refused.strerror}") from refused
+
+
+def _say(notes: tuple[Note, ...], others: list[str]) -> None:
+    from apportion_policy.evaluation.plain import plain_text
+
+    console = current()
+    for note in notes:
+        console.err(f"apportion: {plain_text(f'{note.object}: {note.text}')}")
+    if others:
+        console.err(f"apportion: teams/ also holds {', '.join(others)}, which the policy collects too")

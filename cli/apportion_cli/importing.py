@@ -1,0 +1,80 @@
+"""What `import` does: read the objects, lift their queues, and make the texts of a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from apportion_cli.errors import CannotError
+from apportion_cli.manifest_files import read_files
+from apportion_cli.sources import Sources
+
+if TYPE_CHECKING:
+    from apportion_compiler.readers.record import Manifest, Note
+
+_ENVIRONMENT = "prod"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the command line says of the policy; None is left to the objects."""
+
+    engine: str
+    organisation: str
+    owner: str | None
+    environment: str | None
+    cluster: str
+    engine_version: str | None
+
+
+def imported(paths: Sequence[str], wanted: Wanted) -> tuple[Mapping[str, str], tuple[Note, ...]]:
+    """Return the policy's texts by file name, and what could not be kept.
+
+    Raises:
+        CannotError: If a file cannot be read, holds no queue, or a value that no policy can hold.
+        click.UsageError: If there is no reader for the engine.
+    """
+    from apportion_compiler.authoring.declaring import Identity
+    from apportion_compiler.authoring.files import policy_files
+    from apportion_compiler.engine_versions import ENGINE_VERSIONS, minor_text
+    from apportion_compiler.errors import UnwritableError
+    from apportion_compiler.readers import READERS
+    from apportion_compiler.readers.namespaces import with_namespaces
+    from apportion_compiler.readers.objects import environment_of
+    from apportion_policy.cluster import Engine
+
+    if wanted.engine not in READERS:
+        raise click.UsageError(f"this version cannot import from {wanted.engine}; it can from {', '.join(READERS)}")
+    manifests = _manifests(paths)
+    engine = Engine(wanted.engine)
+    versions = ENGINE_VERSIONS[engine]
+    identity = Identity(
+        wanted.organisation,
+        wanted.environment or environment_of(manifests) or _ENVIRONMENT,
+        wanted.cluster,
+        engine,
+        wanted.engine_version or minor_text(versions.newest or versions.oldest),
+        wanted.owner,
+    )
+    try:
+        lifted = with_namespaces(READERS[wanted.engine].read(manifests), manifests)
+        if not lifted.queues:
+            raise CannotError(f"there is no queue of {wanted.engine} in {', '.join(paths)}")
+        return policy_files(lifted, identity)
+    except (ValueError, UnwritableError) as refused:
+        raise CannotError(str(refused)) from refused
+
+
+def _manifests(paths: Sequence[str]) -> list[Manifest]:
+    sources = Sources(Path.cwd(), None)
+    manifests: list[Manifest] = []
+    for name, read in read_files(paths, sources):
+        for fault in read.faults:
+            place = f"{sources.near(name)}:{fault.at.line}" if fault.at.line else sources.near(name)
+            raise CannotError(f"{place}: {fault.message}", hint=fault.hint)
+        manifests += (placed.manifest for placed in read.objects)
+    return manifests

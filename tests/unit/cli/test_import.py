@@ -1,0 +1,106 @@
+"""`import`: raw objects become a policy that the command itself finds sound, and that compiles to what was read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from .conftest import Run
+
+ACME = Path(__file__).parents[3] / "examples" / "acme"
+QUEUES = """\
+apiVersion: scheduling.run.ai/v2
+kind: Queue
+metadata: {name: research}
+spec:
+  resources:
+    cpu: {quota: -1, limit: -1, overQuotaWeight: 1}
+    memory: {quota: -1, limit: -1, overQuotaWeight: 1}
+    gpu: {quota: 16, limit: -1, overQuotaWeight: 1}
+---
+apiVersion: scheduling.run.ai/v2
+kind: Queue
+metadata: {name: vision}
+spec:
+  parentQueue: research
+  resources:
+    cpu: {quota: -1, limit: -1, overQuotaWeight: 1}
+    memory: {quota: -1, limit: -1, overQuotaWeight: 1}
+    gpu: {quota: 8, limit: 12.5, overQuotaWeight: 1}
+  other: 1
+"""
+
+
+@pytest.fixture(autouse=True)
+def queues() -> Path:
+    file = Path("queues.yaml")
+    file.write_text(QUEUES, encoding="utf-8")
+    return file
+
+
+def test_hand_written_queues_become_a_sound_policy(run: Run) -> None:
+    result = run("import", "--from", "kai", "queues.yaml", "--out", "acme", "--owner", "@acme/platform")
+    assert result.code == 0
+    assert "wrote acme/policy.py" in result.out
+    assert "apportion: Queue vision: `spec.other` is not kept" in result.err
+    team = Path("acme/teams/research.py").read_text(encoding="utf-8")
+    assert 'limit=Resources(gpu="12.5")' in team
+    assert 'Organisation(name="acme", owner="@acme/platform")' in Path("acme/policy.py").read_text(encoding="utf-8")
+    checked = json.loads(run("validate", "acme", "-o", "json").out)
+    assert [(f["code"], f["severity"]) for f in checked["findings"] if f["severity"] == "error"] == []
+
+
+def test_what_it_compiles_to_is_what_was_read(run: Run) -> None:
+    """Through the command alone: compile, import, and compile in the policy's own confinement."""
+    as_of = ("--as-of", "2026-11-21")
+    assert run("compile", ACME, "--env", "staging", "--out", "before", *as_of).code == 0
+    trees = [Path("before/staging/gpu-eu", target) for target in ("kai", "native")]
+    options = ("--organisation", "acme", "--owner", "@acme/platform", "--cluster", "gpu-eu")
+    assert run("import", "--from", "kai", *trees, "--out", "policy", *options).code == 0
+    assert run("compile", "policy", "--out", "after", *as_of).code == 0
+    for tree in trees:
+        assert _objects(Path("after", *tree.parts[1:])) == _objects(tree)
+
+
+def test_what_is_there_is_not_overwritten(run: Run) -> None:
+    arguments = ("import", "--from", "kai", "queues.yaml", "--out", "acme")
+    assert run(*arguments).code == 0
+    Path("acme/teams/other.py").write_text("", encoding="utf-8")
+    refused = run(*arguments)
+    assert refused.code == 3
+    assert "acme already has policy.py, teams/research.py; nothing was written" in refused.err
+    assert "teams/ also holds other.py" in run(*arguments, "--force").err
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a: {b", "queues.yaml:1: "),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", "there is no queue of kai in queues.yaml"),
+        (
+            QUEUES.replace("  other: 1", "  reclaimMinRuntime: soon"),
+            'Queue vision: spec.reclaimMinRuntime: "soon" is not',
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_one_sentence(run: Run, queues: Path, text: str, sentence: str) -> None:
+    queues.write_text(text, encoding="utf-8")
+    result = run("import", "--from", "kai", queues, "--out", "acme")
+    assert result.code == 3
+    assert sentence in result.err
+    assert not Path("acme").exists()
+
+
+def _objects(tree: Path) -> dict[tuple[str, str, str], object]:
+    found: dict[tuple[str, str, str], object] = {}
+    for file in sorted(tree.rglob("*.yaml")):
+        for document in yaml.safe_load_all(file.read_text(encoding="utf-8")):
+            if "metadata" in document:
+                metadata = document["metadata"]
+                metadata["annotations"].pop("apportion.dev/source")
+                found[document["kind"], metadata.get("namespace", ""), metadata["name"]] = document
+    assert found
+    return found

@@ -1,0 +1,166 @@
+"""The Python that is written: laid out as ruff does, and harmless whatever the names and texts that were read."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from apportion_compiler.authoring.declaring import Identity
+from apportion_compiler.authoring.expressions import text_literal
+from apportion_compiler.authoring.files import policy_files
+from apportion_compiler.authoring.naming import constants, modules
+from apportion_compiler.errors import UnwritableError
+from apportion_compiler.readers.record import Lifted, LiftedPool, LiftedPriorityClass, LiftedQueue, LiftedTopology, Note
+from apportion_policy import UNLIMITED, Engine
+
+IDENTITY = Identity("acme", "prod", "main", Engine.KAI, "0.17", "@acme/platform")
+GIB = 2**30
+HOSTILE = (
+    '"""\nimport os; os.system("true")\n"""',
+    "'); import os; os.system('true')  #",
+    "\\",
+    "\\'\"",
+    "a\u202eb\u2028c\x00\x1b[31m",
+    "# coding: utf-7",
+)
+
+
+def _texts(*queues: LiftedQueue, **others: object) -> dict[str, str]:
+    return dict(policy_files(Lifted(queues, **others), IDENTITY)[0])  # type: ignore[arg-type]
+
+
+def test_one_file_a_team_and_quantities_as_people_write_them() -> None:
+    research = LiftedQueue("research", "Queue research", guaranteed={"cpu": 64_000, "gpu": 8000}, weight={"cpu": 2000})
+    vision = LiftedQueue(
+        "vision",
+        "Queue vision",
+        "research",
+        title="Vision",
+        namespaces=("vision",),
+        guaranteed={"cpu": 0, "memory": 0, "gpu": 500},
+        limit={"cpu": 1500, "memory": 2 * 2**40, "gpu": UNLIMITED},
+        weight={"cpu": 2000, "memory": 2000, "gpu": 2000},
+    )
+    product = LiftedQueue("product", "Queue product", guaranteed={"memory": 3 * GIB})
+    files = _texts(research, vision, product)
+    assert sorted(files) == ["policy.py", "teams/product.py", "teams/research.py"]
+    assert files["teams/research.py"] == (
+        '"""Queue `research` and what is below it."""\n'
+        "\n"
+        "from apportion_policy import Queue, Resources, Weight\n"
+        "\n"
+        "RESEARCH = Queue(\n"
+        '    id="research",\n'
+        "    guaranteed=Resources(cpu=64, gpu=8),\n"
+        "    over_quota_weight=Weight(cpu=2),\n"
+        ")\n"
+        "\n"
+        "VISION = Queue(\n"
+        '    id="vision",\n'
+        '    title="Vision",\n'
+        "    parent=RESEARCH,\n"
+        '    namespaces=("vision",),\n'
+        '    guaranteed=Resources(gpu="0.5"),\n'
+        '    limit=Resources(cpu="1500m", memory="2Ti"),\n'
+        "    over_quota_weight=2,\n"
+        ")\n"
+    )
+    assert files["teams/product.py"].endswith('PRODUCT = Queue(id="product", guaranteed=Resources(memory="3Gi"))\n')
+
+
+def test_what_all_hang_below_is_the_platforms() -> None:
+    files = _texts(
+        LiftedQueue("acme", "Queue acme", guaranteed={"gpu": 8000}),
+        LiftedQueue("a", "Queue a", "acme"),
+        LiftedQueue("b", "Queue b", "acme"),
+    )
+    assert sorted(files) == ["policy.py", "teams/a.py", "teams/b.py"]
+    assert 'queues=(ACME, *collect("teams", Queue)),' in files["policy.py"]
+
+
+def test_the_only_pool_sizes_are_guesses_that_hold_the_guarantees() -> None:
+    files, notes = policy_files(
+        Lifted((LiftedQueue("a", "Queue a", guaranteed={"gpu/h100": 17_000}),), pools=(LiftedPool("h100", "h100"),)),
+        IDENTITY,
+    )
+    assert (
+        'H100 = NodePool(id="h100", accelerator=Accelerator(model="h100", count=8), max_nodes=4)' in files["policy.py"]
+    )
+    assert any("max_nodes" in note.text for note in notes)
+
+
+def test_notes_stand_in_the_file_that_they_concern() -> None:
+    files = _texts(
+        LiftedQueue("a", "Queue a"), LiftedQueue("b", "Queue b"), notes=(Note("Queue b", "x" * 100), Note("Shard", "y"))
+    )
+    assert "# * Queue b:\n#   xxx" in files["teams/b.py"]
+    assert "# * Shard: y" in files["policy.py"]
+    assert "# *" not in files["teams/a.py"]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_text_becomes_code(text: str) -> None:
+    assert ast.literal_eval(text_literal(text)) == text
+    files = _texts(
+        LiftedQueue(text, f"Queue {text}", title=text, labels={text: text}, guaranteed={text: 1}),
+        priority_classes=(LiftedPriorityClass(text, 1, True, description=text),),
+        topologies=(LiftedTopology(text, (text,)),),
+        notes=(Note(text, text), Note(f"Queue {text}", text)),
+    )
+    for source in files.values():
+        tree = ast.parse(source.encode("utf-8"))
+        kinds = {type(node) for node in tree.body}
+        assert kinds <= {ast.Expr, ast.ImportFrom, ast.Assign}
+        assert all(
+            isinstance(n, ast.Constant) for node in tree.body if isinstance(node, ast.Expr) for n in [node.value]
+        )
+        assert source.isprintable() or all(c.isprintable() or c == "\n" for c in source)
+        called = {
+            node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
+        assert called <= {"Queue", "Resources", "Policy", "Organisation", "Environment", "Cluster", "Topology", "PriorityClass", "collect"}  # fmt: skip
+
+
+def test_names_of_python_are_free_of_each_other() -> None:
+    assert constants({n: n for n in ("queue", "Queue", "class", "a-b", "a.b", "_", "7", "équipe", "日本", "train")}) == {
+        "queue": "QUEUE", "Queue": "QUEUE_2", "class": "CLASS", "a-b": "A_B", "a.b": "A_B_2", "_": "QUEUE_3",
+        "7": "Q_7", "équipe": "EQUIPE", "日本": "QUEUE_4", "train": "TRAIN_2",
+    }  # fmt: skip
+    assert modules(("import", "Import", "_hidden", "x.y", "")) == {
+        "import": "import_", "Import": "import_2", "_hidden": "hidden", "x.y": "x_y", "": "team",
+    }  # fmt: skip
+
+
+def test_what_no_policy_can_hold_is_one_sentence() -> None:
+    with pytest.raises(UnwritableError, match=r"^two queues have the id `a`$"):
+        _texts(LiftedQueue("a", "Queue a"), LiftedQueue("a", "Cohort a"))
+    with pytest.raises(UnwritableError, match=r"^Accelerator model: "):
+        _texts(LiftedQueue("a", "Queue a"), pools=(LiftedPool("x", "NVIDIA H100"),))
+
+
+def test_ruff_would_change_nothing(tmp_path: Path) -> None:
+    ruff = Path(sys.executable).with_name("ruff")
+    if not ruff.exists() and shutil.which("ruff") is None:
+        pytest.skip("ruff is not installed")
+    files = _texts(
+        LiftedQueue("a", "Queue a", guaranteed={"gpu/h100": 8000, "rdma/hca": 4}, limit={"gpu/h100": 8000}, labels={"k": "v"}),
+        LiftedQueue("b" * 60, "Queue b", "a", title='say "hi"', namespaces=tuple(f"namespace-{n}" for n in range(9))),
+        pools=(LiftedPool("h100", "h100", {"a": "b"}, (("nvidia.com/gpu", "present", "NoSchedule"),)),),
+        priority_classes=(LiftedPriorityClass("train", 50, True, description="It's"),),
+        notes=(Note("Queue a", "not kept"),),
+    )  # fmt: skip
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    command = [ruff if ruff.exists() else "ruff"]
+    for arguments in (["format", "--diff"], ["check", "--select", "I,F,UP,E,W", "--ignore", "E501"]):
+        ran = subprocess.run(
+            [*command, *arguments, "--isolated", tmp_path], capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 0, ran.stdout
