@@ -22,8 +22,11 @@ class Amounts:
     verdicts: tuple[Verdict, ...]
 
 
-def read_amounts(index: int, written: Mapping[str, object], part: str, at: str) -> Amounts:
-    """Return the amounts at a field of a mapping; `at` is where the mapping is."""
+def read_amounts(index: int, written: Mapping[str, object], part: str, at: str, *, signed: bool = False) -> Amounts:
+    """Return the amounts at a field of a mapping; `at` is where the mapping is.
+
+    `signed` leaves negative amounts to whoever asks.
+    """
     values: dict[str, int] = {}
     verdicts: list[Verdict] = []
     for key, value in mapping(written, part).items():
@@ -35,7 +38,7 @@ def read_amounts(index: int, written: Mapping[str, object], part: str, at: str) 
         except QuantityError as fault:
             verdicts.append(Verdict(Effect.REJECTED, index, field, "Invalid", str(fault), 'write 4, "500m" or "2Ti"'))
             continue
-        if values[key] < 0:
+        if values[key] < 0 and not signed:
             message = f"{value} is negative"
             verdicts.append(Verdict(Effect.REJECTED, index, field, "Invalid", message, "write 0 or more"))
     return Amounts(values, tuple(verdicts))
