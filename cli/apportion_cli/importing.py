@@ -43,7 +43,7 @@ def imported(paths: Sequence[str], wanted: Wanted) -> tuple[Mapping[str, str], t
     from apportion_compiler.engine_versions import ENGINE_VERSIONS, minor_text
     from apportion_compiler.errors import UnwritableError
     from apportion_compiler.readers import READERS
-    from apportion_compiler.readers.namespaces import with_namespaces
+    from apportion_compiler.readers.lifting import lift
     from apportion_compiler.readers.objects import environment_of
     from apportion_policy.cluster import Engine
 
@@ -61,7 +61,7 @@ def imported(paths: Sequence[str], wanted: Wanted) -> tuple[Mapping[str, str], t
         wanted.owner,
     )
     try:
-        lifted = with_namespaces(READERS[wanted.engine].read(manifests), manifests)
+        lifted = lift(wanted.engine, manifests)
         if not lifted.queues:
             raise CannotError(f"there is no queue of {wanted.engine} in {', '.join(paths)}")
         return policy_files(lifted, identity)

@@ -24,6 +24,7 @@ from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.lower import lower
 from apportion_compiler.ir.program import Program
 from apportion_compiler.readers import READERS
+from apportion_compiler.readers.lifting import lift
 from apportion_policy import Engine, Policy
 
 from .strategies import AS_OF, names, policies
@@ -48,7 +49,7 @@ def _imported(program: Program) -> Policy:
     identity = Identity(
         program.organisation, program.environment, program.cluster, Engine(program.engine), program.engine_version
     )
-    files, _ = policy_files(READERS[program.engine].read(_manifests(program)), identity)
+    files, _ = policy_files(lift(program.engine, _manifests(program)), identity)
     return evaluate(files)
 
 
