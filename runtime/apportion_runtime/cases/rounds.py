@@ -1,0 +1,50 @@
+"""Run a case for some rounds: between two, what was bound runs, and what was evicted or waited waits anew.
+
+Source: pkg/scheduler/actions/integration_tests/integration_tests_utils at d5bc503a.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from apportion_runtime.cases.reader import Case, settings_of, snapshot_of
+from apportion_runtime.core.cycle import cycle
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.status import BINDING, NAMES, PIPELINED, RELEASING
+from apportion_runtime.core.task import NO_NODE
+
+
+def open_case(case: Case) -> Session:
+    """Return a session on a case in which no action has run."""
+    return cycle(snapshot_of(case), replace(settings_of(case), actions=()))
+
+
+def run_rounds(case: Case, actions: tuple[str, ...] | None = None) -> Iterator[tuple[Session, Case]]:
+    """Yield each round's session after its actions, and the case as the next round finds it; without end."""
+    current: Case = case
+    while True:
+        settings = settings_of(current)
+        session = cycle(snapshot_of(current), settings if actions is None else replace(settings, actions=actions))
+        current = _after(current, session)
+        yield session, current
+
+
+def _after(case: Case, session: Session) -> Case:
+    following: dict[str, Any] = copy.deepcopy(dict(case))
+    for job in following["jobs"]:
+        tasks = session.jobs[job["name"]].tasks
+        for number, written in enumerate(job["tasks"]):
+            task = tasks[f"{job['name']}-{number}"]
+            stays = task.status not in (PIPELINED, RELEASING) or (
+                task.status == RELEASING and job.get("delete_job_in_test")
+            )
+            if not stays:
+                written.update(state="Pending", node="")
+                continue
+            written["state"] = "Running" if task.status == BINDING else NAMES[task.status]
+            written["node"] = session.nodes.names[task.node] if task.node != NO_NODE else ""
+            written["gpu_groups"] = list(task.gpu_groups)
+    return following

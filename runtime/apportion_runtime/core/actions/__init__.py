@@ -1,0 +1,1 @@
+"""What a cycle does, one module for each action."""

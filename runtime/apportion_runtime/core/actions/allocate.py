@@ -1,0 +1,33 @@
+"""Give waiting jobs what is free, and what is being released.
+
+Source: pkg/scheduler/actions/allocate/allocate.go.
+"""
+
+from __future__ import annotations
+
+from apportion_runtime.core.job_order import JobOrder
+from apportion_runtime.core.placing import place_job
+from apportion_runtime.core.session import Session
+
+
+def allocate(session: Session) -> None:
+    """Take jobs in order; one that got a step and wants another is put back."""
+    order = JobOrder(
+        session.shares, session.plugins, session.min_device_memory, depth=session.settings.queue_depth.get("allocate")
+    )
+    order.fill(session.ready_jobs())
+    while order:
+        job = order.pop()
+        statement = session.statement()
+        ran_before = job.n_allocated > 0
+        if not place_job(session, statement, session.nodes.all, job, pipeline_only=False):
+            statement.discard()
+            continue
+        pipelined = job.should_pipeline()
+        if pipelined:
+            statement.pipeline_whole_job(job.uid)
+        statement.commit()
+        if not pipelined and not ran_before:
+            job.last_start = session.snapshot.now
+        if any(task.to_allocate(real=True) for task in job.tasks.values()):
+            order.push(job)

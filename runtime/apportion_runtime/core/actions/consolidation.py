@@ -1,0 +1,71 @@
+"""Move work together so that a waiting job finds room, with nobody losing a place.
+
+Source: pkg/scheduler/actions/consolidation/consolidation.go, actions/utils/action.go.
+"""
+
+from __future__ import annotations
+
+from apportion_runtime.core.actions.evicting import for_each_waiting, has_pods_here, running_preemptible, victim_order
+from apportion_runtime.core.job import Job
+from apportion_runtime.core.job_order import JobOrder
+from apportion_runtime.core.resources import mig_slices
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.solver.scenario import Scenario
+from apportion_runtime.core.solver.search import Hunt, solve
+from apportion_runtime.core.statement import Statement
+from apportion_runtime.core.status import RELEASING
+
+_NO_BOUND = -1
+
+
+def consolidate(session: Session) -> None:
+    """Try every waiting preemptible job."""
+    if session.settings.max_consolidation_preemptees == 0:
+        return
+
+    def attempt(job: Job) -> Statement | None:
+        return _attempt(session, job)
+
+    for_each_waiting(session, "consolidation", attempt, by_queue=False, preemptible_only=True)
+
+
+def _attempt(session: Session, job: Job) -> Statement | None:
+    if not _enough_gpus(session, job):
+        return None
+    bound = session.settings.max_consolidation_preemptees
+
+    def victims() -> JobOrder:
+        others = [
+            other
+            for other in running_preemptible(session.jobs.values())
+            if other.uid != job.uid and has_pods_here(session, other)
+        ]
+        # The engine takes the first it meets in a map; here they are the first of the snapshot.
+        return victim_order(session, others if bound == _NO_BOUND else others[: bound + 1])
+
+    return solve(session, Hunt(job, victims, _all_placed_anew, "consolidation"))
+
+
+def _all_placed_anew(scenario: Scenario) -> bool:
+    return all(task.status != RELEASING for task in scenario.victims())
+
+
+def _enough_gpus(session: Session, job: Job) -> bool:
+    """Tell whether the GPUs that are free, wherever they are, would be enough."""
+    nodes = session.nodes
+    free, free_memory = 0.0, 0
+    for i in range(len(nodes)):
+        if nodes.ready[i]:
+            for gpus, memory in (nodes.idle_gpus(i), nodes.releasing_gpus(i)):
+                free += gpus
+                free_memory += memory
+    asked, asked_memory = 0.0, 0
+    for task in job.tasks_to_allocate(real=False):
+        asked += task.gpu.gpus + task.gpu.dra
+        asked_memory += task.gpu.memory
+        for name, count in task.gpu.mig:
+            slices = mig_slices(name)
+            if slices is not None:
+                asked += slices[0] * count
+                asked_memory += slices[1] * count
+    return free >= asked and free_memory >= asked_memory

@@ -1,0 +1,78 @@
+"""What the actions that evict for a job have in common: whom they try, and whom they pass over.
+
+Source: pkg/scheduler/actions/reclaim, preempt, consolidation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from apportion_runtime.core.job import Job
+from apportion_runtime.core.job_order import JobOrder
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.solver.easier import SmallestFailed
+from apportion_runtime.core.statement import Statement
+from apportion_runtime.core.status import ALIVE_STATUSES
+from apportion_runtime.core.task import NO_NODE
+
+
+def for_each_waiting(
+    session: Session,
+    action: str,
+    attempt: Callable[[Job], Statement | None],
+    *,
+    eligible: Callable[[Job], bool] = lambda job: True,
+    by_queue: bool = True,
+    preemptible_only: bool = False,
+) -> None:
+    """Try every waiting job once, in order, and commit what was found for it.
+
+    Args:
+        session: The session.
+        action: Its name, for the bound on jobs of a queue.
+        attempt: Finds victims for a job.
+        eligible: Whether a job may ask at all.
+        by_queue: Whether a failure stands for other jobs of the same queue alone.
+        preemptible_only: Whether only preemptible jobs are tried.
+    """
+    order = JobOrder(
+        session.shares, session.plugins, session.min_device_memory, depth=session.settings.queue_depth.get(action)
+    )
+    order.fill(session.ready_jobs(preemptible_only=preemptible_only, may_evict=True))
+    failed: dict[str, SmallestFailed] = {}
+    while order:
+        job = order.pop()
+        if not eligible(job):
+            continue
+        smallest = failed.setdefault(job.queue if by_queue else "", SmallestFailed())
+        if session.settings.use_scheduling_signatures and not smallest.is_easier(job):
+            continue
+        blocked = next((why for t in job.tasks_to_allocate(real=False) if (why := session.predicates.blocked(t))), None)
+        if blocked is not None:
+            job.fit_errors.append(blocked)
+            continue
+        statement = attempt(job)
+        if statement is None:
+            smallest.failed(job)
+        else:
+            statement.commit()
+
+
+def victim_order(session: Session, jobs: Iterable[Job]) -> JobOrder:
+    """Return jobs as victims: whoever is last in order goes first."""
+    order = JobOrder(session.shares, session.plugins, session.min_device_memory, victims=True)
+    order.fill(jobs)
+    return order
+
+
+def running_preemptible(jobs: Iterable[Job]) -> list[Job]:
+    """Return jobs that may be evicted and hold a place."""
+    return [job for job in jobs if job.preemptible and job.n_active_allocated > 0]
+
+
+def has_pods_here(session: Session, job: Job) -> bool:
+    """Tell whether a job has a pod that waits, or one on a node of the session."""
+    del session
+    return any(
+        task.status & ALIVE_STATUSES and (task.node != NO_NODE or not task.pod.node) for task in job.tasks.values()
+    )

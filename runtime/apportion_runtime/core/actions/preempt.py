@@ -1,0 +1,54 @@
+"""Inside a queue, let work of higher priority take the place of lower.
+
+Source: pkg/scheduler/actions/preempt/preempt.go.
+"""
+
+from __future__ import annotations
+
+from apportion_runtime.core.actions.evicting import for_each_waiting, has_pods_here, running_preemptible, victim_order
+from apportion_runtime.core.capacity import over_quota, requested
+from apportion_runtime.core.job import Job
+from apportion_runtime.core.job_order import JobOrder
+from apportion_runtime.core.plugins.min_runtime import keeps_minima, may_be_preempted
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.solver.scenario import Scenario
+from apportion_runtime.core.solver.search import Hunt, solve
+from apportion_runtime.core.statement import Statement
+
+
+def preempt(session: Session) -> None:
+    """Try every waiting job."""
+
+    def attempt(job: Job) -> Statement | None:
+        return _attempt(session, job)
+
+    for_each_waiting(session, "preempt", attempt)
+
+
+def _attempt(session: Session, job: Job) -> Statement | None:
+    if session.keeps_shares:
+        asked = requested(job.tasks_to_allocate(real=False), session.max_device_memory)
+        if over_quota(session.shares, job, asked) is not None:
+            return None
+    protects = "minruntime" in session.plugins
+    candidates: list[Job] | None = None
+
+    def victims() -> JobOrder:
+        nonlocal candidates
+        if candidates is None:
+            candidates = [
+                other
+                for other in session.jobs.values()
+                if other.preemptible
+                and other.priority < job.priority
+                and other.queue == job.queue
+                and other.n_active_allocated > 0
+                and has_pods_here(session, other)
+                and (not protects or may_be_preempted(session, other))
+            ]
+        return victim_order(session, running_preemptible(candidates))
+
+    def validator(scenario: Scenario) -> bool:
+        return not protects or keeps_minima(session, scenario, reclaim=False)
+
+    return solve(session, Hunt(job, victims, validator, "preempt"))

@@ -1,0 +1,57 @@
+"""Take back from other queues what is theirs only while nobody with a better claim asks.
+
+Source: pkg/scheduler/actions/reclaim/reclaim.go.
+"""
+
+from __future__ import annotations
+
+from apportion_runtime.core.actions.evicting import for_each_waiting, running_preemptible, victim_order
+from apportion_runtime.core.job import Job
+from apportion_runtime.core.job_order import JobOrder
+from apportion_runtime.core.plugins.min_runtime import keeps_minima, may_be_reclaimed
+from apportion_runtime.core.plugins.reclaim_rules import can_reclaim, is_fair, may_be_victim, reclaimer_of
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.solver.scenario import Scenario
+from apportion_runtime.core.solver.search import Hunt, solve
+from apportion_runtime.core.statement import Statement
+
+
+def reclaim(session: Session) -> None:
+    """Try every waiting job whose queue is within its fair share."""
+    if not session.keeps_shares:
+        return
+
+    def attempt(job: Job) -> Statement | None:
+        return _attempt(session, job)
+
+    for_each_waiting(session, "reclaim", attempt, eligible=lambda job: can_reclaim(session, job))
+
+
+def _attempt(session: Session, job: Job) -> Statement | None:
+    frozen = session.shares.frozen()
+    candidates: list[Job] | None = None
+
+    def victims() -> JobOrder:
+        nonlocal candidates
+        if candidates is None:
+            candidates = _candidates(session, job)
+        return victim_order(session, running_preemptible(candidates))
+
+    def validator(scenario: Scenario) -> bool:
+        if not is_fair(session, scenario, frozen):
+            return False
+        return "minruntime" not in session.plugins or keeps_minima(session, scenario, reclaim=True)
+
+    return solve(session, Hunt(job, victims, validator, "reclaim"))
+
+
+def _candidates(session: Session, job: Job) -> list[Job]:
+    reclaimer = reclaimer_of(session, job)
+    protects = "minruntime" in session.plugins
+    return [
+        other
+        for other in session.jobs.values()
+        if other.queue != job.queue
+        and may_be_victim(session, reclaimer, other)
+        and (not protects or may_be_reclaimed(session, job, other))
+    ]

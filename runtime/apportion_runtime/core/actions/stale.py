@@ -1,0 +1,26 @@
+"""Evict what is left of gangs that lost members and did not get them back in time.
+
+Source: pkg/scheduler/actions/stalegangeviction/stalegangeviction.go.
+"""
+
+from __future__ import annotations
+
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.status import ACTIVE_ALLOCATED_STATUSES
+
+
+def evict_stale_gangs(session: Session) -> None:
+    """Evict every pod that holds a place of each gang that is stale for longer than its grace."""
+    now = session.snapshot.now
+    for job in session.jobs.values():
+        if not job.is_stale:
+            job.stale_since = None
+            continue
+        if job.stale_since is None:
+            job.stale_since = now
+        own = job.group.staleness_grace
+        grace = own if own is not None else session.settings.staleness_grace
+        if grace < 0 or now - job.stale_since < grace:
+            continue
+        for task in [task for task in job.tasks.values() if task.status & ACTIVE_ALLOCATED_STATUSES]:
+            session.evict(task, ("stalegangeviction", None))

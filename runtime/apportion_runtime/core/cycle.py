@@ -1,0 +1,32 @@
+"""One cycle: what KAI Scheduler would decide about a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from apportion_runtime.core.actions.allocate import allocate
+from apportion_runtime.core.actions.consolidation import consolidate
+from apportion_runtime.core.actions.preempt import preempt
+from apportion_runtime.core.actions.reclaim import reclaim
+from apportion_runtime.core.actions.stale import evict_stale_gangs
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.snapshot import Settings, Snapshot
+
+ACTIONS: Mapping[str, Callable[[Session], None]] = {
+    "allocate": allocate,
+    "consolidation": consolidate,
+    "reclaim": reclaim,
+    "preempt": preempt,
+    "stalegangeviction": evict_stale_gangs,
+}
+
+
+def cycle(snapshot: Snapshot, settings: Settings = Settings()) -> Session:  # noqa: B008 - frozen.
+    """Open a session, run its actions in order, and return it with everything that was decided."""
+    # 1. Open: nodes with what runs on them, jobs, and every queue's fair share.
+    session = Session(snapshot, settings)
+    # 2. Give what is free; 3. move work together; 4. take back between queues; 5. preempt inside them;
+    # 6. evict gangs that lost their minimum.
+    for action in settings.actions:
+        ACTIONS[action](session)
+    return session

@@ -1,0 +1,163 @@
+"""How an amount of one resource is divided among sibling queues: deserved quotas, surplus rounds, remainder.
+
+Source: pkg/scheduler/plugins/proportion/resource_division/resource_division.go. Whole units are handed out in the
+surplus rounds; what rounding leaves goes to the largest fractions, a unit each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+UNLIMITED = -1.0
+
+
+@dataclass(slots=True)
+class Claim:
+    """One queue's claim on one resource.
+
+    Attributes:
+        deserved: Its quota; -1 is no bound.
+        limit: -1 is no bound.
+        weight: For the surplus; 0 takes no part in it.
+        request: What its pods hold and wait for.
+        usage: Past use as a part of the cluster's capacity.
+        share: What it was given so far.
+    """
+
+    name: str
+    deserved: float
+    limit: float
+    weight: float
+    request: float
+    priority: int
+    created: float
+    usage: float = 0.0
+    share: float = 0.0
+
+    @property
+    def requestable(self) -> float:
+        """What it may ask for."""
+        return self.request if self.limit == UNLIMITED else min(self.limit, self.request)
+
+    @property
+    def wanted(self) -> float:
+        """What it may still ask for."""
+        return max(self.requestable - self.share, 0.0)
+
+    @property
+    def is_satisfied(self) -> bool:
+        """Whether it can take no more."""
+        return self.request <= self.share or (self.limit != UNLIMITED and self.limit <= self.share)
+
+
+class Given(NamedTuple):
+    """One step of a division: who was given how much, in which phase (`deserved`, `surplus`, `remainder`)."""
+
+    name: str
+    phase: str
+    round: int
+    amount: float
+
+
+@dataclass(slots=True)
+class Record:
+    """The steps of a division, in order; kept where somebody asks."""
+
+    steps: list[Given] = field(default_factory=list)
+
+
+def divide(total: float, claims: Sequence[Claim], k_value: float, record: Record | None = None) -> float:
+    """Give each claim its share of a total, written into the claims, and return what is left.
+
+    Args:
+        total: The amount, in the resource's unit.
+        claims: Siblings; their order changes nothing.
+        k_value: How strongly past use counts against a queue.
+        record: Where to note the steps.
+    """
+    left = total
+    for claim in claims:
+        amount = min(total if claim.deserved == UNLIMITED else claim.deserved, claim.requestable)
+        _give(claim, amount, "deserved", 0, record)
+        left -= amount
+    if left <= 0:
+        return 0.0
+    by_priority: dict[int, list[Claim]] = {}
+    for claim in claims:
+        by_priority.setdefault(claim.priority, []).append(claim)
+    fractions: dict[int, dict[str, tuple[float, Claim]]] = {}
+    for priority in sorted(by_priority, reverse=True):
+        left, fractions[priority] = _surplus(left, by_priority[priority], k_value, record)
+    for priority in sorted(by_priority, reverse=True):
+        if left <= 0:
+            break
+        left = _remainder(left, fractions[priority], record)
+    return left
+
+
+def _give(claim: Claim, amount: float, phase: str, number: int, record: Record | None) -> None:
+    claim.share += amount
+    if record is not None and amount:
+        record.steps.append(Given(claim.name, phase, number, amount))
+
+
+def _surplus(
+    left: float, claims: Sequence[Claim], k_value: float, record: Record | None
+) -> tuple[float, dict[str, tuple[float, Claim]]]:
+    fractions: dict[str, tuple[float, Claim]] = {}
+    number = 0
+    while True:
+        number += 1
+        at_start = left
+        weights, total_weight = _weights(claims, k_value)
+        if total_weight == 0:
+            break
+        again = False
+        for claim in claims:
+            if left == 0:
+                break
+            if claim.is_satisfied or claim.weight == 0:
+                continue
+            wanted = claim.wanted
+            part = at_start * (weights[claim.name] / total_weight)
+            if wanted <= part:
+                given = wanted
+                fractions.pop(claim.name, None)
+            else:
+                given = max(math.floor(part), 0.0)
+                if part - given > 0:
+                    fractions[claim.name] = (part - given, claim)
+            if given == 0:
+                continue
+            _give(claim, given, "surplus", number, record)
+            left -= given
+            again = again or wanted < part
+        if not again or left == 0:
+            break
+    return left, fractions
+
+
+def _weights(claims: Sequence[Claim], k_value: float) -> tuple[dict[str, float], float]:
+    total = sum(claim.weight for claim in claims if claim.wanted > 0)
+    if total == 0:
+        return {}, 0.0
+    weights: dict[str, float] = {}
+    for claim in claims:
+        if not claim.is_satisfied:
+            part = claim.weight / total
+            weights[claim.name] = max(0.0, part + k_value * (part - claim.usage))
+    return weights, sum(weights.values())
+
+
+def _remainder(left: float, fractions: dict[str, tuple[float, Claim]], record: Record | None) -> float:
+    order = sorted(fractions.values(), key=lambda pair: (-pair[0], pair[1].created, pair[1].name))
+    for _, claim in order:
+        if left == 0:
+            break
+        given = min(1.0, left)
+        _give(claim, given, "remainder", 0, record)
+        left -= given
+    return left

@@ -1,0 +1,91 @@
+"""A binary heap with the order of operations of Go's container/heap.
+
+What is equal, or became stale, comes out in an order that depends on how the heap moves its items; the engine's own
+answers can be had only by moving them alike. Source: https://pkg.go.dev/container/heap; scheduler_util/priority_queue.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Heap(Generic[T]):
+    """Items by a comparison that may change between operations; `fix` moves one that did.
+
+    Args:
+        less: Whether the first item comes out before the second.
+        max_size: Items kept at most; None for all. What is dropped is the item at that place of the heap, which need
+            not be the last in order.
+    """
+
+    __slots__ = ("_less", "_max_size", "items")
+
+    def __init__(self, less: Callable[[T, T], bool], max_size: int | None = None) -> None:
+        self._less = less
+        self._max_size = max_size
+        self.items: list[T] = []
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def push(self, item: T) -> None:
+        """Add an item."""
+        self.items.append(item)
+        self._up(len(self.items) - 1)
+        if self._max_size is not None and len(self.items) > self._max_size:
+            self._remove(self._max_size)
+
+    def pop(self) -> T:
+        """Take the first item."""
+        items = self.items
+        last = len(items) - 1
+        items[0], items[last] = items[last], items[0]
+        self._down(0, last)
+        return items.pop()
+
+    def peek(self) -> T:
+        """Return the first item."""
+        return self.items[0]
+
+    def fix(self, i: int) -> None:
+        """Move an item whose order changed."""
+        if not self._down(i, len(self.items)):
+            self._up(i)
+
+    def _remove(self, i: int) -> None:
+        items = self.items
+        last = len(items) - 1
+        if last != i:
+            items[i], items[last] = items[last], items[i]
+            if not self._down(i, last):
+                self._up(i)
+        items.pop()
+
+    def _up(self, j: int) -> None:
+        items, less = self.items, self._less
+        while True:
+            i = (j - 1) // 2 if j > 0 else 0
+            if i == j or not less(items[j], items[i]):
+                break
+            items[i], items[j] = items[j], items[i]
+            j = i
+
+    def _down(self, start: int, n: int) -> bool:
+        items, less = self.items, self._less
+        i = start
+        while True:
+            left = 2 * i + 1
+            if left >= n:
+                break
+            j = left
+            right = left + 1
+            if right < n and less(items[right], items[left]):
+                j = right
+            if not less(items[j], items[i]):
+                break
+            items[i], items[j] = items[j], items[i]
+            i = j
+        return i > start

@@ -1,0 +1,442 @@
+"""A pod group while a session decides on it: its tree of parts, and which of its pods are next to come or to go.
+
+Source: pkg/scheduler/api/podgroup_info (job_info.go, allocation_info.go, eviction_info.go, subgroup_info/).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cmp_to_key
+
+import numpy as np
+
+from apportion_runtime.core.resources import GPU, Quantities, ResourceIndex, Vector
+from apportion_runtime.core.snapshot import PodGroup, SubGroup, TopologyConstraint
+from apportion_runtime.core.status import (
+    ACTIVE_ALLOCATED_STATUSES,
+    ACTIVE_USED_STATUSES,
+    ALIVE_STATUSES,
+    ALLOCATED_STATUSES,
+    GATED,
+    PENDING,
+    PIPELINED,
+    SUCCEEDED,
+)
+from apportion_runtime.core.task import BY_MEMORY, Task
+
+DEFAULT_POD_SET = "default"
+
+
+class PodSet:
+    """A leaf of the tree: pods of which some number must run together.
+
+    The counts belong to the owner of the set: a view of a job keeps those of the moment it was taken.
+    """
+
+    __slots__ = (
+        "constraint",
+        "min_available",
+        "n_alive",
+        "n_allocated",
+        "n_gated",
+        "n_used",
+        "name",
+        "parent",
+        "tasks",
+    )
+
+    def __init__(self, name: str, min_available: int, constraint: TopologyConstraint | None) -> None:
+        self.name = name
+        self.min_available = min_available
+        self.constraint = constraint
+        self.parent: SubGroupSet | None = None
+        self.tasks: dict[str, Task] = {}
+        self.n_allocated = self.n_used = self.n_alive = self.n_gated = 0
+
+    def count(self, status: int, by: int) -> None:
+        """Count a pod in, or out with -1."""
+        if status & ACTIVE_ALLOCATED_STATUSES:
+            self.n_allocated += by
+        if status & ACTIVE_USED_STATUSES:
+            self.n_used += by
+        if status & ALIVE_STATUSES:
+            self.n_alive += by
+        if status == GATED:
+            self.n_gated += by
+
+    @property
+    def n_members(self) -> int:
+        """Pods that hold a place."""
+        return self.n_allocated
+
+    @property
+    def threshold(self) -> int:
+        """Members that satisfy it."""
+        return self.min_available
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether enough pods exist that may start."""
+        return self.n_alive - self.n_gated >= self.min_available
+
+    @property
+    def is_satisfied(self) -> bool:
+        """Whether enough pods hold a place."""
+        return self.n_allocated >= self.min_available
+
+    def pod_sets(self) -> Iterator[PodSet]:
+        """Yield itself: the tree is walked alike."""
+        yield self
+
+
+class SubGroupSet:
+    """An inner part of the tree; the root has no name."""
+
+    __slots__ = ("constraint", "groups", "min_members", "name", "parent", "sets")
+
+    def __init__(self, name: str, min_members: int | None, constraint: TopologyConstraint | None) -> None:
+        self.name = name
+        self.min_members = min_members
+        self.constraint = constraint
+        self.parent: SubGroupSet | None = None
+        self.groups: list[SubGroupSet] = []
+        self.sets: list[PodSet] = []
+
+    def add(self, member: Member) -> None:
+        """Hang a part below."""
+        member.parent = self
+        if isinstance(member, PodSet):
+            self.sets.append(member)
+        else:
+            self.groups.append(member)
+
+    def members(self) -> list[Member]:
+        """Return the direct parts: groups, then pod sets."""
+        return [*self.groups, *self.sets]
+
+    @property
+    def n_members(self) -> int:
+        """Direct parts that are satisfied."""
+        return sum(member.n_members >= member.threshold for member in self.members())
+
+    @property
+    def threshold(self) -> int:
+        """Direct parts that satisfy it."""
+        return self.min_members if self.min_members is not None else len(self.groups) + len(self.sets)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether enough parts could start."""
+        return sum(member.is_ready for member in self.members()) >= self.threshold
+
+    @property
+    def is_satisfied(self) -> bool:
+        """Whether enough parts are satisfied."""
+        return self.n_members >= self.threshold
+
+    def pod_sets(self) -> Iterator[PodSet]:
+        """Yield the pod sets of the whole part."""
+        yield from self.sets
+        for group in self.groups:
+            yield from group.pod_sets()
+
+
+Member = PodSet | SubGroupSet
+
+
+class Job:
+    """A pod group in a session, or a view of one with some of its pods (`view`)."""
+
+    __slots__ = (
+        "_init_request",
+        "_init_vector",
+        "_signature",
+        "_to_allocate",
+        "allocated",
+        "counts",
+        "created",
+        "fit_errors",
+        "group",
+        "index",
+        "last_eviction",
+        "last_start",
+        "name",
+        "pod_sets",
+        "preemptible",
+        "priority",
+        "queue",
+        "root",
+        "stale_since",
+        "task_errors",
+        "tasks",
+        "uid",
+    )
+
+    def __init__(self, group: PodGroup, tasks: Iterable[Task], index: ResourceIndex) -> None:
+        self.group = group
+        self.index = index
+        self.uid, self.name, self.queue = group.uid, group.name, group.queue
+        self.priority, self.preemptible, self.created = group.priority, group.preemptible, group.created
+        self.last_start, self.last_eviction, self.stale_since = group.last_start, group.last_eviction, group.stale_since
+        root = _tree(group.root)
+        if isinstance(root, PodSet):
+            root, only = SubGroupSet("", None, root.constraint), root
+            only.constraint = None
+            root.add(only)
+        self._fill(root, tasks)
+
+    def _fill(self, root: SubGroupSet, tasks: Iterable[Task]) -> None:
+        self.root = root
+        self.pod_sets = {pod_set.name: pod_set for pod_set in root.pod_sets()}
+        self.tasks: dict[str, Task] = {}
+        self.counts: dict[int, int] = {}
+        self.allocated: Vector = np.zeros(len(self.index))
+        self.fit_errors: list[str] = []
+        self.task_errors: dict[str, str] = {}
+        for task in tasks:
+            pod_set = self.pod_sets.get(task.pod_set)
+            if pod_set is None:
+                self.task_errors[task.uid] = (
+                    f'Pod references subgroup "{task.pod_set}", which does not exist in PodGroup '
+                    f"{self.group.namespace}/{self.name}"
+                )
+                continue
+            pod_set.tasks[task.uid] = task
+            pod_set.count(task.status, 1)
+            self.tasks[task.uid] = task
+            self.counts[task.status] = self.counts.get(task.status, 0) + 1
+            if task.status & ALLOCATED_STATUSES:
+                self.allocated = self.allocated + task.request
+        self._forget()
+
+    def _forget(self) -> None:
+        self._to_allocate: list[Task] | None = None
+        self._init_vector: Vector | None = None
+        self._init_request: Quantities | None = None
+        self._signature: object = None
+
+    def view(self, tasks: Iterable[Task]) -> Job:
+        """Return the job with some of its pods, its counts those of now."""
+        made = Job.__new__(Job)
+        made.group, made.index = self.group, self.index
+        made.uid, made.name, made.queue = self.uid, self.name, self.queue
+        made.priority, made.preemptible, made.created = self.priority, self.preemptible, self.created
+        # KAI's clone carries no times: what asks for them asks the job itself.
+        made.last_start = made.last_eviction = made.stale_since = None
+        root = _copy(self.root)
+        assert isinstance(root, SubGroupSet)
+        made._fill(root, tasks)  # noqa: SLF001 - of the same class.
+        return made
+
+    def update_status(self, task: Task, status: int) -> None:
+        """Give a pod another status."""
+        old = task.status
+        pod_set = self.pod_sets[task.pod_set]
+        pod_set.count(old, -1)
+        pod_set.count(status, 1)
+        self.counts[old] -= 1
+        self.counts[status] = self.counts.get(status, 0) + 1
+        if old & ALLOCATED_STATUSES:
+            if not status & ALLOCATED_STATUSES:
+                self.allocated = self.allocated - task.request
+        elif status & ALLOCATED_STATUSES:
+            self.allocated = self.allocated + task.request
+        task.status = status
+        self._forget()
+
+    @property
+    def n_pending(self) -> int:
+        """Pods that wait."""
+        return self.counts.get(PENDING, 0)
+
+    @property
+    def n_active_allocated(self) -> int:
+        """Pods that hold a place and are not leaving."""
+        return sum(pod_set.n_allocated for pod_set in self.pod_sets.values())
+
+    @property
+    def n_active_used(self) -> int:
+        """Pods that hold a place, leaving ones too."""
+        return sum(pod_set.n_used for pod_set in self.pod_sets.values())
+
+    @property
+    def n_allocated(self) -> int:
+        """Pods that are bound or being bound."""
+        return sum(n for status, n in self.counts.items() if status & ALLOCATED_STATUSES)
+
+    @property
+    def is_elastic(self) -> bool:
+        """Whether some part has more pods than it needs."""
+        return any(pod_set.min_available < len(pod_set.tasks) for pod_set in self.pod_sets.values())
+
+    @property
+    def is_gang_satisfied(self) -> bool:
+        """Whether every pod set holds its minimum; KAI asks all of them, whatever a group's own minimum is."""
+        return all(pod_set.n_used >= pod_set.min_available for pod_set in self.pod_sets.values())
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether it runs with less than its minimum."""
+        return not self.counts.get(SUCCEEDED) and self.n_active_used > 0 and not self.is_gang_satisfied
+
+    def should_pipeline(self) -> bool:
+        """Tell whether a part waits for releasing resources with fewer pods placed for good than it needs."""
+        for pod_set in self.pod_sets.values():
+            waiting = sum(task.status == PIPELINED for task in pod_set.tasks.values())
+            if waiting:
+                placed = sum(bool(task.status & ACTIVE_ALLOCATED_STATUSES) for task in pod_set.tasks.values()) - waiting
+                if placed < pod_set.min_available:
+                    return True
+        return False
+
+    def within_preemption_delay(self, now: float) -> bool:
+        """Tell whether it may not yet evict others."""
+        delay = self.group.preemption_delay
+        if delay is None or delay <= 0:
+            return False
+        since = self.created if self.last_eviction is None else max(self.created, self.last_eviction)
+        return now < since + delay
+
+    def tasks_to_allocate(self, *, real: bool) -> list[Task]:
+        """Return the pods of the next step: what satisfies a minimum, or one more.
+
+        Kept until a status changes, whichever question filled it first, as the engine keeps it.
+        """
+        if self._to_allocate is None:
+            self._to_allocate = _next_to_allocate(self.root, real=real)
+        return self._to_allocate
+
+    def init_vector(self, device_memory: int | None) -> Vector:
+        """Return what the next step asks for; GPU memory as devices of the smallest in the cluster."""
+        if self._init_vector is None:
+            total = np.zeros(len(self.index))
+            for task in self.tasks_to_allocate(real=False):
+                if task.to_allocate(real=False):
+                    total += task.request
+                    if task.kind == BY_MEMORY:
+                        total[GPU] += task.gpu.memory_as_gpus(device_memory)
+            self._init_vector = total
+        return self._init_vector
+
+    def init_request(self, device_memory: int | None) -> Quantities:
+        """Return the same as queues account for it."""
+        if self._init_request is None:
+            self._init_request = self.index.quantities(self.init_vector(device_memory))
+        return self._init_request
+
+
+def order_members(members: list[Member]) -> list[Member]:
+    """Return parts in the order in which they are filled."""
+    return members if len(members) < 2 else sorted(members, key=_MEMBER_KEY)
+
+
+def _compare_members(left: Member, right: Member) -> int:
+    """Below its minimum first; optional ones last; then the smaller part of the minimum (plugins/subgrouporder)."""
+    a, need_a, b, need_b = left.n_members, left.threshold, right.n_members, right.threshold
+    if a >= need_a or b >= need_b:
+        if a < need_a:
+            return -1
+        if b < need_b:
+            return 1
+        if (need_a == 0) != (need_b == 0):
+            return 1 if need_a == 0 else -1
+        ratio_a, ratio_b = (a, b) if need_a == 0 else (a / need_a, b / need_b)
+        if ratio_a != ratio_b:
+            return -1 if ratio_a < ratio_b else 1
+    return (left.name > right.name) - (left.name < right.name)
+
+
+_MEMBER_KEY = cmp_to_key(_compare_members)
+
+
+def _tree(part: SubGroup) -> Member:
+    if not part.children:
+        return PodSet(part.name or DEFAULT_POD_SET, part.min_members or 0, part.constraint)
+    made = SubGroupSet(part.name, part.min_members, part.constraint)
+    for child in part.children:
+        made.add(_tree(child))
+    return made
+
+
+def _copy(part: Member) -> Member:
+    if isinstance(part, PodSet):
+        return PodSet(part.name, part.min_available, part.constraint)
+    made = SubGroupSet(part.name, part.min_members, part.constraint)
+    for child in part.members():
+        made.add(_copy(child))
+    return made
+
+
+def _next_to_allocate(group: SubGroupSet, *, real: bool) -> list[Task]:
+    members = order_members(group.members())
+    if not group.is_satisfied:
+        # The first members in order, as many as are needed; those already satisfied give nothing.
+        tasks: list[Task] = []
+        for member in members[: group.threshold]:
+            if not member.is_satisfied:
+                tasks += _of_member(member, real=real)
+        return tasks
+    for member in members:
+        found = _of_member(member, real=real)
+        if found:
+            return found
+    return []
+
+
+def _of_member(member: Member, *, real: bool) -> list[Task]:
+    if isinstance(member, SubGroupSet):
+        return _next_to_allocate(member, real=real)
+    waiting = [task for task in member.tasks.values() if task.to_allocate(real=real)]
+    if not waiting:
+        return []
+    wanted = member.min_available - member.n_allocated
+    return sorted(waiting, key=_task_order)[: wanted if wanted > 0 else 1]
+
+
+def _task_order(task: Task) -> tuple[object, ...]:
+    return task.order
+
+
+def tasks_to_evict(job: Job) -> tuple[list[Task], bool]:
+    """Return the pods of a job that go first, and whether others stay.
+
+    One pod, or one part, where there are more than needed; otherwise all.
+    """
+    tasks = _surplus(job.root) or [task for pod_set in job.root.pod_sets() for task in _evictable(pod_set)]
+    return tasks, len(tasks) < job.n_active_allocated
+
+
+def _surplus(group: SubGroupSet) -> list[Task]:
+    satisfied = group.n_members
+    if satisfied == 0:
+        return []
+    members = order_members(group.members())[::-1]
+    if _has_surplus(group):
+        for member in members:
+            found = _surplus(member) if isinstance(member, SubGroupSet) else _surplus_of_set(member)
+            if found:
+                return found
+    if group.threshold < satisfied:
+        for member in members:
+            found = [task for pod_set in member.pod_sets() for task in _evictable(pod_set)]
+            if found:
+                return found
+    return []
+
+
+def _surplus_of_set(pod_set: PodSet) -> list[Task]:
+    return _evictable(pod_set)[:1] if pod_set.n_allocated > pod_set.min_available else []
+
+
+def _has_surplus(group: SubGroupSet) -> bool:
+    return (
+        group.n_members > group.threshold
+        or any(pod_set.n_allocated > pod_set.min_available for pod_set in group.sets)
+        or any(_has_surplus(child) for child in group.groups)
+    )
+
+
+def _evictable(pod_set: PodSet) -> list[Task]:
+    """Return the pods that hold a place, the last in order first."""
+    held = [task for task in pod_set.tasks.values() if task.status & ACTIVE_ALLOCATED_STATUSES]
+    return sorted(held, key=_task_order, reverse=True)

@@ -1,0 +1,252 @@
+"""The nodes of a session as arrays: what is idle, what is being released, and who stands where.
+
+Nodes are in order of name, which is the engine's order among equals. A node keeps what it charged for each pod, so that
+a pod leaves as it came, whatever became of it meanwhile.
+
+Source: pkg/scheduler/api/node_info/node_info.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from apportion_runtime.core.resources import GPU, GpuRequest, Quantities, ResourceIndex, Vector, hundredths, is_mig
+from apportion_runtime.core.shared_gpus import Row, SharedGpus, memory_fraction
+from apportion_runtime.core.snapshot import Node
+from apportion_runtime.core.status import ACTIVE_USED_STATUSES, PIPELINED, RELEASING
+from apportion_runtime.core.task import BY_MEMORY, FRACTION, MIG, REGULAR, Task
+
+DEFAULT_GPU_MEMORY = 100
+Matrix = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+Indices = npt.NDArray[np.intp]
+
+
+class Entry(NamedTuple):
+    """What a node charged for a pod: its status then, the vector, and the devices it shares with their memory."""
+
+    status: int
+    charged: Vector
+    groups: tuple[str, ...]
+    memory: int
+    shares: bool
+
+
+class NodeTable:
+    """All nodes. Rows of the arrays are nodes by name, columns resources."""
+
+    def __init__(self, nodes: Sequence[Node], index: ResourceIndex) -> None:
+        self.nodes = sorted(nodes, key=lambda node: node.name)
+        self.names = [node.name for node in self.nodes]
+        self.index = {name: i for i, name in enumerate(self.names)}
+        self.resources = index
+        self.allocatable: Matrix = np.array([index.vector(node.allocatable) for node in self.nodes]).reshape(
+            len(self.nodes), len(index)
+        )
+        for i, node in enumerate(self.nodes):
+            self.allocatable[i, GPU] += node.dra_gpus
+        self.idle = self.allocatable.copy()
+        self.releasing = np.zeros_like(self.idle)
+        self.used = np.zeros_like(self.idle)
+        self.tracked = self.allocatable > 0
+        self.gpu_memory = np.array([_floored(node.gpu_memory) for node in self.nodes], dtype=np.int64)
+        self.knows_memory = np.array(
+            [node.gpu_memory is not None and node.gpu_memory_synced for node in self.nodes], dtype=bool
+        )
+        self.n_gpus = np.array(
+            [
+                node.n_gpus if node.n_gpus is not None else int(self.allocatable[i, GPU])
+                for i, node in enumerate(self.nodes)
+            ],
+            dtype=np.int64,
+        )
+        self.has_dra = np.array([node.dra_gpus > 0 for node in self.nodes], dtype=bool)
+        self.mig = np.array([self._is_mig(i) for i in range(len(self.nodes))], dtype=bool)
+        self.strategy = [node.mig_strategy if self.mig[i] else "none" for i, node in enumerate(self.nodes)]
+        self.cpu_only = ~self.mig & (self.allocatable[:, GPU] <= 0) & ~self.has_dra
+        self.ready = np.array([node.ready and not node.unschedulable for node in self.nodes], dtype=bool)
+        self.shared: dict[int, SharedGpus] = {}
+        self.entries: list[dict[str, Entry]] = [{} for _ in self.nodes]
+        self.legacy_mig: set[int] = set()
+        self.all: Indices = np.arange(len(self.nodes))
+        # Whoever keeps something derived from the rows asks which of them changed.
+        self.version = 0
+
+    def _is_mig(self, i: int) -> bool:
+        said = self.nodes[i].mig_enabled
+        if said is not None:
+            return said
+        return any(is_mig(name) and self.allocatable[i, r] > 0 for r, name in enumerate(self.resources.names))
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def shared_on(self, i: int) -> SharedGpus:
+        """Return the shared devices of a node."""
+        found = self.shared.get(i)
+        if found is None:
+            found = self.shared[i] = SharedGpus(int(self.gpu_memory[i]), int(self.n_gpus[i]))
+        return found
+
+    def _row(self, i: int) -> Row:
+        return Row(self.idle[i], self.releasing[i], self.used[i])
+
+    def memory_of(self, gpu: GpuRequest, i: int) -> int:
+        """Return MiB that a request takes of each of its devices; fractions are cut to whole MiB."""
+        return gpu.memory if gpu.memory > 0 else int(gpu.portion * float(self.gpu_memory[i]))
+
+    def portion_of(self, gpu: GpuRequest, i: int) -> float:
+        """Return the part of a device that a request takes on a node."""
+        return memory_fraction(gpu.memory, int(self.gpu_memory[i])) if gpu.memory > 0 else gpu.portion
+
+    def add(self, task: Task, i: int, *, elsewhere: bool = False) -> None:
+        """Charge a pod to a node.
+
+        Args:
+            task: The pod; what the node accepts of it is written into it.
+            i: The node.
+            elsewhere: It moves to another device of the node where it already stands; what it held stays charged.
+        """
+        if task.status & ACTIVE_USED_STATUSES:
+            self._accept(task, i)
+        entries = self.entries[i]
+        if task.received_fraction and elsewhere:
+            entries.pop(task.uid, None)
+        elif task.uid in entries:
+            raise ValueError(f"{task.uid} is already on {self.names[i]}")
+        charged = task.accepted * self.tracked[i]
+        shares = task.received_fraction
+        if shares:
+            charged[GPU] = 0.0
+        memory = self.memory_of(task.gpu, i) if shares else 0
+        entry = Entry(task.status, charged, task.gpu_groups if shares else (), memory, shares)
+        entries[task.uid] = entry
+        if task.pod.legacy_mig:
+            self.legacy_mig.add(i)
+        self.used[i] += charged
+        if entry.status == RELEASING:
+            self.releasing[i] += charged
+            self.idle[i] -= charged
+        elif entry.status == PIPELINED:
+            self.releasing[i] -= charged
+        else:
+            self.idle[i] -= charged
+        if shares:
+            shared = self.shared_on(i)
+            for group in entry.groups:
+                shared.add(group, memory, entry.status, self._row(i))
+        self.version += 1
+
+    def remove(self, task: Task, i: int) -> None:
+        """Take back what a node charged for a pod. Raises `KeyError` if the pod is not there."""
+        entry = self.entries[i].pop(task.uid)
+        charged = entry.charged
+        self.used[i] -= charged
+        if entry.status == RELEASING:
+            self.releasing[i] -= charged
+            self.idle[i] += charged
+        elif entry.status == PIPELINED:
+            self.releasing[i] += charged
+        else:
+            self.idle[i] += charged
+        if entry.shares:
+            shared = self.shared_on(i)
+            for group in entry.groups:
+                shared.remove(group, entry.memory, entry.status, self._row(i))
+        self.version += 1
+
+    def update(self, task: Task, i: int) -> None:
+        """Charge a pod anew, with its status of now."""
+        self.remove(task, i)
+        self.add(task, i)
+
+    def _accept(self, task: Task, i: int) -> None:
+        gpu = task.gpu
+        if task.kind == REGULAR:
+            task.received_fraction = False
+            return
+        task.received_fraction = task.kind in (FRACTION, BY_MEMORY)
+        if task.kind == MIG:
+            task.accepted_gpu = GpuRequest(mig=gpu.mig)
+            accepted_gpus = 0.0
+        else:
+            task.accepted_gpu = GpuRequest(gpu.count, self.portion_of(gpu, i), self.memory_of(gpu, i))
+            accepted_gpus = task.accepted_gpu.gpus
+        accepted = task.request.copy()
+        accepted[GPU] = accepted_gpus
+        task.accepted = accepted
+        task.accepted_quantities = self.resources.quantities(accepted)
+
+    def fits(self, task: Task, free: Matrix, nodes: Indices) -> Mask:
+        """Tell on which of some nodes a pod fits into the free resources given (rows as `nodes`)."""
+        request = task.request
+        if task.kind in (REGULAR, MIG):
+            return np.asarray((request <= free).all(axis=1))
+        columns = np.arange(len(request)) != GPU
+        fitting: Mask = (request[columns] <= free[:, columns]).all(axis=1)
+        whole = np.floor(free[:, GPU])
+        fitting &= self._portion_is_valid(task.gpu, nodes)
+        count = task.gpu.count
+        enough: Mask = whole >= count
+        if self.shared:
+            for row in np.flatnonzero(fitting & ~enough):
+                shared = self.shared.get(int(nodes[row]))
+                if shared is not None:
+                    memory = self.memory_of(task.gpu, int(nodes[row]))
+                    enough[row] = whole[row] + shared.n_fitting(memory, count) >= count
+        return fitting & enough
+
+    def _portion_is_valid(self, gpu: GpuRequest, nodes: Indices) -> Mask:
+        if gpu.memory <= 0:
+            return np.full(len(nodes), gpu.portion <= 1 or gpu.portion == int(gpu.portion))
+        portions = np.ceil(gpu.memory / self.gpu_memory[nodes] * 100) / 100
+        return np.asarray((portions <= 1) | (portions == np.floor(portions)))
+
+    def fits_idle(self, task: Task, i: int) -> bool:
+        """Tell whether a pod fits into what is idle on a node now."""
+        if task.kind in (REGULAR, MIG):
+            return bool((task.request <= self.idle[i]).all())
+        return bool(self.fits(task, self.idle[i : i + 1], np.array([i]))[0])
+
+    def quota_on(self, task: Task, i: int) -> Quantities:
+        """Return what queues would be charged for a pod on a node."""
+        cpu, memory, _ = task.quantities
+        if task.gpu.mig:
+            return cpu, memory, task.gpu.quota
+        each = memory_fraction(self.memory_of(task.gpu, i), int(self.gpu_memory[i]))
+        return cpu, memory, task.gpu.count * each
+
+    def idle_gpus(self, i: int) -> tuple[float, int]:
+        """Return devices and their MiB that are idle on a node, parts of shared ones included."""
+        whole = self.resources.quantities(self.idle[i])[2]
+        shared = self.shared.get(i)
+        gpus, memory = shared.available() if shared is not None else (0.0, 0)
+        return gpus + whole, memory + int(whole) * int(self.gpu_memory[i])
+
+    def releasing_gpus(self, i: int) -> tuple[float, int]:
+        """Return devices and their MiB that are being released on a node."""
+        whole = self.resources.quantities(self.releasing[i])[2]
+        shared = self.shared.get(i)
+        gpus, memory = shared.being_released() if shared is not None else (0.0, 0)
+        return gpus + whole, memory + int(whole) * int(self.gpu_memory[i])
+
+    def free_gpus(self, i: int) -> float:
+        """Return devices that are idle or being released on a node."""
+        return self.idle_gpus(i)[0] + self.releasing_gpus(i)[0]
+
+
+def _floored(gpu_memory: int | None) -> int:
+    """Return a device's MiB as the engine counts them: whole hundreds; what is not MiB is bytes."""
+    if gpu_memory is None:
+        return DEFAULT_GPU_MEMORY
+    mib = gpu_memory if gpu_memory < 2**20 else gpu_memory // 2**20
+    return mib - mib % 100
+
+
+def accepted_gpus(task: Task) -> float:
+    """Return devices that a node accepted of a pod, in hundredths."""
+    return hundredths(task.accepted_gpu.portion) * task.accepted_gpu.count / 100

@@ -1,0 +1,156 @@
+"""Place the next pods of a job: part by part, each pod on the best node that takes it, all or none.
+
+Source: pkg/scheduler/actions/common/allocate.go.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from apportion_runtime.core.capacity import over_capacity, requested
+from apportion_runtime.core.job import Job, PodSet, SubGroupSet, order_members
+from apportion_runtime.core.nodes import Indices
+from apportion_runtime.core.plugins.gpu_choice import choose_devices
+from apportion_runtime.core.plugins.node_scores import free_of, node_scores
+from apportion_runtime.core.task import Task
+
+if TYPE_CHECKING:
+    from apportion_runtime.core.session import Session
+    from apportion_runtime.core.statement import Statement
+
+
+def place_job(session: Session, statement: Statement, nodes: Indices, job: Job, *, pipeline_only: bool) -> bool:
+    """Place the next step of a job on some nodes.
+
+    Args:
+        session: The session.
+        statement: Collects the operations; the caller takes them back where this fails.
+        nodes: Nodes that come into question.
+        job: The job.
+        pipeline_only: Give no place at once: it is a simulation of what evictions would make room for.
+    """
+    session.topologies.forget_scores()
+    tasks = job.tasks_to_allocate(real=not pipeline_only)
+    if not tasks:
+        return False
+    if session.keeps_shares:
+        over = over_capacity(session.shares, job, requested(tasks, session.max_device_memory))
+        if over is not None:
+            if not pipeline_only:
+                session.explain_capacity(job, over)
+            return False
+    return _place_group(_Step(session, statement, job, pipeline_only), nodes, job.root, tasks)
+
+
+class _Step(NamedTuple):
+    """What stays the same while a step of a job is placed."""
+
+    session: Session
+    statement: Statement
+    job: Job
+    pipeline_only: bool
+
+
+def _place_group(step: _Step, nodes: Indices, group: SubGroupSet, tasks: list[Task]) -> bool:
+    if not tasks:
+        return True
+    here = {pod_set.name: pod_set for pod_set in group.pod_sets()}
+    with_tasks = {task.pod_set: here[task.pod_set] for task in tasks if task.pod_set in here}
+    for subset in step.session.node_sets(step.job, group, with_tasks, tasks, nodes):
+        mark = step.statement.checkpoint()
+        if _place_members(step, subset, group, tasks):
+            return True
+        step.statement.rollback(mark)
+    return False
+
+
+def _place_members(step: _Step, nodes: Indices, group: SubGroupSet, tasks: list[Task]) -> bool:
+    for member in order_members(group.members()):
+        if isinstance(member, PodSet):
+            own = tasks if len(step.job.pod_sets) == 1 else [task for task in tasks if task.pod_set == member.name]
+            placed = _place_pod_set(step, nodes, member, own)
+        else:
+            names = {pod_set.name for pod_set in member.pod_sets()}
+            placed = _place_group(step, nodes, member, [task for task in tasks if task.pod_set in names])
+        if not placed:
+            return False
+    return True
+
+
+def _place_pod_set(step: _Step, nodes: Indices, pod_set: PodSet, tasks: list[Task]) -> bool:
+    if not tasks:
+        return True
+    for subset in step.session.node_sets(step.job, pod_set, {pod_set.name: pod_set}, tasks, nodes):
+        mark = step.statement.checkpoint()
+        if _place_tasks(step, subset, tasks):
+            return True
+        step.statement.rollback(mark)
+    return False
+
+
+def _place_tasks(step: _Step, nodes: Indices, tasks: list[Task]) -> bool:
+    session = step.session
+    for number, task in enumerate(tasks):
+        if not place_task(session, step.statement, nodes, task, pipeline_only=step.pipeline_only):
+            session.explain_unplaced(task, number, nodes, pipeline_only=step.pipeline_only)
+            return False
+    return True
+
+
+def place_task(session: Session, statement: Statement, nodes: Indices, task: Task, *, pipeline_only: bool) -> bool:
+    """Place one pod on the best of some nodes that takes it."""
+    # The session's own job: what is being placed may be a view of it.
+    job = session.jobs[task.job]
+    predicates, table = session.predicates, session.nodes
+    if predicates.blocked(task) is not None:
+        return False
+    fitting = table.fits(task, free_of(table, nodes), nodes)
+    fitting &= predicates.mask(task)[nodes]
+    if not fitting.any():
+        return False
+    state = predicates.prepare(task)
+    score = node_scores(task, table, nodes, session.settings)
+    score = session.topologies.add_scores(score, task, job, table, nodes)
+    score = session.numa.add_scores(score, task, nodes)
+    score[~fitting] = -np.inf
+    while True:
+        # The first of the highest: nodes are in order of name.
+        row = int(score.argmax())
+        if score[row] == -np.inf:
+            return False
+        i = int(nodes[row])
+        if (
+            predicates.over_capacity(task, job, i) is None
+            and predicates.allows(task, i, state)
+            and session.numa.allows(task, i)
+            and _take(session, statement, task, i, pipeline_only=pipeline_only)
+        ):
+            return True
+        score[row] = -np.inf
+
+
+def _take(session: Session, statement: Statement, task: Task, i: int, *, pipeline_only: bool) -> bool:
+    task.numa = session.numa.placement(task, i)
+    if task.shares_gpu:
+        devices = choose_devices(session, task, i, pipeline_only=pipeline_only)
+        if devices is None:
+            return False
+        session.n_groups += sum(group.startswith("new-") and not _known(session, i, group) for group in devices.groups)
+        task.gpu_groups = devices.groups
+        if pipeline_only or devices.is_releasing:
+            statement.pipeline(task, i, update_if_there=False)
+        else:
+            statement.allocate(task, i)
+        return True
+    if not pipeline_only and session.nodes.fits_idle(task, i):
+        statement.allocate(task, i)
+    else:
+        statement.pipeline(task, i, update_if_there=not pipeline_only)
+    return True
+
+
+def _known(session: Session, i: int, group: str) -> bool:
+    shared = session.nodes.shared.get(i)
+    return shared is not None and group in shared.used

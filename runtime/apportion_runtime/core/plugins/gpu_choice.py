@@ -1,0 +1,70 @@
+"""Which devices of a node a pod shares: those it fits on, the fullest or the emptiest first, then new ones.
+
+Source: pkg/scheduler/gpu_sharing/gpuSharing.go, framework/session.go:FittingGPUs, plugins/gpupack, plugins/gpuspread.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from apportion_runtime.core.resources import GPU
+from apportion_runtime.core.task import Task
+
+if TYPE_CHECKING:
+    from apportion_runtime.core.session import Session
+
+_WHOLE = ""
+
+
+class Devices(NamedTuple):
+    """Devices by the id of their group, and whether the pod has to wait for one of them."""
+
+    groups: tuple[str, ...]
+    is_releasing: bool
+
+
+def choose_devices(session: Session, task: Task, i: int, *, pipeline_only: bool) -> Devices | None:
+    """Return the devices for a pod on a node; None where there are too few. Ids of new devices begin with `new`."""
+    nodes = session.nodes
+    memory = nodes.memory_of(task.gpu, i)
+    wanted = task.gpu.count
+    shared = nodes.shared.get(i)
+    allocatable = None
+    groups: list[str] = []
+    is_releasing = False
+    n_new = 0
+    for group in _ordered(session, task, i, memory):
+        if allocatable is None:
+            allocatable = nodes.fits_idle(task, i)
+        if group == _WHOLE:
+            is_releasing = is_releasing or pipeline_only or not allocatable
+            n_new += 1
+            groups.append(f"new-{session.n_groups + n_new}")
+        else:
+            assert shared is not None
+            is_releasing = is_releasing or not shared.fits_idle(group, memory) or not allocatable
+            groups.append(group)
+        if len(groups) == wanted:
+            return Devices(tuple(groups), is_releasing)
+    return None
+
+
+def _ordered(session: Session, task: Task, i: int, memory: int) -> list[str]:
+    nodes = session.nodes
+    shared = nodes.shared.get(i)
+    candidates = shared.fitting(memory) if shared is not None else []
+    idle, releasing = nodes.idle[i, GPU], nodes.releasing[i, GPU]
+    if idle > 0 or releasing > 0:
+        candidates += [_WHOLE] * max(int(idle) + int(releasing), 0)
+    scored: list[tuple[float, str]] = []
+    for group in candidates:
+        score = 0.0
+        used = 0.0 if group == _WHOLE or shared is None else shared.used_portion(group)
+        if "gpupack" in session.plugins:
+            score += used
+        if "gpuspread" in session.plugins:
+            score += 1 - used
+        scored.append((-score, group))
+    # Among equals the engine takes any; here devices in use come before new ones, in order of their ids.
+    scored.sort(key=lambda pair: (pair[0], pair[1] == _WHOLE, pair[1]))
+    return [group for _, group in scored]

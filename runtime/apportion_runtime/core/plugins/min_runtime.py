@@ -1,0 +1,74 @@
+"""Work that ran too short to be evicted.
+
+Source: pkg/scheduler/plugins/minruntime/ (minruntime.go, resolver.go).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from apportion_runtime.core.job import Job
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.shares import QueueShare
+from apportion_runtime.core.solver.scenario import Scenario
+
+
+def preempt_minimum(session: Session, victim: Job) -> float:
+    """Return the seconds that hold against preemption: the nearest queue's upwards that has any."""
+    queue = session.shares.queues.get(victim.queue)
+    for above in queue.path if queue is not None else ():
+        if above.preempt_min_runtime is not None:
+            return above.preempt_min_runtime
+    return session.settings.default_preempt_min_runtime
+
+
+def reclaim_minimum(session: Session, reclaimer: Job, victim: Job) -> float:
+    """Return the seconds that hold against reclaim, by the method that is configured."""
+    queues, default = session.shares.queues, session.settings.default_reclaim_min_runtime
+    ours, theirs = queues.get(reclaimer.queue), queues.get(victim.queue)
+    if ours is None or theirs is None:
+        return default
+    path: tuple[QueueShare, ...] = theirs.path
+    if session.settings.reclaim_resolve_method == "lca":
+        own = {queue.name for queue in ours.path}
+        if theirs.path[-1].name not in own:
+            # Trees that have nothing in common: the root of the victim's alone is asked.
+            path = theirs.path[-1:]
+        else:
+            common = next(n for n, queue in enumerate(theirs.path) if queue.name in own)
+            path = theirs.path[max(common - 1, 0) :]
+    for queue in path:
+        if queue.reclaim_min_runtime is not None:
+            return queue.reclaim_min_runtime
+    return default
+
+
+def _is_young(session: Session, victim: Job, minimum: float) -> bool:
+    return victim.last_start is not None and session.snapshot.now < victim.last_start + minimum
+
+
+def may_be_preempted(session: Session, victim: Job) -> bool:
+    """Tell whether a job comes into question; an elastic one does, for its surplus."""
+    return victim.is_elastic or not _is_young(session, victim, preempt_minimum(session, victim))
+
+
+def may_be_reclaimed(session: Session, reclaimer: Job, victim: Job) -> bool:
+    """Tell whether a job comes into question; an elastic one does, for its surplus."""
+    return victim.is_elastic or not _is_young(session, victim, reclaim_minimum(session, reclaimer, victim))
+
+
+def keeps_minima(session: Session, scenario: Scenario, *, reclaim: bool) -> bool:
+    """Tell whether young elastic jobs keep what they need."""
+    for job_id, tasks in scenario.victims_by_job().items():
+        job = session.jobs[job_id]
+        if not job.is_elastic:
+            continue
+        preemptor = scenario.preemptor
+        minimum = reclaim_minimum(session, preemptor, job) if reclaim else preempt_minimum(session, job)
+        if not _is_young(session, job, minimum):
+            continue
+        for name, n_victims in Counter(task.pod_set for task in tasks).items():
+            pod_set = job.pod_sets[name]
+            if pod_set.min_available > pod_set.n_used - n_victims:
+                return False
+    return True

@@ -1,0 +1,219 @@
+"""Where a pod may run at all: what its node must be, carry, tolerate and have beside it.
+
+What depends on the pod's words alone is one mask for all pods with the same words; what depends on what runs now is
+asked of one node at a time.
+
+Source: pkg/scheduler/plugins/predicates/predicates.go, pkg/scheduler/k8s_internal/predicates/; Kubernetes' own filters
+NodeAffinity, TaintToleration, NodePorts, InterPodAffinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from apportion_runtime.core.capacity import OverCapacity, over_capacity
+from apportion_runtime.core.nodes import Mask
+from apportion_runtime.core.plugins.gpu_choice import choose_devices
+from apportion_runtime.core.plugins.pod_affinity import AffinityState, affinity_state
+from apportion_runtime.core.resources import PODS
+from apportion_runtime.core.snapshot import Expression, Node, NodeTerm, Pod, Taint, Toleration
+from apportion_runtime.core.task import MIG, REGULAR, Task
+
+if TYPE_CHECKING:
+    from apportion_runtime.core.job import Job
+    from apportion_runtime.core.session import Session
+
+_HARD_EFFECTS = ("NoSchedule", "NoExecute")
+_RESERVATION_PODS = 2
+"""A pod that makes a device shared needs a place for the pod that reserves the device, too."""
+
+
+class Predicates:
+    """The filters of one session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.is_on = "predicates" in session.plugins
+        self._masks: dict[object, Mask] = {}
+        self._any_affinity = any(pod.affinity or pod.anti_affinity for pod in session.snapshot.pods)
+        self._any_ports = any(pod.host_ports for pod in session.snapshot.pods)
+        nodes = session.nodes
+        self._most = nodes.allocatable.max(axis=0) if len(nodes) else np.zeros(len(session.resources))
+        self._by_uid: dict[str, Pod] = {pod.uid: pod for pod in session.snapshot.pods}
+
+    def blocked(self, task: Task) -> str | None:
+        """Return why no eviction could ever help a pod, or None."""
+        if not self.is_on:
+            return None
+        if task.pod.missing_claims:
+            return f"{', '.join(task.pod.missing_claims)} not found"
+        over = np.flatnonzero(task.request > self._most)
+        if len(over):
+            return f"no node has as much {self._session.resources.names[over[0]]}"
+        return None
+
+    def prepare(self, task: Task) -> AffinityState | None:
+        """Return what a pod's affinities need to know of all nodes, before its nodes are tried one by one."""
+        if not self.is_on or not self._any_affinity:
+            return None
+        nodes = self._session.nodes
+        return affinity_state(task.pod, nodes, self._by_uid)
+
+    def mask(self, task: Task) -> Mask:
+        """Return the nodes that fit a pod's own words."""
+        pod = task.pod
+        key = (
+            task.kind, task.needs_gpu, pod.legacy_mig, pod.gpu.memory > 0, tuple(sorted(pod.node_selector.items())),
+            pod.node_affinity, pod.tolerations,
+        )  # fmt: skip
+        known = self._masks.get(key)
+        if known is None:
+            known = self._masks[key] = self._mask(task)
+        return known
+
+    def affinity_mask(self, task: Task) -> Mask:
+        """Return the nodes that a pod's node selector and affinity choose."""
+        pod = task.pod
+        key = (tuple(sorted(pod.node_selector.items())), pod.node_affinity)
+        known = self._masks.get(key)
+        if known is None:
+            nodes = self._session.nodes.nodes
+            known = self._masks[key] = np.array([_selected(pod, node) for node in nodes], dtype=bool)
+        return known
+
+    def _mask(self, task: Task) -> Mask:
+        nodes = self._session.nodes
+        if not self.is_on:
+            return np.ones(len(nodes), dtype=bool)
+        if task.pod.legacy_mig:
+            return np.zeros(len(nodes), dtype=bool)
+        mask: Mask = nodes.ready.copy()
+        if task.pod.gpu.memory > 0:
+            mask = mask & nodes.knows_memory
+        for i in map(int, np.flatnonzero(mask)):
+            node = nodes.nodes[i]
+            mask[i] = _type_fits(task, i, self._session) and _tolerated(task.pod, node) and _selected(task.pod, node)
+        return mask
+
+    def over_capacity(self, task: Task, job: Job, i: int) -> OverCapacity | None:
+        """Return the bound of a queue that a pod would break on a node, which decides what GPU memory counts."""
+        session = self._session
+        if not session.keeps_shares or not self.is_on:
+            return None
+        return over_capacity(session.shares, job, session.nodes.quota_on(task, i))
+
+    def allows(self, task: Task, i: int, state: AffinityState | None) -> bool:
+        """Ask what depends on what runs on a node now."""
+        if not self.is_on:
+            return True
+        session = self._session
+        nodes = session.nodes
+        if task.kind == MIG and i in nodes.legacy_mig:
+            return False
+        if task.shares_gpu:
+            chosen = choose_devices(session, task, i, pipeline_only=False)
+            if chosen is None or chosen.is_releasing:
+                chosen = choose_devices(session, task, i, pipeline_only=True)
+            makes_new = chosen is None or any(not group.isdecimal() for group in chosen.groups)
+            free_pods = nodes.idle[i, PODS] + nodes.releasing[i, PODS]
+            if makes_new and free_pods < _RESERVATION_PODS:
+                return False
+        elif nodes.idle[i, PODS] + nodes.releasing[i, PODS] <= 0:
+            return False
+        if self._any_ports and task.pod.host_ports and self._ports_taken(task, i):
+            return False
+        return state is None or state.allows(nodes.nodes[i])
+
+    def _ports_taken(self, task: Task, i: int) -> bool:
+        for uid in self._session.nodes.entries[i]:
+            for address, protocol, port in self._by_uid[uid].host_ports if uid in self._by_uid else ():
+                for own_address, own_protocol, own_port in task.pod.host_ports:
+                    meets = address == own_address or "0.0.0.0" in (address, own_address)  # noqa: S104 - any address.
+                    if (protocol, port) == (own_protocol, own_port) and meets:
+                        return True
+        return False
+
+
+def _type_fits(task: Task, i: int, session: Session) -> bool:
+    """Tell whether a node's kind of GPUs is the one a pod asks for (node_info.go:PredicateByNodeResourcesType)."""
+    nodes = session.nodes
+    if not task.needs_gpu:
+        return True
+    if nodes.has_dra[i] and task.shares_gpu:
+        return False
+    if not nodes.mig[i]:
+        return task.kind != MIG
+    strategy = nodes.strategy[i]
+    if strategy == "single":
+        return task.kind == REGULAR
+    return task.kind == MIG if strategy == "mixed" else True
+
+
+def _tolerated(pod: Pod, node: Node) -> bool:
+    return all(
+        taint.effect not in _HARD_EFFECTS or any(_tolerates(toleration, taint) for toleration in pod.tolerations)
+        for taint in node.taints
+    )
+
+
+def _tolerates(toleration: Toleration, taint: Taint) -> bool:
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    if toleration.operator == "Exists":
+        return True
+    return bool(toleration.key) and toleration.operator in ("", "Equal") and toleration.value == taint.value
+
+
+def _selected(pod: Pod, node: Node) -> bool:
+    labels = node.labels
+    if any(labels.get(key) != value for key, value in pod.node_selector.items()):
+        return False
+    return pod.node_affinity is None or any(_term_fits(term, node) for term in pod.node_affinity)
+
+
+def _term_fits(term: NodeTerm, node: Node) -> bool:
+    # A term that asks for nothing selects nothing.
+    if not term.expressions and not term.fields:
+        return False
+    return all(matches(e, node.labels) for e in term.expressions) and all(
+        matches(e, {"metadata.name": node.name}) for e in term.fields
+    )
+
+
+def _number(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None
+
+
+def _ordered(value: str | None, bounds: tuple[str, ...], before: Callable[[int, int], bool]) -> bool:
+    if value is None or len(bounds) != 1:
+        return False
+    left, right = _number(value), _number(bounds[0])
+    return left is not None and right is not None and before(left, right)
+
+
+def matches(expression: Expression, labels: object) -> bool:
+    """Tell whether labels fulfil one requirement."""
+    value = labels.get(expression.key)  # type: ignore[attr-defined]
+    match expression.operator:
+        case "In":
+            return value is not None and value in expression.values
+        case "NotIn":
+            return value is None or value not in expression.values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt":
+            return _ordered(value, expression.values, lambda a, b: a > b)
+        case "Lt":
+            return _ordered(value, expression.values, lambda a, b: a < b)
+        case _:
+            return False

@@ -1,0 +1,157 @@
+"""The state of one cycle: the snapshot opened, with what was decided so far.
+
+Source: pkg/scheduler/framework/session.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from apportion_runtime.core.capacity import OverCapacity
+from apportion_runtime.core.job import Job, PodSet
+from apportion_runtime.core.nodes import DEFAULT_GPU_MEMORY, Indices, NodeTable
+from apportion_runtime.core.plugins.numa import NumaZones
+from apportion_runtime.core.plugins.predicates import Predicates
+from apportion_runtime.core.plugins.topology import Part, TopologyTrees
+from apportion_runtime.core.resources import ResourceIndex
+from apportion_runtime.core.shares import Shares
+from apportion_runtime.core.snapshot import Pod, Settings, Snapshot
+from apportion_runtime.core.statement import Statement
+from apportion_runtime.core.status import ACTIVE_USED_STATUSES, RELEASING
+from apportion_runtime.core.task import NO_NODE, Task
+
+
+@dataclass(slots=True)
+class Decided:
+    """What a cycle decided so far, in order."""
+
+    binds: list[Task] = field(default_factory=list)
+    pipelines: list[Task] = field(default_factory=list)
+    evictions: list[tuple[Task, int, object]] = field(default_factory=list)
+
+
+class Session:
+    """A snapshot, opened."""
+
+    def __init__(self, snapshot: Snapshot, settings: Settings) -> None:
+        self.snapshot = snapshot
+        self.settings = settings
+        self.plugins = settings.plugins
+        self.resources = ResourceIndex()
+        for pod in snapshot.pods:
+            self.resources.add(pod.request)
+            self.resources.add(name for name, _ in pod.gpu.mig)
+        for node in snapshot.nodes:
+            self.resources.add(node.allocatable)
+        self.nodes = NodeTable(snapshot.nodes, self.resources)
+        self.jobs: dict[str, Job] = {}
+        self._open_jobs(snapshot)
+        memories = [int(m) for m in self.nodes.gpu_memory if m > DEFAULT_GPU_MEMORY]
+        self.min_device_memory = min(memories, default=settings.default_device_memory)
+        self.max_device_memory = max(memories, default=settings.default_device_memory)
+        self.shares = Shares(snapshot.queues)
+        self.keeps_shares = "proportion" in self.plugins
+        self.shares.set_total(self.nodes, self._others)
+        self.shares.set_usage(self.jobs.values(), self.min_device_memory)
+        self.shares.divide(settings.k_value)
+        self.topologies = TopologyTrees(snapshot.topologies, self.nodes)
+        self.predicates = Predicates(self)
+        self.numa = NumaZones(self)
+        self.decided = Decided()
+        self.n_groups = 0
+
+    def _open_jobs(self, snapshot: Snapshot) -> None:
+        by_group: dict[str, list[Task]] = {group.uid: [] for group in snapshot.pod_groups}
+        shapes: dict[object, tuple[int, object]] = {}
+        self._others: list[tuple[Pod, tuple[float, float, float]]] = []
+        here: list[Task] = []
+        for pod in snapshot.pods:
+            key = (tuple(sorted(pod.request.items())), pod.gpu)
+            known = shapes.get(key)
+            if known is None:
+                vector = self.resources.vector(pod.request)
+                vector[2] = pod.gpu.gpus + pod.gpu.dra
+                for name, count in pod.gpu.mig:
+                    place = self.resources.get(name)
+                    if place >= 0:
+                        vector[place] = count
+                known = shapes[key] = (len(shapes), vector)
+            task = Task(pod, known[1], self.resources, known[0], self.plugins)  # type: ignore[arg-type]
+            if pod.node is not None:
+                task.node = self.nodes.index.get(pod.node, NO_NODE)
+            if pod.group in by_group:
+                by_group[pod.group].append(task)
+            if pod.scheduler != self.settings.scheduler_name:
+                self._others.append((pod, task.quantities))
+            if task.node != NO_NODE and task.status & ACTIVE_USED_STATUSES:
+                here.append(task)
+        for task in sorted(here, key=lambda task: task.uid):
+            self.nodes.add(task, task.node)
+        for group in snapshot.pod_groups:
+            self.jobs[group.uid] = Job(group, by_group[group.uid], self.resources)
+
+    def statement(self) -> Statement:
+        """Begin a list of operations."""
+        return Statement(self)
+
+    def node_sets(
+        self, job: Job, part: Part, pod_sets: Mapping[str, PodSet], tasks: list[Task], nodes: Indices
+    ) -> Sequence[Indices]:
+        """Return the sets of nodes to try for a part of a job, in order."""
+        if "topology" not in self.plugins:
+            return (nodes,)
+        found = self.topologies.subsets(job, part, pod_sets, tasks, nodes)
+        return (nodes,) if found is None else found
+
+    def explain_capacity(self, job: Job, over: OverCapacity) -> None:
+        """Note that a queue's bound keeps a job from starting."""
+        job.fit_errors.append(f"{over.reason}: {over.queue} {over.resource}")
+
+    def explain_unplaced(self, task: Task, placed: int, nodes: Indices, *, pipeline_only: bool) -> None:
+        """Note that no node took a pod."""
+        del nodes
+        if not pipeline_only:
+            self.jobs[task.job].fit_errors.append(f"no node for {task.pod.name} after {placed} others")
+
+    def on_allocate(self, task: Task) -> None:
+        """Charge a pod's queue."""
+        if self.keeps_shares:
+            self.shares.charge(self.jobs[task.job], task, 1)
+
+    def on_deallocate(self, task: Task) -> None:
+        """Take back what a pod's queue was charged."""
+        if self.keeps_shares:
+            self.shares.charge(self.jobs[task.job], task, -1)
+
+    def evict(self, task: Task, why: object) -> None:
+        """Evict a pod for good, outside of any statement."""
+        node = task.node
+        self.jobs[task.job].update_status(task, RELEASING)
+        self.nodes.update(task, node)
+        self.on_deallocate(task)
+        self.decide_evict(task, node, why)
+
+    def decide_bind(self, task: Task) -> None:
+        """Note a place that was given."""
+        self.decided.binds.append(task)
+
+    def decide_pipeline(self, task: Task) -> None:
+        """Note a place that is waited for."""
+        self.decided.pipelines.append(task)
+
+    def decide_evict(self, task: Task, node: int, why: object) -> None:
+        """Note an eviction."""
+        self.decided.evictions.append((task, node, why))
+
+    def ready_jobs(self, *, preemptible_only: bool = False, may_evict: bool = False) -> Iterable[Job]:
+        """Yield jobs with pods that wait and enough of them to start."""
+        now = self.snapshot.now
+        for job in self.jobs.values():
+            if not job.n_pending or not job.root.is_ready:
+                continue
+            if preemptible_only and not job.preemptible:
+                continue
+            if may_evict and job.within_preemption_delay(now):
+                continue
+            yield job

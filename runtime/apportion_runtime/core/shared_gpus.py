@@ -1,0 +1,161 @@
+"""The devices of a node that several pods share, by the id of the group that each device is.
+
+Source: pkg/scheduler/api/node_info/gpu_sharing_node_info.go.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from apportion_runtime.core.resources import GPU, Vector
+from apportion_runtime.core.status import PIPELINED, RELEASING
+
+
+def memory_fraction(memory: int, of: int) -> float:
+    """Return memory as a part of a device's, rounded up to hundredths."""
+    return math.ceil(memory / of * 100) / 100
+
+
+class Row(NamedTuple):
+    """A node's vectors, which change in place."""
+
+    idle: Vector
+    releasing: Vector
+    used: Vector
+
+
+class SharedGpus:
+    """MiB used, released and allocated on each shared device of one node.
+
+    Whole devices that become shared, or free again, are taken from and given to the node's vectors, which are passed
+    in: the engine counts a shared device out of the idle ones only where it was not counted out already.
+    """
+
+    __slots__ = ("allocated", "leaving", "memory", "n_gpus", "releasing", "used")
+
+    def __init__(self, memory: int, n_gpus: int) -> None:
+        self.memory = memory
+        self.n_gpus = n_gpus
+        self.used: dict[str, int] = {}
+        self.releasing: dict[str, int] = {}
+        self.allocated: dict[str, int] = {}
+        self.leaving: set[str] = set()
+
+    def copy(self) -> SharedGpus:
+        """Return a copy that changes by itself."""
+        made = SharedGpus(self.memory, self.n_gpus)
+        made.used, made.releasing = dict(self.used), dict(self.releasing)
+        made.allocated, made.leaving = dict(self.allocated), set(self.leaving)
+        return made
+
+    def _n_used(self, used: Vector) -> int:
+        return int(used[GPU]) + sum(memory > 0 for memory in self.used.values())
+
+    def add(self, group: str, memory: int, status: int, row: Row) -> None:
+        """Charge a pod to a device."""
+        idle, releasing, used = row
+        self.used[group] = self.used.get(group, 0) + memory
+        if status == RELEASING:
+            self.releasing[group] = self.releasing.get(group, 0) + memory
+            self.allocated[group] = self.allocated.get(group, 0) + memory
+            if self.used[group] == self.releasing[group]:
+                if group not in self.leaving:
+                    releasing[GPU] += 1
+                    self.leaving.add(group)
+                if self.n_gpus < int(idle[GPU]) + self._n_used(used):
+                    idle[GPU] -= 1
+        elif status == PIPELINED:
+            self.releasing[group] = self.releasing.get(group, 0) - memory
+            if self.used[group] - memory == self.releasing[group] + memory:
+                releasing[GPU] -= 1
+        else:
+            self.allocated[group] = self.allocated.get(group, 0) + memory
+            if self.used[group] <= memory and self.n_gpus < int(idle[GPU]) + self._n_used(used):
+                idle[GPU] -= 1
+            if group in self.leaving:
+                releasing[GPU] -= 1
+                self.leaving.discard(group)
+
+    def remove(self, group: str, memory: int, status: int, row: Row) -> None:
+        """Take back what a pod was charged on a device."""
+        idle, releasing, used = row
+        self.used[group] = self.used.get(group, 0) - memory
+        if status == RELEASING:
+            self.releasing[group] = self.releasing.get(group, 0) - memory
+            self.allocated[group] = self.allocated.get(group, 0) - memory
+            if self.used[group] <= 0:
+                if self.n_gpus >= int(idle[GPU]) + self._n_used(used):
+                    idle[GPU] += 1
+                if group in self.leaving:
+                    releasing[GPU] -= 1
+                    self.leaving.discard(group)
+        elif status == PIPELINED:
+            self.releasing[group] = self.releasing.get(group, 0) + memory
+            before = self.used[group] + memory == self.releasing[group] - memory
+            if before or (self.used[group] == 0 and self.releasing[group] == 0):
+                releasing[GPU] += 1
+        else:
+            self.allocated[group] = self.allocated.get(group, 0) - memory
+            if self.used[group] <= 0 and self.n_gpus >= int(idle[GPU]) + self._n_used(used):
+                idle[GPU] += 1
+            if self._only_leaving(group) and group not in self.leaving:
+                releasing[GPU] += 1
+                self.leaving.add(group)
+
+    def _only_leaving(self, group: str) -> bool:
+        used = self.used.get(group, 0)
+        return used != 0 and group in self.releasing and self.releasing[group] == used
+
+    def fits(self, group: str, memory: int) -> bool:
+        """Tell whether a device has room, counting what is being released, and is not leaving as a whole."""
+        allocated, releasing = self.allocated.get(group, 0), self.releasing.get(group, 0)
+        return (
+            self.used.get(group, 0) != 0
+            and self.memory - allocated + releasing - memory >= 0
+            and allocated != releasing
+        )
+
+    def fits_idle(self, group: str, memory: int) -> bool:
+        """Tell whether a device has room at once; one that nobody holds yet has none."""
+        return group in self.allocated and self.memory - self.allocated[group] - memory >= 0
+
+    def n_fitting(self, memory: int, at_most: int) -> int:
+        """Return on how many devices there is room."""
+        found = 0
+        for group in self.used:
+            if self.fits(group, memory):
+                found += 1
+                if found >= at_most:
+                    break
+        return found
+
+    def fitting(self, memory: int) -> list[str]:
+        """Return the devices with room, in order of their ids."""
+        return [group for group in sorted(self.used) if self.fits(group, memory)]
+
+    def used_portion(self, group: str) -> float:
+        """Return the used part of a device."""
+        return self.used.get(group, 0) / self.memory
+
+    def available(self) -> tuple[float, int]:
+        """Return devices and MiB that are free on devices in use."""
+        held = [memory for memory in self.allocated.values() if memory > 0]
+        return (
+            sum((1 - memory_fraction(memory, self.memory) for memory in held), 0.0),
+            sum(self.memory - memory for memory in held),
+        )
+
+    def being_released(self) -> tuple[float, int]:
+        """Return devices and MiB that are being released on devices that stay in use."""
+        held = [m for group, m in self.releasing.items() if m > 0 and not self._only_leaving(group)]
+        return sum((memory_fraction(memory, self.memory) for memory in held), 0.0), sum(held)
+
+    def free_fractions(self) -> float:
+        """Return what is free or being released on devices in use, in devices."""
+        total = 0.0
+        for group, used in self.used.items():
+            if used > 0:
+                free = self.memory - self.allocated.get(group, 0) + self.releasing.get(group, 0)
+                total += max(free, 0) / self.memory
+        return total

@@ -1,0 +1,240 @@
+"""What each queue deserves, may use, has and asks for: the state that the proportion plugin keeps through a session.
+
+Source: pkg/scheduler/plugins/proportion/proportion.go, resource_share/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from apportion_runtime.core.division import Claim, Record, divide
+from apportion_runtime.core.job import Job
+from apportion_runtime.core.nodes import NodeTable
+from apportion_runtime.core.resources import GPU, MEMORY, UNLIMITED, Quantities, exceeds
+from apportion_runtime.core.snapshot import Pod, Queue
+from apportion_runtime.core.status import ACTIVE_USED_STATUSES, ALLOCATED_STATUSES, PENDING
+from apportion_runtime.core.task import BY_MEMORY, Task
+
+RESOURCES = ("cpu", "memory", "gpu")
+_MEGABYTE = 1_000_000
+_NO_SHARE_FACTOR = 1000
+"""Weight of what is used where nothing may be: it dominates every real share."""
+
+
+class QueueShare:
+    """A queue's numbers, each a list of cpu (millicores), memory (bytes) and gpu (devices); -1 is no bound."""
+
+    __slots__ = (
+        "_allocatable",
+        "allocated",
+        "allocated_np",
+        "children",
+        "created",
+        "deserved",
+        "fair",
+        "limit",
+        "name",
+        "parent",
+        "path",
+        "preempt_min_runtime",
+        "priority",
+        "reclaim_min_runtime",
+        "request",
+        "usage",
+        "weight",
+    )
+
+    def __init__(self, queue: Queue) -> None:
+        self.name, self.parent = queue.name, queue.parent
+        self.priority, self.created = queue.priority, queue.created
+        self.preempt_min_runtime, self.reclaim_min_runtime = queue.preempt_min_runtime, queue.reclaim_min_runtime
+        each = (queue.cpu, queue.memory, queue.gpu)
+        self.deserved = [resource.quota for resource in each]
+        self.limit = [resource.limit for resource in each]
+        for numbers in (self.deserved, self.limit):
+            # Below -1 the engine takes memory for unbounded; of cpu and GPUs it takes the number as it is.
+            numbers[MEMORY] = max(UNLIMITED, numbers[MEMORY])
+        self.weight = [resource.weight for resource in each]
+        self.usage = list(queue.usage)
+        self.request = [0.0, 0.0, 0.0]
+        self.allocated = [0.0, 0.0, 0.0]
+        self.allocated_np = [0.0, 0.0, 0.0]
+        self.fair = [0.0, 0.0, 0.0]
+        self.children: list[str] = []
+        self.path: tuple[QueueShare, ...] = ()
+        self._allocatable: list[float] | None = None
+
+    @property
+    def is_leaf(self) -> bool:
+        """Only leaves hold jobs."""
+        return not self.children
+
+    @property
+    def allocatable(self) -> list[float]:
+        """What it may use: the quota or the fair share, whichever is more, within the limit."""
+        if self._allocatable is None:
+            self._allocatable = [
+                _allocatable(d, f, limit) for d, f, limit in zip(self.deserved, self.fair, self.limit, strict=True)
+            ]
+        return self._allocatable
+
+    def copy(self) -> QueueShare:
+        """Return a copy whose allocations change by themselves."""
+        made = QueueShare.__new__(QueueShare)
+        for name in self.__slots__:
+            setattr(made, name, getattr(self, name))
+        made.allocated, made.allocated_np = list(self.allocated), list(self.allocated_np)
+        return made
+
+    def is_over_fair_share(self) -> bool:
+        """Tell whether it uses more than its fair share of every resource."""
+        return all(fair < used for fair, used in zip(self.fair, self.allocated, strict=True))
+
+    def fits_deserved(self, request: Quantities) -> bool:
+        """Tell whether a request on top of what it has stays within its quota, in every resource."""
+        return not any(
+            exceeds(used + more, quota)
+            for used, more, quota in zip(self.allocated, request, self.deserved, strict=True)
+        )
+
+    def dominant_share(self, allocated: Sequence[float], total: Quantities) -> float:
+        """Return the largest part that allocations are of what the queue may use."""
+        largest = 0.0
+        for used, share, capacity in zip(allocated, self.allocatable, total, strict=True):
+            of = capacity if share == UNLIMITED else share
+            part = used * _NO_SHARE_FACTOR if of == 0 else used / of
+            largest = max(largest, part)
+        return largest
+
+
+def _allocatable(deserved: float, fair: float, limit: float) -> float:
+    if deserved == UNLIMITED:
+        return limit
+    share = max(deserved, fair)
+    return share if limit == UNLIMITED else min(limit, share)
+
+
+class Shares:
+    """Every queue of the session by name, and the capacity they divide."""
+
+    def __init__(self, queues: Iterable[Queue], *, full_hierarchy: bool = True) -> None:
+        del full_hierarchy
+        self.queues: dict[str, QueueShare] = {queue.name: QueueShare(queue) for queue in queues}
+        self._drop_orphans()
+        for queue in self.queues.values():
+            if queue.parent:
+                self.queues[queue.parent].children.append(queue.name)
+        for queue in self.queues.values():
+            queue.path = tuple(self._path(queue))
+        self.total: Quantities = (0.0, 0.0, 0.0)
+        self.records: dict[tuple[str, str], Record] = {}
+
+    def _drop_orphans(self) -> None:
+        """Leave out queues that hang below none that is there, with everything below them."""
+        while True:
+            orphans = [q.name for q in self.queues.values() if q.parent and q.parent not in self.queues]
+            if not orphans:
+                break
+            for name in orphans:
+                del self.queues[name]
+        rooted: set[str] = set()
+        for queue in self.queues.values():
+            seen: list[str] = []
+            at: QueueShare | None = queue
+            while at is not None and at.name not in rooted and at.name not in seen:
+                seen.append(at.name)
+                at = self.queues[at.parent] if at.parent else None
+            if at is None or at.name in rooted:
+                rooted.update(seen)
+        for name in [name for name in self.queues if name not in rooted]:
+            del self.queues[name]
+
+    def _path(self, queue: QueueShare) -> Iterable[QueueShare]:
+        at: QueueShare | None = queue
+        while at is not None:
+            yield at
+            at = self.queues[at.parent] if at.parent else None
+
+    def holds_jobs_of(self, name: str) -> bool:
+        """Tell whether a queue exists and is a leaf."""
+        queue = self.queues.get(name)
+        return queue is not None and queue.is_leaf
+
+    def set_total(self, nodes: NodeTable, others: Iterable[tuple[Pod, Quantities]]) -> None:
+        """Sum what ready nodes have, without what pods of other schedulers hold there."""
+        sums = nodes.allocatable[nodes.ready].sum(axis=0) if len(nodes) else None
+        total = list(nodes.resources.quantities(sums)) if sums is not None else [0.0, 0.0, 0.0]
+        for pod, held in others:
+            i = nodes.index.get(pod.node or "")
+            if i is not None and nodes.ready[i] and pod.status & ACTIVE_USED_STATUSES:
+                total = [a - b for a, b in zip(total, held, strict=True)]
+        self.total = (total[0], total[1], total[2])
+
+    def set_usage(self, jobs: Iterable[Job], device_memory: int | None) -> None:
+        """Count what pods hold and wait for, in their queue and every one above."""
+        for job in jobs:
+            leaf = self.queues.get(job.queue)
+            if leaf is None:
+                continue
+            held, waiting = [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]
+            for task in job.tasks.values():
+                if task.status & ALLOCATED_STATUSES:
+                    _increase(held, task.accepted_quantities)
+                elif task.status == PENDING:
+                    _increase(waiting, task.quantities)
+                    if task.kind == BY_MEMORY:
+                        waiting[GPU] += task.gpu.memory_as_gpus(device_memory)
+            for queue in leaf.path:
+                _increase(queue.request, held)
+                _increase(queue.request, waiting)
+                _increase(queue.allocated, held)
+                if not job.preemptible:
+                    _increase(queue.allocated_np, held)
+
+    def divide(self, k_value: float, *, recorded: bool = False) -> None:
+        """Compute every queue's fair share, from the roots down."""
+        self._divide(self.total, [q for q in self.queues.values() if not q.parent], "", k_value, recorded=recorded)
+
+    def _divide(
+        self, total: Sequence[float], siblings: Sequence[QueueShare], above: str, k_value: float, *, recorded: bool
+    ) -> None:
+        if not siblings:
+            return
+        for r, resource in enumerate(RESOURCES):
+            claims = [
+                Claim(q.name, q.deserved[r], q.limit[r], q.weight[r], q.request[r], q.priority, q.created, q.usage[r])
+                for q in siblings
+            ]
+            record = self.records.setdefault((above, resource), Record()) if recorded else None
+            divide(total[r], claims, k_value, record)
+            for queue, claim in zip(siblings, claims, strict=True):
+                queue.fair[r] = claim.share
+        for queue in siblings:
+            self._divide(
+                queue.fair, [self.queues[child] for child in queue.children], queue.name, k_value, recorded=recorded
+            )
+
+    def charge(self, job: Job, task: Task, sign: int) -> None:
+        """Add a pod to what its queue and those above have allocated, or take it away with -1."""
+        cpu, memory, gpu = task.accepted_quantities
+        leaf = self.queues.get(job.queue)
+        if leaf is None:
+            return
+        for queue in leaf.path:
+            for numbers in (queue.allocated,) if job.preemptible else (queue.allocated, queue.allocated_np):
+                numbers[0] += sign * cpu
+                numbers[1] += sign * memory
+                numbers[2] += sign * gpu
+
+    def frozen(self) -> Mapping[str, QueueShare]:
+        """Return the queues as they are, in copies that stay so."""
+        copies = {name: queue.copy() for name, queue in self.queues.items()}
+        for copy in copies.values():
+            copy.path = tuple(copies[queue.name] for queue in copy.path)
+        return copies
+
+
+def _increase(numbers: list[float], by: Sequence[float]) -> None:
+    numbers[0] += by[0]
+    numbers[1] += by[1]
+    numbers[2] += by[2]

@@ -1,0 +1,257 @@
+"""What a cycle starts from: plain records of nodes, queues, pod groups and pods at one moment.
+
+Times are seconds; `Snapshot.now` is the moment itself, so that the core needs no clock. Memory is bytes, device memory
+MiB, cpu millicores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from apportion_runtime.core.resources import NO_GPUS, GpuRequest
+from apportion_runtime.core.status import PENDING
+
+Labels = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """Keeps pods without the matching toleration off a node."""
+
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """Lets a pod pass taints. An empty key passes all, an empty effect every effect."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """One requirement on labels: In, NotIn, Exists, DoesNotExist, Gt, Lt."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTerm:
+    """Requirements that hold together; the terms of an affinity are alternatives."""
+
+    expressions: tuple[Expression, ...] = ()
+    fields: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PodTerm:
+    """A required affinity or anti-affinity to pods. `selector` None selects nothing; empty selects all."""
+
+    topology_key: str
+    selector: tuple[Expression, ...] | None
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: tuple[Expression, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NumaZone:
+    """A zone of a node: what is left for pods and what there is, by resource in vector units."""
+
+    id: str
+    available: Mapping[str, float]
+    allocatable: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class NumaTopology:
+    """A node's zones, in order of the number their id ends in, and how its kubelet aligns pods to them."""
+
+    policy: str
+    scope: str
+    zones: tuple[NumaZone, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node.
+
+    `gpu_memory` is MiB of each device as labelled, None where the node says nothing. `n_gpus` is the device count that
+    the node's label says. `mig_enabled` None asks the allocatable resources. `dra_gpus` are devices of resource slices.
+    """
+
+    name: str
+    allocatable: Mapping[str, float]
+    labels: Labels = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    ready: bool = True
+    unschedulable: bool = False
+    gpu_memory: int | None = None
+    gpu_memory_synced: bool = True
+    n_gpus: int | None = None
+    mig_enabled: bool | None = None
+    mig_strategy: str = ""
+    dra_gpus: int = 0
+    numa: NumaTopology | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueResource:
+    """One resource of a queue in vector units: -1 is no bound, in quota and in limit."""
+
+    quota: float = 0.0
+    limit: float = 0.0
+    weight: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A queue. `usage` is past use as a part of the cluster's capacity, by time-based fairness."""
+
+    name: str
+    parent: str | None
+    cpu: QueueResource = QueueResource()
+    memory: QueueResource = QueueResource()
+    gpu: QueueResource = QueueResource()
+    priority: int = 100
+    created: float = 0.0
+    preempt_min_runtime: float | None = None
+    reclaim_min_runtime: float | None = None
+    usage: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyConstraint:
+    """Where the pods of a group shall stand together: at a level at most (required), or as near as can be."""
+
+    topology: str
+    required: str = ""
+    preferred: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SubGroup:
+    """A part of a pod group: a pod set where it has no children, otherwise a set of parts.
+
+    `min_members` of a pod set are pods, of a set of parts its direct children; None asks for all children.
+    """
+
+    name: str
+    min_members: int | None = None
+    children: tuple[SubGroup, ...] = ()
+    constraint: TopologyConstraint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod of a pod group, or of another scheduler where `group` is None.
+
+    `request` is in vector units and holds `pods: 1`; the GPU part of it is `gpu`'s.
+    """
+
+    uid: str
+    name: str
+    namespace: str
+    group: str | None
+    status: int = PENDING
+    node: str | None = None
+    sub_group: str = ""
+    request: Mapping[str, float] = field(default_factory=dict)
+    gpu: GpuRequest = NO_GPUS
+    gpu_groups: tuple[str, ...] = ()
+    legacy_mig: bool = False
+    labels: Labels = field(default_factory=dict)
+    created: float = 0.0
+    node_selector: Labels = field(default_factory=dict)
+    node_affinity: tuple[NodeTerm, ...] | None = None
+    affinity: tuple[PodTerm, ...] = ()
+    anti_affinity: tuple[PodTerm, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    host_ports: tuple[tuple[str, str, int], ...] = ()
+    nominated_node: str | None = None
+    priority_class: str = ""
+    priority: int | None = None
+    scheduler: str = "kai-scheduler"
+    qos_class: str = ""
+    missing_claims: tuple[str, ...] = ()
+    """Persistent volume claims, config maps and resource claims that the pod names and the cluster has not."""
+    numa_placement: tuple[tuple[str, Mapping[str, float]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroup:
+    """A gang: its queue, its order among others, and its tree of parts."""
+
+    uid: str
+    name: str
+    namespace: str
+    queue: str
+    priority: int
+    preemptible: bool
+    created: float
+    root: SubGroup
+    last_start: float | None = None
+    last_eviction: float | None = None
+    preemption_delay: float | None = None
+    staleness_grace: float | None = None
+    stale_since: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """Node label keys, widest level first."""
+
+    name: str
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the scheduler is configured. The defaults are KAI's in production.
+
+    `generators` are the searches for victims, in order; without one nothing is ever evicted for another.
+    """
+
+    actions: tuple[str, ...] = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction")
+    plugins: frozenset[str] = frozenset(
+        (
+            "predicates", "proportion", "priority", "elastic", "kubeflow", "ray", "nodeavailability", "gpusharingorder",
+            "gpupack", "resourcetype", "subgrouporder", "taskorder", "nominatednode", "dynamicresources",
+            "nodeplacement", "minruntime", "topology",
+        )
+    )  # fmt: skip
+    generators: tuple[str, ...] = ("sg-nodelocalgreedy", "sg-multinodegang")
+    gpu_placement: str = "binpack"
+    cpu_placement: str = "binpack"
+    k_value: float = 1.0
+    saturation_multiplier: float = 1.0
+    reclaim_resolve_method: str = "lca"
+    default_preempt_min_runtime: float = 0.0
+    default_reclaim_min_runtime: float = 0.0
+    max_consolidation_preemptees: int = 16
+    use_scheduling_signatures: bool = True
+    allow_consolidating_reclaim: bool = True
+    staleness_grace: float = 60.0
+    queue_depth: Mapping[str, int] = field(default_factory=dict)
+    scheduler_name: str = "kai-scheduler"
+    default_device_memory: int | None = None
+    """MiB that stands for a device's memory where no node says its own; None counts requests by memory as nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A cluster at one moment."""
+
+    nodes: tuple[Node, ...]
+    queues: tuple[Queue, ...]
+    pod_groups: tuple[PodGroup, ...]
+    pods: tuple[Pod, ...]
+    topologies: tuple[Topology, ...] = ()
+    now: float = 0.0

@@ -1,0 +1,87 @@
+"""Which jobs need not be tried because one that asked for no more has just failed.
+
+Source: pkg/scheduler/actions/common/minimal_job_comparison.go, api/podgroup_info (signatures).
+"""
+
+from __future__ import annotations
+
+from apportion_runtime.core.job import Job, PodSet
+from apportion_runtime.core.resources import Vector
+from apportion_runtime.core.snapshot import Pod
+from apportion_runtime.core.status import ACTIVE_ALLOCATED_STATUSES, PENDING
+
+
+class SmallestFailed:
+    """The smallest job that failed, for each set of constraints."""
+
+    def __init__(self) -> None:
+        self._by_signature: dict[object, Job] = {}
+
+    def is_easier(self, job: Job) -> bool:
+        """Tell whether a job is worth a try."""
+        failed = self._by_signature.get(signature(job))
+        return failed is None or _easier(job, failed)
+
+    def failed(self, job: Job) -> None:
+        """Note that a job failed."""
+        key = signature(job)
+        known = self._by_signature.get(key)
+        if known is None or _smaller(job, known):
+            self._by_signature[key] = job
+
+
+def signature(job: Job) -> object:
+    """Return what two jobs must have in common for one to stand for the other."""
+    return tuple(sorted(map(repr, (_of_set(pod_set) for pod_set in job.pod_sets.values()))))
+
+
+def _of_set(pod_set: PodSet) -> object:
+    if pod_set.n_allocated == len(pod_set.tasks):
+        return ""
+    constraints: list[object] = [pod_set.constraint]
+    above = pod_set.parent
+    while above is not None:
+        constraints.append(above.constraint)
+        above = above.parent
+    pods = sorted(
+        repr(_of_pod(task.pod)) for task in pod_set.tasks.values() if not task.status & ACTIVE_ALLOCATED_STATUSES
+    )
+    return constraints, pods
+
+
+def _of_pod(pod: Pod) -> object:
+    return (
+        sorted(pod.node_selector.items()), pod.node_affinity, pod.affinity, pod.anti_affinity, pod.tolerations,
+        pod.priority_class, pod.priority, pod.host_ports,
+    )  # fmt: skip
+
+
+def _pending(job: Job) -> list[Vector]:
+    """Return what waiting pods ask for, small before large where they compare."""
+    vectors = [task.request for task in job.tasks.values() if task.status == PENDING]
+    return sorted(vectors, key=tuple)
+
+
+def _fits(left: Vector, right: Vector) -> bool:
+    return bool((left <= right).all())
+
+
+def _easier(job: Job, failed: Job) -> bool:
+    ours, theirs = _pending(job), _pending(failed)
+    if not ours or not theirs:
+        return False
+    if len(theirs) > len(ours):
+        return True
+    for number, vector in enumerate(ours):
+        if number >= len(theirs):
+            return False
+        if _fits(vector, theirs[number]) and not _fits(theirs[number], vector):
+            return True
+    return False
+
+
+def _smaller(job: Job, known: Job) -> bool:
+    ours, theirs = _pending(job), _pending(known)
+    if not ours or not theirs or len(ours) > len(theirs):
+        return False
+    return all(_fits(a, b) for a, b in zip(ours, theirs, strict=False))

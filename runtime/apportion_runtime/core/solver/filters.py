@@ -1,0 +1,174 @@
+"""Quick refusals of scenarios: where even an optimist would find no room.
+
+They look at whole sums of GPUs and let everything else pass. Their quirks are part of the answers: a scenario that one
+of them refuses is never simulated.
+
+Source: pkg/scheduler/actions/common/solvers/accumulated_scenario_filters/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Protocol, TypeVar
+
+from apportion_runtime.core.job import PodSet, SubGroupSet
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.solver.scenario import Scenario
+from apportion_runtime.core.task import NO_NODE, Task
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Filter(Protocol):
+    """Tells of a growing scenario whether it is worth a simulation."""
+
+    def passes(self, scenario: Scenario) -> bool:
+        """Take what is new in the scenario into account, and judge it."""
+        ...
+
+
+def filters_for(session: Session, scenario: Scenario, feasible: Iterable[int]) -> list[Filter]:
+    """Return the filters of a search, in the engine's order."""
+    found: list[Filter] = []
+    if any(task.pod.node_affinity is not None for task in scenario.pending):
+        found.append(NodeAffinities(session, feasible))
+    constrained = _constrained(scenario.preemptor.root)
+    if constrained:
+        found.append(TopologyGpus(session, constrained))
+    found.append(IdleGpus(session, scenario))
+    return found
+
+
+def _match(required: Sequence[float], holders: Sequence[K], capacity: Callable[[K], float]) -> bool:
+    """Hand requests, the largest first, to the first holder with room; holders are in falling order."""
+    taken: dict[K, float] = {}
+    for amount in required:
+        if amount == 0:
+            return True
+        for holder in holders:
+            total = capacity(holder)
+            if total < amount:
+                return False
+            if total - taken.get(holder, 0.0) >= amount:
+                taken[holder] = taken.get(holder, 0.0) + amount
+                break
+        else:
+            return False
+    return True
+
+
+class IdleGpus:
+    """Whether the nodes with most GPUs free, after the evictions, could hold the pods one by one."""
+
+    def __init__(self, session: Session, scenario: Scenario) -> None:
+        nodes = session.nodes
+        self._free = {i: nodes.free_gpus(i) for i in range(len(nodes))}
+        n_wanted = len(scenario.pending)
+        # As many nodes as there are pods can matter; ties go to the first by name.
+        self._best = sorted(self._free, key=lambda i: (-self._free[i], i))[:n_wanted]
+        self._seen: set[str] = set()
+        self._required = sorted((task.gpu.quota for task in scenario.pending), reverse=True)
+        self._count(scenario)
+
+    def passes(self, scenario: Scenario) -> bool:
+        """Judge the scenario."""
+        self._count(scenario)
+        return _match(self._required, self._best, self._free.__getitem__)
+
+    def _count(self, scenario: Scenario) -> None:
+        for task in scenario.victims():
+            if task.node != NO_NODE and task.uid not in self._seen:
+                self._seen.add(task.uid)
+                self._free_by(task)
+
+    def _free_by(self, task: Task) -> None:
+        if not self._free:
+            return
+        least = self._free[self._best[-1]] if self._best else self._free.get(-1, 0.0)
+        self._free[task.node] += task.accepted_gpu.quota
+        if self._free[task.node] > least and self._best:
+            self._insert(task.node)
+
+    def _insert(self, node: int) -> None:
+        best, free = self._best, self._free
+        # The engine's search for the place looks at a list in which the node may stand with its former number.
+        low, high = 0, len(best)
+        while low < high:
+            middle = (low + high) // 2
+            if free[best[middle]] > free[node]:
+                low = middle + 1
+            else:
+                high = middle
+        if node in best:
+            at = best.index(node)
+            if low < at:
+                best.insert(low, best.pop(at))
+            return
+        if low >= len(best):
+            best[-1] = node if low == len(best) - 1 else best[-1]
+            return
+        best.insert(low, node)
+        best.pop()
+
+
+class TopologyGpus:
+    """Whether the domains with most GPUs free could hold the parts that must stand together."""
+
+    def __init__(self, session: Session, parts: Sequence[SubGroupSet]) -> None:
+        self._required: dict[tuple[str, str], list[float]] = {}
+        self._domains: dict[tuple[str, str], dict[str, float]] = {}
+        self._of_node: dict[int, list[tuple[tuple[str, str], str]]] = {}
+        self._seen: set[str] = set()
+        for part in parts:
+            assert part.constraint is not None
+            key = (part.constraint.topology, part.constraint.required)
+            asked = sum(task.gpu.quota for pod_set in part.pod_sets() for task in pod_set.tasks.values())
+            self._required.setdefault(key, []).append(asked)
+            self._domains.setdefault(key, {})
+        nodes = session.nodes
+        for i, node in enumerate(nodes.nodes):
+            free = nodes.free_gpus(i)
+            for key in self._domains:
+                value = node.labels.get(key[1], "")
+                if value:
+                    self._domains[key][value] = self._domains[key].get(value, 0.0) + free
+                    self._of_node.setdefault(i, []).append((key, value))
+
+    def passes(self, scenario: Scenario) -> bool:
+        """Judge the scenario."""
+        for task in scenario.victims():
+            if task.node != NO_NODE and task.uid not in self._seen:
+                self._seen.add(task.uid)
+                for key, value in self._of_node.get(task.node, ()):
+                    self._domains[key][value] += task.accepted_gpu.quota
+        for key, asked in self._required.items():
+            free = self._domains[key]
+            order = sorted(free, key=lambda value: (-free[value], value))
+            if not _match(sorted(asked, reverse=True), order, free.__getitem__):
+                return False
+        return True
+
+
+class NodeAffinities:
+    """Whether each pod that asks for certain nodes finds one among those that come into question."""
+
+    def __init__(self, session: Session, feasible: Iterable[int]) -> None:
+        self._session = session
+        self._nodes = set(feasible)
+
+    def passes(self, scenario: Scenario) -> bool:
+        """Judge the scenario."""
+        self._nodes.update(task.node for task in scenario.victims() if task.node != NO_NODE)
+        for task in scenario.pending:
+            if task.pod.node_affinity is not None:
+                mask = self._session.predicates.affinity_mask(task)
+                if not any(mask[i] for i in self._nodes):
+                    return False
+        return True
+
+
+def _constrained(part: SubGroupSet | PodSet) -> list[SubGroupSet]:
+    if isinstance(part, PodSet):
+        return []
+    own = [part] if part.constraint is not None and part.constraint.required else []
+    return own + [found for group in part.groups for found in _constrained(group)]

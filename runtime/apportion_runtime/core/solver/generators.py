@@ -1,0 +1,152 @@
+"""Where scenarios come from: victims are taken in order and heap up until some of them suffice.
+
+Source: pkg/scheduler/actions/common/solvers (pod_scenario_builder.go, sub_scenario_emitter.go),
+plugins/nodelocalgreedy, plugins/multinodegang.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from apportion_runtime.core.job import Job, tasks_to_evict
+from apportion_runtime.core.job_order import JobOrder
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.solver.filters import Filter, filters_for
+from apportion_runtime.core.solver.scenario import Scenario
+from apportion_runtime.core.task import NO_NODE, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What one probe of a search knows.
+
+    Attributes:
+        session: The session.
+        preemptor: The job with as many of its pods as the probe wants to place.
+        recorded: Victims that earlier probes settled on, by the batches they came in.
+        victims: Makes a new order of victims.
+        feasible: Nodes that come into question without any eviction.
+    """
+
+    session: Session
+    preemptor: Job
+    recorded: Sequence[Sequence[Task]]
+    victims: Callable[[], JobOrder]
+    feasible: Sequence[int]
+
+
+def _accumulated(search: Search) -> Iterator[Scenario]:
+    """Yield the one scenario, growing by a batch of victims each time, whenever the filters let it pass."""
+    pending = search.preemptor.tasks_to_allocate(real=False)
+    if not pending:
+        return
+    scenario = Scenario(search.session, search.preemptor, pending, search.recorded)
+    filters = filters_for(search.session, scenario, search.feasible)
+    order = search.victims()
+    recorded = {task.uid for task in scenario.recorded}
+    if _passes(filters, scenario):
+        yield scenario
+    while order:
+        job = order.pop()
+        batch, has_more = tasks_to_evict(job)
+        known = any(task.uid in recorded for task in batch)
+        if known or has_more:
+            chosen = recorded if known else {task.uid for task in batch}
+            left = [task for task in job.tasks.values() if task.uid not in chosen]
+            if left:
+                order.push(job.view(left))
+        if known:
+            continue
+        scenario.add(batch)
+        if _passes(filters, scenario):
+            yield scenario
+
+
+def _passes(filters: Sequence[Filter], scenario: Scenario) -> bool:
+    return all(each.passes(scenario) for each in filters)
+
+
+def node_local_greedy(search: Search) -> Iterator[Scenario]:
+    """For each node of the latest victim, evict every victim so far that touches it."""
+    for base in _accumulated(search):
+        if not base.potential:
+            if base.recorded:
+                yield base
+            continue
+        latest = search.session.jobs[base.potential[-1].job]
+        seen: set[frozenset[str]] = set()
+        for node in sorted({task.node for task in latest.tasks.values() if task.node != NO_NODE}):
+            batches = _batches_touching(base, node)
+            key = frozenset(task.uid for batch in batches for task in batch)
+            if key and key not in seen:
+                seen.add(key)
+                yield base.narrowed(batches)
+
+
+def _batches_touching(base: Scenario, node: int) -> list[list[Task]]:
+    """Return, for each job with a victim on a node, all its victims in one batch."""
+    by_job: dict[str, list[Task]] = {job: [] for job in base.by_node.get(node, ())}
+    for batch in (*base.recorded_jobs, *base.batches):
+        if batch and batch[0].job in by_job:
+            by_job[batch[0].job] += batch
+    return [batch for batch in by_job.values() if batch]
+
+
+def multi_node_gang(search: Search) -> Iterator[Scenario]:
+    """Evict from several nodes at once: as few as could hold what is asked, then more."""
+    for base in _accumulated(search):
+        if not base.potential:
+            yield base
+            continue
+        yield from _by_nodes(search, base)
+
+
+def _by_nodes(search: Search, base: Scenario) -> Iterator[Scenario]:
+    nodes = search.session.nodes
+    quotas = [task.gpu.quota for task in base.pending]
+    freed: dict[int, float] = {}
+    for task in base.recorded:
+        if task.node != NO_NODE:
+            freed[task.node] = freed.get(task.node, 0.0) + task.accepted_gpu.quota
+    of_node: dict[int, list[int]] = {}
+    for number, batch in enumerate(base.batches):
+        for task in batch:
+            if task.node != NO_NODE and number not in of_node.setdefault(task.node, []):
+                of_node[task.node].append(number)
+    capacity = {
+        node: freed.get(node, 0.0)
+        + nodes.free_gpus(node)
+        + sum(task.accepted_gpu.quota for n in numbers for task in base.batches[n] if task.node == node)
+        for node, numbers in of_node.items()
+    }
+    smallest = min(quotas)
+    # Nodes first seen first stand first among equals: the order of insertion.
+    order = sorted(
+        (node for node in of_node if not (smallest > 0 and capacity[node] < smallest)), key=capacity.__getitem__
+    )
+    baseline = sum(nodes.free_gpus(i) + freed.get(i, 0.0) for i in search.feasible if i not in of_node)
+    n, step = _smallest_prefix(order, capacity, max(sum(quotas) - baseline, 0.0)), 1
+    while n <= len(order):
+        chosen = {number for node in order[:n] for number in of_node[node]}
+        yield base.narrowed(base.batches[number] for number in sorted(chosen))
+        if n >= len(order):
+            return
+        n, step = min(n + step, len(order)), step * 2
+
+
+def _smallest_prefix(order: Sequence[int], capacity: Mapping[int, float], wanted: float) -> int:
+    if wanted <= 0:
+        return 0
+    total = 0.0
+    for number, node in enumerate(order, start=1):
+        total += capacity[node]
+        if total >= wanted:
+            return number
+    return len(order) + 1
+
+
+GENERATORS: Mapping[str, Callable[[Search], Iterator[Scenario]]] = {
+    "sg-nodelocalgreedy": node_local_greedy,
+    "sg-multinodegang": multi_node_gang,
+}

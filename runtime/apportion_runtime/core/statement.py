@@ -1,0 +1,203 @@
+"""Decisions that can be taken back: evict, pipeline, allocate; roll back, discard, commit.
+
+Source: pkg/scheduler/framework/statement.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from apportion_runtime.core.status import ALLOCATED, BINDING, PENDING, PIPELINED, RELEASING
+from apportion_runtime.core.task import NO_NODE, Task
+
+if TYPE_CHECKING:
+    from apportion_runtime.core.session import Session
+
+_EVICT, _UNEVICT, _PIPELINE, _ALLOCATE = range(4)
+
+
+@dataclass(slots=True, eq=False)
+class _Operation:
+    """What was done to a task and what it was before. `void` marks an eviction that was taken back."""
+
+    kind: int
+    task: Task
+    status: int
+    node: int
+    groups: tuple[str, ...]
+    is_virtual: bool
+    numa: object = ()
+    why: object = None
+    of: _Operation | None = None
+    void: bool = False
+
+
+class Statement:
+    """A list of operations on the session, each done at once."""
+
+    __slots__ = ("_operations", "_session")
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._operations: list[_Operation] = []
+
+    def checkpoint(self) -> int:
+        """Return a mark to roll back to."""
+        return len(self._operations)
+
+    def rollback(self, mark: int) -> None:
+        """Take back whatever was done after a mark."""
+        operations = self._operations
+        for operation in reversed(operations[mark:]):
+            self._undo(operation)
+        del operations[mark:]
+
+    def discard(self) -> None:
+        """Take everything back."""
+        self.rollback(0)
+
+    def evict(self, task: Task, why: object = None) -> None:
+        """Have a pod leave its node."""
+        before = _Operation(_EVICT, task, task.status, task.node, task.gpu_groups, task.is_virtual, task.numa, why)
+        self._release(task)
+        self._operations.append(before)
+
+    def _release(self, task: Task) -> None:
+        session = self._session
+        session.jobs[task.job].update_status(task, RELEASING)
+        session.nodes.update(task, task.node)
+        session.on_deallocate(task)
+        task.is_virtual = True
+
+    def pipeline(self, task: Task, node: int, *, update_if_there: bool) -> None:
+        """Have a pod wait for what is being released on a node.
+
+        A pod that was evicted from that very node is given back its place instead, unless it is to move to another
+        device of it or `update_if_there` is set.
+        """
+        session = self._session
+        entry = session.nodes.entries[node].get(task.uid)
+        moves = bool(
+            entry is not None and task.gpu_groups and task.received_fraction and task.gpu_groups != entry.groups
+        )
+        if entry is not None and not update_if_there and not moves:
+            if entry.groups:
+                task.gpu_groups = entry.groups
+            self._unevict(task)
+            return
+        before = _Operation(
+            _PIPELINE, task, task.status, task.node,
+            entry.groups if entry is not None and moves else task.gpu_groups, task.is_virtual, task.numa,
+        )  # fmt: skip
+        session.jobs[task.job].update_status(task, PIPELINED)
+        task.node = node
+        if moves:
+            session.nodes.add(task, node, elsewhere=True)
+        elif entry is not None:
+            session.nodes.update(task, node)
+        else:
+            session.nodes.add(task, node)
+        session.on_allocate(task)
+        self._operations.append(before)
+        task.is_virtual = True
+
+    def allocate(self, task: Task, node: int) -> None:
+        """Give a pod its place."""
+        session = self._session
+        before = _Operation(_ALLOCATE, task, task.status, task.node, task.gpu_groups, task.is_virtual, task.numa)
+        session.jobs[task.job].update_status(task, ALLOCATED)
+        task.node = node
+        session.nodes.add(task, node)
+        session.on_allocate(task)
+        self._operations.append(before)
+        task.is_virtual = True
+
+    def pipeline_whole_job(self, job: str) -> None:
+        """Turn every place that was given to a job into one that is waited for."""
+        given = [o for o in self._operations if o.kind == _ALLOCATE and o.task.job == job]
+        for operation in given:
+            task, node = operation.task, operation.task.node
+            self._unallocate(operation)
+            task.is_virtual = True
+            self.pipeline(task, node, update_if_there=True)
+        taken_back = {id(operation) for operation in given}
+        self._operations = [o for o in self._operations if id(o) not in taken_back]
+
+    def commit(self) -> None:
+        """Make the operations the cycle's decisions."""
+        session = self._session
+        for operation in self._operations:
+            task = operation.task
+            if operation.kind == _EVICT and not operation.void:
+                task.is_virtual = False
+                session.jobs[task.job].last_eviction = session.snapshot.now
+                session.decide_evict(task, operation.node, operation.why)
+            elif operation.kind == _PIPELINE:
+                session.decide_pipeline(task)
+            elif operation.kind == _ALLOCATE:
+                session.jobs[task.job].update_status(task, BINDING)
+                session.decide_bind(task)
+        self._operations = []
+
+    def _unevict(self, task: Task) -> None:
+        for operation in self._operations:
+            if operation.kind == _EVICT and not operation.void and operation.task is task:
+                self._restore(operation)
+                operation.void = True
+                self._operations.append(
+                    _Operation(_UNEVICT, task, task.status, task.node, task.gpu_groups, task.is_virtual, of=operation)
+                )
+                return
+
+    def _restore(self, operation: _Operation) -> None:
+        session, task = self._session, operation.task
+        session.jobs[task.job].update_status(task, operation.status)
+        task.gpu_groups = operation.groups
+        task.numa = operation.numa  # type: ignore[assignment]
+        task.is_virtual = operation.is_virtual
+        node = operation.node
+        if task.uid in session.nodes.entries[node]:
+            session.nodes.update(task, node)
+        else:
+            session.nodes.add(task, node)
+        session.on_allocate(task)
+
+    def _undo(self, operation: _Operation) -> None:
+        undo: dict[int, Callable[[_Operation], None]] = {
+            _EVICT: self._undo_evict,
+            _UNEVICT: self._undo_unevict,
+            _PIPELINE: self._undo_pipeline,
+            _ALLOCATE: self._unallocate,
+        }
+        undo[operation.kind](operation)
+
+    def _undo_evict(self, operation: _Operation) -> None:
+        if not operation.void:
+            self._restore(operation)
+
+    def _undo_unevict(self, operation: _Operation) -> None:
+        assert operation.of is not None
+        operation.of.void = False
+        self._release(operation.task)
+
+    def _undo_pipeline(self, operation: _Operation) -> None:
+        session, task = self._session, operation.task
+        session.jobs[task.job].update_status(task, operation.status)
+        node = task.node
+        task.gpu_groups = operation.groups
+        task.is_virtual = operation.is_virtual
+        session.nodes.remove(task, node)
+        session.on_deallocate(task)
+        task.node = operation.node
+        task.numa = operation.numa  # type: ignore[assignment]
+
+    def _unallocate(self, operation: _Operation) -> None:
+        session, task = self._session, operation.task
+        session.jobs[task.job].update_status(task, PENDING)
+        session.nodes.remove(task, task.node)
+        task.is_virtual = operation.is_virtual
+        session.on_deallocate(task)
+        task.node = NO_NODE
+        task.numa = operation.numa  # type: ignore[assignment]

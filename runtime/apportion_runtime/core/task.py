@@ -1,0 +1,101 @@
+"""A pod while a session decides on it."""
+
+from __future__ import annotations
+
+from apportion_runtime.core.resources import GpuRequest, Quantities, ResourceIndex, Vector
+from apportion_runtime.core.snapshot import Pod
+from apportion_runtime.core.status import PENDING, RELEASING
+
+REGULAR, FRACTION, BY_MEMORY, MIG = "Regular", "Fraction", "GpuMemory", "MigInstance"
+NO_NODE = -1
+
+_FIRST_ROLES = (
+    ("training.kubeflow.org/job-role", ("master", "launcher")),
+    ("ray.io/node-type", ("head",)),
+)
+_TASK_ORDER_LABEL = "kai.scheduler/task-priority"
+
+
+class Task:
+    """A pod's place in the session. What it asks for never changes; its status, node and devices do.
+
+    `accepted` is what a node charges for it, which depends on the node where GPU memory is asked for.
+    """
+
+    __slots__ = (
+        "accepted",
+        "accepted_gpu",
+        "accepted_quantities",
+        "gpu",
+        "gpu_groups",
+        "is_virtual",
+        "job",
+        "kind",
+        "needs_gpu",
+        "node",
+        "numa",
+        "order",
+        "pod",
+        "pod_set",
+        "quantities",
+        "received_fraction",
+        "request",
+        "shape",
+        "status",
+        "uid",
+    )
+
+    def __init__(self, pod: Pod, request: Vector, index: ResourceIndex, shape: int, plugins: frozenset[str]) -> None:
+        self.pod = pod
+        self.uid = pod.uid
+        self.job = pod.group or ""
+        self.pod_set = pod.sub_group or "default"
+        self.status = pod.status
+        self.node = NO_NODE
+        self.gpu: GpuRequest = pod.gpu
+        self.kind = _kind(pod)
+        self.request = request
+        self.shape = shape
+        self.quantities: Quantities = index.quantities(request)
+        self.accepted = request
+        self.accepted_gpu = pod.gpu
+        self.accepted_quantities: Quantities = self.quantities
+        self.received_fraction = False
+        self.gpu_groups: tuple[str, ...] = pod.gpu_groups
+        self.is_virtual = False
+        self.needs_gpu = pod.gpu.gpus > 0 or pod.gpu.dra > 0 or self.kind in (BY_MEMORY, MIG)
+        self.numa: tuple[tuple[int, Vector], ...] = ()
+        self.order = _order(pod, plugins)
+
+    @property
+    def shares_gpu(self) -> bool:
+        """Whether it asks for a part of a device."""
+        return self.kind in (FRACTION, BY_MEMORY)
+
+    def to_allocate(self, *, real: bool) -> bool:
+        """Tell whether it waits for a place: in a simulation also if it was evicted within it."""
+        return self.status == PENDING or (not real and self.status == RELEASING and self.is_virtual)
+
+    def __repr__(self) -> str:
+        return f"Task({self.uid})"
+
+
+def _kind(pod: Pod) -> str:
+    if pod.gpu.mig:
+        return MIG
+    if pod.gpu.memory > 0:
+        return BY_MEMORY
+    return FRACTION if pod.gpu.count > 0 and pod.gpu.portion < 1 else REGULAR
+
+
+def _order(pod: Pod, plugins: frozenset[str]) -> tuple[object, ...]:
+    """Return the key of the order among a group's pods: roles that start first, the label, age, id."""
+    kubeflow, ray = (pod.labels.get(label) in roles for label, roles in _FIRST_ROLES)
+    text = pod.labels.get(_TASK_ORDER_LABEL) if "taskorder" in plugins else None
+    rank = (1, 0.0)
+    if text is not None:
+        try:
+            rank = (0, -float(int(text)))
+        except ValueError:
+            rank = (0, float("inf"))
+    return (not (kubeflow and "kubeflow" in plugins), not (ray and "ray" in plugins), *rank, pod.created, pod.uid)
