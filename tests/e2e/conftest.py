@@ -7,15 +7,17 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from .control_plane import ControlPlane, control_plane
 from .kubectl import Kubectl
-from .kueue_manager import configuration, kueue_manager
+from .kueue_manager import install, manager
 from .processes import NotReady
+from .rendered import Tree
 
 _CRDS = Path(__file__).parents[1] / "crds"
 _NEVER_INSTALLED = ("*.strict.yaml", "yunikorn/*")
@@ -80,15 +82,46 @@ def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield plane
 
 
+KueueWith = Callable[[Mapping[str, Any]], Kubectl]
+
+
 @pytest.fixture(scope="session")
-def kueue(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
-    """The administrator's kubectl on a control plane of its own where Kueue runs, its webhooks included."""
-    programs = binaries(_KUEUE)
+def kueue_with(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KueueWith]:
+    """A control plane of its own where Kueue runs, its webhooks included; called with a part of its configuration.
+
+    The manager is started anew where it runs with another. What comes back is the administrator's kubectl.
+    """
+    folder = tmp_path_factory.mktemp("kueue-control-plane")
     others = [path for path in upstream_definitions() if path.parent.name != "kueue"]
-    with _bare_plane(request, tmp_path_factory.mktemp("kueue-control-plane")) as plane:
+    with _bare_plane(request, folder) as plane, contextlib.ExitStack() as process:
         _install(plane.kubectl, others)
-        with kueue_manager(plane, programs, configuration(programs / "install.yaml")):
-            yield plane.kubectl
+        kueue = install(plane, binaries(_KUEUE))
+        runs_with: list[Mapping[str, Any]] = []
+
+        def kubectl_with(fragment: Mapping[str, Any]) -> Kubectl:
+            if runs_with != [fragment]:
+                process.close()
+                runs_with[:] = []
+                process.enter_context(manager(kueue, fragment))
+                runs_with[:] = [fragment]
+            return plane.kubectl
+
+        yield kubectl_with
+
+
+@pytest.fixture(scope="session")
+def cluster_for(request: pytest.FixtureRequest) -> Callable[[Sequence[Tree]], Kubectl]:
+    """Return what gives trees the control plane for them: where Kueue runs, set as they ask, or else without an engine."""
+
+    def kubectl_for(trees: Sequence[Tree]) -> Kubectl:
+        for tree in trees:
+            if tree.target == "kueue":
+                kueue: KueueWith = request.getfixturevalue("kueue_with")
+                return kueue(tree.manager_configuration())
+        kubectl: Kubectl = request.getfixturevalue("kubectl")
+        return kubectl
+
+    return kubectl_for
 
 
 def served_definitions(kubectl: Kubectl) -> dict[str, bool]:

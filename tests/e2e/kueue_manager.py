@@ -14,6 +14,7 @@ import json
 import subprocess
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,62 +34,80 @@ _OFF = "VisibilityOnDemand=false"
 """Its server aggregates an API, which a control plane on loopback cannot reach."""
 
 
-def configuration(installation: Path) -> dict[str, Any]:
-    """Return the manager's configuration as its module installs it."""
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """Kueue as it is installed beside a control plane, whether its manager runs or not."""
+
+    plane: ControlPlane
+    binaries: Path
+    folder: Path
+    access: Path
+    """How the manager's service account reaches the API server."""
+    port: int
+    """Of its webhooks."""
+    webhooks: list[Object]
+
+
+def install(plane: ControlPlane, binaries: Path) -> Installed:
+    """Install what Kueue needs but for its webhook configurations: without a manager, they refuse everything.
+
+    The definitions of jobs that it shall look after, and that of ProvisioningRequest, have to be installed before.
+    """
+    folder = plane.folder / "kueue"
+    authority = _make_certificate(plane.generate_cert, folder / "certificates")
+    (port,) = free_ports(1)
+    objects = [
+        _called_at(one, f"https://127.0.0.1:{port}", authority)
+        for one in _documents(binaries / "install.yaml")
+        if one["kind"] not in _IN_CLUSTER_ONLY
+    ]
+    _create(plane.kubectl, [one for one in objects if one["kind"] not in _WEBHOOKS])
+    plane.kubectl.must("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    token = plane.kubectl.must("create", "token", _ACCOUNT, f"--namespace={NAMESPACE}", "--duration=24h").out.strip()
+    access = kubeconfig(plane, f"{NAMESPACE}-{_ACCOUNT}", token)
+    return Installed(plane, binaries, folder, access, port, [one for one in objects if one["kind"] in _WEBHOOKS])
+
+
+@contextlib.contextmanager
+def manager(kueue: Installed, fragment: Mapping[str, Any]) -> Iterator[Running]:
+    """Run the manager, with the module's own configuration and a fragment over it, until the block ends.
+
+    Raises:
+        NotReady: If the manager does not come up.
+    """
+    health, metrics = free_ports(2)
+    configuration: dict[str, Any] = {
+        **_configuration(kueue.binaries / "install.yaml"),
+        **fragment,
+        "webhook": {"host": "127.0.0.1", "port": kueue.port, "certDir": "certificates"},
+        "health": {"healthProbeBindAddress": f"127.0.0.1:{health}"},
+        "metrics": {"bindAddress": f"127.0.0.1:{metrics}"},
+        "leaderElection": {"leaderElect": False},
+        "internalCertManagement": {"enable": False},
+    }
+    (kueue.folder / "config.yaml").write_text(yaml.safe_dump(configuration))
+    command = [
+        kueue.binaries / "kueue",
+        "--config=config.yaml",
+        f"--kubeconfig={kueue.access}",
+        f"--feature-gates={_OFF}",
+        "--zap-log-level=2",
+    ]
+    kubectl = kueue.plane.kubectl
+    with running(command, kueue.plane.folder / "kueue.log", folder=kueue.folder) as process:
+        wait_until("ready", _is_ready(health), process, limit_s=_READY_S)
+        if not kubectl.get("validatingwebhookconfigurations")["items"]:
+            _create(kubectl, kueue.webhooks)
+        wait_until("asked", _is_asked(kubectl), process, limit_s=_READY_S)
+        yield process
+
+
+def _configuration(installation: Path) -> dict[str, Any]:
     for one in _documents(installation):
         if one["kind"] == "ConfigMap":
             (text,) = one["data"].values()
             return dict(yaml.safe_load(text))
     raise AssertionError(f"{installation} holds no ConfigMap")
-
-
-def definitions(installation: Path) -> list[Object]:
-    """Return the definitions that the module installs, as it has them."""
-    return [one for one in _documents(installation) if one["kind"] == "CustomResourceDefinition"]
-
-
-@contextlib.contextmanager
-def kueue_manager(plane: ControlPlane, binaries: Path, settings: Mapping[str, Any]) -> Iterator[Running]:
-    """Install Kueue and run its manager with settings, until the block ends; its webhooks are called from then on.
-
-    The definitions of jobs that it shall look after, and that of ProvisioningRequest, have to be installed before.
-
-    Raises:
-        NotReady: If the manager does not come up.
-    """
-    folder = plane.folder / "kueue"
-    authority = _make_certificate(plane.generate_cert, folder / "certificates")
-    webhooks, health, metrics = free_ports(3)
-    installed = [
-        _called_at(one, f"https://127.0.0.1:{webhooks}", authority)
-        for one in _documents(binaries / "install.yaml")
-        if one["kind"] not in _IN_CLUSTER_ONLY
-    ]
-    _create(plane.kubectl, [one for one in installed if one["kind"] not in _WEBHOOKS])
-    plane.kubectl.must("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-    addresses: dict[str, Any] = {
-        "webhook": {"host": "127.0.0.1", "port": webhooks, "certDir": "certificates"},
-        "health": {"healthProbeBindAddress": f"127.0.0.1:{health}"},
-        "metrics": {**settings.get("metrics", {}), "bindAddress": f"127.0.0.1:{metrics}"},
-        "leaderElection": {"leaderElect": False},
-        "internalCertManagement": {"enable": False},
-    }
-    (folder / "config.yaml").write_text(yaml.safe_dump({**settings, **addresses}))
-    token = plane.kubectl.must("create", "token", _ACCOUNT, f"--namespace={NAMESPACE}", "--duration=24h").out.strip()
-    access = kubeconfig(plane, f"{NAMESPACE}-{_ACCOUNT}", token)
-    command = [
-        binaries / "kueue",
-        "--config=config.yaml",
-        f"--kubeconfig={access}",
-        f"--feature-gates={_OFF}",
-        "--zap-log-level=2",
-    ]
-    with running(command, plane.folder / "kueue.log", folder=folder) as manager:
-        wait_until("ready", _is_ready(health), manager, limit_s=_READY_S)
-        # Nothing that they judge could be stored while nobody answers them.
-        _create(plane.kubectl, [one for one in installed if one["kind"] in _WEBHOOKS])
-        wait_until("asked", _is_asked(plane.kubectl), manager, limit_s=_READY_S)
-        yield manager
 
 
 def _documents(installation: Path) -> list[Object]:

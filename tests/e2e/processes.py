@@ -42,7 +42,7 @@ def free_ports(count: int) -> tuple[int, ...]:
 def running(command: Sequence[str | Path], log: Path, *, folder: Path | None = None) -> Iterator[Running]:
     """Start a process, in a folder or in this one, and stop it, and nothing else, when the block ends."""
     name = Path(command[0]).name
-    with log.open("wb") as stream:
+    with log.open("ab") as stream:
         # A session of its own: an interrupt from the terminal reaches pytest, which then stops the processes in order.
         process = subprocess.Popen(
             command,

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -36,6 +37,10 @@ class Tree:
         """The files of objects in the recorded apply order."""
         entries = json.loads((self.folder / "inventory.json").read_text())["objects"]
         return tuple(self.folder / name for name in dict.fromkeys(entry["file"] for entry in entries))
+
+    def manager_configuration(self) -> Mapping[str, Any]:
+        """What a Kueue tree asks of the configuration of Kueue's manager."""
+        return dict(yaml.safe_load((self.folder / "controller_manager_config.yaml").read_text()))
 
     def objects(self) -> Iterator[Object]:
         """Yield the objects as they are submitted, in the recorded apply order."""

@@ -7,7 +7,7 @@ what is stored at that moment.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
@@ -31,13 +31,6 @@ def engine(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture
-def cluster(engine: str, request: pytest.FixtureRequest) -> Kubectl:
-    """The control plane on which an engine's objects are judged best."""
-    kubectl: Kubectl = request.getfixturevalue("kueue" if engine == "kueue" else "kubectl")
-    return kubectl
-
-
 @pytest.fixture(scope="module")
 def history(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Trees]:
     """The trees of each state, compiled one after another as in a repository of rendered trees."""
@@ -54,9 +47,12 @@ def history(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Mapping[st
     return found
 
 
-def test_every_step_of_every_change_is_accepted(engine: str, cluster: Kubectl, history: Mapping[str, Trees]) -> None:
+def test_every_step_of_every_change_is_accepted(
+    history: Mapping[str, Trees], cluster_for: Callable[[Trees], Kubectl]
+) -> None:
     """Grow, shrink, move a team, delete a team: no write is refused, and each time exactly the new tree is left."""
     state = STATES[0]
+    cluster = cluster_for(history[state])
     try:
         for state in STATES:
             for tree in history[state]:

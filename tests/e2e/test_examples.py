@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 
 import pytest
 import yaml
@@ -24,13 +25,21 @@ def clusters(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return compile_policy(request.param, tmp_path_factory.mktemp("rendered"))
 
 
-def test_every_object_is_accepted_and_stored(clusters: Clusters, kubectl: Kubectl) -> None:
-    """Each cluster, empty before and after: no error, no warning, no field lost, no object left behind."""
+def test_every_object_is_accepted_and_stored(
+    clusters: Clusters, cluster_for: Callable[[Sequence[Tree]], Kubectl]
+) -> None:
+    """Each cluster, empty before and after: no error, no warning, no field lost, no object left behind.
+
+    Where Kueue runs, every ClusterQueue becomes active: nothing that it names is missing.
+    """
     for (environment, cluster), trees in clusters.items():
         where = f"{environment}/{cluster}"
+        kubectl = cluster_for(trees)
         try:
             for tree in trees:
                 _applies(kubectl, tree, f"{where}/{tree.target}")
+                if tree.target == "kueue":
+                    kubectl.must("wait", "--for=condition=Active", "clusterqueues", "--all", "--timeout=60s")
         finally:
             delete(kubectl, *trees)
         for tree in trees:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from .admission import condition, is_admitted, is_held_back, wait_for
+from .conftest import KueueWith
 from .kubectl import Kubectl, Object
 from .kueue_manager import API_VERSION
 from .workloads import job, template
@@ -16,6 +17,12 @@ from .workloads import job, template
 pytestmark = pytest.mark.e2e
 
 _GO_MOD = Path(__file__).parent / "kueue" / "go.mod"
+
+
+@pytest.fixture(scope="module")
+def kueue(kueue_with: KueueWith) -> Kubectl:
+    """Kueue as its module configures it."""
+    return kueue_with({})
 
 
 @pytest.fixture(scope="module")
