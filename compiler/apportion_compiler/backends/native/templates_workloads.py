@@ -13,10 +13,11 @@ from collections.abc import Iterator, Mapping
 import yaml
 
 from apportion_compiler.backends.capability import Artifact, Manifest
-from apportion_compiler.backends.native.names import GPU_RESOURCE, workload_scheduler
+from apportion_compiler.backends.native.names import GPU_RESOURCE, gpu_models
 from apportion_compiler.backends.native.quotas import effective_limits
 from apportion_compiler.ir.program import NodePool, Program, Queue
-from apportion_compiler.naming import object_name
+from apportion_compiler.naming import label_value, object_name
+from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
 from apportion_policy.quantity import Amount, Unlimited
 from apportion_policy.resources import GPU
 
@@ -87,10 +88,9 @@ def cron_job(namespace: str, name: str, pod: Mapping[str, object]) -> Manifest:
 
 def _file(program: Program, queue: Queue, pools: list[NodePool], max_replicas: int) -> Artifact:
     namespace = queue.namespaces[0]
-    models = {pool.gpu_model for pool in pools}
-    model = models.pop() if len(models) == 1 else None
+    affinity = _affinity(program, pools)
     pod: dict[str, object] = {
-        "schedulerName": workload_scheduler(program, gpu_model=model, with_gpus=True),
+        **({"affinity": affinity} if affinity else {}),
         **({"priorityClassName": object_name(queue.priority_classes[0])} if queue.priority_classes else {}),
         **({"tolerations": tolerations} if (tolerations := _tolerations(pools)) else {}),
         "containers": [
@@ -112,6 +112,18 @@ def _file(program: Program, queue: Queue, pools: list[NodePool], max_replicas: i
     documents = (cron_job(namespace, _TRAINING, pod), autoscaler(namespace, _SERVING, max_replicas))
     text = yaml.safe_dump_all(documents, sort_keys=False, width=120, explicit_start=True)
     return Artifact(f"templates/{object_name(queue.id)}.yaml", header + text)
+
+
+def _affinity(program: Program, pools: list[NodePool]) -> dict[str, object]:
+    """Return the affinity to the models that the queue may use; none where these are all that there are.
+
+    It stands in the pod and not in a profile's name, which is unknown where the control plane is somebody else's.
+    """
+    models = sorted({label_value(pool.gpu_model) for pool in pools if pool.gpu_model is not None})
+    if len(models) == len(gpu_models(program)):
+        return {}
+    term = {"matchExpressions": [{"key": GPU_MODEL_LABEL, "operator": "In", "values": models}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
 
 
 def _tolerations(pools: list[NodePool]) -> list[dict[str, str]]:
