@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,21 @@ import pytest
 
 _ROOT = Path(__file__).parents[2]
 _EXAMPLES = sorted(path.parent for path in _ROOT.glob("examples/*/policy.py"))
-_LITERAL = {"seed-000-kai-ray": {"AP204"}}
+_LITERAL = {
+    "seed-000-kai-ray": {"AP204"},
+    "seed-001-kai-vllm": {"AP204"},
+    "seed-003-gke-dws": {"AP601"},
+}
+_LITERAL_MANIFESTS = {
+    "seed-001-kai-vllm": {
+        "AP702": "stays at replicas: 1",  # The text has two workers.
+        "AP703": "Limit must be set",
+    },
+    "seed-003-gke-dws": {
+        "AP701": 'no matches for kind "PodTemplate" in version "v10"',
+        "AP706": "cluster-autoscaler.kubernetes.io/consume-provisioning-request for the time being",
+    },
+}
 _APPORTION = [sys.executable, "-m", "apportion_cli.main"]
 
 
@@ -35,7 +50,28 @@ def test_an_example_compiles_to_the_same_bytes_twice(example: Path, tmp_path: Pa
 
 @pytest.mark.parametrize("name", sorted(_LITERAL))
 def test_a_literal_transcription_shows_the_faults_of_its_seed(name: str) -> None:
-    shown = _run("validate", f"examples/{name}/literal.py", "--as-of", "2026-11-21", "-o", "github")
-    assert shown.returncode == 0
+    where = (f"examples/{name}/literal.py", "--as-of", "2026-11-21", "--fail-on", "never")
+    shown = _run("validate", *where, "-o", "github")
+    assert shown.returncode == 0, shown.stderr
     assert {code for code in _LITERAL[name] if code in shown.stdout} == _LITERAL[name]
     assert f"file=examples/{name}/literal.py" in shown.stdout
+
+
+@pytest.mark.parametrize("name", sorted(_LITERAL_MANIFESTS))
+def test_literal_manifests_show_the_faults_of_their_seed(name: str) -> None:
+    shown = _run("validate", "--manifests", f"examples/{name}/literal.yaml", "--fail-on", "never", "-o", "json")
+    assert shown.returncode == 0, shown.stderr
+    found = json.loads(shown.stdout)["findings"]
+    assert {finding["code"] for finding in found} == _LITERAL_MANIFESTS[name].keys()
+    for code, message in _LITERAL_MANIFESTS[name].items():
+        assert any(finding["code"] == code and message in finding["message"] for finding in found)
+
+
+@pytest.mark.parametrize("path", sorted(_ROOT.glob("examples/*/workloads.yaml")), ids=lambda path: path.parent.name)
+def test_the_workloads_of_an_example_run_in_its_queue(path: Path, tmp_path: Path) -> None:
+    found = _run("validate", "--manifests", str(path), "--fail-on", "warning")
+    assert found.returncode == 0, found.stdout
+    bound = _run("bind", "team-a", "-p", str(path.parent), "--from", str(path), "-o", f"yaml={tmp_path / 'bound.yaml'}")
+    assert (bound.returncode, bound.stderr) == (0, "")
+    again = _run("validate", "--manifests", str(tmp_path / "bound.yaml"), "--fail-on", "warning")
+    assert again.returncode == 0, again.stdout

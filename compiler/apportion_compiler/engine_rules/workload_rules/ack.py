@@ -15,6 +15,8 @@ _BY_FIELD = {("batch", "Job"), ("batch", "CronJob"), ("ray.io", "RayJob")}
 def _suspension(site: Site) -> Iterator[Verdict]:
     """kube-queue's Job-Extensions: Job, RayJob, and the training operator's kinds by an annotation."""
     for workload in site.workloads:
+        if workload.is_for_another("ack"):
+            continue
         key = (workload.shape.group, workload.kind)
         if key in _BY_FIELD and not workload.suspended():
             assert workload.shape.suspend is not None

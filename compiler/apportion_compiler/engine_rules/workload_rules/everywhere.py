@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from apportion_compiler.backends.ack import names as ack
+from apportion_compiler.backends.kueue import names as kueue
 from apportion_compiler.engine_rules.verdict import Verdict
 from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, Workload, listed, template_field
 from apportion_compiler.plain_objects import integer, items, mapping, name_of, text
@@ -13,6 +15,7 @@ from apportion_policy.quantity import parse_count
 
 _RESUMED_BY = {"kueue", "ack"}
 """Engines that turn `suspend` off when the work fits."""
+_RESUMED_MARKS = (kueue.QUEUE_LABEL, ack.QUOTA_LABEL)
 _INSTALLED = {
     "kai": frozenset({"train", "build-preemptible", "build", "inference"}),
     "koordinator": frozenset({"koord-prod", "koord-mid", "koord-batch", "koord-free"}),
@@ -83,13 +86,15 @@ def _classes(site: Site) -> Iterator[Verdict]:
 
 
 def _switches(site: Site) -> Iterator[Verdict]:
-    if site.engine in _RESUMED_BY:
+    # Kueue and kube-queue can run beside another scheduler, and manifests are also judged as for no engine at all.
+    if site.engine in _RESUMED_BY or site.named("scheduling.sigs.k8s.io", "ElasticQuotaTree"):
         return
     for workload in site.workloads:
-        if workload.suspended() and workload.shape.suspend is not None:
+        suspend = workload.shape.suspend
+        if suspend is not None and workload.suspended() and not any(map(workload.marked, _RESUMED_MARKS)):
             yield workload.pending(
-                ".".join(workload.shape.suspend), "Invalid",
-                f"it is suspended, and nothing on a cluster with {site.engine} resumes it", "leave suspend out",
+                ".".join(suspend), "Invalid", "it is suspended, and nothing on the cluster resumes it",
+                "leave suspend out, or label it for the engine that shall resume it",
             )  # fmt: skip
 
 

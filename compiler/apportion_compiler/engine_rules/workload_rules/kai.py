@@ -18,7 +18,8 @@ _GPU = "nvidia.com/gpu"
 def _labels(site: Site) -> Iterator[Verdict]:
     """KubeRay gives Ray's pods to KAI whether they have a queue or not (batchscheduler/kai-scheduler)."""
     for workload in site.workloads:
-        if workload.is_of("ray.io") and not workload.is_marked(names.QUEUE_LABEL):
+        is_ours = workload.is_of("ray.io") and not workload.is_for_another("kai")
+        if is_ours and not workload.is_marked(names.QUEUE_LABEL):
             yield workload.pending(
                 f"metadata.labels[{names.QUEUE_LABEL}]", "Required",
                 f"Queue label missing from {workload.kind}; pods will remain pending",
@@ -50,7 +51,7 @@ def _queues(site: Site) -> Iterator[Verdict]:
 
 def _submission(site: Site) -> Iterator[Verdict]:
     for workload in site.workloads:
-        if workload.is_of("ray.io", "RayJob"):
+        if workload.is_of("ray.io", "RayJob") and not workload.is_for_another("kai"):
             mode = text(workload.manifest, "spec", "submissionMode")
             if mode in {None, "K8sJobMode"}:
                 written = "" if mode else ", which is the default"

@@ -26,6 +26,8 @@ def _labels(site: Site) -> Iterator[Verdict]:
         queue = _queue(workload)
         at = "spec.jobTemplate.metadata" if workload.kind == "CronJob" else "metadata"
         field = f"{at}.labels[{names.QUEUE_LABEL}]"
+        if workload.is_for_another("kueue"):
+            continue
         there = {name for namespace, name in locals_ if namespace == workload.namespace}
         if queue is None and _DEFAULT_QUEUE not in there and workload.shape.group in _QUEUED_ANYHOW:
             if workload.suspended():

@@ -7,6 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
+from apportion_compiler.backends.ack import names as ack
+from apportion_compiler.backends.kai import names as kai
+from apportion_compiler.backends.koordinator import names as koordinator
+from apportion_compiler.backends.kueue import names as kueue
+from apportion_compiler.backends.volcano import names as volcano
+from apportion_compiler.backends.yunikorn import names as yunikorn
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.plain_objects import annotations_of, labels_of, mapping, name_of, of_kind
 from apportion_compiler.plain_objects import text as text_at
@@ -14,6 +20,16 @@ from apportion_compiler.workload_shapes import Node, PodSet, Shape, shape_of
 
 _BUILT_IN = frozenset({"", "apps", "batch"})
 """Groups whose templates the API server checks as it does a pod's."""
+
+_MARKS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "kai": (kai.DEFAULT_SCHEDULER, (kai.QUEUE_LABEL,)),
+    "kueue": ("", (kueue.QUEUE_LABEL,)),
+    "volcano": (volcano.SCHEDULER, (volcano.QUEUE_ANNOTATION, volcano.QUEUE_LABEL)),
+    "ack": ("", (ack.QUOTA_LABEL, ack.SUSPEND_ANNOTATION)),
+    "koordinator": (koordinator.SCHEDULER, (koordinator.QUEUE_LABEL,)),
+    "yunikorn": (yunikorn.SCHEDULER, (yunikorn.QUEUE_LABEL, yunikorn.APP_ID_LABEL)),
+}
+"""The scheduler of each engine, and the keys by which work names its queue."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +94,16 @@ class Workload:
         if any(key in read(owner) for owner in self.owners):
             return True
         return bool(self.sets) and all(key in read(cast("Manifest", pods.template)) for pods in self.sets)
+
+    def is_for_another(self, engine: str) -> bool:
+        """Tell whether it names a queue or scheduler of another engine, and none of this one."""
+        schedulers = {text_at(pods.spec, "schedulerName") for pods in self.sets}
+        named = {
+            other
+            for other, (scheduler, keys) in _MARKS.items()
+            if scheduler in schedulers or any(self.marked(key) or self.marked(key, annotation=True) for key in keys)
+        }
+        return bool(named) and engine not in named
 
     def verdict(self, effect: Effect, field: str, kind: str, message: str, cure: str) -> Verdict:
         """Return a verdict on it."""

@@ -1,0 +1,47 @@
+"""Batch work that waits for its GPUs: Kueue admits it, Google's Dynamic Workload Scheduler brings all nodes at once.
+
+The article writes 10000 of everything for "infinite"; here the queue is promised what the pool can bring, so that more
+work than that waits in order. `literal.py` and `literal.yaml` are the article's own form.
+
+`apportion bind batch --policy examples/seed-003-gke-dws --kind Job --provisioning dws` prints the article's job;
+on a cluster without Kueue the same command prints the PodTemplate and the ProvisioningRequest as well.
+"""
+
+from machines import ORDINARY, QUEUED, WHOLE_REQUESTS
+
+from apportion_policy import (
+    Cluster,
+    Engine,
+    Environment,
+    Organisation,
+    Policy,
+    PriorityClass,
+    Queue,
+    Resources,
+)
+
+BATCH = PriorityClass(name="batch", value=0, preemptible=True, description="Work that can wait and be repeated")
+
+DWS = Queue(
+    id="batch",
+    owner="@acme/platform",
+    namespaces=("batch",),
+    guaranteed=Resources(gpu=32),
+    limit=Resources(gpu=32),
+    pools=(QUEUED, ORDINARY),
+    priority_classes=(BATCH,),
+)
+
+policy = Policy(
+    organisation=Organisation(name="queued-provisioning", owner="@acme/platform"),
+    queues=(DWS,),
+    priority_classes=(BATCH,),
+    node_pools=(QUEUED, ORDINARY),
+    provisioning_plans=(WHOLE_REQUESTS,),
+    environments=(
+        Environment(
+            name="demo",
+            clusters=(Cluster(name="dws", engine=Engine.KUEUE, engine_version="0.19.0", pools=(QUEUED, ORDINARY)),),
+        ),
+    ),
+)
