@@ -15,6 +15,7 @@ _LITERAL = {
     "seed-000-kai-ray": {"AP204"},
     "seed-001-kai-vllm": {"AP204"},
     "seed-003-gke-dws": {"AP601"},
+    "seed-004-ai-scheduling": {"AP405"},
 }
 _LITERAL_MANIFESTS = {
     "seed-001-kai-vllm": {
@@ -24,6 +25,10 @@ _LITERAL_MANIFESTS = {
     "seed-003-gke-dws": {
         "AP701": 'no matches for kind "PodTemplate" in version "v10"',
         "AP706": "cluster-autoscaler.kubernetes.io/consume-provisioning-request for the time being",
+    },
+    "seed-004-ai-scheduling": {
+        "AP701": "not built with the plugin GPUAffinity",
+        "AP702": "limits.nvidia.com/gpu bounds nothing",
     },
 }
 _APPORTION = [sys.executable, "-m", "apportion_cli.main"]

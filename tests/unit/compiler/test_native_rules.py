@@ -316,5 +316,14 @@ def test_profiles_of_a_scheduler() -> None:
     assert _said(older) == [("rejected", "apiVersion", "Invalid")]
 
 
+def test_a_job_with_more_pods_than_completions() -> None:
+    spec = {"parallelism": 2, "completions": 1}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": spec}
+    assert _said(job) == [("ignored", "spec.parallelism", "MoreThanCompletions")]
+    cron = {**job, "kind": "CronJob", "spec": {"jobTemplate": {"spec": spec}}}
+    assert _said(cron) == [("ignored", "spec.jobTemplate.spec.parallelism", "MoreThanCompletions")]
+    assert _said({**job, "spec": {"parallelism": 2}}, {**cron, "spec": {}}) == []
+
+
 def test_other_kinds_are_passed_over() -> None:
     assert _said({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}, {}) == []

@@ -1,5 +1,5 @@
-"""Kubernetes itself: what the API server says of quotas, limit ranges, priority classes and autoscalers, and what
-kube-scheduler says of its configuration.
+"""Kubernetes itself: what the API server and the controllers say of quotas, limit ranges, priority classes, Jobs and
+autoscalers, and what kube-scheduler says of its configuration.
 
 Read in k8s.io/kubernetes v1.36.3: pkg/apis/core/validation, pkg/apis/scheduling/validation,
 pkg/apis/autoscaling/validation, pkg/quota/v1/evaluator/core/pods.go, plugin/pkg/admission/{limitranger,priority},
@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_compiler.engine_rules.native.autoscalers import autoscaler
 from apportion_compiler.engine_rules.native.fault import Rule
+from apportion_compiler.engine_rules.native.jobs import cron_job, job
 from apportion_compiler.engine_rules.native.limit_ranges import limit_range
 from apportion_compiler.engine_rules.native.priority_classes import one_default, priority_class
 from apportion_compiler.engine_rules.native.quotas import resource_quota
@@ -25,6 +26,8 @@ _RULES: Mapping[tuple[str, str], Rule] = {
     ("", "LimitRange"): limit_range,
     ("scheduling.k8s.io", "PriorityClass"): priority_class,
     ("autoscaling", "HorizontalPodAutoscaler"): autoscaler,
+    ("batch", "Job"): job,
+    ("batch", "CronJob"): cron_job,
     ("kubescheduler.config.k8s.io", "KubeSchedulerConfiguration"): scheduler_configuration,
 }
 
