@@ -5,6 +5,7 @@ Source: pkg/scheduler/test_utils (test_utils_builder.go, jobs_fake, nodes_fake, 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -33,6 +34,7 @@ Case = Mapping[str, Any]
 
 NOW = 1_000_000.0
 NODE_NAME_LABEL = "kai.scheduler/type"
+_OBSERVED_ZONES = "kai.scheduler/numa-placement-observed"
 _MINUTE = 60
 _MEGABYTE = 1_000_000
 _CORES = 20_000.0
@@ -277,7 +279,19 @@ def _pod(job: Case, task: Case, number: int, case: Case) -> Pod:
         anti_affinity=_company(task, "pod_anti_affinity_topology_key"),
         qos_class=job.get("qos_class", ""),
         missing_claims=tuple(task.get("pvc_names") or ()),
+        numa_placement=_placed_in_zones(task),
     )
+
+
+def _placed_in_zones(task: Case) -> tuple[tuple[str, Mapping[str, float]], ...]:
+    written = (task.get("annotations") or {}).get(_OBSERVED_ZONES)
+    if not written:
+        return ()
+    try:
+        return tuple((part["zone"], amounts(part["amount"])) for part in json.loads(written))
+    except (ValueError, TypeError, KeyError):
+        # The engine warns of a record it cannot read, and goes on without.
+        return ()
 
 
 def _request(job: Case, task: Case, case: Case) -> tuple[GpuRequest, dict[str, float]]:

@@ -34,6 +34,7 @@ class Entry(NamedTuple):
     groups: tuple[str, ...]
     memory: int
     shares: bool
+    numa: tuple[tuple[int, tuple[float, ...]], ...] = ()
 
 
 class NodeTable:
@@ -123,7 +124,7 @@ class NodeTable:
         if shares:
             charged[GPU] = 0.0
         memory = self.memory_of(task.gpu, i) if shares else 0
-        entry = Entry(task.status, charged, task.gpu_groups if shares else (), memory, shares)
+        entry = Entry(task.status, charged, task.gpu_groups if shares else (), memory, shares, task.numa)
         entries[task.uid] = entry
         if task.pod.legacy_mig:
             self.legacy_mig.add(i)

@@ -118,11 +118,13 @@ class Session:
         """Charge a pod's queue."""
         if self.keeps_shares:
             self.shares.charge(self.jobs[task.job], task, 1)
+        self.numa.charge(task, 1)
 
     def on_deallocate(self, task: Task) -> None:
         """Take back what a pod's queue was charged."""
         if self.keeps_shares:
             self.shares.charge(self.jobs[task.job], task, -1)
+        self.numa.charge(task, -1)
 
     def evict(self, task: Task, why: object) -> None:
         """Evict a pod for good, outside of any statement."""

@@ -150,6 +150,14 @@ class SubGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class Container:
+    """What one container asks for, in vector units; `kind` is app, sidecar (restartable init) or init."""
+
+    request: Mapping[str, float]
+    kind: str = "app"
+
+
+@dataclass(frozen=True, slots=True)
 class Pod:
     """A pod of a pod group, or of another scheduler where `group` is None.
 
@@ -183,6 +191,9 @@ class Pod:
     missing_claims: tuple[str, ...] = ()
     """Persistent volume claims, config maps and resource claims that the pod names and the cluster has not."""
     numa_placement: tuple[tuple[str, Mapping[str, float]], ...] = ()
+    """Which zones a running pod was given, by id, and what of each."""
+    containers: tuple[Container, ...] = ()
+    """Read for the alignment to zones alone; empty is one container that asks for all that the pod asks."""
 
 
 @dataclass(frozen=True, slots=True)

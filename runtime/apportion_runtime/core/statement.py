@@ -28,7 +28,7 @@ class _Operation:
     node: int
     groups: tuple[str, ...]
     is_virtual: bool
-    numa: object = ()
+    numa: tuple[tuple[int, tuple[float, ...]], ...] = ()
     why: object = None
     of: _Operation | None = None
     void: bool = False
@@ -82,14 +82,17 @@ class Statement:
         moves = bool(
             entry is not None and task.gpu_groups and task.received_fraction and task.gpu_groups != entry.groups
         )
-        if entry is not None and not update_if_there and not moves:
+        realigned = bool(entry is not None and task.numa and task.numa != entry.numa)
+        if entry is not None and not update_if_there and not moves and not realigned:
             if entry.groups:
                 task.gpu_groups = entry.groups
+            task.numa = entry.numa
             self._unevict(task)
             return
         before = _Operation(
             _PIPELINE, task, task.status, task.node,
-            entry.groups if entry is not None and moves else task.gpu_groups, task.is_virtual, task.numa,
+            entry.groups if entry is not None and moves else task.gpu_groups, task.is_virtual,
+            entry.numa if entry is not None and realigned else task.numa,
         )  # fmt: skip
         session.jobs[task.job].update_status(task, PIPELINED)
         task.node = node
@@ -155,7 +158,7 @@ class Statement:
         session, task = self._session, operation.task
         session.jobs[task.job].update_status(task, operation.status)
         task.gpu_groups = operation.groups
-        task.numa = operation.numa  # type: ignore[assignment]
+        task.numa = operation.numa
         task.is_virtual = operation.is_virtual
         node = operation.node
         if task.uid in session.nodes.entries[node]:
@@ -191,7 +194,7 @@ class Statement:
         session.nodes.remove(task, node)
         session.on_deallocate(task)
         task.node = operation.node
-        task.numa = operation.numa  # type: ignore[assignment]
+        task.numa = operation.numa
 
     def _unallocate(self, operation: _Operation) -> None:
         session, task = self._session, operation.task
@@ -200,4 +203,4 @@ class Statement:
         task.is_virtual = operation.is_virtual
         session.on_deallocate(task)
         task.node = NO_NODE
-        task.numa = operation.numa  # type: ignore[assignment]
+        task.numa = operation.numa

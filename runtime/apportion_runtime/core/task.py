@@ -64,7 +64,7 @@ class Task:
         self.gpu_groups: tuple[str, ...] = pod.gpu_groups
         self.is_virtual = False
         self.needs_gpu = pod.gpu.gpus > 0 or pod.gpu.dra > 0 or self.kind in (BY_MEMORY, MIG)
-        self.numa: tuple[tuple[int, Vector], ...] = ()
+        self.numa: tuple[tuple[int, tuple[float, ...]], ...] = ()
         self.order = _order(pod, plugins)
 
     @property
