@@ -25,6 +25,6 @@ def _spec(holder: object, path: str) -> Iterator[Fault]:
         yield ignored(
             f"{path}.parallelism",
             "MoreThanCompletions",
-            f"never more than {completions} pods run, as {completions} completions are all that is asked for",
+            f"its pods never number more than its completions, which are {completions}",
             f"write completions: {parallelism} for work of {parallelism} pods together, or parallelism: {completions}",
         )
