@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given, settings
 
 from apportion_compiler.backends import native
-from apportion_compiler.backends.native.names import schedulers, workload_scheduler
+from apportion_compiler.backends.native.names import schedulers
 from apportion_compiler.engine_rules.native import RULES
 from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
@@ -42,9 +42,6 @@ def test_kubernetes_takes_what_it_is_given(policy: Policy) -> None:
         assert list(RULES.check([*output.manifests, profiles, *templates], [])) == []
         assert [errors(template) for template in templates] == [[] for _ in templates]
         assert [profile["schedulerName"] for profile in profiles["profiles"]] == list(schedulers(program))
-        for pool in program.pools:
-            named = workload_scheduler(program, gpu_model=pool.gpu_model, with_gpus=bool(pool.n_gpus))
-            assert named in schedulers(program)
 
 
 def _on_kubernetes(policy: Policy) -> Policy:

@@ -19,18 +19,6 @@ def workload_queue(program: Program, queue: Queue) -> str | None:
     return None
 
 
-def workload_scheduler(program: Program, *, gpu_model: str | None, with_gpus: bool) -> str:
-    """Return the `schedulerName` of a workload.
-
-    Args:
-        program: The cluster.
-        gpu_model: The model that it needs; None where any will do.
-        with_gpus: Whether its pods ask for GPUs.
-    """
-    wanted = CPU_SCHEDULER if not with_gpus else DEFAULT_SCHEDULER if gpu_model is None else model_scheduler(gpu_model)
-    return wanted if wanted in schedulers(program) else DEFAULT_SCHEDULER
-
-
 def schedulers(program: Program) -> tuple[str, ...]:
     """Return the names of the cluster's profiles, Kubernetes' default first."""
     models = gpu_models(program)
