@@ -154,9 +154,9 @@ def test_a_queue_without_a_namespace_gets_no_work() -> None:
         bind(program("kai", Queue(id="lone")), "lone", "Job", _FIRST)
 
 
-@pytest.mark.parametrize("engine", ["kueue", "volcano", "ack", "native", "yunikorn"])
-def test_an_engine_that_gives_out_whole_gpus_says_so(engine: str) -> None:
-    with pytest.raises(BindingError, match=f"{engine} gives out whole GPUs; ask for 1"):
+@pytest.mark.parametrize("engine", ["kueue", "volcano", "ack", "koordinator", "native", "yunikorn"])
+def test_an_engine_that_counts_no_parts_of_gpus_says_so(engine: str) -> None:
+    with pytest.raises(BindingError, match=f"{engine} counts no parts of GPUs in a queue; ask for 1"):
         bind(program(engine), "vision", "Job", Options(gpus=500))
 
 

@@ -36,7 +36,7 @@ class EngineBinding:
         name: The engine.
         workload_queue: The name by which a workload of a leaf names its queue, where the cluster is not divided.
         bind: From workloads that belong together, which it changes, to all objects to apply, in order.
-        share: Writes thousandths of one GPU into a pod template; None where the engine gives out whole devices.
+        share: Writes thousandths of one GPU into a pod template; None where its queues count whole devices.
         asks_for_nodes: Whether the engine makes the ProvisioningRequest itself.
     """
 

@@ -70,6 +70,6 @@ def refuse_share(queue: Queue, engine: EngineBinding, gpus: int) -> None:
     if gpus > WHOLE:
         raise BindingError("a part of a GPU is less than one: ask for whole GPUs from one on")
     if engine.share is None:
-        raise BindingError(f"{engine.name} gives out whole GPUs; ask for 1")
+        raise BindingError(f"{engine.name} counts no parts of GPUs in a queue; ask for 1")
     if not queue.gpu_sharing:
         raise BindingError(f"queue {queue.id} may not share GPUs: set gpu_sharing in the policy, or ask for 1")
