@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apportion_compiler.readers import ack, kai, kueue, native
+from apportion_compiler.readers import ack, kai, kueue, native, volcano, yunikorn
 from apportion_compiler.readers.record import Reader
 
 READERS: Mapping[str, Reader] = {
@@ -12,5 +12,7 @@ READERS: Mapping[str, Reader] = {
     "kai": kai.READER,
     "kueue": kueue.READER,
     "native": native.READER,
+    "volcano": volcano.READER,
+    "yunikorn": yunikorn.READER,
 }
 """Readers by the engine's name."""

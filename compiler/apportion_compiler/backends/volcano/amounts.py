@@ -48,15 +48,25 @@ def queue_amounts(
     """Return the amounts of every queue of a part of the cluster, by id.
 
     An inner queue has at least the sum of its children's in `guarantee` and `deserved`: Volcano reads a missing
-    amount of a parent as none at all.
+    amount of a parent as none at all. A limit above that of a queue above is written as that, which is what holds.
     """
     resources = _resources(program, partition, divided=divided)
-    amounts: dict[str, QueueAmounts] = {}
+    said = {
+        queue.id: _of_part(queue, partition, resources, divided=divided)
+        for queue in program.queues
+        if queue.id in names
+    }
     # Parents stand before their children.
+    limits: dict[str | None, Mapping[str, Amount]] = {None: {}}
+    for queue in program.queues:
+        if queue.id in said:
+            own, above = said[queue.id].limit, limits[queue.parent]
+            limits[queue.id] = {r: smaller(own.get(r, UNLIMITED), above.get(r, UNLIMITED)) for r in resources}
+    amounts: dict[str, QueueAmounts] = {}
     for queue in reversed(program.queues):
-        if queue.id in names:
+        if queue.id in said:
             below = [amounts[child] for child in queue.children if child in amounts]
-            amounts[queue.id] = _amounts(_of_part(queue, partition, resources, divided=divided), resources, below)
+            amounts[queue.id] = _amounts(said[queue.id], limits[queue.id], below)
     return amounts
 
 
@@ -82,23 +92,21 @@ class _Said:
     lending: Mapping[str, Amount]
 
 
-def _amounts(said: _Said, resources: Iterable[str], below: list[QueueAmounts]) -> QueueAmounts:
+def _amounts(said: _Said, limits: Mapping[str, Amount], below: list[QueueAmounts]) -> QueueAmounts:
     guarantee: dict[str, int] = {}
     deserved: dict[str, int] = {}
     capability: dict[str, int] = {}
-    for resource in resources:
-        limit = said.limit.get(resource, UNLIMITED)
-        if not isinstance(limit, Unlimited):
-            capability[resource] = least(resource, _whole(resource, limit))
+    for resource, limit in limits.items():
         promised = said.guaranteed.get(resource, 0)
-        needed = sum(child.deserved.get(resource, 0) for child in below)
-        own = 0 if isinstance(promised, Unlimited) else _whole(resource, promised)
-        deserved[resource] = max(own, needed)
+        deserved[resource] = max(_whole(resource, promised), sum(child.deserved.get(resource, 0) for child in below))
         kept = max(
             _kept_back(resource, promised, said.lending), sum(child.guarantee.get(resource, 0) for child in below)
         )
         if kept:
             guarantee[resource] = kept
+        if not isinstance(said.limit.get(resource, UNLIMITED), Unlimited):
+            # A promise above a limit is refused by a check; it comes this far only if that is turned off.
+            capability[resource] = max(least(resource, _whole(resource, limit)), deserved[resource])
     return QueueAmounts(guarantee, deserved, capability)
 
 
