@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from apportion_compiler.authoring.amounts import amount_notes, bounds, lending, promises
+from apportion_compiler.authoring.amounts import amount_notes, bounds, lending, promises, resources_of
 from apportion_compiler.authoring.pools import pools_of
 from apportion_compiler.errors import UnwritableError
+from apportion_compiler.ir import program as ir
 from apportion_compiler.readers.record import Lifted, LiftedPriorityClass, LiftedQueue, Note
 from apportion_policy.cluster import Cluster, Engine, Environment
 from apportion_policy.declaration import collecting_faults
@@ -17,8 +18,8 @@ from apportion_policy.placement import Placement, PlacementStrategy, Topology
 from apportion_policy.pool import NodePool
 from apportion_policy.priority import DEFAULT_PRIORITY_CLASSES, PriorityClass
 from apportion_policy.quantity import weight_text
-from apportion_policy.queue import Queue
-from apportion_policy.resources import CPU, GPU, MEMORY, Weight
+from apportion_policy.queue import Queue, UserLimit
+from apportion_policy.resources import CPU, GPU, MEMORY, Resources, Weight
 
 _EVEN = 1000
 _MAX_PRIORITY = 2**31 - 1
@@ -99,6 +100,7 @@ def _fields(queue: LiftedQueue) -> Mapping[str, Any]:
         "title": queue.title,
         "parent": queue.parent,
         "namespaces": tuple(sorted(queue.namespaces)) or None,
+        "users": tuple(_user(user) for user in queue.users) or None,
         "limit": bounds(queue),
         "lending_limit": lending(queue),
         "over_quota_weight": _weight(queue.weight),
@@ -109,6 +111,10 @@ def _fields(queue: LiftedQueue) -> Mapping[str, Any]:
         "priority_classes": queue.priority_classes,
         "labels": dict(queue.labels) or None,
     }
+
+
+def _user(user: ir.UserLimit) -> UserLimit:
+    return UserLimit(user=user.user, limit=resources_of(user.limit) or Resources(), max_jobs=user.max_jobs)
 
 
 def _unkept(queue: LiftedQueue) -> Iterator[Note]:

@@ -24,30 +24,46 @@ _EVICTABLE = re.compile(
 _PROTECTED = re.compile(
     rf"n\.preemptibility == '(?:non-preemptible|false)' && variables\.classes\.exists\(c, c in {_LIST}\)"
 )
+_UNIT = re.compile(rf"variables\.named\.preemptibility == 'preemptible'\) == \(variables\.named\.class in {_LIST}\)")
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionFacts:
-    """What the policies say. `preemptible` has every class of the policy by its object's name."""
+    """What the policies say of classes, by their objects' names.
+
+    `preemptible` has every class where an engine reads preemptibility from a label; `evictable` are those that may be
+    evicted, None where no policy on the engine's own scheduling units says it.
+    """
 
     scheduler_name: str
     preemptible: Mapping[str, bool]
+    evictable: frozenset[str] | None = None
+
+    def is_preemptible(self, name: str) -> bool | None:
+        """Tell whether work of a class may be evicted; None where no policy says it."""
+        if name in self.preemptible or self.evictable is None:
+            return self.preemptible.get(name)
+        return name in self.evictable
 
 
 def admission_facts(manifests: Sequence[Manifest]) -> AdmissionFacts | None:
     """Return what the policies on workloads say; None where there are none of Apportion's."""
     scheduler: str | None = None
     preemptible: dict[str, bool] = {}
+    evictable: frozenset[str] | None = None
     for validation in _validations(manifests):
         expression, message = (text(validation, key) or "" for key in ("expression", "messageExpression"))
         named = _SCHEDULER.search(message)
         if named is not None:
             scheduler = named[1]
-        for pattern, evictable in ((_EVICTABLE, True), (_PROTECTED, False)):
+        for pattern, is_evictable in ((_EVICTABLE, True), (_PROTECTED, False)):
             found = pattern.search(expression)
             if found is not None:
-                preemptible.update(dict.fromkeys(cast("list[str]", json.loads(found[1])), evictable))
-    return None if scheduler is None else AdmissionFacts(scheduler, preemptible)
+                preemptible.update(dict.fromkeys(cast("list[str]", json.loads(found[1])), is_evictable))
+        of_units = _UNIT.search(expression)
+        if of_units is not None:
+            evictable = frozenset(cast("list[str]", json.loads(of_units[1])))
+    return None if scheduler is None else AdmissionFacts(scheduler, preemptible, evictable)
 
 
 def _validations(manifests: Sequence[Manifest]) -> Iterator[object]:

@@ -29,6 +29,7 @@ from apportion_compiler.plain_objects import (
 )
 from apportion_compiler.readers.classes import priority_classes
 from apportion_compiler.readers.kueue_flavors import (
+    Capacities,
     FlavorFacts,
     flavor_facts,
     flavor_notes,
@@ -50,7 +51,7 @@ from apportion_compiler.readers.record import (
 from apportion_policy.duration import duration_text
 from apportion_policy.engine_settings import KueueSettings
 from apportion_policy.errors import QuantityError
-from apportion_policy.quantity import UNLIMITED, Amount, kubernetes_value
+from apportion_policy.quantity import UNLIMITED, Amount, add, kubernetes_value
 from apportion_policy.resources import CPU, GPU, MEMORY
 
 _QUEUE_FIELDS = frozenset(
@@ -108,7 +109,17 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
         Lifted(
             queues=queues,
             priority_classes=tuple(_classes(manifests, notes)),
-            pools=tuple(pools_of(manifests, facts, {name: t.name for name, t in topologies.items()})),
+            pools=tuple(
+                pools_of(
+                    manifests,
+                    facts,
+                    {name: t.name for name, t in topologies.items()},
+                    _capacities(nodes),
+                    beyond={}
+                    if root is None
+                    else {f for (f, _), amount in nodes[root].quotas.nominal.items() if amount},
+                )
+            ),
             topologies=tuple(topologies.values()),
             notes=tuple(dict.fromkeys(notes)),
             cluster=LiftedCluster(kueue=_settings(manifests, leaves)),
@@ -177,6 +188,19 @@ def _cells(
         if parent is not None:
             below.setdefault(parent, []).append(cells[id_])
     return cells
+
+
+def _capacities(nodes: Mapping[str, _Node]) -> Capacities:
+    """Return what all quotas on each flavor add up to: what Kueue takes the machines to hold."""
+    found: dict[str, dict[str, Amount]] = {}
+    for node in nodes.values():
+        for (flavor, resource), amount in node.quotas.nominal.items():
+            held = found.setdefault(flavor, {})
+            held[resource] = add(held.get(resource, 0), amount)
+    return {
+        flavor: {resource: amount for resource, amount in held.items() if isinstance(amount, int)}
+        for flavor, held in found.items()
+    }
 
 
 def _unmanaged(leaves: Sequence[_Node]) -> frozenset[str]:

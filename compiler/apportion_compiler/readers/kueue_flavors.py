@@ -7,7 +7,7 @@ the node labels by which people commonly select GPUs, and from the flavor's name
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from apportion_compiler.backends.kueue.flavors import (
@@ -23,6 +23,7 @@ from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
 from apportion_compiler.readers.objects import is_ours
 from apportion_compiler.readers.record import LiftedPool, LiftedTopology, Manifest, Note
 from apportion_policy.identifiers import GPU_MODEL_PATTERN
+from apportion_policy.resources import CPU, GPU, MEMORY
 
 _MODEL = re.compile(GPU_MODEL_PATTERN)
 _MODEL_LABELS = (
@@ -36,6 +37,8 @@ _MODEL_LABELS = (
 _MAKER = re.compile(r"^(?:nvidia|tesla|amd|geforce|rtx)[-_ ]+", re.IGNORECASE)
 _KNOWN = re.compile(r"(?<![a-z0-9])((?:gb|[abhlptv])[0-9]{1,3}[a-z]?)(?![a-z0-9])")
 _MAX_MODEL = 40
+ORDINARY = "ordinary"
+"""The pool of the machines that no flavor describes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +70,40 @@ def flavor_facts(manifests: Sequence[Manifest], on_gpus: Sequence[str]) -> Mappi
     return found
 
 
+Capacities = Mapping[str, Mapping[str, int]]
+"""By a flavor's name, what all quotas on it add up to, in the IR's units, without what has no bound."""
+
+
 def pools_of(
-    manifests: Sequence[Manifest], facts: Mapping[str, FlavorFacts], topologies: Mapping[str, str]
+    manifests: Sequence[Manifest],
+    facts: Mapping[str, FlavorFacts],
+    topologies: Mapping[str, str],
+    capacities: Capacities,
+    beyond: Collection[str],
 ) -> Iterator[LiftedPool]:
-    """Yield the pools that flavors stand for; a flavor without labels is every node, and no pool."""
+    """Yield the pools that flavors stand for.
+
+    A flavor without labels is every node, and no pool. Where it has more than is promised (`beyond`), machines are known
+    to be there, and what it counts beside the others' GPUs becomes a pool of ordinary ones.
+    """
     for manifest in of_kind(manifests, GROUP, "ResourceFlavor"):
+        name = name_of(manifest)
         labels = {key: str(value) for key, value in mapping(manifest, "spec", "nodeLabels").items()}
-        of_flavor = facts[name_of(manifest)]
+        of_flavor, capacity = facts[name], capacities.get(name, {})
         if not labels and not annotations_of(manifest).get(POOLS_ANNOTATION):
+            if name in beyond and any(capacity.get(resource) for resource in (CPU, MEMORY)):
+                yield LiftedPool(ORDINARY, taints=tuple(_taints(manifest)), capacity=capacity)
             continue
         topology = text(manifest, "spec", "topologyName")
+        several = len(of_flavor.pools) > 1 and capacity.get(GPU) is not None
         for pool in of_flavor.pools:
+            first = pool == of_flavor.pools[0]
             yield LiftedPool(
                 id=pool,
-                gpu_model=of_flavor.model,
+                # Pools of several models share a flavor where nobody tells them apart; each then needs some name.
+                gpu_model=_cleaned(pool) if several and of_flavor.model is None else of_flavor.model,
+                capacity=capacity if first else {},
+                shared=None if first else of_flavor.pools[0],
                 labels={key: value for key, value in labels.items() if not key.startswith(f"{APPORTION}/")},
                 taints=tuple(_taints(manifest)),
                 topology=None if topology is None else topologies.get(topology),

@@ -22,7 +22,7 @@ def lift(engine: str, manifests: Sequence[Manifest]) -> Lifted:
     facts = admission_facts(manifests)
     if facts is not None:
         classes = (
-            replace(cls, preemptible=facts.preemptible.get(cls.name)) if cls.preemptible is None else cls
+            replace(cls, preemptible=facts.is_preemptible(cls.name)) if cls.preemptible is None else cls
             for cls in lifted.priority_classes
         )
         lifted = replace(lifted, priority_classes=tuple(classes))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from apportion_compiler.ir.program import UserLimit
 from apportion_policy.engine_settings import AckSettings, KaiSettings, KueueSettings, VolcanoSettings
 from apportion_policy.quantity import Amount
 
@@ -42,6 +43,7 @@ class LiftedQueue:
     labels: Mapping[str, str] = field(default_factory=dict)
     priority_classes: tuple[str, ...] | None = None
     gpu_sharing: bool | None = None
+    users: tuple[UserLimit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,10 @@ class LiftedPriorityClass:
 class LiftedPool:
     """A kind of machines, as far as queues speak of it (a flavor, a shard).
 
-    Placements are `binpack`, `spread`, or None where the cluster's holds; `topology` is a topology's name.
+    Placements are `binpack`, `spread`, or None where the cluster's holds; `topology` is a topology's name. `machine` is
+    what one of `n_machines` holds, where objects say how much there is; otherwise it is empty. `capacity` is what all of
+    them hold together where no more is known, and `shared` the pool whose capacity counts this one's machines too.
+    Amounts are the IR's.
     """
 
     id: str
@@ -74,6 +79,10 @@ class LiftedPool:
     gpu_placement: str | None = None
     cpu_placement: str | None = None
     topology: str | None = None
+    machine: Mapping[str, Amount] = field(default_factory=dict)
+    n_machines: int = 1
+    capacity: Mapping[str, int] = field(default_factory=dict)
+    shared: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
