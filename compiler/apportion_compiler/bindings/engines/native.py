@@ -1,24 +1,24 @@
-"""Kubernetes' own scheduler: the namespace is the queue; the class and a profile of the scheduler are all that is written."""
+"""Kubernetes' own scheduler: the namespace is the queue, so that the class is all that is written.
+
+A profile of the scheduler that a manifest names is kept. None is chosen: profiles are there only where the control plane
+takes their file, and pods that name one which is not there are never placed.
+"""
 
 from __future__ import annotations
 
-from apportion_compiler.backends.native.names import DEFAULT_SCHEDULER, workload_queue, workload_scheduler
+from apportion_compiler.backends.native.names import DEFAULT_SCHEDULER, schedulers, workload_queue
 from apportion_compiler.bindings.binding import Binding, EngineBinding
-from apportion_compiler.bindings.engines.marks import give_class
-from apportion_compiler.bindings.requests import pod_requests
-from apportion_compiler.bindings.work import GPU_RESOURCE
-from apportion_compiler.workload_shapes import Node, pod_sets, section
+from apportion_compiler.bindings.engines.marks import give_class, templates
+from apportion_compiler.workload_shapes import Node, found, section
 
 
 def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
+    profiles = schedulers(binding.program)
     for workload in workloads:
         give_class(binding, workload)
-        for pods in pod_sets(workload):
-            with_gpus = GPU_RESOURCE in pod_requests(pods.spec)
-            scheduler = workload_scheduler(binding.program, gpu_model=binding.gpu_model, with_gpus=with_gpus)
-            # What Kubernetes fills in need not be written, but another name must go.
-            if scheduler != DEFAULT_SCHEDULER or "schedulerName" in pods.spec:
-                section(pods.template, "spec")["schedulerName"] = scheduler
+        for template in templates(workload):
+            if found(template, "spec", "schedulerName") not in {None, *profiles}:
+                section(template, "spec")["schedulerName"] = DEFAULT_SCHEDULER
     return workloads
 
 
