@@ -1,4 +1,4 @@
-"""`queues.yaml`: YAML of mappings, lists and scalars, each queue with the line of the policy that it comes from."""
+"""`queues.yaml`: YAML of mappings, lists and scalars, as an engineer would write it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
-
-SOURCE = "\0source"
-"""Key of a mapping whose value becomes a comment on its first line."""
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _WORDS = frozenset(("null", "true", "false", "yes", "no", "on", "off", "y", "n"))
@@ -21,8 +18,6 @@ def document(value: Mapping[str, object], notes: Sequence[str]) -> str:
 
 def _lines(value: Mapping[str, object], indent: str) -> Iterator[str]:
     for key, held in value.items():
-        if key == SOURCE:
-            continue
         if isinstance(held, Mapping):
             if held:
                 yield f"{indent}{_scalar(key)}:"
@@ -47,9 +42,7 @@ def _items(held: Sequence[object], indent: str) -> Iterator[str]:
         mapping = cast("Mapping[str, object]", item)
         lines = _lines(mapping, f"{indent}  ")
         first = next(lines)
-        source = mapping.get(SOURCE)
-        comment = "" if source is None else f"  # {_comment(str(source))}"
-        yield f"{indent}- {first[len(indent) + 2 :]}{comment}"
+        yield f"{indent}- {first[len(indent) + 2 :]}"
         yield from lines
 
 
@@ -60,7 +53,3 @@ def _scalar(value: object) -> str:
         return str(value)
     text = str(value)
     return text if _PLAIN.fullmatch(text) and text.lower() not in _WORDS else json.dumps(text)
-
-
-def _comment(text: str) -> str:
-    return "".join(character if character.isprintable() else "?" for character in text)

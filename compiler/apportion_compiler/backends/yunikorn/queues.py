@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from apportion_compiler.backends.metadata import GROUP
 from apportion_compiler.backends.partitions import partitions_of, queue_names
 from apportion_compiler.backends.yunikorn.amounts import bound_texts, promise_texts
-from apportion_compiler.backends.yunikorn.document import SOURCE
 from apportion_compiler.backends.yunikorn.names import PARTITION, ROOT_QUEUE
 from apportion_compiler.backends.yunikorn.tree import MAX_APPLICATIONS, PersonLimit, QueueNumbers, queue_numbers
 from apportion_compiler.ir.program import Program, Queue
@@ -73,7 +72,6 @@ def _top_queues(program: Program) -> list[dict[str, object]]:
 def _queue(queue: Queue, name: str, numbers: QueueNumbers, program: Program) -> dict[str, object]:
     written: dict[str, object] = {
         "name": name,
-        SOURCE: f"{queue.source.file}:{queue.source.line}",
         "parent": not queue.is_leaf,
     }
     resources = {"guaranteed": promise_texts(numbers.guaranteed), "max": bound_texts(numbers.maximum)}
@@ -92,7 +90,7 @@ def _settings(queue: Queue, numbers: QueueNumbers, program: Program) -> Mapping[
     if numbers.priority_offset:
         settings["priority.offset"] = str(numbers.priority_offset)
     evictable = {cls.name for cls in program.priority_classes if cls.preemptible}
-    if queue.is_leaf and queue.priority_classes and evictable.isdisjoint(queue.priority_classes):
+    if queue.namespaces and queue.priority_classes and evictable.isdisjoint(queue.priority_classes):
         settings["preemption.policy"] = "disabled"
     return settings
 
