@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
+from apportion_compiler.naming import label_value
+from apportion_compiler.plain_objects import labels_of, of_kind
 from apportion_compiler.readers import READERS
 from apportion_compiler.readers.admission import admission_facts
 from apportion_compiler.readers.namespaces import with_namespaces
+from apportion_compiler.readers.objects import is_ours, own_labels, owner_of
 from apportion_compiler.readers.record import Lifted, Manifest
 
 
@@ -26,4 +30,26 @@ def lift(engine: str, manifests: Sequence[Manifest]) -> Lifted:
             for cls in lifted.priority_classes
         )
         lifted = replace(lifted, priority_classes=tuple(classes))
-    return with_namespaces(lifted, manifests)
+    return _with_labels(with_namespaces(lifted, manifests), manifests)
+
+
+_PLAIN_KINDS = (("", "Namespace"), ("rbac.authorization.k8s.io", "ClusterRoleBinding"))
+
+
+def _with_labels(lifted: Lifted, manifests: Sequence[Manifest]) -> Lifted:
+    """Return queues with the labels and owners of the plain objects, where an engine's own have no place for them."""
+    plain = {
+        labels_of(m)[QUEUE_ID_LABEL]: m
+        for group, kind in _PLAIN_KINDS
+        for m in of_kind(manifests, group, kind)
+        if is_ours(m) and QUEUE_ID_LABEL in labels_of(m)
+    }
+    queues = []
+    for queue in lifted.queues:
+        of_queue = plain.get(label_value(queue.id))
+        if of_queue is not None:
+            labels, owner = queue.labels or own_labels(of_queue), queue.owner or owner_of(of_queue)
+            queues.append(replace(queue, labels=labels, owner=owner))
+        else:
+            queues.append(queue)
+    return replace(lifted, queues=tuple(queues))
