@@ -74,9 +74,17 @@ def bounds_all_models(layout: Layout, queue: Queue) -> bool:
     return bounded and not (layout.by_model and any(r.startswith(f"{GPU}/") for r in queue.limit))
 
 
-def usable(queue: Queue, flavors: Sequence[Flavor]) -> list[Flavor]:
-    """Return the flavors whose machines a queue may use."""
-    return [flavor for flavor in flavors if flavor.is_usable_by(queue)]
+def _reach(program: Program, flavors: Sequence[Flavor]) -> Mapping[str, list[Flavor]]:
+    """Return the flavors that a leaf may use, and of an inner queue those that some leaf below it may."""
+    reach: dict[str, list[Flavor]] = {}
+    for queue in reversed(program.queues):
+        if queue.is_leaf:
+            reach[queue.id] = [flavor for flavor in flavors if flavor.is_usable_by(queue)]
+        else:
+            below = {flavor.name for child in queue.children for flavor in reach[child]}
+            # Where nothing below may use any, what the queue is promised is lent to others.
+            reach[queue.id] = [flavor for flavor in flavors if not below or flavor.name in below]
+    return reach
 
 
 def _empty(program: Program) -> dict[str, Amounts]:
@@ -86,14 +94,15 @@ def _empty(program: Program) -> dict[str, Amounts]:
 def _divide_gpus(program: Program, layout: Layout, division: Division) -> None:
     flavors = layout.gpu_flavors
     rooms: Rooms = {flavor.name: capacity(program, flavor, GPU) for flavor in flavors}
+    reach = _reach(program, flavors)
     models = counted_models(program) if layout.by_model else ()
-    _lay_on_leaves(program, flavors, models, rooms, division)
+    _lay_on_leaves(program, reach, models, rooms, division)
     for queue in reversed(program.queues):
         if not queue.is_leaf and GPU not in program.unmanaged:
-            _lay_on_inner(queue, flavors, models, rooms, division)
+            _lay_on_inner(queue, flavors, reach[queue.id], models=models, rooms=rooms, division=division)
         _sum(queue, flavors, GPU, division)
     for queue in program.queues:
-        may_use = usable(queue, flavors)
+        may_use = reach[queue.id]
         for resource in _spoken_of(layout, queue.limit, models):
             each_alike = resource == GPU and not layout.joined
             _limit(program, queue, resource, _of(resource, may_use), division, each_alike=each_alike)
@@ -103,13 +112,17 @@ def _divide_gpus(program: Program, layout: Layout, division: Division) -> None:
 
 
 def _lay_on_leaves(
-    program: Program, flavors: Sequence[Flavor], models: Sequence[str], rooms: Rooms, division: Division
+    program: Program,
+    reach: Mapping[str, list[Flavor]],
+    models: Sequence[str],
+    rooms: Rooms,
+    division: Division,
 ) -> None:
     promises: list[tuple[Queue, Amount, list[Flavor]]] = []
     for queue in program.queues:
         if not queue.is_leaf:
             continue
-        may_use = usable(queue, flavors)
+        may_use = reach[queue.id]
         rest = UNLIMITED if GPU in program.unmanaged else _promised(queue, GPU)
         for model in models:
             amount = _promised(queue, gpu_resource(model))
@@ -122,12 +135,18 @@ def _lay_on_leaves(
 
 
 def _lay_on_inner(
-    queue: Queue, flavors: Sequence[Flavor], models: Sequence[str], rooms: Rooms, division: Division
+    queue: Queue,
+    flavors: Sequence[Flavor],
+    reach: Sequence[Flavor],
+    *,
+    models: Sequence[str],
+    rooms: Rooms,
+    division: Division,
 ) -> None:
     """Lay what an inner queue is promised beyond its children."""
     below = {f.name: _sum_of(division.total[c].get((f.name, GPU), 0) for c in queue.children) for f in flavors}
     rest = _less(_promised(queue, GPU), _sum_of(below.values()))
-    may_use = [flavor for flavor in usable(queue, flavors) if not isinstance(below[flavor.name], Unlimited)]
+    may_use = [flavor for flavor in reach if not isinstance(below[flavor.name], Unlimited)]
     for model in models:
         held = _sum_of(below[flavor.name] for flavor in flavors if flavor.model == model)
         more = smaller(_less(_promised(queue, gpu_resource(model)), held), rest)
@@ -152,19 +171,18 @@ def _of(resource: str, flavors: Sequence[Flavor]) -> list[Flavor]:
 def _divide_resource(program: Program, layout: Layout, resource: str, division: Division) -> None:
     flavors = [layout.everywhere] if layout.everywhere is not None else list(layout.flavors)
     rooms: Rooms = {flavor.name: capacity(program, flavor, resource) for flavor in flavors}
+    reach = _reach(program, flavors)
     for queue in reversed(program.queues):
-        may_use = usable(queue, flavors)
         if resource in program.unmanaged:
             amount: Amount = UNLIMITED if queue.is_leaf else 0
         else:
             below = _sum_of(division.total[c].get((f.name, resource), 0) for c in queue.children for f in flavors)
             amount = _less(_promised(queue, resource), below)
-        _lay_beside_gpus(queue, resource, amount, may_use, rooms=rooms, division=division)
+        _lay_beside_gpus(queue, resource, amount, reach[queue.id], rooms=rooms, division=division)
         _sum(queue, flavors, resource, division)
     for queue in program.queues:
-        may_use = usable(queue, flavors)
-        _limit(program, queue, resource, may_use, division, each_alike=False)
-        _lend(queue, resource, may_use, division)
+        _limit(program, queue, resource, reach[queue.id], division, each_alike=False)
+        _lend(queue, resource, reach[queue.id], division)
     _surplus(program, flavors, resource, division)
 
 

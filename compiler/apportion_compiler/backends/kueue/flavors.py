@@ -56,6 +56,11 @@ class Flavor:
         """Whether its machines have GPUs, or may have."""
         return not self.pools or any(pool.n_gpus for pool in self.pools)
 
+    @property
+    def reluctance(self) -> tuple[bool, bool]:
+        """What makes others the first choice: machines that have to be asked for, and such as may be taken away."""
+        return self.plan is not None, any(pool.spot for pool in self.pools)
+
     def is_usable_by(self, queue: Queue) -> bool:
         """Tell whether a queue may use its machines."""
         return not self.pools or any(pool.id in queue.pools for pool in self.pools)
@@ -81,8 +86,8 @@ class Layout:
 
     @property
     def flavors(self) -> tuple[Flavor, ...]:
-        """All of them, in apply order."""
-        return (*(() if self.everywhere is None else (self.everywhere,)), *self.gpus, *self.ordinary)
+        """All of them, in the order in which Kueue tries them: work without GPUs keeps off machines with GPUs."""
+        return (*(() if self.everywhere is None else (self.everywhere,)), *self.ordinary, *self.gpus)
 
     @property
     def gpu_flavors(self) -> tuple[Flavor, ...]:
@@ -100,14 +105,14 @@ def layout_of(program: Program) -> Layout:
         taken: set[str] = set()
         gpus = tuple(_grouped(program, with_gpus, program.pools, models=models, taken=taken, topologies=topologies))
         ordinary = _grouped(program, without, program.pools, models=(), taken=taken, topologies=topologies)
-        return Layout(None, gpus, tuple(ordinary), bool(models))
+        return Layout(None, _by_choice(gpus), _by_choice(ordinary), bool(models))
     everywhere = Flavor(ANY_NODE, (), None, {}, _tolerations(without), None, None)
     taken = {ANY_NODE}
     if program.pools:
         gpus = tuple(_grouped(program, with_gpus, with_gpus, models=models, taken=taken, topologies={}))
     else:
         gpus = tuple(_unseen(model, taken) for model in models)
-    return Layout(everywhere, gpus, (), bool(models))
+    return Layout(everywhere, _by_choice(gpus), (), bool(models))
 
 
 def places_by_topology(program: Program) -> bool:
@@ -171,6 +176,10 @@ def topology_name(topology: Topology) -> str:
 
 def _is_hosts(topology: Topology) -> bool:
     return topology.name == HOSTS_TOPOLOGY
+
+
+def _by_choice(flavors: Iterable[Flavor]) -> tuple[Flavor, ...]:
+    return tuple(sorted(flavors, key=lambda flavor: flavor.reluctance))
 
 
 def _unseen(model: str, taken: set[str]) -> Flavor:

@@ -43,7 +43,7 @@ def take(amount: int, flavors: Sequence[Flavor], rooms: Rooms) -> Mapping[str, i
     It goes whole to the first that has room, machines that are there at once before those that are asked for. Where
     none has, each gets what it has room for; what no room is left for goes to the first.
     """
-    ordered = sorted(flavors, key=_reluctance)
+    ordered = sorted(flavors, key=lambda flavor: flavor.reluctance)
     parts: dict[str, int] = {}
     whole = next((flavor for flavor in ordered if _fits(amount, rooms[flavor.name])), None)
     if whole is not None:
@@ -76,7 +76,3 @@ def in_proportion(amount: int, flavors: Sequence[Flavor], sizes: Mapping[str, in
 
 def _fits(amount: int, room: int | None) -> bool:
     return room is None or room >= amount
-
-
-def _reluctance(flavor: Flavor) -> tuple[bool, bool]:
-    return flavor.plan is not None, any(pool.spot for pool in flavor.pools)
