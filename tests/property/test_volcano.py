@@ -95,7 +95,7 @@ def test_rules_take_what_is_written(policy: Policy) -> None:
         assert list(RULES.check(BACKENDS["volcano"].emit(program).manifests, [])) == []
 
 
-@given(policies())
+@given(policies(max_queues=6))
 @settings(max_examples=20)
 def test_reader_gives_back_what_was_declared(policy: Policy) -> None:
     for program in map(_sound, _programs(policy)):
@@ -134,10 +134,17 @@ def _is_held(program: Program, queue: Queue, resource: str) -> bool:
 
 
 def _limit(program: Program, queue: Queue, resource: str) -> Amount:
-    if not _is_held(program, queue, resource):
+    """What holds: the smallest limit on the way up, where the queue has one; one without a model bounds each model."""
+    if not _is_held(program, queue, resource) or _own_limit(queue, resource) is UNLIMITED:
         return UNLIMITED
-    bound = queue.limit.get(resource, UNLIMITED)
-    return queue.limit.get(GPU, bound) if resource.startswith(f"{GPU}/") and bound is UNLIMITED else bound
+    by_id = {other.id: other for other in program.queues}
+    smallest = min(_number(a) for id_ in queue.path if (a := _own_limit(by_id[id_], resource)) is not UNLIMITED)
+    return max(smallest, _number(queue.guaranteed.get(resource, 0)))
+
+
+def _own_limit(queue: Queue, resource: str) -> Amount:
+    anyhow = queue.limit.get(GPU, UNLIMITED) if _is_gpu(resource) else UNLIMITED
+    return queue.limit.get(resource, anyhow)
 
 
 def _close(found: Amount, declared: Amount) -> bool:
