@@ -160,6 +160,21 @@ def test_what_cannot_run_in_the_queue_is_refused(
         adopt(program(engine), "vision", [{**_loaded(_JOB), **change}], options)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_made_up_name_is_enough_where_no_gang_is_named(engine: str) -> None:
+    job = _loaded(_JOB)
+    job["metadata"] = {"generateName": "train-"}
+    if engine in {"kai", "kueue", "volcano", "native"}:
+        (made,) = adopt(program(engine), "vision", [job], Options()).objects
+        assert made["metadata"]["generateName"] == "train-"  # type: ignore[index]
+        return
+    with pytest.raises(BindingError, match="what starts together needs a name"):
+        adopt(program(engine), "vision", [job], Options())
+    job["spec"] |= {"parallelism": 1}
+    (made,) = adopt(program(engine), "vision", [job], Options()).objects
+    assert list(workload_verdicts(engine, [made])) == []
+
+
 def test_a_file_without_a_workload_is_refused() -> None:
     with pytest.raises(BindingError, match="there is no workload in the file"):
         adopt(

@@ -121,6 +121,11 @@ def test_what_the_class_does_not_provide_for_is_refused(plan: dict[str, Any], op
         bind(_site(**plan), "vision", "Job", options)
 
 
+def test_a_cron_job_runs_more_than_once() -> None:
+    with pytest.raises(BindingError, match="a request brings nodes for one run"):
+        bind(_site(), "vision", "CronJob", _ASKED)
+
+
 def test_many_small_pods_share_a_node() -> None:
     asked = Options(provisioning="dws", gpus=1000, workers=24)
     _, request, _ = bind(_site(max_nodes_per_request=3), "vision", "Job", asked)

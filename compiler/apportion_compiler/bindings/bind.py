@@ -109,8 +109,10 @@ def _in_order(value: object) -> object:
         return [_in_order(item) for item in value]
     if not isinstance(value, dict):
         return value
-    entries = {key: _in_order(item) for key, item in value.items()}
-    return dict(sorted(entries.items(), key=lambda entry: (isinstance(entry[1], dict | list), entry[0] == "spec")))
+    made: Node = {key: _in_order(item) for key, item in value.items()}
+    short = {key: item for key, item in made.items() if not isinstance(item, dict | list)}
+    long = {key: item for key, item in made.items() if key not in short and key != "spec"}
+    return {**short, **long, **{key: item for key, item in made.items() if key == "spec"}}
 
 
 def _copied(value: object) -> object:
@@ -145,14 +147,16 @@ def _adopted(program: Program, queue: Queue, engine: EngineBinding, manifest: No
     serves = is_kind(manifest, "apps") or is_kind(manifest, "ray.io", "RayService")
     binding = _binding(program, queue, engine, chosen, with_gpus=any(asked), serves=serves)
     metadata["namespace"] = binding.namespace
-    return _placed(engine, binding, name, (manifest,))
+    return _placed(engine, binding, text(metadata.get("name")), (manifest,))
 
 
 def _placed(engine: EngineBinding, binding: Binding, name: str, workloads: tuple[Node, ...]) -> Bound:
-    binding = replace(binding, gang=object_name(name))
+    binding = replace(binding, gang=object_name(name) if name else None)
     model = binding.gpu_model or binding.part
     beyond = beyond_bounds(binding.program, binding.queue, binding.priority_class, model, workloads)
-    remarks = tuple(dict.fromkeys(f"{name} {clause}; it would never start" for clause in beyond))
+    remarks = tuple(
+        dict.fromkeys(f"{name or workloads[0]['kind']} {clause}; it would never start" for clause in beyond)
+    )
     requests: tuple[Node, ...] = ()
     if binding.plan is not None and not engine.asks_for_nodes:
         requests = ask_for_nodes(binding, binding.plan, workloads)
@@ -191,7 +195,7 @@ def _binding(
         part,
         options.gpu_model if with_gpus else None,
         namespace_in(queue, options.namespace),
-        "",
+        None,
         class_in(program, queue, options.priority_class, serves=serves),
         plan_in(program, queue, options.provisioning),
     )

@@ -14,7 +14,7 @@ class Binding:
     """A place in a queue.
 
     `queue_name` is what a workload writes for the queue, empty where nothing is written; `part` is the GPU model whose
-    part of a divided cluster it is for, `gpu_model` the model that was asked for. `gang` is the name of what starts together.
+    part of a divided cluster it is for, `gpu_model` the model that was asked for. `gang` is the name of what starts together, None where the API server makes up a name.
     """
 
     program: Program
@@ -23,7 +23,7 @@ class Binding:
     part: str | None
     gpu_model: str | None
     namespace: str
-    gang: str
+    gang: str | None
     priority_class: PriorityClass | None
     plan: ProvisioningPlan | None
 

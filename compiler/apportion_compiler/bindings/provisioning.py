@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 
 from apportion_compiler.bindings.binding import Binding
-from apportion_compiler.bindings.engines.marks import annotate, templates
+from apportion_compiler.bindings.engines.marks import annotate, gang_name, is_kind, templates
 from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.bindings.requests import Requests, largest, pod_requests, quantities
 from apportion_compiler.bindings.work import GPU_RESOURCE
@@ -44,6 +44,9 @@ def ask_for_nodes(binding: Binding, plan: ProvisioningPlan, workloads: Sequence[
     sets = [pods for workload in workloads for pods in pod_sets(workload) if pods.count]
     if not sets:
         raise BindingError("the workload has no pods to ask nodes for")
+    if any(is_kind(workload, "batch", "CronJob") for workload in workloads):
+        raise BindingError("a request brings nodes for one run, and a CronJob runs again and again")
+    name = gang_name(binding)
     queued = plan.provisioning_class == QUEUED_PROVISIONING_GKE
     asked = largest(pod_requests(pods.spec) for pods in sets)
     count = sum(pods.count for pods in sets)
@@ -52,8 +55,8 @@ def ask_for_nodes(binding: Binding, plan: ProvisioningPlan, workloads: Sequence[
     _refuse_too_many(plan, [p for p in binding.program.pools if p.plan == plan.id], asked, count)
     for workload in workloads:
         for pods in templates(workload):
-            annotate(pods, {CONSUME_ANNOTATION: binding.gang, CLASS_ANNOTATION: plan.provisioning_class})
-    metadata = {"name": binding.gang, "namespace": binding.namespace}
+            annotate(pods, {CONSUME_ANNOTATION: name, CLASS_ANNOTATION: plan.provisioning_class})
+    metadata = {"name": name, "namespace": binding.namespace}
     template: Node = {
         "apiVersion": "v1",
         "kind": "PodTemplate",
@@ -64,7 +67,7 @@ def ask_for_nodes(binding: Binding, plan: ProvisioningPlan, workloads: Sequence[
     parameters = _parameters(plan)
     if parameters:
         spec["parameters"] = parameters
-    spec["podSets"] = [{"count": count, "podTemplateRef": {"name": binding.gang}}]
+    spec["podSets"] = [{"count": count, "podTemplateRef": {"name": name}}]
     request: Node = {
         "apiVersion": API_VERSION,
         "kind": "ProvisioningRequest",

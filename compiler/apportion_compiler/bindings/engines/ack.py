@@ -11,6 +11,7 @@ from apportion_compiler.backends.ack import names
 from apportion_compiler.bindings.binding import Binding, EngineBinding
 from apportion_compiler.bindings.engines.marks import (
     annotate,
+    gang_name,
     give_class,
     is_gang,
     is_kind,
@@ -37,7 +38,7 @@ def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
             if found(template, "spec", "schedulerName") is not None:
                 section(template, "spec")["schedulerName"] = names.DEFAULT_SCHEDULER
             if count > 1 and is_gang(workload) and not is_kind(workload, "ray.io", "RayJob"):
-                label(template, {GANG_NAME_LABEL: binding.gang, GANG_MIN_LABEL: str(count)})
+                label(template, {GANG_NAME_LABEL: gang_name(binding), GANG_MIN_LABEL: str(count)})
         _wait(workload)
     return workloads
 

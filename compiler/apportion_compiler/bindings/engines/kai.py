@@ -12,6 +12,7 @@ from apportion_compiler.bindings.binding import Binding, EngineBinding
 from apportion_compiler.bindings.engines.marks import (
     annotate,
     class_name,
+    gang_name,
     give_class,
     is_kind,
     label,
@@ -42,7 +43,7 @@ def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
     if len(workloads) == 1:
         return workloads
     for workload in workloads:
-        annotate(workload, {names.POD_GROUP_ANNOTATION: binding.gang})
+        annotate(workload, {names.POD_GROUP_ANNOTATION: gang_name(binding)})
     return (_pod_group(binding, n_pods(workloads)), *workloads)
 
 
@@ -87,7 +88,7 @@ def _pod_group(binding: Binding, count: int) -> Node:
     group: Node = {
         "apiVersion": names.POD_GROUP_API,
         "kind": "PodGroup",
-        "metadata": {"name": object_name(binding.gang), "namespace": binding.namespace},
+        "metadata": {"name": object_name(gang_name(binding)), "namespace": binding.namespace},
         "spec": spec,
     }
     if binding.part is not None:

@@ -10,6 +10,7 @@ from apportion_compiler.backends.koordinator import names
 from apportion_compiler.bindings.binding import Binding, EngineBinding
 from apportion_compiler.bindings.engines.marks import (
     annotate,
+    gang_name,
     give_class,
     is_gang,
     label,
@@ -29,7 +30,7 @@ def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
         for template in templates(workload):
             label(template, {names.QUEUE_LABEL: binding.queue_name, **_preemptible(binding)})
             if count > 1 and is_gang(workload):
-                annotate(template, {GANG_NAME_ANNOTATION: binding.gang, GANG_MIN_ANNOTATION: str(count)})
+                annotate(template, {GANG_NAME_ANNOTATION: gang_name(binding), GANG_MIN_ANNOTATION: str(count)})
         give_class(binding, workload)
         schedule_by(workload, names.SCHEDULER)
     return workloads

@@ -11,6 +11,7 @@ from apportion_compiler.bindings.binding import Binding, EngineBinding
 from apportion_compiler.bindings.engines.marks import (
     annotate,
     class_name,
+    gang_name,
     give_class,
     is_kind,
     label,
@@ -38,7 +39,7 @@ def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
                 section(template, "spec")["schedulerName"] = names.SCHEDULER
         suspend(workload)
         if len(workloads) > 1:
-            label(workload, {POD_GROUP_LABEL: binding.gang})
+            label(workload, {POD_GROUP_LABEL: gang_name(binding)})
             annotate(workload, {POD_GROUP_COUNT_ANNOTATION: str(len(workloads))})
     return workloads
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from apportion_compiler.bindings.binding import Binding
+from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.naming import object_name
 from apportion_compiler.workload_shapes import Node, pod_sets, section, shape_of
 
@@ -41,6 +42,17 @@ def schedule_by(workload: Node, scheduler: str) -> None:
     """Have all pods placed by a scheduler."""
     for template in templates(workload):
         section(template, "spec")["schedulerName"] = scheduler
+
+
+def gang_name(binding: Binding) -> str:
+    """Return the name of the gang.
+
+    Raises:
+        BindingError: If the workload has none of its own: all that its manifest makes would be one gang.
+    """
+    if binding.gang is None:
+        raise BindingError("what starts together needs a name: write metadata.name in place of generateName")
+    return binding.gang
 
 
 def give_class(binding: Binding, workload: Node) -> None:

@@ -13,6 +13,7 @@ from apportion_compiler.bindings.binding import Binding, EngineBinding
 from apportion_compiler.bindings.engines.marks import (
     annotate,
     class_name,
+    gang_name,
     give_class,
     is_kind,
     label,
@@ -40,7 +41,7 @@ def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
         return workloads
     for workload in workloads:
         for template in templates(workload):
-            annotate(template, {names.GROUP_ANNOTATION: binding.gang})
+            annotate(template, {names.GROUP_ANNOTATION: gang_name(binding)})
     return (_pod_group(binding, n_pods(workloads)), *workloads)
 
 
@@ -75,9 +76,12 @@ def _in_its_own_words(binding: Binding, workload: Node) -> None:
 def _needs_pod_group(workloads: tuple[Node, ...]) -> bool:
     if len(workloads) > 1:
         return True
-    workload = workloads[0]
-    replicated = is_kind(workload, "jobset.x-k8s.io") and len(owners(workload)) > len(("set", "one job"))
-    return is_kind(workload, "kubeflow.org") or replicated
+    return any(is_kind(w, "kubeflow.org") or _has_several_jobs(w) for w in workloads)
+
+
+def _has_several_jobs(workload: Node) -> bool:
+    _, *jobs = owners(workload)
+    return is_kind(workload, "jobset.x-k8s.io") and len(jobs) > 1
 
 
 def _pod_group(binding: Binding, count: int) -> Node:
@@ -88,7 +92,7 @@ def _pod_group(binding: Binding, count: int) -> Node:
     group: Node = {
         "apiVersion": names.SCHEDULING_API,
         "kind": "PodGroup",
-        "metadata": {"name": object_name(binding.gang), "namespace": binding.namespace},
+        "metadata": {"name": object_name(gang_name(binding)), "namespace": binding.namespace},
         "spec": spec,
     }
     annotate(group, _preemptable(binding))

@@ -13,6 +13,7 @@ from apportion_compiler.backends.yunikorn import names
 from apportion_compiler.bindings.binding import Binding, EngineBinding
 from apportion_compiler.bindings.engines.marks import (
     annotate,
+    gang_name,
     give_class,
     is_gang,
     is_kind,
@@ -32,6 +33,8 @@ def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
     sets = [pods for workload in workloads for pods in pod_sets(workload) if pods.count]
     groups = ""
     if n_pods(workloads) > 1 and all(is_gang(workload) for workload in workloads):
+        # Task groups belong to an application, which is told from others by its name.
+        gang_name(binding)
         groups = json.dumps(_task_groups(sets, bare=len(workloads) > 1), separators=(",", ":"))
     for workload in workloads:
         if is_kind(workload, "ray.io"):
@@ -50,10 +53,10 @@ def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
 
 def _name(binding: Binding, node: Node) -> None:
     """Write queue and application: as labels where these hold the names, and as annotations otherwise."""
-    marks = {
-        names.QUEUE_LABEL: binding.queue_name,
-        names.APP_ID_LABEL: names.application_id(binding.namespace, binding.gang),
-    }
+    marks = {names.QUEUE_LABEL: binding.queue_name}
+    # Without an id, YuniKorn's admission controller makes one.
+    if binding.gang is not None:
+        marks[names.APP_ID_LABEL] = names.application_id(binding.namespace, binding.gang)
     label(node, {key: value for key, value in marks.items() if is_label_value(value)})
     annotate(node, {key: value for key, value in marks.items() if not is_label_value(value)})
 
