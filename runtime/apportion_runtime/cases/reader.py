@@ -6,12 +6,18 @@ Source: pkg/scheduler/test_utils (test_utils_builder.go, jobs_fake, nodes_fake, 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from apportion_runtime.core.resources import GpuRequest, whole_or_fraction
 from apportion_runtime.core.snapshot import (
+    Allocation,
+    Claim,
+    ClaimReference,
+    Device,
+    DeviceClass,
+    DeviceRequest,
     Expression,
     Node,
     NodeTerm,
@@ -35,6 +41,8 @@ Case = Mapping[str, Any]
 NOW = 1_000_000.0
 NODE_NAME_LABEL = "kai.scheduler/type"
 _OBSERVED_ZONES = "kai.scheduler/numa-placement-observed"
+_DRIVER = "nvidia.com/gpu"
+_MOST = 2**63 - 1
 _MINUTE = 60
 _MEGABYTE = 1_000_000
 _CORES = 20_000.0
@@ -93,6 +101,9 @@ def snapshot_of(case: Case) -> Snapshot:
         pod_groups=tuple(groups),
         pods=tuple(pods),
         topologies=tuple(Topology(t["name"], tuple(t["levels"])) for t in case.get("topologies", ())),
+        claims=tuple(_claim(made) for made in _dra(case, "resource_claims")),
+        devices=tuple(_devices(case)),
+        device_classes=tuple(DeviceClass(name) for name in _dra(case, "device_classes")),
         now=NOW,
     )
 
@@ -143,7 +154,8 @@ def _node(node: Case, case: Case) -> Node:
         "pods": node["max_pods"] if node.get("max_pods") is not None else _MAX_PODS,
         **(node.get("mig_instances") or {}),
     }
-    slices = (case.get("dra") or {}).get("resource_slices") or ()
+    # The engine's test code adds these devices to the node, without the mark of a node that has them.
+    allocatable["gpu"] += sum(_count(made) for made in _dra(case, "resource_slices") if _of_node(made) == node["name"])
     synced = node.get("gpu_memory_synced")
     return Node(
         name=node["name"],
@@ -154,7 +166,6 @@ def _node(node: Case, case: Case) -> Node:
         n_gpus=node["gpus"],
         mig_enabled=strategy != "",
         mig_strategy=strategy,
-        dra_gpus=sum(int(s["count"]) for s in slices if s.get("node_name") == node["name"]),
         numa=_numa(node["numa"]) if node.get("numa") else None,
     )
 
@@ -278,6 +289,7 @@ def _pod(job: Case, task: Case, number: int, case: Case) -> Pod:
         affinity=_company(task, "pod_affinity_topology_key"),
         anti_affinity=_company(task, "pod_anti_affinity_topology_key"),
         qos_class=job.get("qos_class", ""),
+        claims=tuple(ClaimReference(name, name) for name in task.get("resource_claim_names") or ()),
         missing_claims=tuple(task.get("pvc_names") or ()),
         numa_placement=_placed_in_zones(task),
     )
@@ -315,9 +327,66 @@ def _request(job: Case, task: Case, case: Case) -> tuple[GpuRequest, dict[str, f
 
 
 def _claimed(task: Case, case: Case) -> int:
-    claims = {claim["name"]: claim for claim in (case.get("dra") or {}).get("resource_claims") or ()}
-    names: Sequence[str] = task.get("resource_claim_names") or ()
-    return sum(int(claims[name].get("count", 1)) for name in names if name in claims)
+    claims = {claim["name"]: claim for claim in _dra(case, "resource_claims")}
+    asked: dict[str, int] = {}
+    for name in task.get("resource_claim_names") or ():
+        claim = claims.get(name)
+        if claim is not None and "gpu" in claim["device_class_name"].lower():
+            of_class = claim["device_class_name"]
+            asked[of_class] = min(asked.get(of_class, 0) + _asked(claim), _MOST)
+    return min(sum(asked.values()), _MOST)
+
+
+def _dra(case: Case, key: str) -> Sequence[Any]:
+    return (case.get("dra") or {}).get(key) or ()
+
+
+def _count(resource_slice: Case) -> int:
+    return int(resource_slice.get("Count", resource_slice.get("count", 0)))
+
+
+def _of_node(resource_slice: Case) -> str:
+    return str(resource_slice.get("nodeName", resource_slice.get("node_name", "")))
+
+
+def _asked(claim: Case) -> int:
+    return int(claim.get("count") or 1)
+
+
+def _devices(case: Case) -> Iterator[Device]:
+    classes = frozenset(_dra(case, "device_classes"))
+    for made in _dra(case, "resource_slices"):
+        node = _of_node(made)
+        for number in range(_count(made)):
+            yield Device(_DRIVER, node, str(number), classes, node, None, bool(made.get("allNodes")))
+
+
+def _claim(claim: Case) -> Claim:
+    status = claim.get("status") or {}
+    allocation = status.get("allocation")
+    return Claim(
+        namespace=claim.get("namespace", ""),
+        name=claim["name"],
+        requests=(DeviceRequest("request", claim["device_class_name"], _asked(claim)),),
+        queue=(claim.get("labels") or {}).get("kai.scheduler/queue", ""),
+        allocation=None if allocation is None else _allocation(allocation),
+        reserved_for=tuple(user["uid"] for user in status.get("reservedFor") or ()),
+    )
+
+
+def _allocation(allocation: Case) -> Allocation:
+    results = (allocation.get("devices") or {}).get("results") or ()
+    selector = allocation.get("nodeSelector")
+    terms = None if selector is None else tuple(map(_node_term, selector.get("nodeSelectorTerms") or ()))
+    return Allocation(tuple((made["driver"], made["pool"], made["device"]) for made in results), terms)
+
+
+def _node_term(term: Case) -> NodeTerm:
+    def expressions(key: str) -> tuple[Expression, ...]:
+        found = term.get(key) or ()
+        return tuple(Expression(e["key"], e["operator"], tuple(e.get("values") or ())) for e in found)
+
+    return NodeTerm(expressions("matchExpressions"), expressions("matchFields"))
 
 
 def _affinity(task: Case) -> tuple[NodeTerm, ...] | None:

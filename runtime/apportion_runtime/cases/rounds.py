@@ -13,6 +13,7 @@ from typing import Any
 from apportion_runtime.cases.reader import Case, settings_of, snapshot_of
 from apportion_runtime.core.cycle import cycle
 from apportion_runtime.core.session import Session
+from apportion_runtime.core.snapshot import NodeTerm
 from apportion_runtime.core.status import BINDING, NAMES, PIPELINED, RELEASING
 from apportion_runtime.core.task import NO_NODE
 
@@ -47,4 +48,27 @@ def _after(case: Case, session: Session) -> Case:
             written["state"] = "Running" if task.status == BINDING else NAMES[task.status]
             written["node"] = session.nodes.names[task.node] if task.node != NO_NODE else ""
             written["gpu_groups"] = list(task.gpu_groups)
+    for claim in (following.get("dra") or {}).get("resource_claims") or ():
+        claim["status"] = _status(session, claim.get("namespace", ""), claim["name"])
     return following
+
+
+def _status(session: Session, namespace: str, name: str) -> dict[str, Any] | None:
+    held, users = session.claims.allocation(namespace, name), session.claims.users(namespace, name)
+    if held is None and not users:
+        return None
+    status: dict[str, Any] = {"reservedFor": [{"resource": "pods", "name": uid, "uid": uid} for uid in users]}
+    if held is not None:
+        results = [{"driver": driver, "pool": pool, "device": device} for driver, pool, device in held.devices]
+        status["allocation"] = {"devices": {"results": results}}
+        if held.nodes is not None:
+            status["allocation"]["nodeSelector"] = {"nodeSelectorTerms": [_term(term) for term in held.nodes]}
+    return status
+
+
+def _term(term: NodeTerm) -> dict[str, Any]:
+    written = {"matchExpressions": term.expressions, "matchFields": term.fields}
+    return {
+        key: [{"key": e.key, "operator": e.operator, "values": list(e.values)} for e in expressions]
+        for key, expressions in written.items()
+    }

@@ -8,6 +8,7 @@ Source: pkg/scheduler/api/node_info/node_info.go.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from apportion_runtime.core.resources import GPU, GpuRequest, Quantities, ResourceIndex, Vector, hundredths, is_mig
 from apportion_runtime.core.shared_gpus import Row, SharedGpus, memory_fraction
-from apportion_runtime.core.snapshot import Node
+from apportion_runtime.core.snapshot import DeviceKey, Node
 from apportion_runtime.core.status import ACTIVE_USED_STATUSES, PIPELINED, RELEASING
 from apportion_runtime.core.task import BY_MEMORY, FRACTION, MIG, REGULAR, Task
 
@@ -35,6 +36,7 @@ class Entry(NamedTuple):
     memory: int
     shares: bool
     numa: tuple[tuple[int, tuple[float, ...]], ...] = ()
+    devices: tuple[DeviceKey, ...] = ()
 
 
 class NodeTable:
@@ -73,6 +75,7 @@ class NodeTable:
         self.shared: dict[int, SharedGpus] = {}
         self.entries: list[dict[str, Entry]] = [{} for _ in self.nodes]
         self.legacy_mig: set[int] = set()
+        self._device_uses: dict[int, Counter[DeviceKey]] = {}
         self.all: Indices = np.arange(len(self.nodes))
         # Whoever keeps something derived from the rows asks which of them changed.
         self.version = 0
@@ -124,8 +127,11 @@ class NodeTable:
         if shares:
             charged[GPU] = 0.0
         memory = self.memory_of(task.gpu, i) if shares else 0
-        entry = Entry(task.status, charged, task.gpu_groups if shares else (), memory, shares, task.numa)
+        devices = task.gpu_devices if task.claims and task.accepted[GPU] > 0 and not shares else ()
+        entry = Entry(task.status, charged, task.gpu_groups if shares else (), memory, shares, task.numa, devices)
         entries[task.uid] = entry
+        if devices:
+            charged = self._without_shared(i, charged, devices, by=1)
         if task.pod.legacy_mig:
             self.legacy_mig.add(i)
         self.used[i] += charged
@@ -146,6 +152,8 @@ class NodeTable:
         """Take back what a node charged for a pod. Raises `KeyError` if the pod is not there."""
         entry = self.entries[i].pop(task.uid)
         charged = entry.charged
+        if entry.devices:
+            charged = self._without_shared(i, charged, entry.devices, by=-1)
         self.used[i] -= charged
         if entry.status == RELEASING:
             self.releasing[i] -= charged
@@ -159,6 +167,33 @@ class NodeTable:
             for group in entry.groups:
                 shared.remove(group, entry.memory, entry.status, self._row(i))
         self.version += 1
+
+    def _without_shared(self, i: int, charged: Vector, devices: tuple[DeviceKey, ...], *, by: int) -> Vector:
+        """Return what is charged or given back for a pod whose devices others on the node hold, too: each counts once.
+
+        Source: pkg/scheduler/api/node_info/dra_shared_device_info.go.
+        """
+        uses = self._device_uses.setdefault(i, Counter())
+        shared = 0
+        for key in devices:
+            others = uses[key] if by > 0 else uses[key] - 1
+            shared += others > 0
+            uses[key] = max(uses[key] + by, 0)
+        made = charged.copy()
+        made[GPU] = max(made[GPU] - shared, 0.0)
+        return made
+
+    def _discounted(self, task: Task, free: Matrix, nodes: Indices) -> Matrix:
+        """Return free resources with the devices added that a pod would share."""
+        devices = task.gpu_devices
+        if not devices or not self._device_uses:
+            return free
+        made = free.copy()
+        for row, i in enumerate(nodes):
+            uses = self._device_uses.get(int(i))
+            if uses is not None:
+                made[row, GPU] += sum(uses[key] > 0 for key in devices)
+        return made
 
     def update(self, task: Task, i: int) -> None:
         """Charge a pod anew, with its status of now."""
@@ -186,6 +221,8 @@ class NodeTable:
         """Tell on which of some nodes a pod fits into the free resources given (rows as `nodes`)."""
         request = task.request
         if task.kind in (REGULAR, MIG):
+            if task.claims:
+                free = self._discounted(task, free, nodes)
             return np.asarray((request <= free).all(axis=1))
         columns = np.arange(len(request)) != GPU
         fitting: Mask = (request[columns] <= free[:, columns]).all(axis=1)
@@ -209,7 +246,7 @@ class NodeTable:
 
     def fits_idle(self, task: Task, i: int) -> bool:
         """Tell whether a pod fits into what is idle on a node now."""
-        if task.kind in (REGULAR, MIG):
+        if task.kind in (REGULAR, MIG) and not task.claims:
             return bool((task.request <= self.idle[i]).all())
         return bool(self.fits(task, self.idle[i : i + 1], np.array([i]))[0])
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from apportion_runtime.core.capacity import OverCapacity
 from apportion_runtime.core.job import Job, PodSet
 from apportion_runtime.core.nodes import DEFAULT_GPU_MEMORY, Indices, NodeTable
+from apportion_runtime.core.plugins.dra import Claims
 from apportion_runtime.core.plugins.numa import NumaZones
 from apportion_runtime.core.plugins.predicates import Predicates
 from apportion_runtime.core.plugins.topology import Part, TopologyTrees
@@ -45,6 +46,7 @@ class Session:
         for node in snapshot.nodes:
             self.resources.add(node.allocatable)
         self.nodes = NodeTable(snapshot.nodes, self.resources)
+        self.claims = Claims(self)
         self.jobs: dict[str, Job] = {}
         self._open_jobs(snapshot)
         memories = [int(m) for m in self.nodes.gpu_memory if m > DEFAULT_GPU_MEMORY]
@@ -78,6 +80,8 @@ class Session:
                         vector[place] = count
                 known = shapes[key] = (len(shapes), vector)
             task = Task(pod, known[1], self.resources, known[0], self.plugins)  # type: ignore[arg-type]
+            if pod.claims:
+                self.claims.open_task(task)
             if pod.node is not None:
                 task.node = self.nodes.index.get(pod.node, NO_NODE)
             if pod.group in by_group:
@@ -119,12 +123,14 @@ class Session:
         if self.keeps_shares:
             self.shares.charge(self.jobs[task.job], task, 1)
         self.numa.charge(task, 1)
+        self.claims.take(task)
 
     def on_deallocate(self, task: Task) -> None:
         """Take back what a pod's queue was charged."""
         if self.keeps_shares:
             self.shares.charge(self.jobs[task.job], task, -1)
         self.numa.charge(task, -1)
+        self.claims.give_back(task)
 
     def evict(self, task: Task, why: object) -> None:
         """Evict a pod for good, outside of any statement."""

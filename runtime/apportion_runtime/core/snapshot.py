@@ -79,6 +79,94 @@ class NumaTopology:
     zones: tuple[NumaZone, ...]
 
 
+DeviceKey = tuple[str, str, str]
+"""Driver, pool, device."""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device of a resource slice, and the classes whose selectors it fulfils.
+
+    It is had on one node, on the nodes that fulfil one of `nodes`, or on all.
+    """
+
+    driver: str
+    pool: str
+    name: str
+    classes: frozenset[str]
+    node: str | None = None
+    nodes: tuple[NodeTerm, ...] | None = None
+    all_nodes: bool = False
+    attributes: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def key(self) -> DeviceKey:
+        """What names it."""
+        return self.driver, self.pool, self.name
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceClass:
+    """A class of devices; `extended_resource` is the resource name under which pods may ask for it, if any."""
+
+    name: str
+    extended_resource: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRequest:
+    """Devices of one class that a claim asks for.
+
+    `selected` are the devices that fulfil the request's own selectors, None where it has none. The engine allocates
+    nothing to a request that is not `exactly`: one with alternatives, or with administrator's access.
+    """
+
+    name: str
+    device_class: str
+    count: int = 1
+    all_devices: bool = False
+    exactly: bool = True
+    selected: frozenset[DeviceKey] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """The devices that a claim holds; `nodes` says where they are had, None everywhere."""
+
+    devices: tuple[DeviceKey, ...]
+    nodes: tuple[NodeTerm, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A resource claim. `queue` is its queue label; `reserved_for` are the ids of the pods that use it.
+
+    `match_attributes` are constraints: names of requests (none is all), and the attribute whose value must be the same.
+    """
+
+    namespace: str
+    name: str
+    requests: tuple[DeviceRequest, ...]
+    queue: str = ""
+    allocation: Allocation | None = None
+    reserved_for: tuple[str, ...] = ()
+    match_attributes: tuple[tuple[tuple[str, ...], str], ...] = ()
+
+    @property
+    def asks_gpus(self) -> bool:
+        """Whether it asks for a class that the engine takes for GPUs, by its name."""
+        return any(request.exactly and "gpu" in request.device_class.lower() for request in self.requests)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimReference:
+    """How a pod names a claim: `claim` is None while the one of its template is not made yet."""
+
+    name: str
+    claim: str | None
+    of_template: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """A node.
@@ -188,8 +276,9 @@ class Pod:
     priority: int | None = None
     scheduler: str = "kai-scheduler"
     qos_class: str = ""
+    claims: tuple[ClaimReference, ...] = ()
     missing_claims: tuple[str, ...] = ()
-    """Persistent volume claims, config maps and resource claims that the pod names and the cluster has not."""
+    """Persistent volume claims and config maps that the pod names and the cluster has not."""
     numa_placement: tuple[tuple[str, Mapping[str, float]], ...] = ()
     """Which zones a running pod was given, by id, and what of each."""
     containers: tuple[Container, ...] = ()
@@ -265,4 +354,7 @@ class Snapshot:
     pod_groups: tuple[PodGroup, ...]
     pods: tuple[Pod, ...]
     topologies: tuple[Topology, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    devices: tuple[Device, ...] = ()
+    device_classes: tuple[DeviceClass, ...] = ()
     now: float = 0.0

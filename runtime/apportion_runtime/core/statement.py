@@ -6,9 +6,10 @@ Source: pkg/scheduler/framework/statement.go.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from apportion_runtime.core.snapshot import Allocation
 from apportion_runtime.core.status import ALLOCATED, BINDING, PENDING, PIPELINED, RELEASING
 from apportion_runtime.core.task import NO_NODE, Task
 
@@ -29,6 +30,7 @@ class _Operation:
     groups: tuple[str, ...]
     is_virtual: bool
     numa: tuple[tuple[int, tuple[float, ...]], ...] = ()
+    claims: dict[str, Allocation | None] = field(default_factory=dict)
     why: object = None
     of: _Operation | None = None
     void: bool = False
@@ -60,7 +62,17 @@ class Statement:
 
     def evict(self, task: Task, why: object = None) -> None:
         """Have a pod leave its node."""
-        before = _Operation(_EVICT, task, task.status, task.node, task.gpu_groups, task.is_virtual, task.numa, why)
+        before = _Operation(
+            _EVICT,
+            task,
+            task.status,
+            task.node,
+            task.gpu_groups,
+            task.is_virtual,
+            task.numa,
+            task.claims,
+            why,
+        )
         self._release(task)
         self._operations.append(before)
 
@@ -92,7 +104,7 @@ class Statement:
         before = _Operation(
             _PIPELINE, task, task.status, task.node,
             entry.groups if entry is not None and moves else task.gpu_groups, task.is_virtual,
-            entry.numa if entry is not None and realigned else task.numa,
+            entry.numa if entry is not None and realigned else task.numa, task.claims,
         )  # fmt: skip
         session.jobs[task.job].update_status(task, PIPELINED)
         task.node = node
@@ -160,6 +172,7 @@ class Statement:
         task.gpu_groups = operation.groups
         task.numa = operation.numa
         task.is_virtual = operation.is_virtual
+        task.claims = operation.claims
         node = operation.node
         if task.uid in session.nodes.entries[node]:
             session.nodes.update(task, node)
@@ -190,6 +203,7 @@ class Statement:
         session.jobs[task.job].update_status(task, operation.status)
         node = task.node
         task.gpu_groups = operation.groups
+        task.claims = operation.claims
         task.is_virtual = operation.is_virtual
         session.nodes.remove(task, node)
         session.on_deallocate(task)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from apportion_runtime.core.resources import GpuRequest, Quantities, ResourceIndex, Vector
-from apportion_runtime.core.snapshot import Pod
+from apportion_runtime.core.snapshot import Allocation, DeviceKey, Pod
 from apportion_runtime.core.status import PENDING, RELEASING
 
 REGULAR, FRACTION, BY_MEMORY, MIG = "Regular", "Fraction", "GpuMemory", "MigInstance"
@@ -26,6 +26,7 @@ class Task:
         "accepted",
         "accepted_gpu",
         "accepted_quantities",
+        "claims",
         "gpu",
         "gpu_groups",
         "is_virtual",
@@ -43,6 +44,7 @@ class Task:
         "shape",
         "status",
         "uid",
+        "wants_devices",
     )
 
     def __init__(self, pod: Pod, request: Vector, index: ResourceIndex, shape: int, plugins: frozenset[str]) -> None:
@@ -66,6 +68,17 @@ class Task:
         self.needs_gpu = pod.gpu.gpus > 0 or pod.gpu.dra > 0 or self.kind in (BY_MEMORY, MIG)
         self.numa: tuple[tuple[int, tuple[float, ...]], ...] = ()
         self.order = _order(pod, plugins)
+        # What each claim holds; replaced whenever it changes, so that what was noted before stays as it was.
+        self.claims: dict[str, Allocation | None] = {}
+        self.wants_devices = False
+
+    @property
+    def gpu_devices(self) -> tuple[DeviceKey, ...]:
+        """GPUs that its claims hold."""
+        if not self.claims:
+            return ()
+        held = (allocation for allocation in self.claims.values() if allocation is not None)
+        return tuple(key for allocation in held for key in allocation.devices if "gpu" in key[0].lower())
 
     @property
     def shares_gpu(self) -> bool:

@@ -9,7 +9,7 @@ NodeAffinity, TaintToleration, NodePorts, InterPodAffinity.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,6 +50,9 @@ class Predicates:
             return None
         if task.pod.missing_claims:
             return f"{', '.join(task.pod.missing_claims)} not found"
+        why = self._session.claims.blocked(task, self._session.jobs[task.job])
+        if why is not None:
+            return why
         over = np.flatnonzero(task.request > self._most)
         if len(over):
             return f"no node has as much {self._session.resources.names[over[0]]}"
@@ -111,6 +114,8 @@ class Predicates:
             return True
         session = self._session
         nodes = session.nodes
+        if not session.claims.allows(task, i):
+            return False
         if task.kind == MIG and i in nodes.legacy_mig:
             return False
         if task.shares_gpu:
@@ -173,7 +178,12 @@ def _selected(pod: Pod, node: Node) -> bool:
     labels = node.labels
     if any(labels.get(key) != value for key, value in pod.node_selector.items()):
         return False
-    return pod.node_affinity is None or any(_term_fits(term, node) for term in pod.node_affinity)
+    return pod.node_affinity is None or matches_terms(pod.node_affinity, node)
+
+
+def matches_terms(terms: Sequence[NodeTerm], node: Node) -> bool:
+    """Tell whether a node fulfils one of some terms."""
+    return any(_term_fits(term, node) for term in terms)
 
 
 def _term_fits(term: NodeTerm, node: Node) -> bool:
