@@ -109,17 +109,38 @@ def test_the_gpu_model_chooses_the_queue_of_a_divided_cluster() -> None:
     (made,) = bind(divided, "vision", "Job", Options(gpu_model="h100"))
     assert found(made, "metadata", "labels", "kai.scheduler/queue") == "vision-h100"
     assert found(made, "metadata", "labels", "kai.scheduler/node-pool") == "h100"
-    assert found(pod_sets(made)[0].spec, "nodeSelector") == {"apportion.dev/node-pool": "h100"}
+    assert found(pod_sets(made)[0].spec, "nodeSelector") == {"apportion.dev/gpu-model": "h100"}
     (cpu,) = bind(divided, "vision", "Job", Options(gpus=0))
     assert found(cpu, "metadata", "labels", "kai.scheduler/queue") == "vision"
     with pytest.raises(BindingError, match="has several GPU models: say which with --gpu-model a100 or h100"):
         bind(divided, "vision", "Job", _FIRST)
 
 
-def test_a_queue_that_may_use_some_pools_only_selects_them() -> None:
-    queue = VISION.model_copy(update={"pools": ("h100",)})
-    (made,) = bind(program("native", queue, pools=(H100, A100, ORDINARY)), "vision", "Job", _FIRST)
-    assert found(pod_sets(made)[0].spec, "nodeSelector") == {"apportion.dev/node-pool": "h100"}
+_MORE = H100.model_copy(update={"id": "more-h100"})
+_LAST = H100.model_copy(update={"id": "last-h100"})
+
+
+@pytest.mark.parametrize(
+    ("usable", "pools", "selector"),
+    [
+        (("h100",), (H100,), None),
+        (("h100",), (H100, A100), {"apportion.dev/gpu-model": "h100"}),
+        (("h100", "more-h100"), (H100, _MORE, A100), {"apportion.dev/gpu-model": "h100"}),
+        (("h100",), (H100, _MORE), {"apportion.dev/node-pool": "h100"}),
+        (("h100",), (H100, _MORE, A100), {"apportion.dev/gpu-model": "h100", "apportion.dev/node-pool": "h100"}),
+        (("h100", "more-h100"), (H100, _MORE, _LAST), ["h100", "more-h100"]),
+    ],
+)
+def test_a_queue_that_may_use_some_pools_only_selects_them(usable: Any, pools: Any, selector: object) -> None:
+    queue = VISION.model_copy(update={"pools": usable})
+    (made,) = bind(program("native", queue, pools=(*pools, ORDINARY)), "vision", "Job", _FIRST)
+    spec = pod_sets(made)[0].spec
+    if not isinstance(selector, list):
+        assert found(spec, "nodeSelector") == selector
+        return
+    required = found(spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+    expression = {"key": "apportion.dev/node-pool", "operator": "In", "values": selector}
+    assert required == {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
 
 
 @pytest.mark.parametrize(

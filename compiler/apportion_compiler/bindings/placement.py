@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from apportion_compiler.backends.pool_labels import gpu_model_labels
 from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.bindings.places import some
 from apportion_compiler.ir.program import NodePool, Program, Queue, Taint
@@ -43,23 +44,35 @@ def placement(
         usable = [pool for pool in usable if pool.plan == plan]
     elif not plans_are_asked:
         usable = [pool for pool in usable if pool.plan is None] or usable
-    fields = _selector(usable) if plan is not None or len(usable) < len(alike) else {}
+    fields = _selector(usable, alike) if plan is not None or len(usable) < len(alike) else {}
     taints = dict.fromkeys(taint for pool in usable for taint in pool.taints)
     if taints:
         fields["tolerations"] = [_toleration(taint) for taint in taints]
     return fields
 
 
-def _selector(pools: Sequence[NodePool]) -> Node:
-    names: list[object] = [label_value(pool.id) for pool in pools]
-    if len(names) == 1:
-        return {"nodeSelector": {POOL_LABEL: names[0]}}
-    if not names:
+def _selector(usable: Sequence[NodePool], alike: Sequence[NodePool]) -> Node:
+    """Select the usable pools among those alike: by their GPU model as far as that tells them apart, else by name.
+
+    Kueue chooses among flavors by the keys that a flavor has, and one for several pools has the model alone.
+    """
+    if not usable:
         return {}
-    term: Node = {"matchExpressions": [{"key": POOL_LABEL, "operator": "In", "values": names}]}
-    return {
-        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
-    }
+    fields: Node = {}
+    selector: Node = {}
+    models = {pool.gpu_model for pool in usable}
+    of_model = [pool for pool in alike if pool.gpu_model in models]
+    if len(models) == 1 and len(of_model) < len(alike):
+        selector.update(gpu_model_labels(usable[0]))
+    if not selector or len(usable) < len(of_model):
+        names: list[object] = [label_value(pool.id) for pool in usable]
+        if len(names) == 1:
+            selector[POOL_LABEL] = names[0]
+        else:
+            term: Node = {"matchExpressions": [{"key": POOL_LABEL, "operator": "In", "values": names}]}
+            required: Node = {"nodeSelectorTerms": [term]}
+            fields["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    return {"nodeSelector": selector, **fields} if selector else fields
 
 
 def _toleration(taint: Taint) -> Node:
