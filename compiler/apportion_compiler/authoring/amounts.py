@@ -11,7 +11,7 @@ from typing import Any
 
 from apportion_compiler.readers.record import LiftedQueue, Note
 from apportion_policy.quantity import UNLIMITED, Amount, add, count_text, cpu_text, gpu_text, memory_text
-from apportion_policy.resources import CPU, GPU, MEMORY, Resources
+from apportion_policy.resources import CPU, GPU, MEMORY, Resources, gpu_resource
 
 _MODEL = f"{GPU}/"
 _NOTHING: Mapping[str, Amount] = {}
@@ -34,14 +34,17 @@ def promises(queues: Sequence[LiftedQueue]) -> Mapping[str, Resources | None]:
     return {id_: resources_of(amounts) for id_, amounts in written.items()}
 
 
-def bounds(queue: LiftedQueue) -> Resources | None:
-    """Return what to write as `limit`: no bound is what is left out."""
-    return resources_of({r: a for r, a in _counted(queue.limit).items() if a is not UNLIMITED})
+def bounds(amounts: Mapping[str, Amount], models: Sequence[str] = ()) -> Resources | None:
+    """Return what to write as a limit or lending limit: no bound is what is left out.
 
-
-def lending(queue: LiftedQueue) -> Resources | None:
-    """Return what to write as `lending_limit`."""
-    return resources_of({r: a for r, a in _counted(queue.lending_limit).items() if a is not UNLIMITED})
+    `models` are those of a cluster that declares no pools: there a bound by model bounds the total of GPUs too, unless
+    the models that it leaves out are said to have none.
+    """
+    kept: dict[str, Amount] = {r: amount for r, amount in _counted(amounts).items() if amount is not UNLIMITED}
+    if any(resource.startswith(_MODEL) for resource in kept):
+        for model in models:
+            kept.setdefault(gpu_resource(model), UNLIMITED)
+    return resources_of(kept)
 
 
 def amount_notes(queue: LiftedQueue) -> Iterator[Note]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from apportion_compiler.authoring.amounts import amount_notes, bounds, lending, promises, resources_of
-from apportion_compiler.authoring.pools import pools_of
+from apportion_compiler.authoring.amounts import amount_notes, bounds, promises, resources_of
+from apportion_compiler.authoring.pools import pools_of, spoken_models
 from apportion_compiler.errors import UnwritableError
 from apportion_compiler.ir import program as ir
 from apportion_compiler.readers.record import Lifted, LiftedPriorityClass, LiftedQueue, Note
@@ -69,6 +69,7 @@ def _declared(lifted: Lifted, identity: Identity) -> Declared:
     notes = list(lifted.notes)
     pools = pools_of(lifted, notes)
     promised = promises(lifted.queues)
+    models = () if pools else spoken_models(lifted)
     owners: dict[str, str | None] = {}
     known = {pool.id for pool in pools}
     queues = []
@@ -78,7 +79,7 @@ def _declared(lifted: Lifted, identity: Identity) -> Declared:
         inherited = identity.owner if queue.parent is None else owners.get(queue.parent)
         owners[queue.id] = _owner(queue) or inherited
         fields = {
-            **_fields(queue),
+            **_fields(queue, models),
             "owner": None if _owner(queue) == inherited else _owner(queue),
             "guaranteed": promised[queue.id],
             "pools": None if queue.pools is None else tuple(pool for pool in queue.pools if pool in known),
@@ -93,7 +94,7 @@ def _declared(lifted: Lifted, identity: Identity) -> Declared:
     )
 
 
-def _fields(queue: LiftedQueue) -> Mapping[str, Any]:
+def _fields(queue: LiftedQueue, models: Sequence[str]) -> Mapping[str, Any]:
     """Return the fields of a queue that are its own; None is left out."""
     priority = queue.priority if queue.priority is None or 0 <= queue.priority <= _MAX_PRIORITY else None
     return {
@@ -101,8 +102,8 @@ def _fields(queue: LiftedQueue) -> Mapping[str, Any]:
         "parent": queue.parent,
         "namespaces": tuple(sorted(queue.namespaces)) or None,
         "users": tuple(_user(user) for user in queue.users) or None,
-        "limit": bounds(queue),
-        "lending_limit": lending(queue),
+        "limit": bounds(queue.limit, models),
+        "lending_limit": bounds(queue.lending_limit, models),
         "over_quota_weight": _weight(queue.weight),
         "priority": priority,
         "preempt_min_runtime": None if queue.preempt_min_runtime is None else duration_text(queue.preempt_min_runtime),

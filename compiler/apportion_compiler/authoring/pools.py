@@ -26,12 +26,13 @@ def pools_of(lifted: Lifted, notes: list[Note]) -> tuple[NodePool, ...]:
     if not all(pool.machine for pool in lifted.pools):
         notes.append(Note("NodePool", GUESSED))
     present = {pool.gpu_model for pool in lifted.pools}
-    missing = [model for model in _spoken(lifted) if model not in present]
+    missing = [model for model in spoken_models(lifted) if model not in present]
     pools = (*lifted.pools, *(LiftedPool(model, model) for model in missing))
     return tuple(_pool(pool, size) for pool, size in zip(pools, sizes(pools, _guaranteed(lifted)), strict=True))
 
 
-def _spoken(lifted: Lifted) -> Sequence[str]:
+def spoken_models(lifted: Lifted) -> Sequence[str]:
+    """Return the GPU models by which queues count."""
     amounts = (held for queue in lifted.queues for held in (queue.guaranteed, queue.limit))
     return sorted({r.removeprefix(_MODEL) for held in amounts for r in held if r.startswith(_MODEL)})
 

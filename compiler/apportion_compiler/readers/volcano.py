@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.backends.volcano.names import ROOT_QUEUE, SHARED_QUEUE
 from apportion_compiler.backends.volcano.queues import TITLE_ANNOTATION
-from apportion_compiler.naming import object_name
+from apportion_compiler.naming import label_value, object_name
 from apportion_compiler.plain_objects import (
     annotations_of,
     described,
@@ -58,7 +58,7 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
     notes: list[Note] = []
     tree = _tree([m for m in of_kind(manifests, "scheduling.volcano.sh", "Queue") if name_of(m)], notes)
     queues = {id_: _queue(id_, tree, notes) for id_ in tree.groups}
-    queues = dict(_without_sums(queues))
+    queues, pools = _with_pools(dict(_without_sums(queues)), tree)
     ordered = tuple(parents_first({id_: queue.parent for id_, queue in queues.items()}))
     for id_ in sorted(queues.keys() - set(ordered)):
         notes.append(Note(queues[id_].object, "hangs below itself, and Volcano schedules nothing: left out"))
@@ -74,7 +74,7 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
         Lifted(
             queues=tuple(queues[id_] for id_ in ordered),
             priority_classes=tuple(priority_classes(manifests, lambda name, _: said.get(name))),
-            pools=tuple(_pools(tree)),
+            pools=pools,
             topologies=tuple(topologies_of(manifests, notes)),
             notes=tuple(dict.fromkeys(notes)),
             cluster=cluster_of(manifests, [m for group in tree.groups.values() for m in group.values()], notes),
@@ -255,6 +255,51 @@ def _groups(manifest: Manifest) -> tuple[str, ...] | None:
     *above, last = _GROUPS
     found = mapping(manifest, "spec", *above).get(last)
     return tuple(str(name) for name in found) if isinstance(found, list) else None
+
+
+def _with_pools(
+    queues: Mapping[str, LiftedQueue], tree: _Tree
+) -> tuple[dict[str, LiftedQueue], tuple[LiftedPool, ...]]:
+    """Return the pools that groups of nodes stand for, and the queues with those that they may use.
+
+    A queue above others has no groups: it may use what the queues below it may, and the models it has objects for.
+    """
+    if _has_no_pools(tree):
+        return {id_: replace(queue, pools=None) for id_, queue in queues.items()}, ()
+    pools = {pool.id: pool for pool in _pools(tree)}
+    lacking = set(tree.models) - {pool.gpu_model for pool in pools.values()}
+    pools.update((model, LiftedPool(model, gpu_model=model)) for model in sorted(lacking))
+    inner = {queue.parent for queue in queues.values()}
+    usable: dict[str, set[str]] = {id_: set(queue.pools or ()) for id_, queue in queues.items() if id_ not in inner}
+    if all(names == pools.keys() for names in usable.values()):
+        # Groups are named only where some machines are kept from some queue.
+        pools[UNUSED] = LiftedPool(UNUSED)
+    for id_ in reversed(tuple(parents_first({id_: queue.parent for id_, queue in queues.items()}))):
+        models = tree.groups[id_].keys()
+        own = usable.setdefault(id_, set())
+        if id_ in inner:
+            own |= {pool.id for pool in pools.values() if pool.gpu_model is not None and pool.gpu_model in models}
+        parent = queues[id_].parent
+        if parent is not None:
+            usable.setdefault(parent, set()).update(own)
+    return (
+        {id_: replace(queue, pools=tuple(sorted(usable.get(id_, ())))) for id_, queue in queues.items()},
+        tuple(pools[name] for name in sorted(pools)),
+    )
+
+
+UNUSED = "unused"
+"""The pool of the machines that no queue may use."""
+
+
+def _has_no_pools(tree: _Tree) -> bool:
+    """Tell whether nothing is said of pools: no groups are named, or each model's alone, as where none is declared."""
+    return all(
+        groups is None or (model is not None and groups == (label_value(model),))
+        for group in tree.groups.values()
+        for model, manifest in group.items()
+        for groups in (_groups(manifest),)
+    )
 
 
 def _pools(tree: _Tree) -> Iterator[LiftedPool]:
