@@ -1,4 +1,4 @@
-"""What Kueue made of work: the Workload of an object, and its conditions."""
+"""Work in Kueue's queues: sent as a team sends it, what Kueue made of it, and its conditions."""
 
 from __future__ import annotations
 
@@ -61,3 +61,45 @@ def is_held_back(one: Object) -> bool:
 def is_preempted(one: Object) -> bool:
     """Whether it had to give way to other work."""
     return condition(one, "Preempted").get("status") == "True"
+
+
+def may_run(kubectl: Kubectl, work: Object) -> bool:
+    """Whether a Job's pods may run."""
+    name, namespace = work["metadata"]["name"], work["metadata"]["namespace"]
+    return not kubectl.get("job", name, f"--namespace={namespace}")["spec"]["suspend"]
+
+
+def submit(kubectl: Kubectl, *jobs: Object) -> None:
+    """Send Jobs as somebody of the team; each has to be taken without a warning."""
+    for work in jobs:
+        team = work["metadata"]["namespace"].partition("-")[0]
+        answer = kubectl.as_user("vera", f"@lab/{team}").create(work)
+        assert answer.accepted, answer.said
+        assert answer.said == ""
+
+
+def admit(kubectl: Kubectl, *jobs: Object) -> None:
+    """Send Jobs one after another, each of which is admitted, and so runs."""
+    for work in jobs:
+        submit(kubectl, work)
+        wait_for(kubectl, work, is_admitted, "admitted")
+        _wait_until_it_runs(kubectl, work)
+
+
+def _wait_until_it_runs(kubectl: Kubectl, work: Object) -> None:
+    meta = work["metadata"]
+    flags = ("--for=jsonpath={.spec.suspend}=false", f"job/{meta['name']}", f"--namespace={meta['namespace']}")
+    kubectl.must("wait", "--timeout=30s", *flags)
+
+
+def clear(kubectl: Kubectl, *namespaces: str) -> None:
+    """Delete every Job, and wait until its Workload has given its quota back."""
+    for namespace in namespaces:
+        kubectl.must("delete", "jobs", "--all", f"--namespace={namespace}")
+        kubectl.must("wait", "--for=delete", "workloads", "--all", f"--namespace={namespace}", "--timeout=60s")
+
+
+def evicted(kubectl: Kubectl, *jobs: Object) -> list[Object]:
+    """Return the Workloads, of Jobs, that were admitted and are no longer."""
+    found = [workload_of(kubectl, work) for work in jobs]
+    return [one for one in found if one is not None and condition(one, "Evicted").get("status") == "True"]

@@ -56,7 +56,8 @@ Clusters = Mapping[tuple[str, str], tuple[Tree, ...]]
 def compile_policy(policy: Path, out: Path, *environments: str) -> Clusters:
     """Compile, for all environments or those named, into a folder and return the trees.
 
-    An engine's tree and the plain Kubernetes one are for the same cluster and are applied together.
+    An engine's tree and the plain Kubernetes one are for the same cluster and are applied together. Trees that hold
+    no objects are left out: those of clouds' node pools are arguments and scripts.
     """
     command = [Path(sys.executable).with_name("apportion"), "compile", policy, "--out", out, "--as-of", _AS_OF]
     command += [argument for name in environments for argument in ("--env", name)]
@@ -65,7 +66,9 @@ def compile_policy(policy: Path, out: Path, *environments: str) -> Clusters:
     trees: dict[tuple[str, str], list[Tree]] = {}
     for inventory in sorted(out.glob("*/*/*/inventory.json")):
         environment, cluster, _ = inventory.relative_to(out).parts[:3]
-        trees.setdefault((environment, cluster), []).append(Tree(inventory.parent))
+        tree = Tree(inventory.parent)
+        if tree.files:
+            trees.setdefault((environment, cluster), []).append(tree)
     return {key: tuple(sorted(found, key=lambda tree: tree.target != "native")) for key, found in trees.items()}
 
 

@@ -6,18 +6,16 @@ webhooks judge it, unknown fields are refused, and every field that was sent com
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 import yaml
 
 from apportion_compiler.bindings import KINDS
 
+from .bound import bind
 from .kubectl import Kubectl, Object
-from .rendered import POLICIES, REPOSITORY, compile_policy, installed, missing
+from .rendered import POLICIES, Tree, compile_policy, installed, missing
 from .workloads import pod
 
 pytestmark = pytest.mark.e2e
@@ -49,7 +47,7 @@ def test_what_bind_writes_is_accepted(engine: str, member: Kubectl, kind: str) -
     """No error, no warning, nothing lost."""
     if KINDS[kind].engine not in (None, engine):
         pytest.skip(f"{kind} is {KINDS[kind].engine}'s own")
-    text = bind(engine, _QUEUE, "--kind", kind, "--workers", "2")
+    text = bind(POLICY, f"on-{engine}", _QUEUE, "--kind", kind, "--workers", "2")
     answer = member.apply_text(text, dry_run=True)
     assert answer.accepted, answer.said
     assert answer.said == ""
@@ -65,11 +63,3 @@ def _forget_default_tolerations(one: Object) -> None:
     """Take off a Pod what the API server puts on each, at the end of a list that was sent."""
     tolerations = one["spec"].get("tolerations", []) if one["kind"] == "Pod" else []
     tolerations[:] = [each for each in tolerations if each.get("tolerationSeconds") != _DEFAULT_TOLERATION_S]
-
-
-def bind(engine: str, queue: str, *options: str, policy: Path = POLICY) -> str:
-    """Return what the command writes, run as a person runs it."""
-    command = [Path(sys.executable).with_name("apportion"), "bind", queue, "--policy", policy, "--env", f"on-{engine}"]
-    done = subprocess.run([*command, *options], cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout

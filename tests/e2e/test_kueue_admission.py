@@ -1,0 +1,86 @@
+"""Kueue admits what the policy promises: work of every namespace, up to its queue's limit, the higher class first.
+
+The cluster is that of `every-engine` that Kueue runs. There are no nodes: what is admitted may run, and waits for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import pytest
+
+from .admission import admit, clear, condition, is_held_back, is_preempted, may_run, submit, wait_for, workload_of
+from .bound import bound_job
+from .kubectl import Kubectl
+from .rendered import POLICIES, Tree, compile_policy, installed
+from .workloads import pod
+
+pytestmark = pytest.mark.e2e
+
+POLICY = POLICIES / "every-engine"
+NAMESPACES: Mapping[str, str] = {
+    "vision": "vision",
+    "speech": "speech",
+    "search": "search",
+    "search-batch": "search",
+    "ads": "ads",
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    cluster_for: Callable[[Sequence[Tree]], Kubectl], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Kubectl]:
+    trees = compile_policy(POLICY, tmp_path_factory.mktemp("rendered"), "on-kueue")["on-kueue", "one"]
+    cluster = cluster_for(trees)
+    with installed(cluster, trees, refused=(pod("vision", scheduler=None, node="node-1"),)):
+        cluster.must("wait", "--for=condition=Active", "clusterqueues", "--all", "--timeout=60s")
+        yield cluster
+        clear(cluster, *NAMESPACES)
+
+
+@pytest.mark.parametrize("namespace", NAMESPACES)
+def test_a_bound_job_is_admitted(cluster: Kubectl, namespace: str) -> None:
+    """What `bind` writes for a namespace runs, on the GPUs of the flavor and nowhere else."""
+    work = bound_job(POLICY, "on-kueue", NAMESPACES[namespace], "--namespace", namespace)
+    admit(cluster, work)
+    made = workload_of(cluster, work)
+    assert made is not None
+    assert made["spec"]["queueName"] == NAMESPACES[namespace]
+    (assigned,) = made["status"]["admission"]["podSetAssignments"]
+    assert assigned["flavors"]["nvidia.com/gpu"] == "a100"
+    clear(cluster, namespace)
+
+
+def test_a_job_over_the_limit_is_not_admitted(cluster: Kubectl) -> None:
+    """Vision may use 16 GPUs, idle though the rest is: 16 run, and 17 do not."""
+    within = bound_job(POLICY, "on-kueue", "vision", "--workers", "2", "--gpus", "8", "--name", "within")
+    admit(cluster, within)
+    clear(cluster, "vision")
+    over = bound_job(POLICY, "on-kueue", "vision", "--workers", "17", "--gpus", "1", "--name", "over")
+    submit(cluster, over)
+    refused = wait_for(cluster, over, is_held_back, "held back")
+    assert "nvidia.com/gpu in flavor a100" in condition(refused, "QuotaReserved")["message"]
+    assert not may_run(cluster, over)
+    clear(cluster, "vision")
+
+
+def test_a_job_that_names_no_queue_does_not_run(cluster: Kubectl) -> None:
+    """It is refused, so that nobody waits for it."""
+    work = bound_job(POLICY, "on-kueue", "vision")
+    work["metadata"]["labels"] = {}
+    answer = cluster.as_user("vera", "@lab/vision").create(work)
+    assert "label kueue.x-k8s.io/queue-name is missing; set it to vision" in answer.said
+
+
+def test_the_higher_class_goes_first_in_a_queue(cluster: Kubectl) -> None:
+    """Within a queue an urgent Job takes the place of a batch one."""
+    options = ("--workers", "2", "--gpus", "8")
+    batch = bound_job(POLICY, "on-kueue", "vision", *options, "--name", "batch")
+    urgent = bound_job(POLICY, "on-kueue", "vision", *options, "--name", "urgent", "--priority-class", "urgent")
+    admit(cluster, batch)
+    admit(cluster, urgent)
+    given_way = wait_for(cluster, batch, is_preempted, "preempted")
+    assert condition(given_way, "Preempted")["reason"] == "InClusterQueue"
+    assert not may_run(cluster, batch)
+    clear(cluster, "vision")

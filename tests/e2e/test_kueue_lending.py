@@ -1,0 +1,79 @@
+"""Kueue lends what is idle and takes it back: what a lower guarantee does to running work is what the policy says.
+
+The cluster is that of `lending`: 24 GPUs, of which a third is each team's, and one team lends nothing.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import pytest
+
+from .admission import admit, clear, condition, evicted, is_held_back, submit, wait_for
+from .bound import bound_job
+from .kubectl import Kubectl, Object
+from .rendered import POLICIES, Tree, compile_policy, installed
+from .workloads import pod
+
+pytestmark = pytest.mark.e2e
+
+POLICY = POLICIES / "lending"
+_SETTLED_S = 3
+
+Trees = tuple[Tree, ...]
+ClusterFor = Callable[[Sequence[Tree]], Kubectl]
+
+
+@pytest.fixture(scope="module")
+def states(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Trees]:
+    folder = tmp_path_factory.mktemp("lending")
+    shutil.copytree(POLICY, folder / "policy")
+    found = {}
+    for state in ("first", "lowered"):
+        (folder / "policy" / "change.py").write_text(f'STATE = "{state}"\n')
+        found[state] = compile_policy(folder / "policy", folder / state)["on-kueue", "one"]
+    return found
+
+
+@pytest.fixture
+def cluster(cluster_for: ClusterFor, states: Mapping[str, Trees]) -> Iterator[Kubectl]:
+    cluster = cluster_for(states["first"])
+    with installed(cluster, states["first"], refused=(pod("lender", scheduler=None, node="node-1"),)):
+        cluster.must("wait", "--for=condition=Active", "clusterqueues", "--all", "--timeout=60s")
+        yield cluster
+        clear(cluster, "lender", "borrower", "keeper")
+
+
+def test_what_is_lent_is_taken_back(cluster: Kubectl) -> None:
+    """The borrower uses the lender's GPUs, never the keeper's, and gives them back when the lender wants them."""
+    own, borrowed, more = (_job("borrower", 8, name) for name in ("own", "borrowed", "more"))
+    admit(cluster, own, borrowed)
+    submit(cluster, more)
+    wait_for(cluster, more, is_held_back, "held back")
+    lenders = _job("lender", 8, "lenders")
+    admit(cluster, lenders)
+    given_back = evicted(cluster, own, borrowed)
+    assert len(given_back) == 1
+    assert condition(given_back[0], "Evicted")["reason"] == "Preempted"
+    assert condition(given_back[0], "Preempted")["reason"].startswith("InCohort")
+    admit(cluster, _job("keeper", 8, "keepers"))
+    assert len(evicted(cluster, own, borrowed)) == 1
+
+
+def test_a_lower_guarantee_makes_work_evictable(cluster: Kubectl, states: Mapping[str, Trees]) -> None:
+    """Nothing is evicted by the change; what lies above the guarantee from then on goes when its new owner comes."""
+    first, second = _job("borrower", 4, "first"), _job("borrower", 4, "second")
+    admit(cluster, first, second, _job("lender", 8, "lenders"))
+    for tree in states["lowered"]:
+        answer = cluster.apply(tree.files)
+        assert answer.accepted, answer.said
+    time.sleep(_SETTLED_S)
+    assert evicted(cluster, first, second) == []
+    admit(cluster, _job("lender", 4, "lenders-more"))
+    assert len(evicted(cluster, first, second)) == 1
+
+
+def _job(queue: str, gpus: int, name: str) -> Object:
+    return bound_job(POLICY, "on-kueue", queue, "--gpus", str(gpus), "--name", name)
