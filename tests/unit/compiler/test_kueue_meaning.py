@@ -109,7 +109,9 @@ def _quotas(spec: Mapping[str, Any], flavor: str, resource: str) -> list[dict[st
 
 
 def pool(name: str, model: str | None, nodes: int, **more: Any) -> NodePool:
-    gpus = {} if model is None else {"accelerator": Accelerator(model=model, count=8), "taints": (GPU_TAINT,)}
+    gpus: dict[str, Any] = (
+        {} if model is None else {"accelerator": Accelerator(model=model, count=8), "taints": (GPU_TAINT,)}
+    )
     return NodePool(id=name, cpu=100, memory="1000Gi", max_nodes=nodes, **gpus, **more)
 
 

@@ -1,0 +1,214 @@
+"""Kueue's objects as people have them in the field: older spellings, no Apportion label, quantities of every form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from apportion_compiler.readers.kueue import READER
+from apportion_compiler.readers.record import Lifted
+from apportion_policy.quantity import UNLIMITED
+
+DWS = """
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ResourceFlavor
+metadata: {name: default-flavor}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: AdmissionCheck
+metadata: {name: dws-prov}
+spec:
+  controllerName: kueue.x-k8s.io/provisioning-request
+  parameters: {apiGroup: kueue.x-k8s.io, kind: ProvisioningRequestConfig, name: dws-config}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata: {name: dws-cluster-queue}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [cpu, memory, nvidia.com/gpu]
+    flavors:
+    - name: default-flavor
+      resources:
+      - {name: cpu, nominalQuota: 10000}
+      - {name: memory, nominalQuota: 10000Gi}
+      - {name: nvidia.com/gpu, nominalQuota: 10000}
+  admissionChecks: [dws-prov]
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: LocalQueue
+metadata: {namespace: default, name: dws-local-queue}
+spec: {clusterQueue: dws-cluster-queue}
+"""
+
+
+def lift(text: str) -> Lifted:
+    return READER.read([m for m in yaml.safe_load_all(text) if m])
+
+
+def quota(name: str, nominal: object, **more: object) -> dict[str, object]:
+    return {"name": name, "nominalQuota": nominal, **more}
+
+
+def flavors(resource: str, **quotas: dict[str, object]) -> dict[str, Any]:
+    listed = [{"name": name.replace("_", "-"), "resources": [held]} for name, held in quotas.items()]
+    return {"coveredResources": [resource], "flavors": listed}
+
+
+def cluster_queue(name: str, *groups: dict[str, Any], **spec: object) -> dict[str, Any]:
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {"name": name},
+        "spec": {"resourceGroups": list(groups), **spec},
+    }
+
+
+def cohort(name: str, *groups: dict[str, Any], **spec: object) -> dict[str, Any]:
+    return {**cluster_queue(name, *groups, **spec), "kind": "Cohort"}
+
+
+def flavor(name: str, **labels: str) -> dict[str, Any]:
+    spec = {"nodeLabels": {key.replace("__", "."): value for key, value in labels.items()}}
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": spec}
+
+
+def test_a_queue_of_an_older_version_is_read() -> None:
+    (queue,) = lift(DWS).queues
+    assert (queue.id, queue.parent, queue.namespaces) == ("dws-cluster-queue", None, ("default",))
+    assert queue.guaranteed == {"cpu": 10_000_000, "memory": 10_000 * 2**30, "gpu": 10_000_000}
+
+
+def test_without_a_cohort_the_quota_is_the_limit() -> None:
+    (queue,) = lift(DWS).queues
+    assert queue.limit == queue.guaranteed
+
+
+def test_a_provisioning_check_is_said_to_be_a_plan() -> None:
+    assert ("AdmissionCheck dws-prov", "declare a provisioning plan") in {
+        (note.object, note.text.partition(",")[0]) for note in lift(DWS).notes
+    }
+
+
+def test_a_cohort_adds_to_its_members() -> None:
+    cpu = flavors("cpu", default=quota("cpu", "500m"))
+    lifted = READER.read(
+        [
+            cohort("root"),
+            cohort("research", flavors("cpu", default=quota("cpu", 2, borrowingLimit="4")), parentName="root"),
+            cluster_queue("a", cpu, cohortName="research"),
+            cluster_queue("b", flavors("cpu", default=quota("cpu", 1.5, lendingLimit=1)), cohortName="research"),
+            cluster_queue("c", cpu, cohortName="root"),
+        ]
+    )
+    queues = {queue.id: queue for queue in lifted.queues}
+    # The root adds nothing and bounds nothing: it is what all queues of a policy share.
+    assert {id_: queue.parent for id_, queue in queues.items()} == {
+        "research": None,
+        "a": "research",
+        "b": "research",
+        "c": None,
+    }
+    assert (queues["research"].guaranteed, queues["research"].limit) == ({"cpu": 4000}, {"cpu": 8000})
+    assert (queues["b"].guaranteed, queues["b"].lending_limit) == ({"cpu": 1500}, {"cpu": 1000})
+    assert queues["a"].limit == {}
+
+
+def test_a_cohort_of_v1beta1_that_nobody_wrote_is_an_inner_queue() -> None:
+    lifted = READER.read(
+        [
+            cluster_queue("a", flavors("cpu", default=quota("cpu", 1)), cohort="one"),
+            cluster_queue("b", flavors("cpu", default=quota("cpu", 2)), cohort="two"),
+        ]
+    )
+    assert {queue.id: queue.parent for queue in lifted.queues} == {"one": None, "a": "one", "two": None, "b": "two"}
+    assert {queue.id: queue.guaranteed for queue in lifted.queues}["two"] == {"cpu": 2000}
+    assert any("lend each other nothing" in note.text for note in lifted.notes)
+
+
+def test_a_cohort_with_a_queues_name_gets_another() -> None:
+    lifted = READER.read(
+        [
+            cohort("team", flavors("cpu", default=quota("cpu", 3))),
+            cluster_queue("team", flavors("cpu", default=quota("cpu", 1)), cohortName="team"),
+        ]
+    )
+    assert {queue.id: queue.parent for queue in lifted.queues} == {"team-cohort": None, "team": "team-cohort"}
+
+
+@pytest.mark.parametrize(
+    ("labels", "models"),
+    [
+        (
+            {"a": {"nvidia__com/gpu.product": "NVIDIA-H100-80GB-HBM3"}, "b": {"nvidia__com/gpu.product": "Tesla-T4"}},
+            {"gpu/h100", "gpu/t4"},
+        ),
+        (
+            {
+                "a": {"cloud__google__com/gke-accelerator": "nvidia-h100-80gb"},
+                "b": {"cloud__google__com/gke-accelerator": "nvidia-l4"},
+            },
+            {"gpu/h100", "gpu/l4"},
+        ),
+        ({"a100-spot": {}, "h100-reserved": {}}, {"gpu/a100", "gpu/h100"}),
+        ({"spot": {"instance": "spot"}, "on_demand": {}}, {"gpu/on-demand", "gpu/spot"}),
+    ],
+)
+def test_gpus_of_several_models_are_told_apart(labels: dict[str, dict[str, str]], models: set[str]) -> None:
+    names = [name.replace("_", "-") for name in labels]
+    objects = [flavor(name, **held) for name, held in zip(names, labels.values(), strict=True)]
+    queue = cluster_queue(
+        "a",
+        flavors("nvidia.com/gpu", **{name: quota("nvidia.com/gpu", 4, borrowingLimit=2) for name in names}),
+        cohortName="c",
+    )
+    (lifted,) = [queue for queue in READER.read([*objects, queue]).queues if queue.id == "a"]
+    assert set(lifted.guaranteed) == {"gpu", *models}
+    assert (lifted.guaranteed["gpu"], lifted.limit["gpu"]) == (8000, 12000)
+
+
+def test_flavors_of_one_model_are_added_up() -> None:
+    label = {"nvidia__com/gpu.product": "H100"}
+    held = flavors("nvidia.com/gpu", spot=quota("nvidia.com/gpu", 4), reserved=quota("nvidia.com/gpu", 8))
+    lifted = READER.read([flavor("spot", **label), flavor("reserved", **label), cluster_queue("a", held)])
+    assert lifted.queues[0].guaranteed == {"gpu": 12_000}
+    assert {pool.gpu_model for pool in lifted.pools} == {"h100"}
+
+
+def test_what_stands_for_no_bound_is_none() -> None:
+    queue = cluster_queue("a", flavors("nvidia.com/gpu", default=quota("nvidia.com/gpu", "1G", borrowingLimit=4)))
+    assert READER.read([queue]).queues[0].guaranteed == {"gpu": UNLIMITED}
+
+
+def test_what_a_policy_has_no_word_for_is_noted() -> None:
+    queue = cluster_queue("a", stopPolicy="Hold", preemption={"withinClusterQueue": "LowerOrNewerEqualPriority"})
+    texts = [note.text for note in READER.read([queue]).notes]
+    assert "`spec.stopPolicy` is not kept" in texts
+    assert "`spec.preemption.reclaimWithinCohort` is Never: a policy's queue has Any" in texts
+    assert any("LowerOrNewerEqualPriority" in text for text in texts)
+
+
+def test_a_cycle_is_left_out() -> None:
+    lifted = READER.read([cohort("a", parentName="b"), cohort("b", parentName="a"), cluster_queue("c", cohortName="a")])
+    assert lifted.queues == ()
+    assert any("below itself" in note.text for note in lifted.notes)
+
+
+def test_an_amount_that_is_none_is_named() -> None:
+    queue = cluster_queue("a", flavors("cpu", default=quota("cpu", "a lot")))
+    with pytest.raises(ValueError, match=r"ClusterQueue a: spec\.resourceGroups\[0\]\.flavors\[0\].*\"a lot\" is not"):
+        READER.read([queue])
+
+
+def test_settings_of_the_manager_are_lifted() -> None:
+    configuration = {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "waitForPodsReady": {"timeout": "5m"},
+    }
+    found = READER.read([cluster_queue("a", queueingStrategy="StrictFIFO"), configuration]).cluster.kueue
+    assert found is not None
+    assert (found.queueing_strategy, found.wait_for_pods_ready) == ("StrictFIFO", "5m")
