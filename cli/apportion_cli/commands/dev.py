@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from apportion_cli.commands.kai_case import kai_case
 from apportion_cli.console import current
 from apportion_cli.errors import CannotError
 from apportion_cli.exit_codes import ExitCode
@@ -17,6 +18,9 @@ from apportion_cli.verbosity import console_options
 @click.group()
 def dev() -> None:
     """Do a chore of this repository (for contributors)."""
+
+
+dev.add_command(kai_case)
 
 
 @dev.command()

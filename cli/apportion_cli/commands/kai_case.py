@@ -1,0 +1,89 @@
+"""`apportion dev kai-case`: decide clusters that are written as KAI Scheduler's own test tables are."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from apportion_cli.console import current
+from apportion_cli.errors import CannotError
+from apportion_cli.exit_codes import ExitCode
+from apportion_cli.options import Output, output_option
+from apportion_cli.verbosity import console_options
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_ALL = "all"
+
+
+@click.command("kai-case")
+@click.argument("file", type=click.Path(), metavar="FILE")
+@click.option("--case", "number", type=click.IntRange(0), metavar="N", help="Only the case at this place, from 0.")
+@click.option(
+    "--rounds", type=click.IntRange(1, 1000), metavar="N", help="Rounds to run (default: as many as the case asks for)."
+)
+@click.option(
+    "--actions", metavar="LIST", help="Actions of each round: all, or some with commas (default: the case's)."
+)
+@output_option("json")
+@console_options
+def kai_case(
+    file: str, number: int | None, rounds: int | None, actions: str | None, outputs: tuple[Output, ...]
+) -> int:
+    """Decide the clusters of FILE as KAI Scheduler does, and print every pod after each round.
+
+    FILE holds one case in the format of tests/conformance/kai, a dumped file of them, or one on each line; - is
+    standard input. Several cases give a line of JSON each.
+    """
+    import json
+
+    from apportion_cli.delivery import deliver
+    from apportion_runtime.cases.telling import rounds_document
+
+    wanted = _actions(actions)
+    cases = _read(file)
+    if number is not None:
+        if number >= len(cases):
+            raise click.UsageError(f"{file} has no case {number}: it holds {len(cases)}, counted from 0")
+        cases = [cases[number]]
+    lines = [json.dumps(rounds_document(case, rounds=rounds, actions=wanted)) for case in cases]
+    for output in outputs or (Output("json"),):
+        deliver(current(), output, "\n".join(lines) + "\n")
+    return ExitCode.OK
+
+
+def _actions(asked: str | None) -> tuple[str, ...] | None:
+    from apportion_runtime.cases.checking import ACTIONS
+
+    if asked is None:
+        return None
+    if asked.strip() == _ALL:
+        return ACTIONS
+    names = tuple(name.strip() for name in asked.split(",") if name.strip())
+    for name in names:
+        if name not in ACTIONS:
+            raise click.BadParameter(f"`{name}` is not one of {_ALL}, {', '.join(ACTIONS)}", param_hint="--actions")
+    if not names:
+        raise click.BadParameter("it names no action", param_hint="--actions")
+    return names
+
+
+def _read(file: str) -> list[dict[str, Any]]:
+    from apportion_runtime.cases.files import Malformed, read_cases
+
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise CannotError(f"{file} is not text in UTF-8") from None
+    except (OSError, ValueError) as refused:
+        reason = refused.strerror if isinstance(refused, OSError) else refused
+        raise CannotError(f"{file} cannot be read: {reason}") from None
+    try:
+        return read_cases(text)
+    except Malformed as wrong:
+        place = file if wrong.line is None else f"{file}:{wrong.line}"
+        raise CannotError(f"{place}: {wrong.message}") from None

@@ -1,0 +1,87 @@
+"""The text of a file of cases, as cases: one case, a dumped file of them, or one on each line."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+from apportion_runtime.cases.checking import CaseError, checked
+
+
+class Malformed(Exception):
+    """What is wrong with a text: one clause without a full stop, and its line from 1 where that is known."""
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.message, self.line = message, line
+
+
+def read_cases(text: str) -> list[dict[str, Any]]:
+    """Return the cases of a text, in its order.
+
+    Raises:
+        Malformed: If it is no JSON, holds no case, or one of them is not in the format.
+    """
+    cases = [case for line, document in _documents(text) for case in _cases(document, line)]
+    if not cases:
+        raise Malformed("there is no case in it")
+    return cases
+
+
+def _documents(text: str) -> list[tuple[int | None, object]]:
+    try:
+        return [(None, _parsed(text))]
+    except json.JSONDecodeError as wrong:
+        whole = Malformed(f"this is not JSON: {_said(wrong)}", wrong.lineno)
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    if not lines:
+        raise Malformed("it is empty")
+    found: list[tuple[int | None, object]] = []
+    for number, line in lines:
+        try:
+            found.append((number, _parsed(line)))
+        except json.JSONDecodeError as wrong:
+            if not found:
+                raise whole from None
+            raise Malformed(f"this is not JSON: {_said(wrong)}", number) from None
+        except Malformed as wrong:
+            raise Malformed(wrong.message, number) from None
+    return found
+
+
+def _said(wrong: json.JSONDecodeError) -> str:
+    return wrong.msg[:1].lower() + wrong.msg[1:]
+
+
+def _parsed(text: str) -> object:
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except RecursionError:
+        raise Malformed("it is nested too deeply") from None
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        # A number of more digits than the interpreter converts.
+        raise Malformed("it holds a number that is too long") from None
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise Malformed(f"{constant} is not a number of JSON")
+
+
+def _cases(document: object, line: int | None) -> list[dict[str, Any]]:
+    if isinstance(document, dict) and "cases" in document:
+        document = document["cases"]
+        if not isinstance(document, list):
+            raise Malformed("`cases` is a list of cases", line)
+    given = document if isinstance(document, list) else [document]
+    found = []
+    for number, case in enumerate(given):
+        try:
+            found.append(checked(case))
+        except CaseError as wrong:
+            where = f"case {number}: " if isinstance(document, list) else ""
+            raise Malformed(f"{where}{wrong}", line) from None
+        except RecursionError:
+            raise Malformed("it is nested too deeply", line) from None
+    return found
