@@ -68,6 +68,8 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
         )
     for node in of_kind(manifests, "topology.volcano.sh", "HyperNode"):
         notes.append(Note(described(node), "its members are not kept: write a topology of node labels"))
+    topologies = tuple(topologies_of(manifests, notes))
+    cluster = cluster_of(manifests, [m for group in tree.groups.values() for m in group.values()], notes)
     facts = admission_facts(manifests)
     said = {} if facts is None else facts.preemptible
     return with_namespaces(
@@ -75,9 +77,9 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
             queues=tuple(queues[id_] for id_ in ordered),
             priority_classes=tuple(priority_classes(manifests, lambda name, _: said.get(name))),
             pools=pools,
-            topologies=tuple(topologies_of(manifests, notes)),
+            topologies=topologies,
             notes=tuple(dict.fromkeys(notes)),
-            cluster=cluster_of(manifests, [m for group in tree.groups.values() for m in group.values()], notes),
+            cluster=cluster,
         ),
         manifests,
     )
