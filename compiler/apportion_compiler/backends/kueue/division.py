@@ -235,8 +235,10 @@ def _limit(
     else holds the sum.
     """
     limit = _whole(resource, queue.limit.get(resource, UNLIMITED))
+    if not flavors or isinstance(limit, Unlimited):
+        return
     counted, total, held = _held(queue, resource, flavors, division)
-    if not flavors or isinstance(limit, Unlimited) or isinstance(held, Unlimited):
+    if isinstance(held, Unlimited):
         return
     if len(flavors) == 1 or each_alike:
         parts = dict.fromkeys(total, limit)
@@ -249,8 +251,10 @@ def _limit(
 def _lend(queue: Queue, resource: str, flavors: Sequence[Flavor], division: Division) -> None:
     """Write a queue's lending limit into cells: of several flavors each lends its part, in turn."""
     left = _whole(resource, queue.lending_limit.get(resource, UNLIMITED))
+    if isinstance(left, Unlimited):
+        return
     counted, total, held = _held(queue, resource, flavors, division)
-    if isinstance(left, Unlimited) or isinstance(held, Unlimited):
+    if isinstance(held, Unlimited):
         return
     for name, amount in total.items():
         part = left if len(flavors) == 1 else min(left, amount)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from apportion_compiler.backends.kueue.division import DEVICE, TOTAL, Amounts, Division, counted_resources, counts_total
 from apportion_compiler.backends.kueue.flavors import Flavor, Layout
@@ -107,6 +108,7 @@ def _quota(flavor: Flavor, resource: str, held: _Held) -> dict[str, str]:
     return quota
 
 
+@lru_cache(maxsize=65_536)
 def quantity(resource: str, amount: Amount) -> str:
     """Return the text that the API server stores for an amount; what has no bound is a number larger than any cluster."""
     if isinstance(amount, Unlimited):
