@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from apportion_compiler.backends.quota_tree import declared_amount, is_larger_than_any_cluster
+from apportion_compiler.backends.quota_tree import declared_amount
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.readers.record import LiftedQueue
 from apportion_policy.quantity import UNLIMITED, Amount, Unlimited, is_over, smaller
 
 
 def promised(queue: Queue, resource: str) -> Amount:
-    """A queue's guarantee in whole GPUs; what no cluster has counts as everything."""
-    return _known(resource, declared_amount(queue.guaranteed, resource) or 0)
+    """A queue's guarantee, in whole GPUs."""
+    return declared_amount(queue.guaranteed, resource) or 0
 
 
 def bounds(program: Program, resource: str) -> dict[str | None, Amount]:
@@ -24,7 +24,7 @@ def bounds(program: Program, resource: str) -> dict[str | None, Amount]:
     found: dict[str | None, Amount] = {None: UNLIMITED}
     for queue in program.queues:
         own = declared_amount(queue.limit, resource)
-        found[queue.id] = smaller(UNLIMITED if own is None else _known(resource, own), found[queue.parent])
+        found[queue.id] = smaller(UNLIMITED if own is None else own, found[queue.parent])
     return found
 
 
@@ -58,8 +58,3 @@ def makes_sense(program: Program, resource: str) -> bool:
 def within(amounts: Mapping[str | None, Amount], size: int) -> dict[str | None, Amount]:
     """Amounts with no more than there is above all queues: a bound of the cluster's size is no bound."""
     return {id_: smaller(amount, size) for id_, amount in amounts.items() if id_ is not None}
-
-
-def _known(resource: str, amount: Amount) -> Amount:
-    large = not isinstance(amount, Unlimited) and is_larger_than_any_cluster(resource, amount)
-    return UNLIMITED if large else amount

@@ -207,9 +207,9 @@ def quantity_text(resource: str, amount: int) -> str:
             return count_text(amount)
 
 
-def is_larger_than_any_cluster(resource: str, amount: int) -> bool:
-    """Tell whether a number is at least what stands for no bound where a cluster's size is not known."""
-    return amount >= _LARGEST.get(resource, _LARGEST_COUNT)
+def stands_for_no_size(resource: str, amount: int) -> bool:
+    """Tell whether a number is the one that is written where a cluster's size is not known."""
+    return amount == _LARGEST.get(resource, _LARGEST_COUNT)
 
 
 def _size(pools: Sequence[NodePool], resource: str) -> int:

@@ -15,11 +15,15 @@ from apportion_compiler.backends.ack.names import (
     FULL_NAME_ANNOTATION,
     GENERATED_LABEL,
     LEND_LIMIT_ATTRIBUTE,
+    OWNER_ATTRIBUTE,
     QUEUE_ID_ATTRIBUTE,
     ROOT,
     STAND_IN_ATTRIBUTE,
     TREE_NAMESPACE,
 )
+from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
+from apportion_compiler.backends.quota_tree import stands_for_no_size
+from apportion_compiler.naming import label_value
 from apportion_compiler.plain_objects import (
     annotations_of,
     described,
@@ -34,29 +38,35 @@ from apportion_compiler.readers.admission import admission_facts
 from apportion_compiler.readers.classes import priority_classes
 from apportion_compiler.readers.namespaces import with_namespaces
 from apportion_compiler.readers.objects import is_ours, own_labels, owner_of
-from apportion_compiler.readers.quota_numbers import amounts_of, bounds, jobs_at_once, promises
-from apportion_compiler.readers.record import Lifted, LiftedCluster, LiftedQueue, Manifest, Note, Reader
+from apportion_compiler.readers.quota_numbers import amounts_of, bounds, jobs_at_once, promises, size_pools
+from apportion_compiler.readers.record import Lifted, LiftedCluster, LiftedPool, LiftedQueue, Manifest, Note, Reader
 from apportion_policy.engine_settings import AckSettings
 from apportion_policy.quantity import Amount
+from apportion_policy.resources import GPU
 
 _POLICIES: tuple[Literal["Round", "Block", "Priority"], ...] = ("Round", "Block", "Priority")
 _FIELDS = frozenset(("name", "namespaces", "attributes", "children", "min", "max"))
-_ATTRIBUTES = frozenset((LEND_LIMIT_ATTRIBUTE, QUEUE_ID_ATTRIBUTE, STAND_IN_ATTRIBUTE))
+_ATTRIBUTES = frozenset((LEND_LIMIT_ATTRIBUTE, OWNER_ATTRIBUTE, QUEUE_ID_ATTRIBUTE, STAND_IN_ATTRIBUTE))
 
 
 def read(manifests: Sequence[Manifest]) -> Lifted:
     """Return what ACK's objects among the manifests say. Raises `ValueError` for an amount that is none."""
     notes: list[Note] = []
     tree = _tree(manifests, notes)
+    pools: tuple[LiftedPool, ...] = ()
     queue_objects = _queue_objects(manifests)
-    reading = _Reading(queue_objects, notes)
+    beside = {labels_of(m)[QUEUE_ID_LABEL]: m for m in manifests if is_ours(m) and QUEUE_ID_LABEL in labels_of(m)}
+    reading = _Reading(queue_objects, beside, notes)
     if tree is not None:
         root = mapping(tree, "spec", "root")
         own = mapping(root, "attributes").get(QUEUE_ID_ATTRIBUTE) == ROOT
         if is_ours(tree) and not own:
             total = amounts_of(mapping(root, "max"), f"{described(tree)}: root.max")
+            # A cluster with pools has some number of GPUs, so that none is known says that there are none.
+            known = GPU not in total or not stands_for_no_size(GPU, total[GPU])
+            pools = tuple(size_pools(total, "cluster", "gpu")) if known else ()
             for child in items(root, "children"):
-                reading.walk(child, None, (ROOT,), total)
+                reading.walk(child, None, (ROOT,), total if known else {})
         else:
             reading.walk({**root, "name": ROOT}, None, (), {})
     facts = admission_facts(manifests)
@@ -65,6 +75,7 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
         Lifted(
             queues=tuple(reading.queues.values()),
             priority_classes=tuple(priority_classes(manifests, lambda name, _: said.get(name))),
+            pools=pools,
             notes=tuple(dict.fromkeys(notes)),
             cluster=LiftedCluster(ack=_settings(queue_objects, notes)),
         ),
@@ -80,6 +91,7 @@ class _Reading:
     """The queues read so far, by id, parents first."""
 
     queue_objects: Mapping[str, Manifest]
+    beside: Mapping[str, Manifest]
     notes: list[Note]
     queues: dict[str, LiftedQueue] = field(default_factory=dict)
 
@@ -95,18 +107,21 @@ class _Reading:
             id_ = path.replace("/", "-")
         least = amounts_of(mapping(node, "min"), f"{where}: min")
         most = amounts_of(mapping(node, "max"), f"{where}: max")
-        queue = self.queue_objects.get(path)
+        queue, over = self.queue_objects.get(path), None if parent is None else self.queues[parent]
+        namespaces = tuple(sorted(n for n in items(node, "namespaces") if isinstance(n, str)))
+        # A node has no labels of its own; what was emitted beside it for its queue has.
+        carrier = queue or self.beside.get(label_value(id_)) or {}
         self.queues[id_] = LiftedQueue(
             id_,
             where,
             parent=parent,
-            owner=None if queue is None else owner_of(queue),
-            namespaces=tuple(sorted(n for n in items(node, "namespaces") if isinstance(n, str))),
+            owner=attributes.get(OWNER_ATTRIBUTE) or owner_of(carrier) or (None if over is None else over.owner),
+            namespaces=namespaces,
             guaranteed=promises(least, attributes.get(STAND_IN_ATTRIBUTE)),
             limit=_limit(most, parents, attributes if parent is None else {}, is_root=not above),
             lending_limit=_lending(attributes, least, where),
             priority=None if queue is None else integer(queue, "spec", "priority"),
-            labels={} if queue is None else own_labels(queue, GENERATED_LABEL),
+            labels=own_labels(carrier, GENERATED_LABEL),
         )
         self.notes.extend(_unknown(node, attributes, where))
         for child in items(node, "children"):

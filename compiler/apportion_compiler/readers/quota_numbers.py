@@ -1,14 +1,15 @@
 """Resource lists of quota trees as the IR's amounts: ACK's ElasticQuotaTree and Koordinator's ElasticQuota.
 
 Both have a number where a policy has "no bound". A maximum that is the parent's own bounds nothing more than that does,
-and one larger than any cluster bounds nothing at all, so both are read as no bound.
+and the number that is written where a cluster's size is not known bounds nothing at all: both are read as no bound.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from apportion_compiler.backends.quota_tree import is_larger_than_any_cluster
+from apportion_compiler.backends.quota_tree import stands_for_no_size
+from apportion_compiler.readers.record import LiftedPool
 from apportion_policy.errors import QuantityError
 from apportion_policy.quantity import UNLIMITED, Amount, kubernetes_units
 from apportion_policy.resources import CPU, GPU, MEMORY
@@ -49,10 +50,7 @@ def amounts_of(listed: Mapping[str, object], where: str) -> dict[str, int]:
 def promises(listed: Mapping[str, int], stand_ins: str | None) -> dict[str, Amount]:
     """Return what a minimum promises; `stand_ins` names the resources whose number stands for all there is."""
     everything = frozenset((stand_ins or "").split(","))
-    return {
-        resource: UNLIMITED if resource in everything or is_larger_than_any_cluster(resource, amount) else amount
-        for resource, amount in listed.items()
-    }
+    return {resource: UNLIMITED if resource in everything else amount for resource, amount in listed.items()}
 
 
 def bounds(listed: Mapping[str, int], parents: Mapping[str, int]) -> dict[str, Amount]:
@@ -60,8 +58,23 @@ def bounds(listed: Mapping[str, int], parents: Mapping[str, int]) -> dict[str, A
     return {
         resource: amount
         for resource, amount in listed.items()
-        if amount != parents.get(resource) and not is_larger_than_any_cluster(resource, amount)
+        if amount != parents.get(resource) and not stands_for_no_size(resource, amount)
     }
+
+
+def size_pools(total: Mapping[str, int], prefix: str, gpu_model: str) -> Iterator[LiftedPool]:
+    """Yield pools that make up a size: one machine for cpu and memory, and one for each GPU.
+
+    An engine that wants the cluster's size is given it in the policy by pools, and its objects say only the size.
+    """
+    known = {r: amount for r, amount in total.items() if not stands_for_no_size(r, amount)}
+    common = {resource: known[resource] for resource in (CPU, MEMORY) if resource in known}
+    if common:
+        yield LiftedPool(prefix, machine=common)
+    n_gpus = known.get(GPU, 0) // 1000
+    if n_gpus:
+        none = dict.fromkeys(common, 0)
+        yield LiftedPool(f"{prefix}-gpus", gpu_model, machine={**none, GPU: 1000}, n_machines=n_gpus)
 
 
 def jobs_at_once(*listed: Mapping[str, object]) -> Iterator[str]:

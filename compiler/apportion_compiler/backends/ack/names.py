@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apportion_compiler.backends.metadata import GROUP, QUEUE_ID_LABEL
+from apportion_compiler.backends.metadata import GROUP, OWNER_ANNOTATION, QUEUE_ID_LABEL
 from apportion_compiler.backends.partitions import partitions_of, queue_names
 from apportion_compiler.ir.program import Program, Queue
 from apportion_policy.resources import GPU
@@ -44,6 +44,8 @@ FLAVORS_ATTRIBUTE = "resourceflavors"
 LEND_LIMIT_ATTRIBUTE = "alibabacloud.com/lendlimit"
 QUEUE_ID_ATTRIBUTE = QUEUE_ID_LABEL
 """The queue's id, on nodes whose name is not it."""
+OWNER_ATTRIBUTE = OWNER_ANNOTATION
+"""The owner of a node's queue, where it is another than the parent's: nodes have no annotations."""
 STAND_IN_ATTRIBUTE = f"{GROUP}/unlimited"
 """Resources, comma separated, of which the node is promised everything, so that its `min` stands for that."""
 

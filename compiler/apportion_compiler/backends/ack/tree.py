@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from apportion_compiler.backends.ack.names import (
     GPU_RESOURCE,
     LEND_LIMIT_ATTRIBUTE,
+    OWNER_ATTRIBUTE,
     QUEUE_ID_ATTRIBUTE,
     ROOT,
     STAND_IN_ATTRIBUTE,
@@ -64,26 +65,34 @@ def _root(program: Program) -> Manifest:
     numbers, names, top = tree_numbers(program), node_names(program), root_queue(program)
     total = _texts(numbers.total)
     root: Manifest = {"name": ROOT, "min": total, "max": dict(total)}
+    owners = {queue.id: queue.owner for queue in program.queues}
     children: dict[str | None, list[Manifest]] = {}
     for queue in reversed(program.queues):
         if queue is not top:
-            node = _node(queue, names[queue.id], numbers, children.pop(queue.id, [])[::-1])
+            above = None if queue.parent is None else owners[queue.parent]
+            node = _node(queue, names[queue.id], numbers, children.pop(queue.id, [])[::-1], owner_above=above)
             children.setdefault(queue.parent, []).append(node)
     if top is not None:
         open_ = [resource for resource in numbers.total if isinstance(_bound(top, resource), Unlimited)]
-        root["attributes"] = {QUEUE_ID_ATTRIBUTE: ROOT, **({STAND_IN_ATTRIBUTE: ",".join(open_)} if open_ else {})}
+        root["attributes"] = {
+            QUEUE_ID_ATTRIBUTE: ROOT,
+            **({OWNER_ATTRIBUTE: top.owner} if top.owner is not None else {}),
+            **({STAND_IN_ATTRIBUTE: ",".join(open_)} if open_ else {}),
+        }
     if below := children.get(None if top is None else top.id):
         root["children"] = below[::-1]
     return root
 
 
-def _node(queue: Queue, name: str, numbers: QuotaTree, children: list[Manifest]) -> Manifest:
+def _node(
+    queue: Queue, name: str, numbers: QuotaTree, children: list[Manifest], *, owner_above: str | None
+) -> Manifest:
     node: Manifest = {
         "name": name,
         "min": _texts(numbers.minimum[queue.id]),
         "max": _texts(numbers.maximum[queue.id]),
     }
-    if attributes := _attributes(queue, name, numbers):
+    if attributes := _attributes(queue, name, numbers, owner_above):
         node["attributes"] = attributes
     if queue.namespaces:
         node["namespaces"] = list(queue.namespaces)
@@ -92,25 +101,29 @@ def _node(queue: Queue, name: str, numbers: QuotaTree, children: list[Manifest])
     return node
 
 
-def _attributes(queue: Queue, name: str, numbers: QuotaTree) -> dict[str, str]:
+def _attributes(queue: Queue, name: str, numbers: QuotaTree, owner_above: str | None) -> dict[str, str]:
     """Return the node's attributes: what may be lent, and what its name and numbers do not say."""
     attributes: dict[str, str] = {}
+    if queue.owner is not None and queue.owner != owner_above:
+        attributes[OWNER_ATTRIBUTE] = queue.owner
     if queue.id != name:
         attributes[QUEUE_ID_ATTRIBUTE] = queue.id
     if stand_ins := numbers.stand_ins.get(queue.id):
         attributes[STAND_IN_ATTRIBUTE] = ",".join(stand_ins)
-    if queue.lending_limit:
-        attributes[LEND_LIMIT_ATTRIBUTE] = json.dumps(_lent(queue, numbers.minimum[queue.id]), separators=(",", ":"))
+    minimum = numbers.minimum[queue.id]
+    lent = _lent(queue, minimum)
+    if lent != minimum:
+        attributes[LEND_LIMIT_ATTRIBUTE] = json.dumps(_texts(lent), separators=(",", ":"))
     return attributes
 
 
-def _lent(queue: Queue, minimum: Mapping[str, int]) -> dict[str, str]:
+def _lent(queue: Queue, minimum: Mapping[str, int]) -> Mapping[str, int]:
     """Return how much of each resource may be lent; kube-queue lends nothing of a resource that is left out."""
     lent: dict[str, int] = {}
     for resource, amount in minimum.items():
         own = declared_amount(queue.lending_limit, resource)
         lent[resource] = amount if own is None or isinstance(own, Unlimited) else min(own, amount)
-    return _texts(lent)
+    return lent
 
 
 def _texts(amounts: Mapping[str, int]) -> dict[str, str]:
