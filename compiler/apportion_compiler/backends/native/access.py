@@ -6,7 +6,7 @@ its people a group of that name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from apportion_compiler.backends.admission.namespaces import ADMINISTER_VERB, ADMINISTERED_RESOURCE
 from apportion_compiler.backends.capability import Manifest
@@ -47,11 +47,28 @@ _READER: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 """Cluster-wide objects that a team needs to see to know what it may use."""
 
+_ENGINES_TEAM: Mapping[str, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]] = {
+    "volcano": (
+        ("batch.volcano.sh", ("cronjobs", "jobs"), _WRITE),
+        # Which queue they name, the admission policies say.
+        ("scheduling.volcano.sh", ("podgroups",), _WRITE),
+    ),
+}
+"""What a team may do besides where an engine has kinds of its own."""
+
+_ENGINES_READER: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
+    "volcano": (("scheduling.volcano.sh", ("queues",)), ("topology.volcano.sh", ("hypernodes",))),
+}
+
 
 def cluster_roles(program: Program) -> Iterator[Manifest]:
     """Yield the roles: what a team may do, what it may read, and who may change what is the platform's."""
-    team = [_rule(group, resources, verbs) for group, resources, verbs in _TEAM]
-    reader = [_rule(group, resources, _READ) for group, resources in _READER]
+    team = [
+        _rule(group, resources, verbs) for group, resources, verbs in (*_TEAM, *_ENGINES_TEAM.get(program.engine, ()))
+    ]
+    reader = [
+        _rule(group, resources, _READ) for group, resources in (*_READER, *_ENGINES_READER.get(program.engine, ()))
+    ]
     administrator = [_rule(GROUP, (ADMINISTERED_RESOURCE,), (ADMINISTER_VERB,))]
     for name, rules in ((TEAM_ROLE, team), (READER_ROLE, reader), (ADMINISTRATOR_ROLE, administrator)):
         yield {
