@@ -11,7 +11,7 @@ from apportion_compiler.backends.metadata import GROUP
 from apportion_compiler.backends.partitions import partitions_of, queue_names
 from apportion_compiler.backends.yunikorn.amounts import bound_texts, promise_texts
 from apportion_compiler.backends.yunikorn.names import PARTITION, ROOT_QUEUE
-from apportion_compiler.backends.yunikorn.tree import MAX_APPLICATIONS, PersonLimit, QueueNumbers, queue_numbers
+from apportion_compiler.backends.yunikorn.tree import PersonLimit, QueueNumbers, queue_numbers
 from apportion_compiler.ir.program import Program, Queue
 from apportion_policy.placement import BINPACK, SPREAD
 
@@ -110,6 +110,6 @@ def _limit(limit: PersonLimit) -> Mapping[str, object]:
     written: dict[str, object] = {"limit": f"user {limit.user}", "users": [limit.user]}
     if limit.maximum:
         written["maxresources"] = bound_texts(limit.maximum)
-    if limit.max_applications or not limit.maximum:
-        written["maxapplications"] = limit.max_applications or MAX_APPLICATIONS
+    if limit.max_applications:
+        written["maxapplications"] = limit.max_applications
     return written

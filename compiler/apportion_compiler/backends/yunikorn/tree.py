@@ -8,7 +8,7 @@ bound ends at the maximum.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from apportion_compiler.backends.yunikorn.amounts import UNBOUNDED, bounded, is_counted, number
 from apportion_compiler.ir.program import Program, Queue, UserLimit
@@ -57,24 +57,37 @@ def queue_numbers(program: Program) -> Mapping[str, QueueNumbers]:
             r: min(amount, above.get(r, amount)) if amount == UNBOUNDED else amount for r, amount in promised.items()
         }
         limits = _limits(queue, maximum, persons[queue.parent])
-        persons[queue.id] = {**persons[queue.parent], **{limit.user: limit for limit in limits}}
+        persons[queue.id] = _with_those_above({limit.user: limit for limit in limits}, persons[queue.parent])
         made[queue.id] = QueueNumbers(guaranteed, maximum, above, limits, offsets[queue.id])
     return made
 
 
 def _limits(queue: Queue, maximum: Mapping[str, int], above: Mapping[str, PersonLimit]) -> tuple[PersonLimit, ...]:
-    merged: dict[str, PersonLimit] = {}
+    declared: dict[str, PersonLimit] = {}
     for user in queue.users:
-        limit = _limit(user)
-        for other in (merged.get(user.user), above.get(user.user, above.get(EVERYBODY)), _of_queue(maximum)):
-            limit = limit if other is None else _smaller(limit, other)
-        merged[user.user] = limit
-    # Whoever has no bound at all is an exception from everybody's, and says nothing where nobody has one.
-    told = [
-        limit
-        for limit in merged.values()
-        if limit.maximum or limit.max_applications or EVERYBODY in merged or EVERYBODY in above
-    ]
+        own = _limit(user)
+        declared[user.user] = _smaller(own, declared[user.user]) if user.user in declared else own
+
+    def merge(user: str, own: PersonLimit) -> PersonLimit:
+        over = above.get(user, above.get(EVERYBODY))
+        within = _smaller(replace(own, user=user), _of_queue(maximum))
+        return within if over is None else _smaller(within, over)
+
+    merged = {user: merge(user, own) for user, own in declared.items()}
+    if EVERYBODY in declared:
+        # Everybody's limit may not be above everybody's in a queue above; for whom more holds there, it is said here.
+        for name in sorted(above.keys() - declared.keys()):
+            held = merge(name, declared[EVERYBODY])
+            if held != replace(merged[EVERYBODY], user=name):
+                merged[name] = held
+    everybody = merged.get(EVERYBODY, above.get(EVERYBODY))
+    told: list[PersonLimit] = []
+    for limit in merged.values():
+        if limit.maximum or limit.max_applications:
+            told.append(limit)
+        elif everybody is not None and (everybody.maximum or everybody.max_applications):
+            # Whoever has no bound is an exception from everybody's, and YuniKorn wants a number there.
+            told.append(replace(limit, max_applications=MAX_APPLICATIONS))
     return tuple(sorted(told, key=lambda limit: (limit.user == EVERYBODY, limit.user)))
 
 
@@ -84,6 +97,19 @@ def _limit(user: UserLimit) -> PersonLimit:
         # Zero applications would be no bound; zero pods is what it means.
         return PersonLimit(user.user, {**maximum, "pods": 0}, 0)
     return PersonLimit(user.user, maximum, min(user.max_jobs or 0, MAX_APPLICATIONS))
+
+
+def _with_those_above(here: Mapping[str, PersonLimit], above: Mapping[str, PersonLimit]) -> Mapping[str, PersonLimit]:
+    """Return what holds for each person in a queue: everybody's limit holds for whom no other of that queue does."""
+    found: dict[str, PersonLimit] = {}
+    for user in {**above, **here}:
+        own, over = (limits.get(user, limits.get(EVERYBODY)) for limits in (here, above))
+        if own is not None and over is not None:
+            clamped = _smaller(own, over)
+            found[user] = replace(clamped, maximum={**over.maximum, **clamped.maximum})
+        else:
+            found[user] = own or over or PersonLimit(user, {}, 0)
+    return found
 
 
 def _of_queue(maximum: Mapping[str, int]) -> PersonLimit:
