@@ -25,6 +25,7 @@ from apportion_runtime.core.status import (
 from apportion_runtime.core.task import BY_MEMORY, Task
 
 DEFAULT_POD_SET = "default"
+JobKey = tuple[int, int, float, str]
 
 
 class PodSet:
@@ -148,8 +149,10 @@ class Job:
     """A pod group in a session, or a view of one with some of its pods (`view`)."""
 
     __slots__ = (
+        "_allocated_quantities",
         "_init_request",
         "_init_vector",
+        "_order_key",
         "_signature",
         "_to_allocate",
         "allocated",
@@ -214,6 +217,8 @@ class Job:
         self._init_vector: Vector | None = None
         self._init_request: Quantities | None = None
         self._signature: object = None
+        self._order_key: JobKey | None = None
+        self._allocated_quantities: Quantities | None = None
 
     def view(self, tasks: Iterable[Task]) -> Job:
         """Return the job with some of its pods, its counts those of now."""
@@ -243,6 +248,34 @@ class Job:
             self.allocated = self.allocated + task.request
         task.status = status
         self._forget()
+
+    def order_key(self, plugins: frozenset[str]) -> JobKey:
+        """Return what jobs of a queue are ordered by: the smaller comes first.
+
+        Kept until a status changes: the plugins of a session are the same throughout.
+        """
+        if self._order_key is None:
+            priority = -self.priority if "priority" in plugins else 0
+            state = self._elastic_state() if "elastic" in plugins else 0
+            self._order_key = (priority, state, self.created, self.uid)
+        return self._order_key
+
+    def _elastic_state(self) -> int:
+        """Return 0 where a pod set lacks pods of its minimum, 2 where one has more than that, otherwise 1."""
+        state = 1
+        for pod_set in self.pod_sets.values():
+            if pod_set.n_allocated < pod_set.min_available:
+                return 0
+            if pod_set.n_allocated > pod_set.min_available:
+                state = 2
+        return state
+
+    @property
+    def allocated_quantities(self) -> Quantities:
+        """What its placed pods ask for, as queues account for it."""
+        if self._allocated_quantities is None:
+            self._allocated_quantities = self.index.quantities(self.allocated)
+        return self._allocated_quantities
 
     @property
     def n_pending(self) -> int:

@@ -8,58 +8,40 @@ Source: pkg/scheduler/actions/utils/job_order_by_queue.go, framework/session_plu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sized
 
 from apportion_runtime.core.heap import Heap
 from apportion_runtime.core.job import Job
-from apportion_runtime.core.queue_order import Side, compare_queues
+from apportion_runtime.core.queue_order import Key, comes_first, order_key
 from apportion_runtime.core.resources import NO_QUANTITIES
 from apportion_runtime.core.shares import QueueShare, Shares
-
-
-def job_less(left: Job, right: Job, plugins: frozenset[str]) -> bool:
-    """Tell whether a job comes before another of its queue."""
-    if left.priority != right.priority and "priority" in plugins:
-        return left.priority > right.priority
-    if "elastic" in plugins:
-        compared = _compare_elastic(left, right)
-        if compared:
-            return compared < 0
-    return (left.created, left.uid) < (right.created, right.uid)
-
-
-_BELOW, _AT, _ABOVE = 0, 1, 2
-
-
-def _state(job: Job) -> int:
-    at = _AT
-    for pod_set in job.pod_sets.values():
-        if pod_set.n_allocated < pod_set.min_available:
-            return _BELOW
-        if pod_set.n_allocated > pod_set.min_available:
-            at = _ABOVE
-    return at
-
-
-def _compare_elastic(left: Job, right: Job) -> int:
-    a, b = _state(left), _state(right)
-    return (a > b) - (a < b)
+from apportion_runtime.core.sorted_jobs import SortedJobs
 
 
 class _Queue:
     """A queue of the tree: below it queues, or jobs where it is a leaf."""
 
-    __slots__ = ("children", "is_leaf", "parent", "share", "stale")
+    __slots__ = ("children", "is_leaf", "jobs", "key", "key_of", "parent", "popped", "share", "stale")
 
-    def __init__(self, share: QueueShare, children: Heap[_Item], *, is_leaf: bool) -> None:
+    def __init__(self, share: QueueShare, children: Heap[_Queue], jobs: _Jobs | None) -> None:
         self.share = share
         self.children = children
-        self.is_leaf = is_leaf
+        self.jobs = jobs
+        self.is_leaf = jobs is not None
         self.parent: _Queue | None = None
         self.stale = False
+        # Jobs that were taken from a leaf as victims.
+        self.popped: list[Job] = []
+        self.key: Key | None = None
+        self.key_of: object = None
+
+    @property
+    def items(self) -> Sized:
+        """What is below it."""
+        return self.children.items if self.jobs is None else self.jobs.items
 
 
-_Item = _Queue | Job
+_Jobs = Heap[Job] | SortedJobs
 
 
 class JobOrder:
@@ -71,6 +53,7 @@ class JobOrder:
         device_memory: MiB of the smallest device of the cluster.
         victims: Order them as victims: the last first.
         depth: Jobs kept for each leaf.
+        jobs_change: Whether jobs may change places while they wait here, by what is done to their running pods.
     """
 
     def __init__(
@@ -81,54 +64,89 @@ class JobOrder:
         *,
         victims: bool = False,
         depth: int | None = None,
+        jobs_change: bool = False,
     ) -> None:
         self._shares = shares
         self._plugins = plugins
         self._device_memory = device_memory
         self._victims = victims
         self._depth = depth
-        self._roots: Heap[_Item] = Heap(self._queue_less())
+        self._jobs_change = jobs_change or depth is not None
+        self._less = self._queue_less()
+        self._roots: Heap[_Queue] = Heap(self._less)
         self._queues: dict[str, _Queue] = {}
         self._popped: dict[str, list[Job]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._roots.items)
 
+    def copy(self) -> JobOrder:
+        """Return a copy from which may be taken while this one stays as it is."""
+        made = JobOrder(self._shares, self._plugins, self._device_memory, victims=self._victims)
+        assert not self._jobs_change
+        copies = made._queues
+        for name, queue in self._queues.items():
+            jobs = queue.jobs.copy() if isinstance(queue.jobs, SortedJobs) else None
+            twin = copies[name] = _Queue(queue.share, Heap(made._less), jobs)
+            twin.stale, twin.key, twin.key_of, twin.popped = queue.stale, queue.key, queue.key_of, list(queue.popped)
+        for name, queue in self._queues.items():
+            twin = copies[name]
+            twin.children.items = [copies[child.share.name] for child in queue.children.items]
+            if queue.parent is not None:
+                twin.parent = copies[queue.parent.share.name]
+        made._roots.items = [copies[root.share.name] for root in self._roots.items]
+        made._popped = {name: list(jobs) for name, jobs in self._popped.items()}
+        return made
+
     def fill(self, jobs: Iterable[Job]) -> None:
         """Add jobs; those whose queue is missing or has queues below are left out."""
+        queues, holds = self._queues, self._shares.holds_jobs_of
         for job in jobs:
-            if self._shares.holds_jobs_of(job.queue):
+            leaf = queues.get(job.queue)
+            if leaf is not None:
+                leaf.jobs.push(job)  # type: ignore[union-attr]
+                if not leaf.stale:
+                    self._mark(leaf)
+            elif holds(job.queue):
                 self.push(job)
 
     def push(self, job: Job) -> None:
         """Add a job."""
-        share = self._shares.queues[job.queue]
         leaf = self._queues.get(job.queue)
-        is_new = leaf is None
-        if leaf is None:
-            leaf = self._queues[job.queue] = _Queue(share, Heap(self._job_less(), self._depth), is_leaf=True)
-        leaf.children.push(job)
-        if is_new:
+        if leaf is not None:
+            leaf.jobs.push(job)  # type: ignore[union-attr]
+        else:
+            leaf = _Queue(self._shares.queues[job.queue], Heap(self._less), self._new_jobs())
+            leaf.popped = self._popped.get(job.queue, [])
+            self._queues[job.queue] = leaf
+            leaf.jobs.push(job)  # type: ignore[union-attr]
             self._link(leaf)
         self._mark(leaf)
+
+    def _new_jobs(self) -> _Jobs:
+        if not self._jobs_change:
+            return SortedJobs(self._plugins, last_first=self._victims)
+        plugins = self._plugins
+        if self._victims:
+            return Heap(lambda left, right: left.order_key(plugins) > right.order_key(plugins), self._depth)
+        return Heap(lambda left, right: left.order_key(plugins) < right.order_key(plugins), self._depth)
 
     def pop(self) -> Job:
         """Take the next job."""
         heap = self._roots
         while True:
             queue = heap.peek()
-            assert isinstance(queue, _Queue)
             if queue.stale:
                 heap.fix(0)
                 queue.stale = False
                 continue
-            if queue.is_leaf:
+            if queue.jobs is not None:
                 break
             heap = queue.children
-        job = queue.children.pop()
-        assert isinstance(job, Job)
+        job = queue.jobs.pop()
         if self._victims:
-            self._popped.setdefault(queue.share.name, []).append(job)
+            queue.popped.append(job)
+            self._popped[queue.share.name] = queue.popped
         self._tidy(queue)
         return job
 
@@ -141,7 +159,7 @@ class JobOrder:
         parent = self._queues.get(parent_name)
         is_new = parent is None
         if parent is None:
-            parent = _Queue(self._shares.queues[parent_name], Heap(self._queue_less()), is_leaf=False)
+            parent = _Queue(self._shares.queues[parent_name], Heap(self._less), None)
             self._queues[parent_name] = parent
         if child.parent is None:
             child.parent = parent
@@ -151,7 +169,7 @@ class JobOrder:
 
     def _tidy(self, queue: _Queue) -> None:
         at: _Queue | None = queue
-        while at is not None and not at.children.items:
+        while at is not None and not at.items:
             # What is empty was the head that was just taken from.
             (at.parent.children if at.parent is not None else self._roots).pop()
             del self._queues[at.share.name]
@@ -166,53 +184,44 @@ class JobOrder:
             at.stale = True
             at = at.parent
 
-    def _job_less(self) -> Callable[[_Item, _Item], bool]:
-        plugins = self._plugins
-        if self._victims:
-            return lambda left, right: not job_less(left, right, plugins)  # type: ignore[arg-type]
-        return lambda left, right: job_less(left, right, plugins)  # type: ignore[arg-type]
+    def _queue_less(self) -> Callable[[_Queue, _Queue], bool]:
+        victims = self._victims
+        keeps_shares = "proportion" in self._plugins
 
-    def _queue_less(self) -> Callable[[_Item, _Item], bool]:
-        def less(left: _Item, right: _Item) -> bool:
-            assert isinstance(left, _Queue)
-            assert isinstance(right, _Queue)
-            if not left.children.items:
-                return not self._victims
-            if not right.children.items:
-                return self._victims
-            first = self._compare(left, right) < 0
-            return not first if self._victims else first
+        def less(left: _Queue, right: _Queue) -> bool:
+            if not left.items:
+                return not victims
+            if not right.items:
+                return victims
+            a, b = left.share, right.share
+            if keeps_shares:
+                first = comes_first(a, self._key(left), b, self._key(right))
+            else:
+                first = (a.created, a.name) < (b.created, b.name)
+            return first != victims
 
         return less
 
-    def _compare(self, left: _Queue, right: _Queue) -> int:
-        if "proportion" not in self._plugins:
-            a, b = left.share, right.share
-            return -1 if (a.created, a.name) < (b.created, b.name) else 1
-        return compare_queues(self._side(left), self._side(right), self._shares.total)
-
-    def _side(self, queue: _Queue) -> Side:
-        if self._victims:
-            return Side(queue.share, NO_QUANTITIES, self._victims_below(queue))
-        return Side(queue.share, self._best(queue).init_request(self._device_memory))
-
-    def _best_leaf(self, queue: _Queue) -> _Queue:
-        while not queue.is_leaf:
-            child = queue.children.peek()
-            assert isinstance(child, _Queue)
-            queue = child
-        return queue
-
-    def _best(self, queue: _Queue) -> Job:
-        job = self._best_leaf(queue).children.peek()
-        assert isinstance(job, Job)
-        return job
-
-    def _victims_below(self, queue: _Queue) -> Sequence[Job]:
-        leaf = self._best_leaf(queue)
-        popped = self._popped.get(leaf.share.name, [])
-        if not leaf.children.items:
-            return popped
-        job = leaf.children.peek()
-        assert isinstance(job, Job)
-        return [*popped, job]
+    def _key(self, queue: _Queue) -> Key:
+        leaf = queue
+        while leaf.jobs is None:
+            leaf = leaf.children.items[0]
+        share = queue.share
+        token: object
+        if not self._victims:
+            request = leaf.jobs.peek().init_request(self._device_memory)
+            token = (share.version, request)
+            if share.key_of == token:
+                return share.key  # type: ignore[return-value]
+            after = [used + more for used, more in zip(share.allocated, request, strict=True)]
+            share.key_of, share.key = token, order_key(share, request, after, self._shares.total)
+            return share.key
+        best = leaf.jobs.peek() if leaf.jobs.items else None
+        token = (share.version, leaf.share.name, len(leaf.popped), best)
+        if queue.key is None or queue.key_of != token:
+            after = list(share.allocated)
+            for victim in leaf.popped if best is None else (*leaf.popped, best):
+                for r, amount in enumerate(victim.allocated_quantities):
+                    after[r] -= amount
+            queue.key_of, queue.key = token, order_key(share, NO_QUANTITIES, after, self._shares.total)
+        return queue.key

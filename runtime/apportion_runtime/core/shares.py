@@ -32,6 +32,8 @@ class QueueShare:
         "created",
         "deserved",
         "fair",
+        "key",
+        "key_of",
         "limit",
         "name",
         "parent",
@@ -41,6 +43,7 @@ class QueueShare:
         "reclaim_min_runtime",
         "request",
         "usage",
+        "version",
         "weight",
     )
 
@@ -63,6 +66,10 @@ class QueueShare:
         self.children: list[str] = []
         self.path: tuple[QueueShare, ...] = ()
         self._allocatable: list[float] | None = None
+        # Whoever keeps something derived from the allocations asks whether they changed.
+        self.version = 0
+        self.key: tuple[bool, bool, int, bool, float, float] | None = None
+        self.key_of: object = None
 
     @property
     def is_leaf(self) -> bool:
@@ -88,7 +95,8 @@ class QueueShare:
 
     def is_over_fair_share(self) -> bool:
         """Tell whether it uses more than its fair share of every resource."""
-        return all(fair < used for fair, used in zip(self.fair, self.allocated, strict=True))
+        fair, used = self.fair, self.allocated
+        return fair[0] < used[0] and fair[1] < used[1] and fair[2] < used[2]
 
     def fits_deserved(self, request: Quantities) -> bool:
         """Tell whether a request on top of what it has stays within its quota, in every resource."""
@@ -220,11 +228,19 @@ class Shares:
         leaf = self.queues.get(job.queue)
         if leaf is None:
             return
+        if sign < 0:
+            cpu, memory, gpu = -cpu, -memory, -gpu
         for queue in leaf.path:
-            for numbers in (queue.allocated,) if job.preemptible else (queue.allocated, queue.allocated_np):
-                numbers[0] += sign * cpu
-                numbers[1] += sign * memory
-                numbers[2] += sign * gpu
+            queue.version += 1
+            numbers = queue.allocated
+            numbers[0] += cpu
+            numbers[1] += memory
+            numbers[2] += gpu
+            if not job.preemptible:
+                numbers = queue.allocated_np
+                numbers[0] += cpu
+                numbers[1] += memory
+                numbers[2] += gpu
 
     def frozen(self) -> Mapping[str, QueueShare]:
         """Return the queues as they are, in copies that stay so."""

@@ -36,8 +36,9 @@ def for_each_waiting(
         preemptible_only: Whether only preemptible jobs are tried.
     """
     order = JobOrder(
-        session.shares, session.plugins, session.min_device_memory, depth=session.settings.queue_depth.get(action)
-    )
+        session.shares, session.plugins, session.min_device_memory, depth=session.settings.queue_depth.get(action),
+        jobs_change=True,
+    )  # fmt: skip
     order.fill(session.ready_jobs(preemptible_only=preemptible_only, may_evict=True))
     failed: dict[str, SmallestFailed] = {}
     while order:
