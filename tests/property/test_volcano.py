@@ -89,14 +89,14 @@ def _manifests(program: Program) -> tuple[Manifest, ...]:
 
 
 @given(policies())
-@settings(max_examples=20)
+@settings(max_examples=12)
 def test_rules_take_what_is_written(policy: Policy) -> None:
     for program in _programs(policy):
         assert list(RULES.check(BACKENDS["volcano"].emit(program).manifests, [])) == []
 
 
 @given(policies(max_queues=6))
-@settings(max_examples=20)
+@settings(max_examples=12)
 def test_reader_gives_back_what_was_declared(policy: Policy) -> None:
     for program in map(_sound, _programs(policy)):
         lifted = {queue.id: queue for queue in READER.read(_manifests(program)).queues}

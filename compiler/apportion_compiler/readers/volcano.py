@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
+from apportion_compiler.backends.volcano.groups import NO_GROUP
 from apportion_compiler.backends.volcano.names import ROOT_QUEUE, SHARED_QUEUE
 from apportion_compiler.backends.volcano.queues import TITLE_ANNOTATION
 from apportion_compiler.naming import label_value, object_name
@@ -46,7 +47,6 @@ _FIELDS = frozenset(
 )  # fmt: skip
 _GROUPS = ("affinity", "nodeGroupAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 _OLDER_HIERARCHY = "volcano.sh/hierarchy"
-_NO_GROUP = "-"
 _UNIT = 1000
 
 
@@ -71,11 +71,14 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
     topologies = tuple(topologies_of(manifests, notes))
     cluster = cluster_of(manifests, [m for group in tree.groups.values() for m in group.values()], notes)
     facts = admission_facts(manifests)
-    said = {} if facts is None else facts.preemptible
+
+    def preemptible(name: str, value: int) -> bool | None:
+        return None if facts is None else facts.preemptible.get(name)
+
     return with_namespaces(
         Lifted(
             queues=tuple(queues[id_] for id_ in ordered),
-            priority_classes=tuple(priority_classes(manifests, lambda name, _: said.get(name))),
+            priority_classes=tuple(priority_classes(manifests, preemptible)),
             pools=pools,
             topologies=topologies,
             notes=tuple(dict.fromkeys(notes)),
@@ -250,7 +253,7 @@ def _usable(group: Mapping[str | None, Manifest]) -> tuple[str, ...] | None:
     lists = [_groups(manifest) for manifest in group.values()]
     if all(found is None for found in lists):
         return None
-    return tuple(sorted({name for found in lists for name in found or () if name != _NO_GROUP}))
+    return tuple(sorted({name for found in lists for name in found or () if name != NO_GROUP}))
 
 
 def _groups(manifest: Manifest) -> tuple[str, ...] | None:
@@ -311,4 +314,4 @@ def _pools(tree: _Tree) -> Iterator[LiftedPool]:
         for model, manifest in group.items():
             for name in _groups(manifest) or ():
                 models[name] = models.get(name) or model
-    yield from (LiftedPool(name, gpu_model=model) for name, model in sorted(models.items()) if name != _NO_GROUP)
+    yield from (LiftedPool(name, gpu_model=model) for name, model in sorted(models.items()) if name != NO_GROUP)
