@@ -164,6 +164,7 @@ class Job:
         "last_eviction",
         "last_start",
         "name",
+        "number",
         "pod_sets",
         "preemptible",
         "priority",
@@ -178,6 +179,8 @@ class Job:
     def __init__(self, group: PodGroup, tasks: Iterable[Task], index: ResourceIndex) -> None:
         self.group = group
         self.index = index
+        # Its place in the session's order.
+        self.number = 0
         self.uid, self.name, self.queue = group.uid, group.name, group.queue
         self.priority, self.preemptible, self.created = group.priority, group.preemptible, group.created
         self.last_start, self.last_eviction, self.stale_since = group.last_start, group.last_eviction, group.stale_since
@@ -223,7 +226,7 @@ class Job:
     def view(self, tasks: Iterable[Task]) -> Job:
         """Return the job with some of its pods, its counts those of now."""
         made = Job.__new__(Job)
-        made.group, made.index = self.group, self.index
+        made.group, made.index, made.number = self.group, self.index, self.number
         made.uid, made.name, made.queue = self.uid, self.name, self.queue
         made.priority, made.preemptible, made.created = self.priority, self.preemptible, self.created
         # KAI's clone carries no times: what asks for them asks the job itself.

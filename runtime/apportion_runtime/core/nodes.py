@@ -9,7 +9,7 @@ Source: pkg/scheduler/api/node_info/node_info.go.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -258,23 +258,33 @@ class NodeTable:
         each = memory_fraction(self.memory_of(task.gpu, i), int(self.gpu_memory[i]))
         return cpu, memory, task.gpu.count * each
 
-    def idle_gpus(self, i: int) -> tuple[float, int]:
-        """Return devices and their MiB that are idle on a node, parts of shared ones included."""
-        whole = self.resources.quantities(self.idle[i])[2]
-        shared = self.shared.get(i)
-        gpus, memory = shared.available() if shared is not None else (0.0, 0)
-        return gpus + whole, memory + int(whole) * int(self.gpu_memory[i])
+    def idle_gpus(self) -> Vector:
+        """Return the devices that are idle on each node, parts of shared ones included."""
+        return self._gpus(self.idle, SharedGpus.available)[0]
 
-    def releasing_gpus(self, i: int) -> tuple[float, int]:
-        """Return devices and their MiB that are being released on a node."""
-        whole = self.resources.quantities(self.releasing[i])[2]
-        shared = self.shared.get(i)
-        gpus, memory = shared.being_released() if shared is not None else (0.0, 0)
-        return gpus + whole, memory + int(whole) * int(self.gpu_memory[i])
+    def releasing_gpus(self) -> Vector:
+        """Return the devices that are being released on each node."""
+        return self._gpus(self.releasing, SharedGpus.being_released)[0]
 
-    def free_gpus(self, i: int) -> float:
-        """Return devices that are idle or being released on a node."""
-        return self.idle_gpus(i)[0] + self.releasing_gpus(i)[0]
+    def free_gpus(self) -> Vector:
+        """Return the devices that are idle or being released on each node."""
+        return self.idle_gpus() + self.releasing_gpus()
+
+    def free_gpu_memory(self) -> npt.NDArray[np.int64]:
+        """Return the MiB of the devices that are idle or being released on each node."""
+        idle = self._gpus(self.idle, SharedGpus.available)[1]
+        return idle + self._gpus(self.releasing, SharedGpus.being_released)[1]
+
+    def _gpus(
+        self, amounts: Matrix, of_shared: Callable[[SharedGpus], tuple[float, int]]
+    ) -> tuple[Vector, npt.NDArray[np.int64]]:
+        gpus = self.resources.gpus_of_rows(amounts)
+        memory = gpus.astype(np.int64) * self.gpu_memory
+        for i, shared in self.shared.items():
+            parts, mib = of_shared(shared)
+            gpus[i] += parts
+            memory[i] += mib
+        return gpus, memory
 
 
 def _floored(gpu_memory: int | None) -> int:

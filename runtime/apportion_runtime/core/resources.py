@@ -70,6 +70,13 @@ class ResourceIndex:
             gpus += slices * float(vector[place])
         return float(vector[CPU]), float(vector[MEMORY]), gpus
 
+    def gpus_of_rows(self, rows: npt.NDArray[np.float64]) -> Vector:
+        """Return the GPU part of the same for each row of vectors, as a new array."""
+        gpus: Vector = rows[:, GPU].copy()
+        for place, slices in self._mig_slices():
+            gpus += slices * rows[:, place]
+        return gpus
+
     def _mig_slices(self) -> tuple[tuple[int, int], ...]:
         if self._mig is None:
             found = ((i, mig_slices(name)) for i, name in enumerate(self.names) if is_mig(name))

@@ -92,8 +92,9 @@ class Session:
                 here.append(task)
         for task in sorted(here, key=lambda task: task.uid):
             self.nodes.add(task, task.node)
-        for group in snapshot.pod_groups:
-            self.jobs[group.uid] = Job(group, by_group[group.uid], self.resources)
+        for number, group in enumerate(snapshot.pod_groups):
+            job = self.jobs[group.uid] = Job(group, by_group[group.uid], self.resources)
+            job.number = number
 
     def statement(self) -> Statement:
         """Begin a list of operations."""

@@ -53,12 +53,8 @@ def _all_placed_anew(scenario: Scenario) -> bool:
 def _enough_gpus(session: Session, job: Job) -> bool:
     """Tell whether the GPUs that are free, wherever they are, would be enough."""
     nodes = session.nodes
-    free, free_memory = 0.0, 0
-    for i in range(len(nodes)):
-        if nodes.ready[i]:
-            for gpus, memory in (nodes.idle_gpus(i), nodes.releasing_gpus(i)):
-                free += gpus
-                free_memory += memory
+    free = float(nodes.free_gpus()[nodes.ready].sum())
+    free_memory = int(nodes.free_gpu_memory()[nodes.ready].sum())
     asked, asked_memory = 0.0, 0
     for task in job.tasks_to_allocate(real=False):
         asked += task.gpu.gpus + task.gpu.dra

@@ -8,10 +8,13 @@ Source: pkg/scheduler/actions/common/solvers/accumulated_scenario_filters/.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Protocol, TypeVar
 
+import numpy as np
+
 from apportion_runtime.core.job import PodSet, SubGroupSet
+from apportion_runtime.core.nodes import Mask
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.solver.scenario import Scenario
 from apportion_runtime.core.task import NO_NODE, Task
@@ -27,7 +30,7 @@ class Filter(Protocol):
         ...
 
 
-def filters_for(session: Session, scenario: Scenario, feasible: Iterable[int]) -> list[Filter]:
+def filters_for(session: Session, scenario: Scenario, feasible: Mask) -> list[Filter]:
     """Return the filters of a search, in the engine's order."""
     found: list[Filter] = []
     if any(task.pod.node_affinity is not None for task in scenario.pending):
@@ -62,10 +65,10 @@ class IdleGpus:
 
     def __init__(self, session: Session, scenario: Scenario) -> None:
         nodes = session.nodes
-        self._free = {i: nodes.free_gpus(i) for i in range(len(nodes))}
+        self._free = nodes.free_gpus()
         n_wanted = len(scenario.pending)
         # As many nodes as there are pods can matter; ties go to the first by name.
-        self._best = sorted(self._free, key=lambda i: (-self._free[i], i))[:n_wanted]
+        self._best: list[int] = np.argsort(-self._free, kind="stable")[:n_wanted].tolist()
         self._seen: set[str] = set()
         self._required = sorted((task.gpu.quota for task in scenario.pending), reverse=True)
         self._count(scenario)
@@ -82,11 +85,11 @@ class IdleGpus:
                 self._free_by(task)
 
     def _free_by(self, task: Task) -> None:
-        if not self._free:
+        if not self._best:
             return
-        least = self._free[self._best[-1]] if self._best else self._free.get(-1, 0.0)
+        least = self._free[self._best[-1]]
         self._free[task.node] += task.accepted_gpu.quota
-        if self._free[task.node] > least and self._best:
+        if self._free[task.node] > least:
             self._insert(task.node)
 
     def _insert(self, node: int) -> None:
@@ -126,8 +129,9 @@ class TopologyGpus:
             self._required.setdefault(key, []).append(asked)
             self._domains.setdefault(key, {})
         nodes = session.nodes
+        free_gpus = nodes.free_gpus()
         for i, node in enumerate(nodes.nodes):
-            free = nodes.free_gpus(i)
+            free = float(free_gpus[i])
             for key in self._domains:
                 value = node.labels.get(key[1], "")
                 if value:
@@ -152,17 +156,17 @@ class TopologyGpus:
 class NodeAffinities:
     """Whether each pod that asks for certain nodes finds one among those that come into question."""
 
-    def __init__(self, session: Session, feasible: Iterable[int]) -> None:
+    def __init__(self, session: Session, feasible: Mask) -> None:
         self._session = session
-        self._nodes = set(feasible)
+        self._nodes = feasible.copy()
 
     def passes(self, scenario: Scenario) -> bool:
         """Judge the scenario."""
-        self._nodes.update(task.node for task in scenario.victims() if task.node != NO_NODE)
+        self._nodes[[task.node for task in scenario.victims() if task.node != NO_NODE]] = True
         for task in scenario.pending:
             if task.pod.node_affinity is not None:
                 mask = self._session.predicates.affinity_mask(task)
-                if not any(mask[i] for i in self._nodes):
+                if not (mask & self._nodes).any():
                     return False
         return True
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from apportion_runtime.core.job import Job, tasks_to_evict
 from apportion_runtime.core.job_order import JobOrder
+from apportion_runtime.core.nodes import Mask
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.solver.filters import Filter, filters_for
 from apportion_runtime.core.solver.scenario import Scenario
@@ -33,7 +34,7 @@ class Search:
     preemptor: Job
     recorded: Sequence[Sequence[Task]]
     victims: Callable[[], JobOrder]
-    feasible: Sequence[int]
+    feasible: Mask
 
 
 def _accumulated(search: Search) -> Iterator[Scenario]:
@@ -114,9 +115,10 @@ def _by_nodes(search: Search, base: Scenario) -> Iterator[Scenario]:
         for task in batch:
             if task.node != NO_NODE and number not in of_node.setdefault(task.node, []):
                 of_node[task.node].append(number)
+    free = nodes.free_gpus()
     capacity = {
         node: freed.get(node, 0.0)
-        + nodes.free_gpus(node)
+        + float(free[node])
         + sum(task.accepted_gpu.quota for n in numbers for task in base.batches[n] if task.node == node)
         for node, numbers in of_node.items()
     }
@@ -125,7 +127,9 @@ def _by_nodes(search: Search, base: Scenario) -> Iterator[Scenario]:
     order = sorted(
         (node for node in of_node if not (smallest > 0 and capacity[node] < smallest)), key=capacity.__getitem__
     )
-    baseline = sum(nodes.free_gpus(i) + freed.get(i, 0.0) for i in search.feasible if i not in of_node)
+    others = search.feasible.copy()
+    others[list(of_node)] = False
+    baseline = float(free[others].sum()) + sum(amount for node, amount in freed.items() if others[node])
     n, step = _smallest_prefix(order, capacity, max(sum(quotas) - baseline, 0.0)), 1
     while n <= len(order):
         chosen = {number for node in order[:n] for number in of_node[node]}

@@ -14,24 +14,25 @@ import numpy as np
 
 from apportion_runtime.core.job import Job, SubGroupSet
 from apportion_runtime.core.job_order import JobOrder
+from apportion_runtime.core.nodes import Indices, Mask
 from apportion_runtime.core.placing import place_job
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.solver.generators import GENERATORS, Search
 from apportion_runtime.core.solver.scenario import Scenario
 from apportion_runtime.core.statement import Statement
 from apportion_runtime.core.status import ACTIVE_ALLOCATED_STATUSES, PIPELINED, RELEASING
-from apportion_runtime.core.task import Task
+from apportion_runtime.core.task import NO_NODE, Task
 
 Validator = Callable[[Scenario], bool]
 _Batches = list[list[Task]]
 
 
-def feasible_nodes(session: Session, job: Job) -> list[int]:
+def feasible_nodes(session: Session, job: Job) -> Mask:
     """Return the nodes with any GPU free; all of them for a job with a pod that asks for none."""
     nodes = session.nodes
     if any(not task.needs_gpu for task in job.tasks.values()):
-        return list(range(len(nodes)))
-    return [i for i in range(len(nodes)) if nodes.idle_gpus(i)[0] > 0 or nodes.releasing_gpus(i)[0] > 0]
+        return np.ones(len(nodes), dtype=bool)
+    return np.asarray((nodes.idle_gpus() > 0) | (nodes.releasing_gpus() > 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +54,24 @@ class Hunt:
 
 @dataclass(frozen=True, slots=True)
 class _Probing:
-    """A hunt under way: nodes that come into question from the start, and scenarios that are known to fail."""
+    """A hunt under way: what is the same in each try, as each is taken back before the next.
+
+    Attributes:
+        session: The session.
+        hunt: The hunt.
+        tasks: Pods of the next step.
+        feasible: Nodes that come into question without any eviction.
+        victims: Those who may be evicted, to be copied.
+        waiting: Jobs with pods that wait.
+        failed: Scenarios that are known to fail.
+    """
 
     session: Session
     hunt: Hunt
     tasks: Sequence[Task]
-    feasible: Sequence[int]
+    feasible: Mask
+    victims: JobOrder
+    waiting: Sequence[Job]
     failed: set[object]
 
 
@@ -72,7 +85,8 @@ def solve(session: Session, hunt: Hunt) -> Statement | None:
     tasks = list(job.tasks_to_allocate(real=False))
     if not tasks:
         return None
-    probing = _Probing(session, hunt, tasks, feasible_nodes(session, job), set())
+    waiting = [other for other in session.jobs.values() if other.n_pending]
+    probing = _Probing(session, hunt, tasks, feasible_nodes(session, job), hunt.victims(), waiting, set())
     for name in session.settings.generators:
         recorded: _Batches = []
         if not _largest(probing, name, recorded):
@@ -117,13 +131,14 @@ def _probe(probing: _Probing, generator: str, n: int, recorded: _Batches) -> tup
     session, hunt = probing.session, probing.hunt
     partial = _partial(hunt.job, probing.tasks[:n])
     before = [list(batch) for batch in recorded]
-    nodes = sorted({*probing.feasible, *(task.node for batch in before for task in batch)})
-    search = Search(session, partial, before, hunt.victims, nodes)
+    nodes = probing.feasible.copy()
+    nodes[[task.node for batch in before for task in batch if task.node != NO_NODE]] = True
+    search = Search(session, partial, before, probing.victims.copy, nodes)
     for scenario in GENERATORS[generator](search):
         key = scenario.fingerprint()
         if key in probing.failed:
             continue
-        solution = _simulate(session, scenario, nodes, hunt)
+        solution = _simulate(probing, scenario, nodes)
         if solution is not None:
             return solution
         probing.failed.add(key)
@@ -149,9 +164,8 @@ def _cap_members(group: SubGroupSet) -> bool:
     return filled > 0
 
 
-def _simulate(
-    session: Session, scenario: Scenario, feasible: Sequence[int], hunt: Hunt
-) -> tuple[Statement, _Batches] | None:
+def _simulate(probing: _Probing, scenario: Scenario, feasible: Mask) -> tuple[Statement, _Batches] | None:
+    session, hunt = probing.session, probing.hunt
     chosen = scenario.victims()
     if not chosen:
         return None
@@ -159,8 +173,9 @@ def _simulate(
     for task in chosen:
         statement.evict(task, (hunt.action, hunt.job.uid))
     # Evicted pods stand where they stood, so the nodes are known before they are placed anew.
-    nodes = np.array(sorted({*feasible, *(task.node for task in chosen)}), dtype=np.intp)
-    if not _place_all(session, statement, scenario, nodes):
+    reachable = feasible.copy()
+    reachable[[task.node for task in chosen if task.node != NO_NODE]] = True
+    if not _place_all(probing, statement, scenario, np.flatnonzero(reachable)):
         statement.discard()
         return None
     evicted = [task for task in chosen if task.status == RELEASING]
@@ -183,27 +198,36 @@ def _batches_of(tasks: Sequence[Task], scenario: Scenario) -> _Batches:
     return found
 
 
-def _place_all(session: Session, statement: Statement, scenario: Scenario, nodes: np.ndarray) -> bool:
+def _place_all(probing: _Probing, statement: Statement, scenario: Scenario, nodes: Indices) -> bool:
     """Place the preemptor and its victims anew, in the order of jobs: a victim may come first and stay."""
-    preemptor = scenario.preemptor
+    session, preemptor = probing.session, scenario.preemptor
     involved = {task.job for task in scenario.victims()}
     order = JobOrder(session.shares, session.plugins, session.min_device_memory)
-    order.fill(_waiting(session, involved, preemptor))
+    order.fill(_waiting(probing, involved, preemptor))
+    left = {*involved, preemptor.uid}
     placed = False
-    while order:
+    while order and left:
         job = order.pop()
+        if job.uid not in left:
+            continue
+        left.discard(job.uid)
         if job.uid == preemptor.uid:
             if not place_job(session, statement, nodes, job, pipeline_only=True):
                 return False
             placed = True
-        elif job.uid in involved:
+        else:
             place_job(session, statement, nodes, job, pipeline_only=True)
     return placed
 
 
-def _waiting(session: Session, involved: set[str], preemptor: Job) -> Iterator[Job]:
-    for job in session.jobs.values():
-        if job.uid == preemptor.uid:
-            yield preemptor
-        elif job.n_pending or job.uid in involved:
-            yield job
+def _waiting(probing: _Probing, involved: set[str], preemptor: Job) -> list[Job]:
+    """Return the jobs that wait, and those involved, in the session's order."""
+    jobs = {job.uid: job for job in probing.waiting}
+    for uid in involved:
+        jobs[uid] = probing.session.jobs[uid]
+    found = sorted(jobs.values(), key=_number)
+    return [preemptor if job.uid == preemptor.uid else job for job in found]
+
+
+def _number(job: Job) -> int:
+    return job.number
