@@ -10,6 +10,7 @@ from functools import cmp_to_key
 
 import numpy as np
 
+from apportion_runtime.core.explain.fit_errors import JobFitError, TaskFitErrors
 from apportion_runtime.core.resources import GPU, Quantities, ResourceIndex, Vector
 from apportion_runtime.core.snapshot import PodGroup, SubGroup, TopologyConstraint
 from apportion_runtime.core.status import (
@@ -163,6 +164,7 @@ class Job:
         "index",
         "last_eviction",
         "last_start",
+        "n_active_allocated",
         "name",
         "number",
         "pod_sets",
@@ -196,13 +198,15 @@ class Job:
         self.pod_sets = {pod_set.name: pod_set for pod_set in root.pod_sets()}
         self.tasks: dict[str, Task] = {}
         self.counts: dict[int, int] = {}
+        # Pods that hold a place and are not leaving.
+        self.n_active_allocated = 0
         self.allocated: Vector = np.zeros(len(self.index))
-        self.fit_errors: list[str] = []
-        self.task_errors: dict[str, str] = {}
+        self.fit_errors: list[JobFitError] = []
+        self.task_errors: dict[str, TaskFitErrors] = {}
         for task in tasks:
             pod_set = self.pod_sets.get(task.pod_set)
             if pod_set is None:
-                self.task_errors[task.uid] = (
+                self.task_errors[task.uid] = TaskFitErrors(
                     f'Pod references subgroup "{task.pod_set}", which does not exist in PodGroup '
                     f"{self.group.namespace}/{self.name}"
                 )
@@ -211,6 +215,8 @@ class Job:
             pod_set.count(task.status, 1)
             self.tasks[task.uid] = task
             self.counts[task.status] = self.counts.get(task.status, 0) + 1
+            if task.status & ACTIVE_ALLOCATED_STATUSES:
+                self.n_active_allocated += 1
             if task.status & ALLOCATED_STATUSES:
                 self.allocated = self.allocated + task.request
         self._forget()
@@ -242,6 +248,7 @@ class Job:
         pod_set = self.pod_sets[task.pod_set]
         pod_set.count(old, -1)
         pod_set.count(status, 1)
+        self.n_active_allocated += bool(status & ACTIVE_ALLOCATED_STATUSES) - bool(old & ACTIVE_ALLOCATED_STATUSES)
         self.counts[old] -= 1
         self.counts[status] = self.counts.get(status, 0) + 1
         if old & ALLOCATED_STATUSES:
@@ -284,11 +291,6 @@ class Job:
     def n_pending(self) -> int:
         """Pods that wait."""
         return self.counts.get(PENDING, 0)
-
-    @property
-    def n_active_allocated(self) -> int:
-        """Pods that hold a place and are not leaving."""
-        return sum(pod_set.n_allocated for pod_set in self.pod_sets.values())
 
     @property
     def n_active_used(self) -> int:

@@ -153,7 +153,7 @@ def whole_or_fraction(gpus: float, memory: int = 0) -> GpuRequest:
 
 def less_equal(left: Quantities, right: Quantities) -> bool:
     """Tell whether no resource of the left exceeds the right; -1 is no bound on either side."""
-    return all(exceeds(a, b) is False for a, b in zip(left, right, strict=True))
+    return not (exceeds(left[0], right[0]) or exceeds(left[1], right[1]) or exceeds(left[2], right[2]))
 
 
 def exceeds(amount: float, bound: float) -> bool:

@@ -100,9 +100,11 @@ class QueueShare:
 
     def fits_deserved(self, request: Quantities) -> bool:
         """Tell whether a request on top of what it has stays within its quota, in every resource."""
-        return not any(
-            exceeds(used + more, quota)
-            for used, more, quota in zip(self.allocated, request, self.deserved, strict=True)
+        used, quota = self.allocated, self.deserved
+        return not (
+            exceeds(used[0] + request[0], quota[0])
+            or exceeds(used[1] + request[1], quota[1])
+            or exceeds(used[2] + request[2], quota[2])
         )
 
     def dominant_share(self, allocated: Sequence[float], total: Quantities) -> float:
@@ -111,7 +113,8 @@ class QueueShare:
         for used, share, capacity in zip(allocated, self.allocatable, total, strict=True):
             of = capacity if share == UNLIMITED else share
             part = used * _NO_SHARE_FACTOR if of == 0 else used / of
-            largest = max(largest, part)
+            if part > largest:
+                largest = part
         return largest
 
 

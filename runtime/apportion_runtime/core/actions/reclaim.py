@@ -8,7 +8,7 @@ from __future__ import annotations
 from apportion_runtime.core.actions.evicting import for_each_waiting, running_preemptible, victim_order
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.job_order import JobOrder
-from apportion_runtime.core.plugins.min_runtime import keeps_minima, may_be_reclaimed
+from apportion_runtime.core.plugins.min_runtime import keeps_minima, may_be_reclaimed, reclaim_minimum
 from apportion_runtime.core.plugins.reclaim_rules import can_reclaim, is_fair, may_be_victim, reclaimer_of
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.solver.scenario import Scenario
@@ -29,13 +29,9 @@ def reclaim(session: Session) -> None:
 
 def _attempt(session: Session, job: Job) -> Statement | None:
     frozen = session.shares.frozen()
-    candidates: list[Job] | None = None
 
     def victims() -> JobOrder:
-        nonlocal candidates
-        if candidates is None:
-            candidates = _candidates(session, job)
-        return victim_order(session, running_preemptible(candidates))
+        return victim_order(session, _candidates(session, job))
 
     def validator(scenario: Scenario) -> bool:
         if not is_fair(session, scenario, frozen):
@@ -48,10 +44,14 @@ def _attempt(session: Session, job: Job) -> Statement | None:
 def _candidates(session: Session, job: Job) -> list[Job]:
     reclaimer = reclaimer_of(session, job)
     protects = "minruntime" in session.plugins
-    return [
-        other
-        for other in session.jobs.values()
-        if other.queue != job.queue
-        and may_be_victim(session, reclaimer, other)
-        and (not protects or may_be_reclaimed(session, job, other))
-    ]
+    found: list[Job] = []
+    for queue, jobs in session.jobs_by_queue.items():
+        if queue == job.queue or not may_be_victim(session, reclaimer, queue):
+            continue
+        own = running_preemptible(jobs)
+        if protects and own:
+            minimum = reclaim_minimum(session, job, queue)
+            own = [other for other in own if may_be_reclaimed(session, other, minimum)]
+        found += own
+    found.sort(key=lambda other: other.number)
+    return found

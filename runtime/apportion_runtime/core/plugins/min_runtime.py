@@ -22,10 +22,10 @@ def preempt_minimum(session: Session, victim: Job) -> float:
     return session.settings.default_preempt_min_runtime
 
 
-def reclaim_minimum(session: Session, reclaimer: Job, victim: Job) -> float:
-    """Return the seconds that hold against reclaim, by the method that is configured."""
+def reclaim_minimum(session: Session, reclaimer: Job, victims: str) -> float:
+    """Return the seconds that a queue's jobs have against reclaim, by the method that is configured."""
     queues, default = session.shares.queues, session.settings.default_reclaim_min_runtime
-    ours, theirs = queues.get(reclaimer.queue), queues.get(victim.queue)
+    ours, theirs = queues.get(reclaimer.queue), queues.get(victims)
     if ours is None or theirs is None:
         return default
     path: tuple[QueueShare, ...] = theirs.path
@@ -52,9 +52,9 @@ def may_be_preempted(session: Session, victim: Job) -> bool:
     return victim.is_elastic or not _is_young(session, victim, preempt_minimum(session, victim))
 
 
-def may_be_reclaimed(session: Session, reclaimer: Job, victim: Job) -> bool:
-    """Tell whether a job comes into question; an elastic one does, for its surplus."""
-    return victim.is_elastic or not _is_young(session, victim, reclaim_minimum(session, reclaimer, victim))
+def may_be_reclaimed(session: Session, victim: Job, minimum: float) -> bool:
+    """Tell whether a job comes into question that has some seconds against reclaim; an elastic one does anyway."""
+    return not _is_young(session, victim, minimum) or victim.is_elastic
 
 
 def keeps_minima(session: Session, scenario: Scenario, *, reclaim: bool) -> bool:
@@ -64,7 +64,7 @@ def keeps_minima(session: Session, scenario: Scenario, *, reclaim: bool) -> bool
         if not job.is_elastic:
             continue
         preemptor = scenario.preemptor
-        minimum = reclaim_minimum(session, preemptor, job) if reclaim else preempt_minimum(session, job)
+        minimum = reclaim_minimum(session, preemptor, job.queue) if reclaim else preempt_minimum(session, job)
         if not _is_young(session, job, minimum):
             continue
         for name, n_victims in Counter(task.pod_set for task in tasks).items():

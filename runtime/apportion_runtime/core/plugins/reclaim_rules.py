@@ -42,12 +42,12 @@ def can_reclaim(session: Session, job: Job) -> bool:
     return job.preemptible or less_equal(plus(_three(queue.allocated_np), request), _three(queue.deserved))
 
 
-def may_be_victim(session: Session, reclaimer: Reclaimer, victim: Job) -> bool:
-    """Tell whether a job's queue has anything to give to who asks."""
+def may_be_victim(session: Session, reclaimer: Reclaimer, queue: str) -> bool:
+    """Tell whether a queue has anything to give to who asks."""
     queues = session.shares.queues
-    if victim.queue not in queues:
+    if queue not in queues:
         return True
-    ours, theirs = siblings(queues, reclaimer.queue, victim.queue)
+    ours, theirs = siblings(queues, reclaimer.queue, queue)
     if not ours.fits_deserved(reclaimer.request):
         return not _within_allocatable(theirs, theirs.allocated)
     is_under = False
