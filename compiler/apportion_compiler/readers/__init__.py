@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apportion_compiler.readers import ack, kai, kueue, native, volcano, yunikorn
+from apportion_compiler.readers import ack, kai, koordinator, kueue, native, volcano, yunikorn
 from apportion_compiler.readers.record import Reader
 
 READERS: Mapping[str, Reader] = {
     "ack": ack.READER,
     "kai": kai.READER,
+    "koordinator": koordinator.READER,
     "kueue": kueue.READER,
     "native": native.READER,
     "volcano": volcano.READER,

@@ -59,7 +59,7 @@ def _marks(quota: Quota) -> Iterator[Verdict]:
 
 
 def _amounts(quota: Quota) -> Iterator[Verdict]:
-    if not quota.max_keys:
+    if "max" not in mapping(quota.manifest, "spec"):
         yield quota.ignored("spec.max", "Required", "without max nothing is bounded", "write max")
     for part, amounts in (("min", quota.least), ("max", quota.most)):
         for key, amount in amounts.values.items():
