@@ -114,10 +114,11 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
                     manifests,
                     facts,
                     {name: t.name for name, t in topologies.items()},
-                    _capacities(nodes),
+                    capacities=_capacities(nodes),
                     beyond={}
                     if root is None
                     else {f for (f, _), amount in nodes[root].quotas.nominal.items() if amount},
+                    on_gpus=on_gpus,
                 )
             ),
             topologies=tuple(topologies.values()),

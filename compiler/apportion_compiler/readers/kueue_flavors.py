@@ -23,7 +23,7 @@ from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
 from apportion_compiler.readers.objects import is_ours
 from apportion_compiler.readers.record import LiftedPool, LiftedTopology, Manifest, Note
 from apportion_policy.identifiers import GPU_MODEL_PATTERN
-from apportion_policy.resources import CPU, GPU, MEMORY
+from apportion_policy.resources import CPU, MEMORY
 
 _MODEL = re.compile(GPU_MODEL_PATTERN)
 _MODEL_LABELS = (
@@ -78,13 +78,16 @@ def pools_of(
     manifests: Sequence[Manifest],
     facts: Mapping[str, FlavorFacts],
     topologies: Mapping[str, str],
+    *,
     capacities: Capacities,
     beyond: Collection[str],
+    on_gpus: Collection[str],
 ) -> Iterator[LiftedPool]:
     """Yield the pools that flavors stand for.
 
     A flavor without labels is every node, and no pool. Where it has more than is promised (`beyond`), machines are known
-    to be there, and what it counts beside the others' GPUs becomes a pool of ordinary ones.
+    to be there, and what it counts beside the others' GPUs becomes a pool of ordinary ones. Flavors `on_gpus` have
+    quotas of GPUs.
     """
     for manifest in of_kind(manifests, GROUP, "ResourceFlavor"):
         name = name_of(manifest)
@@ -95,7 +98,7 @@ def pools_of(
                 yield LiftedPool(ORDINARY, taints=tuple(_taints(manifest)), capacity=capacity)
             continue
         topology = text(manifest, "spec", "topologyName")
-        several = len(of_flavor.pools) > 1 and capacity.get(GPU) is not None
+        several = len(of_flavor.pools) > 1 and name in on_gpus
         for pool in of_flavor.pools:
             first = pool == of_flavor.pools[0]
             yield LiftedPool(

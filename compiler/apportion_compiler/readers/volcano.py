@@ -274,6 +274,9 @@ def _with_pools(
     pools = {pool.id: pool for pool in _pools(tree)}
     lacking = set(tree.models) - {pool.gpu_model for pool in pools.values()}
     pools.update((model, LiftedPool(model, gpu_model=model)) for model in sorted(lacking))
+    if len(tree.models) == 1:
+        # One model alone is not told apart: there is another, which no queue may use.
+        pools[UNUSED] = LiftedPool(UNUSED, gpu_model=UNUSED)
     inner = {queue.parent for queue in queues.values()}
     usable: dict[str, set[str]] = {id_: set(queue.pools or ()) for id_, queue in queues.items() if id_ not in inner}
     if all(names == pools.keys() for names in usable.values()):
