@@ -36,10 +36,11 @@ def place_job(session: Session, statement: Statement, nodes: Indices, job: Job, 
     if not tasks:
         return False
     if session.keeps_shares:
-        over = over_capacity(session.shares, job, requested(tasks, session.max_device_memory))
+        request = requested(tasks, session.max_device_memory)
+        over = over_capacity(session.shares, job, request)
         if over is not None:
             if not pipeline_only:
-                session.explain_capacity(job, over)
+                session.reasons.over_capacity(job, over, request)
             return False
     return _place_group(_Step(session, statement, job, pipeline_only), nodes, job.root, tasks)
 
@@ -58,7 +59,8 @@ def _place_group(step: _Step, nodes: Indices, group: SubGroupSet, tasks: list[Ta
         return True
     here = {pod_set.name: pod_set for pod_set in group.pod_sets()}
     with_tasks = {task.pod_set: here[task.pod_set] for task in tasks if task.pod_set in here}
-    for subset in step.session.node_sets(step.job, group, with_tasks, tasks, nodes):
+    record = not step.pipeline_only
+    for subset in step.session.node_sets(step.job, group, with_tasks, tasks, nodes, record=record):
         mark = step.statement.checkpoint()
         if _place_members(step, subset, group, tasks):
             return True
@@ -82,7 +84,8 @@ def _place_members(step: _Step, nodes: Indices, group: SubGroupSet, tasks: list[
 def _place_pod_set(step: _Step, nodes: Indices, pod_set: PodSet, tasks: list[Task]) -> bool:
     if not tasks:
         return True
-    for subset in step.session.node_sets(step.job, pod_set, {pod_set.name: pod_set}, tasks, nodes):
+    record = not step.pipeline_only
+    for subset in step.session.node_sets(step.job, pod_set, {pod_set.name: pod_set}, tasks, nodes, record=record):
         mark = step.statement.checkpoint()
         if _place_tasks(step, subset, tasks):
             return True
@@ -94,7 +97,8 @@ def _place_tasks(step: _Step, nodes: Indices, tasks: list[Task]) -> bool:
     session = step.session
     for number, task in enumerate(tasks):
         if not place_task(session, step.statement, nodes, task, pipeline_only=step.pipeline_only):
-            session.explain_unplaced(task, number, nodes, pipeline_only=step.pipeline_only)
+            if not step.pipeline_only:
+                session.reasons.unplaced(step.job, task, number, nodes)
             return False
     return True
 

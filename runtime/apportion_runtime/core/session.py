@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from apportion_runtime.core.capacity import OverCapacity
 from apportion_runtime.core.job import Job, PodSet
 from apportion_runtime.core.nodes import DEFAULT_GPU_MEMORY, Indices, NodeTable
 from apportion_runtime.core.plugins.dra import Claims
 from apportion_runtime.core.plugins.numa import NumaZones
 from apportion_runtime.core.plugins.predicates import Predicates
 from apportion_runtime.core.plugins.topology import Part, TopologyTrees
+from apportion_runtime.core.reasons import Reasons
 from apportion_runtime.core.resources import ResourceIndex
 from apportion_runtime.core.shares import Shares
 from apportion_runtime.core.snapshot import Pod, Settings, Snapshot
@@ -48,6 +48,7 @@ class Session:
         self.nodes = NodeTable(snapshot.nodes, self.resources)
         self.claims = Claims(self)
         self.jobs: dict[str, Job] = {}
+        self.jobs_by_queue: dict[str, list[Job]] = {}
         self._open_jobs(snapshot)
         memories = [int(m) for m in self.nodes.gpu_memory if m > DEFAULT_GPU_MEMORY]
         self.min_device_memory = min(memories, default=settings.default_device_memory)
@@ -61,6 +62,7 @@ class Session:
         self.predicates = Predicates(self)
         self.numa = NumaZones(self)
         self.decided = Decided()
+        self.reasons = Reasons(self)
         self.n_groups = 0
 
     def _open_jobs(self, snapshot: Snapshot) -> None:
@@ -95,29 +97,20 @@ class Session:
         for number, group in enumerate(snapshot.pod_groups):
             job = self.jobs[group.uid] = Job(group, by_group[group.uid], self.resources)
             job.number = number
+            self.jobs_by_queue.setdefault(job.queue, []).append(job)
 
     def statement(self) -> Statement:
         """Begin a list of operations."""
         return Statement(self)
 
     def node_sets(
-        self, job: Job, part: Part, pod_sets: Mapping[str, PodSet], tasks: list[Task], nodes: Indices
+        self, job: Job, part: Part, pod_sets: Mapping[str, PodSet], tasks: list[Task], nodes: Indices, *, record: bool
     ) -> Sequence[Indices]:
-        """Return the sets of nodes to try for a part of a job, in order."""
+        """Return the sets of nodes to try for a part of a job, in order; `record` why there are none."""
         if "topology" not in self.plugins:
             return (nodes,)
-        found = self.topologies.subsets(job, part, pod_sets, tasks, nodes)
+        found = self.topologies.subsets(job, part, pod_sets, tasks, nodes, record=record)
         return (nodes,) if found is None else found
-
-    def explain_capacity(self, job: Job, over: OverCapacity) -> None:
-        """Note that a queue's bound keeps a job from starting."""
-        job.fit_errors.append(f"{over.reason}: {over.queue} {over.resource}")
-
-    def explain_unplaced(self, task: Task, placed: int, nodes: Indices, *, pipeline_only: bool) -> None:
-        """Note that no node took a pod."""
-        del nodes
-        if not pipeline_only:
-            self.jobs[task.job].fit_errors.append(f"no node for {task.pod.name} after {placed} others")
 
     def on_allocate(self, task: Task) -> None:
         """Charge a pod's queue."""
@@ -162,5 +155,7 @@ class Session:
             if preemptible_only and not job.preemptible:
                 continue
             if may_evict and job.within_preemption_delay(now):
+                if self.shares.holds_jobs_of(job.queue):
+                    self.reasons.delayed(job)
                 continue
             yield job

@@ -278,7 +278,9 @@ class Pod:
     qos_class: str = ""
     claims: tuple[ClaimReference, ...] = ()
     missing_claims: tuple[str, ...] = ()
-    """Persistent volume claims and config maps that the pod names and the cluster has not."""
+    """Persistent volume claims that the pod names and the cluster has not."""
+    missing_config_maps: tuple[str, ...] = ()
+    """Config maps that the pod names and the cluster has not."""
     numa_placement: tuple[tuple[str, Mapping[str, float]], ...] = ()
     """Which zones a running pod was given, by id, and what of each."""
     containers: tuple[Container, ...] = ()

@@ -48,9 +48,11 @@ def for_each_waiting(
         smallest = failed.setdefault(job.queue if by_queue else "", SmallestFailed())
         if session.settings.use_scheduling_signatures and not smallest.is_easier(job):
             continue
-        blocked = next((why for t in job.tasks_to_allocate(real=False) if (why := session.predicates.blocked(t))), None)
-        if blocked is not None:
-            job.fit_errors.append(blocked)
+        hopeless = next(
+            ((t, why) for t in job.tasks_to_allocate(real=False) if (why := session.predicates.never(t))), None
+        )
+        if hopeless is not None:
+            session.reasons.never(job, *hopeless)
             continue
         statement = attempt(job)
         if statement is None:

@@ -9,16 +9,17 @@ NodeAffinity, TaintToleration, NodePorts, InterPodAffinity.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from apportion_runtime.core.capacity import OverCapacity, over_capacity
+from apportion_runtime.core.explain.wording import largest_node_message
 from apportion_runtime.core.nodes import Mask
 from apportion_runtime.core.plugins.gpu_choice import choose_devices
 from apportion_runtime.core.plugins.pod_affinity import AffinityState, affinity_state
-from apportion_runtime.core.resources import PODS
+from apportion_runtime.core.resources import CPU, GPU, MEMORY, PODS
 from apportion_runtime.core.snapshot import Expression, Node, NodeTerm, Pod, Taint, Toleration
 from apportion_runtime.core.task import MIG, REGULAR, Task
 
@@ -45,18 +46,35 @@ class Predicates:
         self._by_uid: dict[str, Pod] = {pod.uid: pod for pod in session.snapshot.pods}
 
     def blocked(self, task: Task) -> str | None:
-        """Return why no eviction could ever help a pod, or None."""
+        """Return why no node is looked at for a pod, or None."""
         if not self.is_on:
             return None
-        if task.pod.missing_claims:
-            return f"{', '.join(task.pod.missing_claims)} not found"
-        why = self._session.claims.blocked(task, self._session.jobs[task.job])
-        if why is not None:
-            return why
-        over = np.flatnonzero(task.request > self._most)
-        if len(over):
-            return f"no node has as much {self._session.resources.names[over[0]]}"
-        return None
+        if self._may_never(task):
+            pod = task.pod
+            said = "".join(f"{name}: {why}.\n" for name, why in self._for_good(task))
+            return f"Scheduling conditions were not met for pod {pod.namespace}/{pod.name}:\n{said}"
+        return self._session.claims.blocked(task, self._session.jobs[task.job])
+
+    def never(self, task: Task) -> str | None:
+        """Return why no eviction could ever help a pod, or None; claims for devices are not asked."""
+        if not self.is_on or not self._may_never(task):
+            return None
+        return next(self._for_good(task))[1]
+
+    def _may_never(self, task: Task) -> bool:
+        pod = task.pod
+        return bool(pod.missing_claims or pod.missing_config_maps or (task.request > self._most).any())
+
+    def _for_good(self, task: Task) -> Iterator[tuple[str, str]]:
+        pod = task.pod
+        if pod.missing_claims:
+            yield "VolumeBinding", f'persistentvolumeclaim "{pod.missing_claims[0]}" not found'
+        if pod.missing_config_maps:
+            yield "ConfigMap", f"Missing required configmaps: [{' '.join(pod.missing_config_maps)}]"
+        over = [r for r in (GPU, CPU, MEMORY, *range(len(task.request))) if task.request[r] > self._most[r]]
+        if over:
+            most = float(self._most[over[0]])
+            yield "MaxNodePoolResources", largest_node_message(task, self._session.resources, over[0], most)
 
     def prepare(self, task: Task) -> AffinityState | None:
         """Return what a pod's affinities need to know of all nodes, before its nodes are tried one by one."""
@@ -84,7 +102,7 @@ class Predicates:
         known = self._masks.get(key)
         if known is None:
             nodes = self._session.nodes.nodes
-            known = self._masks[key] = np.array([_selected(pod, node) for node in nodes], dtype=bool)
+            known = self._masks[key] = np.array([selected(pod, node) for node in nodes], dtype=bool)
         return known
 
     def _mask(self, task: Task) -> Mask:
@@ -98,7 +116,11 @@ class Predicates:
             mask = mask & nodes.knows_memory
         for i in map(int, np.flatnonzero(mask)):
             node = nodes.nodes[i]
-            mask[i] = _type_fits(task, i, self._session) and _tolerated(task.pod, node) and _selected(task.pod, node)
+            mask[i] = (
+                misfit_of_kind(task, i, self._session) is None
+                and tolerated(task.pod, node)
+                and selected(task.pod, node)
+            )
         return mask
 
     def over_capacity(self, task: Task, job: Job, i: int) -> OverCapacity | None:
@@ -118,21 +140,28 @@ class Predicates:
             return False
         if task.kind == MIG and i in nodes.legacy_mig:
             return False
-        if task.shares_gpu:
-            chosen = choose_devices(session, task, i, pipeline_only=False)
-            if chosen is None or chosen.is_releasing:
-                chosen = choose_devices(session, task, i, pipeline_only=True)
-            makes_new = chosen is None or any(not group.isdecimal() for group in chosen.groups)
-            free_pods = nodes.idle[i, PODS] + nodes.releasing[i, PODS]
-            if makes_new and free_pods < _RESERVATION_PODS:
-                return False
-        elif nodes.idle[i, PODS] + nodes.releasing[i, PODS] <= 0:
-            return False
-        if self._any_ports and task.pod.host_ports and self._ports_taken(task, i):
+        if self.lacks_pods(task, i) or self.ports_taken(task, i):
             return False
         return state is None or state.allows(nodes.nodes[i])
 
-    def _ports_taken(self, task: Task, i: int) -> bool:
+    def lacks_pods(self, task: Task, i: int) -> bool:
+        """Tell whether a node has no place for another pod, and for the one that reserves a device that it shares."""
+        session = self._session
+        nodes = session.nodes
+        free_pods = nodes.idle[i, PODS] + nodes.releasing[i, PODS]
+        if not task.shares_gpu:
+            return bool(free_pods <= 0)
+        if free_pods >= _RESERVATION_PODS:
+            return False
+        chosen = choose_devices(session, task, i, pipeline_only=False)
+        if chosen is None or chosen.is_releasing:
+            chosen = choose_devices(session, task, i, pipeline_only=True)
+        return chosen is None or any(not group.isdecimal() for group in chosen.groups)
+
+    def ports_taken(self, task: Task, i: int) -> bool:
+        """Tell whether a pod on a node has a port of the host that a pod asks for."""
+        if not self._any_ports or not task.pod.host_ports:
+            return False
         for uid in self._session.nodes.entries[i]:
             for address, protocol, port in self._by_uid[uid].host_ports if uid in self._by_uid else ():
                 for own_address, own_protocol, own_port in task.pod.host_ports:
@@ -142,22 +171,30 @@ class Predicates:
         return False
 
 
-def _type_fits(task: Task, i: int, session: Session) -> bool:
-    """Tell whether a node's kind of GPUs is the one a pod asks for (node_info.go:PredicateByNodeResourcesType)."""
+def misfit_of_kind(task: Task, i: int, session: Session) -> str | None:
+    """Return why a node's kind of GPUs is not the one a pod asks for, or None.
+
+    Source: pkg/scheduler/api/node_info/node_info.go (PredicateByNodeResourcesType).
+    """
     nodes = session.nodes
+    if task.pod.legacy_mig:
+        return f"Legacy MIG jobs cannot be scheduled on node {nodes.names[i]}"
     if not task.needs_gpu:
-        return True
+        return None
     if nodes.has_dra[i] and task.shares_gpu:
-        return False
+        return "fractional/shared GPU pods are not yet supported on DRA-only nodes"
     if not nodes.mig[i]:
-        return task.kind != MIG
+        return "MIG job cannot be scheduled on non-MIG node" if task.kind == MIG else None
     strategy = nodes.strategy[i]
-    if strategy == "single":
-        return task.kind == REGULAR
-    return task.kind == MIG if strategy == "mixed" else True
+    if strategy == "single" and task.kind != REGULAR:
+        return "only whole gpu jobs can run on a node with MigStrategy='single'"
+    if strategy == "mixed" and task.kind != MIG:
+        return "non MIG jobs cant run on a node with MigStrategy='mixed'"
+    return None
 
 
-def _tolerated(pod: Pod, node: Node) -> bool:
+def tolerated(pod: Pod, node: Node) -> bool:
+    """Tell whether a pod passes every taint of a node that keeps pods off."""
     return all(
         taint.effect not in _HARD_EFFECTS or any(_tolerates(toleration, taint) for toleration in pod.tolerations)
         for taint in node.taints
@@ -174,7 +211,8 @@ def _tolerates(toleration: Toleration, taint: Taint) -> bool:
     return bool(toleration.key) and toleration.operator in ("", "Equal") and toleration.value == taint.value
 
 
-def _selected(pod: Pod, node: Node) -> bool:
+def selected(pod: Pod, node: Node) -> bool:
+    """Tell whether a pod's node selector and affinity choose a node."""
     labels = node.labels
     if any(labels.get(key) != value for key, value in pod.node_selector.items()):
         return False

@@ -11,10 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from apportion_runtime.core.explain.fit_errors import (
+    NOT_ENOUGH_RESOURCES,
+    POD_SCHEDULING_ERRORS,
+    JobFitError,
+    lacking_in_domain,
+    simple,
+)
 from apportion_runtime.core.job import Job, PodSet, SubGroupSet
 from apportion_runtime.core.nodes import Indices, NodeTable
 from apportion_runtime.core.plugins import scores
-from apportion_runtime.core.resources import CPU, GPU, MEMORY, PODS, Vector
+from apportion_runtime.core.resources import CPU, GPU, MEMORY, PODS, ResourceIndex, Vector
 from apportion_runtime.core.snapshot import Topology, TopologyConstraint
 from apportion_runtime.core.status import ACTIVE_ALLOCATED_STATUSES
 from apportion_runtime.core.task import Task
@@ -96,15 +103,26 @@ class TopologyTrees:
             self._scores = {}
 
     def subsets(
-        self, job: Job, part: Part, pod_sets: Mapping[str, PodSet], tasks: Sequence[Task], nodes: Indices
+        self,
+        job: Job,
+        part: Part,
+        pod_sets: Mapping[str, PodSet],
+        tasks: Sequence[Task],
+        nodes: Indices,
+        *,
+        record: bool,
     ) -> list[Indices] | None:
-        """Return the node sets to try for a part of a job, the best first; None where it asks for no topology."""
+        """Return the node sets to try for a part of a job, the best first; None where it asks for no topology.
+
+        With `record` the job is told why there are none.
+        """
+        errors: list[JobFitError] = job.fit_errors if record else []
         constraint = part.constraint
         if constraint is None or not constraint.topology:
             return None
         tree = self._trees.get(constraint.topology)
         if tree is None:
-            job.fit_errors.append(f"Requested topology {constraint.topology} does not exist")
+            errors.append(simple(POD_SCHEDULING_ERRORS, f"Requested topology {constraint.topology} does not exist"))
             return []
         start, valid = _common_domain(tree, constraint, nodes, self._table)
         if start is None:
@@ -116,16 +134,19 @@ class TopologyTrees:
         if _alike(tasks):
             self._count_pods(tasks, start)
         asked = np.sum([task.request for task in tasks], axis=0)
-        misfit = _misfit(_Wanted(asked, len(tasks)), start)
-        if misfit is not None:
-            why = "in the cluster" if start.id == ROOT else f"in {start.id}"
-            job.fit_errors.append(_no_match(job, part, tree, f": not enough resources {why} to allocate the job"))
+        wanted = _Wanted(asked, len(tasks))
+        if not _fits(wanted, start):
+            where = "in the cluster" if start.id == ROOT else f"in {start.id}"
+            errors.append(_no_match(job, part, tree, f": not enough resources {where} to allocate the job"))
             return []
         depth = constraint.preferred or constraint.required
         _sort(asked, start, depth)
         if constraint.preferred:
             self._scores[part.name] = _scores_of(start, constraint.preferred)
-        chosen = _candidates(job, part, pod_sets, _Wanted(asked, len(tasks)), tree)
+        chosen, refused = _candidates(part, pod_sets, wanted, tree)
+        if not chosen and refused is not None and record:
+            errors += [_misfit(wanted, domain, part.name, self._table.resources) for domain in refused]
+            errors.append(_no_match(job, part, tree, ""))
         order = [d for d in _bottom_up(tree.root) if id(d) in {id(c) for c in chosen}]
         return [np.array([i for i in sorted(domain.nodes) if i in valid], dtype=np.intp) for domain in order]
 
@@ -205,13 +226,18 @@ def _alike(tasks: Sequence[Task]) -> bool:
     return all(counts[r] in (0, len(tasks)) for r in others)
 
 
-def _misfit(wanted: _Wanted, domain: Domain) -> str | None:
+def _fits(wanted: _Wanted, domain: Domain) -> bool:
     asked, n_tasks = wanted
-    if domain.n_pods != _NOT_SET:
-        if domain.n_pods < n_tasks:
-            return f"node-group {domain.id} can allocate only {domain.n_pods} of {n_tasks} required pods"
-        return None
-    return f"node-group {domain.id} didn't have enough resources" if _ratio(asked, domain) > 1 else None
+    return domain.n_pods >= n_tasks if domain.n_pods != _NOT_SET else _ratio(asked, domain) <= 1
+
+
+def _misfit(wanted: _Wanted, domain: Domain, part: str, index: ResourceIndex) -> JobFitError:
+    asked, n_tasks = wanted
+    short = [f"node-group {domain.id} can allocate only {domain.n_pods} of {n_tasks} required pods"]
+    detailed: list[str] = []
+    if domain.n_pods == _NOT_SET:
+        short, detailed = lacking_in_domain(domain.id, asked, domain.free, index)
+    return JobFitError(NOT_ENOUGH_RESOURCES, tuple(short), tuple(detailed), part, domain.id)
 
 
 def _ratio(asked: Vector, domain: Domain) -> float:
@@ -252,11 +278,14 @@ def _at_level(domain: Domain, level: str) -> Iterator[Domain]:
             yield from _at_level(child, level)
 
 
-def _candidates(job: Job, part: Part, pod_sets: Mapping[str, PodSet], wanted: _Wanted, tree: _Tree) -> list[Domain]:
+def _candidates(
+    part: Part, pod_sets: Mapping[str, PodSet], wanted: _Wanted, tree: _Tree
+) -> tuple[list[Domain], list[Domain] | None]:
+    """Return the domains that fit, and those of the widest level that do not; None for a level that is not there."""
     assert part.constraint is not None
     levels = _relevant_levels(part.constraint, tree)
     if levels is None:
-        return []
+        return [], None
     required = part.constraint.required
     held = {
         task.node
@@ -272,20 +301,17 @@ def _candidates(job: Job, part: Part, pod_sets: Mapping[str, PodSet], wanted: _W
             if not held.isdisjoint(domain.members):
                 allowed.update(id(below) for below in _below(domain))
     found: list[Domain] = []
-    errors: list[str] = []
+    refused: list[Domain] = []
     for level in levels:
         for id_ in sorted(tree.by_level.get(level, {})):
             domain = tree.by_level[level][id_]
             if allowed is not None and id(domain) not in allowed:
                 continue
-            misfit = _misfit(wanted, domain)
-            if misfit is None:
+            if _fits(wanted, domain):
                 found.append(domain)
             elif level == levels[-1]:
-                errors.append(misfit)
-    if not found:
-        job.fit_errors += [*errors, _no_match(job, part, tree, "")]
-    return found
+                refused.append(domain)
+    return found, refused
 
 
 def _below(domain: Domain) -> Iterator[Domain]:
@@ -317,10 +343,11 @@ def _bottom_up(root: Domain) -> list[Domain]:
     return [domain for level in reversed(levels) for domain in level]
 
 
-def _no_match(job: Job, part: Part, tree: _Tree, suffix: str) -> str:
+def _no_match(job: Job, part: Part, tree: _Tree, suffix: str) -> JobFitError:
     assert part.constraint is not None
     of_part = f", subgroup {part.name}" if part.name not in ("", "default") else ""
-    return (
+    return simple(
+        POD_SCHEDULING_ERRORS,
         f"topology {tree.name}, requirement {part.constraint.required} couldn't be satisfied for "
-        f"job <{job.group.namespace}/{job.name}>{of_part}{suffix}"
+        f"job <{job.group.namespace}/{job.name}>{of_part}{suffix}",
     )

@@ -1,0 +1,30 @@
+"""Numbers as the engine writes them.
+
+Source: pkg/scheduler/api/resource_info (HumanizeResource) with go-humanize's FtoaWithDigits.
+"""
+
+from __future__ import annotations
+
+from apportion_runtime.core.resources import UNLIMITED
+
+MILLICORES = 1000.0
+GIGABYTE = 1e9
+UNITS = (MILLICORES, GIGABYTE, 1.0)
+"""What one shown unit is in a vector: cores, GB, GPUs."""
+
+
+def decimals(value: float) -> str:
+    """Return a number with three digits after the point at most, cut off and not rounded."""
+    whole, _, fraction = f"{value:.6f}".partition(".")
+    fraction = fraction[:3].rstrip("0")
+    return f"{whole}.{fraction}" if fraction else whole
+
+
+def amount(value: float, unit: float = 1.0) -> str:
+    """Return an amount in a unit; -1 has no bound."""
+    return "Unlimited" if value == UNLIMITED else decimals(value / unit)
+
+
+def shortest(value: float) -> str:
+    """Return a number in as few digits as tell it from others."""
+    return str(int(value)) if value == int(value) and abs(value) < 1e16 else repr(value)

@@ -1,0 +1,148 @@
+"""What the engine notes about a job, or a pod, that it could not place; and how it writes it down.
+
+Source: pkg/scheduler/api/common_info/job_errors.go, pod_errors.go; pkg/apis/scheduling/v2alpha2/podgroup_types.go.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from apportion_runtime.core.explain.amounts import GIGABYTE, MILLICORES, decimals
+from apportion_runtime.core.resources import CPU, GPU, MEMORY, Quantities, ResourceIndex, Vector, is_mig
+
+POD_SCHEDULING_ERRORS = "PodSchedulingErrors"
+NOT_ENOUGH_RESOURCES = "Not enough resources for the workload"
+QUEUE_DOES_NOT_EXIST = "QueueDoesNotExist"
+PREEMPTION_DELAY_NOT_ELAPSED = "PreemptionDelayNotElapsed"
+DEFAULT_REASON = "Unable to schedule podgroup"
+DEFAULT_POD_ERROR = "Unable to schedule pod"
+NO_NODES = "no nodes with enough resources were found"
+DEFAULT_SUB_GROUP = "default"
+_NEXT = ". \n"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueContext:
+    """A queue whose bound kept a job from starting: cpu (millicores), memory (bytes), gpu (devices); -1 is no bound."""
+
+    queue: str
+    requested: Quantities
+    deserved: Quantities
+    allocated: Quantities
+    allocated_non_preemptible: Quantities
+    limit: Quantities
+    job_requested: Quantities
+    job_requested_non_preemptible: Quantities
+
+
+@dataclass(frozen=True, slots=True)
+class JobFitError:
+    """One reason why a job was not placed.
+
+    Attributes:
+        reason: The engine's word: `OverLimit`, `NonPreemptibleOverQuota`, `PodSchedulingErrors`, …
+        messages: Sentences.
+        detailed: The same in detail; empty where `messages` say it all.
+        sub_group: The part of the job concerned.
+        node_group: The domain of a topology concerned; empty for other errors.
+        queue: The queue whose bound it is.
+    """
+
+    reason: str
+    messages: tuple[str, ...]
+    detailed: tuple[str, ...] = ()
+    sub_group: str = ""
+    node_group: str = ""
+    queue: QueueContext | None = None
+
+    @property
+    def detailed_message(self) -> str:
+        """The sentences in one line."""
+        said = ", ".join(self.detailed or self.messages)
+        if self.sub_group not in ("", DEFAULT_SUB_GROUP):
+            said = f"subgroup {self.sub_group}: {said}"
+        return f"<{self.node_group}>: {said}" if self.node_group else said
+
+
+def simple(reason: str, message: str) -> JobFitError:
+    """Return an error about the whole job in one sentence."""
+    return JobFitError(reason, (message,), sub_group=DEFAULT_SUB_GROUP)
+
+
+def detailed_text(errors: Sequence[JobFitError]) -> str:
+    """Return all that is known, as the engine's events have it: a line each, in alphabetical order."""
+    return f"\n{_reason(errors)}." + "".join(sorted(f"\n{error.detailed_message}." for error in errors))
+
+
+def short_text(errors: Sequence[JobFitError]) -> str:
+    """Return the sentences with how often each was said, as the engine's conditions have them."""
+    counts = Counter(message for error in errors for message in error.messages)
+    said = sorted(f"{count} {message}" if count > 1 else message for message, count in counts.items())
+    return f"{_reason(errors)}: {_NEXT.join(said)}." if said else _reason(errors)
+
+
+def _reason(errors: Sequence[JobFitError]) -> str:
+    return errors[0].reason if len(errors) == 1 else DEFAULT_REASON
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFitErrors:
+    """Why no node took a pod: how many nodes gave each reason, over all attempts; or an error that is none of a node."""
+
+    error: str = ""
+    reason_counts: Mapping[str, int] = field(default_factory=dict)
+
+    def plus(self, later: TaskFitErrors) -> TaskFitErrors:
+        """Return the errors of this attempt and a later one; the first error that is none of a node stays."""
+        counts = dict(self.reason_counts)
+        for reason, count in later.reason_counts.items():
+            counts[reason] = counts.get(reason, 0) + count
+        return TaskFitErrors(self.error, counts)
+
+    @property
+    def text(self) -> str:
+        """The engine's sentence."""
+        base = self.error or NO_NODES
+        counts = sorted(f"{count} {reason}" for reason, count in self.reason_counts.items())
+        return f"{base}: {_NEXT.join(counts)}." if counts else base
+
+
+def lacking_in_domain(domain: str, asked: Vector, free: Vector, index: ResourceIndex) -> tuple[list[str], list[str]]:
+    """Return what a domain of a topology has too little of: in short, and with the amounts."""
+    short: list[str] = []
+    detailed: list[str] = []
+    for r, name in enumerate(index.names):
+        wanted, there = float(asked[r]), float(free[r])
+        if wanted <= there:
+            continue
+        if is_mig(name):
+            detailed.append(_lacks(domain, name, str(int(wanted)), str(int(there))))
+            short.append(f"node-group(s) didn't have enough of mig profile: {name}")
+            continue
+        said = {CPU: "CPU cores", MEMORY: "memory", GPU: "GPUs"}.get(r, name)
+        if r == GPU:
+            detailed.append(_lacks(domain, said, f"{wanted:.3g}", f"{there:.3g}"))
+        elif r in (CPU, MEMORY):
+            unit = MILLICORES if r == CPU else GIGABYTE
+            detailed.append(_lacks(domain, said, decimals(wanted / unit), decimals(there / unit), noun="resources"))
+        else:
+            detailed.append(_lacks(domain, said, str(int(wanted)), str(int(there))))
+        short.append(f"node-group(s) didn't have enough resources: {said}")
+    return short, detailed
+
+
+def _lacks(domain: str, name: str, wanted: str, there: str, *, noun: str = "resource") -> str:
+    return f"{domain} didn't have enough {noun}: {name}, requested: {wanted}, available: {there}"
+
+
+def add(errors: dict[str, TaskFitErrors], uid: str, more: TaskFitErrors) -> None:
+    """Note errors of a pod beside those noted before."""
+    known = errors.get(uid)
+    errors[uid] = more if known is None else known.plus(more)
+
+
+def counted(reasons: Iterable[str]) -> TaskFitErrors:
+    """Return errors of one attempt from the reasons that nodes gave."""
+    return TaskFitErrors(reason_counts=Counter(reasons))

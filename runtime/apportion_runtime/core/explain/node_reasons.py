@@ -1,0 +1,245 @@
+"""Why each node refuses a pod, in the engine's words and its order: what is lacking, then predicate by predicate.
+
+Nodes are looked at together, as arrays, as far as the reasons depend on nodes and pods alone; one by one are asked only
+those that refuse for what runs on them.
+
+Source: pkg/scheduler/framework/session.go (FittingNode), api/node_info/node_info.go (FittingError,
+PredicateByNodeResourcesType), api/common_info/pod_errors.go, plugins/predicates, plugins/dynamicresources, plugins/numa;
+Kubernetes' TaintToleration, NodeAffinity, NodePorts, InterPodAffinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from apportion_runtime.core.explain.wording import over_capacity_message
+from apportion_runtime.core.nodes import Indices
+from apportion_runtime.core.plugins.pod_affinity import AffinityState
+from apportion_runtime.core.plugins.predicates import matches_terms, misfit_of_kind, selected, tolerated
+from apportion_runtime.core.resources import CPU, GPU, MEMORY, is_mig
+from apportion_runtime.core.task import BY_MEMORY, MIG, Task
+
+if TYPE_CHECKING:
+    from apportion_runtime.core.session import Session
+
+TOO_MANY_PODS = "node(s) pod number exceeded"
+NOT_READY = "node has NotReady condition"
+UNSCHEDULABLE = "node is unschedulable"
+TAINTED = "node(s) had untolerated taint(s)"
+NOT_SELECTED = "node(s) didn't match Pod's node affinity/selector"
+PORTS_TAKEN = "node(s) didn't have free ports for the requested pod ports"
+NO_COMPANY = "node(s) didn't match pod affinity rules"
+BAD_COMPANY = "node(s) didn't match pod anti-affinity rules"
+UNWELCOME = "node(s) didn't satisfy existing pods anti-affinity rules"
+NOT_ALIGNED = "node cannot NUMA-align the pod's resources under its Topology Manager policy"
+
+Counts = dict[str, int]
+_Codes = tuple[npt.NDArray[np.int16], list[tuple[str, ...]]]
+
+
+class NodeReasons:
+    """The reasons of the nodes of one session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._codes: dict[object, _Codes] = {}
+        self._lacking: dict[object, tuple[Counts, Indices]] = {}
+        self._version = -1
+
+    def count(self, task: Task, nodes: Indices) -> Counts:
+        """Return how many of some nodes give each reason; a node may give several, or none."""
+        counts, roomy = self._what_lacks(task, nodes)
+        if len(roomy):
+            counts = dict(counts)
+            self._predicates(task, roomy, counts)
+        return counts
+
+    def _what_lacks(self, task: Task, nodes: Indices) -> tuple[Counts, Indices]:
+        table = self._session.nodes
+        if self._version != table.version:
+            self._version = table.version
+            self._lacking.clear()
+        # Jobs that ask for the same fail one after the other while nothing changes.
+        key = (task.shape, task.gpu_devices) if nodes is table.all else None
+        known = self._lacking.get(key) if key is not None else None
+        if known is None:
+            known = _lacking(self._session, task, nodes)
+            if key is not None:
+                self._lacking[key] = known
+        return known
+
+    def _predicates(self, task: Task, nodes: Indices, counts: Counts) -> None:
+        session = self._session
+        predicates, table = session.predicates, session.nodes
+        if predicates.is_on:
+            nodes = self._over_capacity(task, nodes, counts)
+            key = (task.kind, task.needs_gpu, task.pod.legacy_mig)
+            nodes = self._static(key, lambda i: _texts(misfit_of_kind(task, i, session)), nodes, counts)
+            if task.pod.gpu.memory > 0:
+                for i in nodes[~table.knows_memory[nodes]]:
+                    _add(counts, _not_synced(task, table.names[i]))
+                nodes = nodes[table.knows_memory[nodes]]
+            if task.shares_gpu:
+                full = np.array([predicates.lacks_pods(task, int(i)) for i in nodes], dtype=bool)
+                _add(counts, TOO_MANY_PODS, int(full.sum()))
+                nodes = nodes[~full]
+            pod = task.pod
+            words = (tuple(sorted(pod.node_selector.items())), pod.node_affinity, pod.tolerations)
+            nodes = self._static(words, lambda i: _of_words(session, task, i), nodes, counts)
+        if len(nodes):
+            state = predicates.prepare(task)
+            for i in map(int, nodes):
+                reason = now(session, task, i, state)
+                if reason is not None:
+                    _add(counts, reason)
+
+    def _over_capacity(self, task: Task, nodes: Indices, counts: Counts) -> Indices:
+        session = self._session
+        if not session.keeps_shares or not len(nodes):
+            return nodes
+        job = session.jobs[task.job]
+        # What a pod counts for depends on the node's device memory alone.
+        memories, groups = np.unique(session.nodes.gpu_memory[nodes], return_inverse=True)
+        left = np.ones(len(nodes), dtype=bool)
+        for number in range(len(memories)):
+            here = groups == number
+            over = session.predicates.over_capacity(task, job, int(nodes[int(here.argmax())]))
+            if over is not None:
+                said = (
+                    f"node does not have enough capacity. Reason: {over.reason}, Details: {over_capacity_message(over)}"
+                )
+                _add(counts, said, int(here.sum()))
+                left &= ~here
+        return nodes[left]
+
+    def _static(self, key: object, texts: Callable[[int], tuple[str, ...]], nodes: Indices, counts: Counts) -> Indices:
+        """Count what nodes say for good, and return those that say nothing."""
+        if not len(nodes):
+            return nodes
+        known = self._codes.get(key)
+        if known is None:
+            known = self._codes[key] = _coded(len(self._session.nodes), texts)
+        codes, meanings = known
+        for code, n in zip(*np.unique(codes[nodes], return_counts=True), strict=True):
+            for text in meanings[int(code)]:
+                _add(counts, text, int(n))
+        return np.asarray(nodes[codes[nodes] == 0])
+
+
+def now(session: Session, task: Task, i: int, state: AffinityState | None) -> str | None:
+    """Return the reason of one node that lies in what runs on it, or None."""
+    predicates, node = session.predicates, session.nodes.nodes[i]
+    if predicates.is_on:
+        if task.kind == MIG and i in session.nodes.legacy_mig:
+            return "MIG job cannot be scheduled on node with legacy MIG jobs"
+        if predicates.ports_taken(task, i):
+            return PORTS_TAKEN
+        if state is not None and not state.allows(node):
+            if not replace(state, forbidden=frozenset(), avoided=frozenset()).allows(node):
+                return NO_COMPANY
+            return BAD_COMPANY if not replace(state, forbidden=frozenset()).allows(node) else UNWELCOME
+        if not session.claims.allows(task, i):
+            for ref in task.pod.claims:
+                held = session.claims.allocation(task.pod.namespace, ref.claim or "")
+                if held is not None and held.nodes is not None and not matches_terms(held.nodes, node):
+                    return f"claim {task.pod.namespace}/{ref.claim} node selector does not match node {node.name}"
+            return f"cannot allocate all DRA claims on node {node.name}"
+    return None if session.numa.allows(task, i) else NOT_ALIGNED
+
+
+def _of_words(session: Session, task: Task, i: int) -> tuple[str, ...]:
+    """Return what a node says to a pod's own words, and of itself."""
+    node = session.nodes.nodes[i]
+    if not session.nodes.ready[i]:
+        return (UNSCHEDULABLE,) * node.unschedulable + (NOT_READY,) * (not node.ready)
+    if not tolerated(task.pod, node):
+        return (TAINTED,)
+    return () if selected(task.pod, node) else (NOT_SELECTED,)
+
+
+def _coded(n: int, texts: Callable[[int], tuple[str, ...]]) -> _Codes:
+    codes = np.zeros(n, dtype=np.int16)
+    meanings: list[tuple[str, ...]] = [()]
+    numbers: dict[tuple[str, ...], int] = {(): 0}
+    for i in range(n):
+        said = texts(i)
+        if said not in numbers:
+            numbers[said] = len(meanings)
+            meanings.append(said)
+        codes[i] = numbers[said]
+    return codes, meanings
+
+
+def _lacking(session: Session, task: Task, nodes: Indices) -> tuple[Counts, Indices]:
+    """Return what some nodes have too little of for a pod, and those that have enough."""
+    table = session.nodes
+    idle = table.idle[nodes]
+    fitting = table.fits(task, idle + table.releasing[nodes], nodes)
+    # A node that has enough idle gives no reason, even where others wait for what it releases.
+    silent = table.fits(task, idle, nodes)
+    if task.shares_gpu:
+        silent |= (task.request <= idle).all(axis=1) & _whole_or_part(session, task, nodes)
+    short = nodes[~fitting & ~silent]
+    counts: Counts = {}
+    free = table.allocatable[short] - table.used[short]
+    request, gpu = task.request, task.gpu
+    if gpu.mig:
+        for name, quantity in gpu.mig:
+            _add(
+                counts,
+                f"node(s) didn't have enough of mig profile: {name}",
+                int((np.trunc(free[:, table.resources.get(name)]) < quantity).sum()),
+            )
+    else:
+        whole = free[:, GPU] - np.array([_n_shared(session, int(i)) for i in short]) if table.shared else free[:, GPU]
+        asked = np.array([_gpus(task, session, int(i)) for i in short]) if task.kind == BY_MEMORY else gpu.gpus
+        _add(counts, _too_little("GPUs"), int((asked > whole).sum()))
+        if gpu.memory > 0:
+            _add(counts, _too_little("GPU memory"), int((gpu.memory > table.gpu_memory[short]).sum()))
+    _add(counts, _too_little("CPU cores"), int((int(request[CPU]) > np.trunc(free[:, CPU])).sum()))
+    _add(counts, _too_little("memory"), int((request[MEMORY] > free[:, MEMORY]).sum()))
+    for r, name in enumerate(table.resources.names):
+        if r in (CPU, MEMORY, GPU) or is_mig(name) or int(request[r]) <= 0:
+            continue
+        _add(counts, _too_little(name), int((np.trunc(free[:, r]) < int(request[r])).sum()))
+    return counts, nodes[fitting]
+
+
+def _n_shared(session: Session, i: int) -> int:
+    shared = session.nodes.shared.get(i)
+    return 0 if shared is None else sum(memory > 0 for memory in shared.used.values())
+
+
+def _whole_or_part(session: Session, task: Task, nodes: Indices) -> npt.NDArray[np.bool_]:
+    portions = np.array([session.nodes.portion_of(task.gpu, int(i)) for i in nodes])
+    return np.asarray((portions <= 1) | (portions == np.floor(portions)))
+
+
+def _gpus(task: Task, session: Session, i: int) -> float:
+    portion = session.nodes.portion_of(task.gpu, i)
+    return replace(task.gpu, portion=portion).gpus
+
+
+def _too_little(name: str) -> str:
+    return f"node(s) didn't have enough resources: {name}"
+
+
+def _not_synced(task: Task, node: str) -> str:
+    return (
+        "node is not a gpu node or the gpu memory count on the node was not synced yet, "
+        f"task: <{task.pod.namespace}/{task.pod.name}>, node: <{node}>"
+    )
+
+
+def _texts(text: str | None) -> tuple[str, ...]:
+    return () if text is None else (text,)
+
+
+def _add(counts: Counts, text: str, n: int = 1) -> None:
+    if n:
+        counts[text] = counts.get(text, 0) + n

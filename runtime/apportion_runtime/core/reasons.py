@@ -1,0 +1,139 @@
+"""What the engine notes of jobs that it does not place, noted when it does.
+
+Nothing is noted of what is placed, and nothing in simulations: the engine writes those on copies, or on victims, whose
+notes it does not show. Of a pod that was refused by several sets of nodes the counts add up, as in the engine; nodes that
+were tried before the one that took the pod are not counted.
+
+Source: pkg/scheduler/actions/common/allocate.go, action_eligibility.go, actions/utils/input_jobs.go,
+cache/cluster_info/cluster_info.go.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from apportion_runtime.core.capacity import OVER_LIMIT, OverCapacity
+from apportion_runtime.core.explain.fit_errors import (
+    DEFAULT_POD_ERROR,
+    DEFAULT_SUB_GROUP,
+    POD_SCHEDULING_ERRORS,
+    PREEMPTION_DELAY_NOT_ELAPSED,
+    QUEUE_DOES_NOT_EXIST,
+    JobFitError,
+    QueueContext,
+    TaskFitErrors,
+    add,
+    simple,
+)
+from apportion_runtime.core.explain.node_reasons import NodeReasons
+from apportion_runtime.core.explain.wording import over_capacity_message
+from apportion_runtime.core.resources import NO_QUANTITIES, Quantities
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from apportion_runtime.core.job import Job
+    from apportion_runtime.core.nodes import Indices
+    from apportion_runtime.core.session import Session
+    from apportion_runtime.core.task import Task
+
+
+class Reasons:
+    """Writes into the jobs of one session why they wait."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._nodes = NodeReasons(session)
+        for job in session.jobs.values():
+            if job.queue not in session.shares.queues:
+                job.fit_errors.append(simple(QUEUE_DOES_NOT_EXIST, f"Queue '{job.queue}' does not exist"))
+
+    def over_capacity(self, job: Job, over: OverCapacity, request: Quantities) -> None:
+        """Note that a queue's bound keeps a job from starting."""
+        queue = self._session.shares.queues[over.queue]
+        # Above a limit the engine says what of the request is not preemptible; above a quota all of it is.
+        firm = NO_QUANTITIES if over.reason == OVER_LIMIT and job.preemptible else request
+        context = QueueContext(
+            queue.name,
+            _three(queue.request),
+            _three(queue.deserved),
+            _three(queue.allocated),
+            _three(queue.allocated_np),
+            _three(queue.limit),
+            request,
+            firm,
+        )
+        job.fit_errors.append(
+            JobFitError(over.reason, (over_capacity_message(over),), sub_group=DEFAULT_SUB_GROUP, queue=context)
+        )
+
+    def unplaced(self, job: Job, task: Task, placed: int, nodes: Indices) -> None:
+        """Note that no node took a pod of a job, after some others of its part found one."""
+        blocked = self._session.predicates.blocked(task)
+        found = TaskFitErrors(blocked) if blocked is not None else TaskFitErrors("", self._nodes.count(task, nodes))
+        if found.error or found.reason_counts:
+            add(job.task_errors, task.uid, found)
+        errors = job.task_errors.get(task.uid)
+        why = DEFAULT_POD_ERROR if errors is None else errors.text
+        job.fit_errors.append(simple(POD_SCHEDULING_ERRORS, _unplaced(job, task, placed, why)))
+
+    def never(self, job: Job, task: Task, why: str) -> None:
+        """Note that no eviction could help a pod of a job."""
+        add(job.task_errors, task.uid, TaskFitErrors(why))
+        errors = job.task_errors[task.uid]
+        job.fit_errors.append(simple(POD_SCHEDULING_ERRORS, _not_found(task, errors.text)))
+
+    def delayed(self, job: Job) -> None:
+        """Note that a job may not evict others yet."""
+        if any(error.reason == PREEMPTION_DELAY_NOT_ELAPSED for error in job.fit_errors):
+            return
+        delay = job.group.preemption_delay or 0.0
+        until = job.created if job.last_eviction is None else max(job.created, job.last_eviction)
+        moment = datetime.fromtimestamp(until + delay, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        job.fit_errors.append(
+            simple(
+                PREEMPTION_DELAY_NOT_ELAPSED,
+                f"Workload is within its preemption delay window ({duration(delay)}) and may not trigger evictions "
+                f"before {moment}",
+            )
+        )
+
+
+def _unplaced(job: Job, task: Task, placed: int, why: str) -> str:
+    pod_set = job.pod_sets[task.pod_set]
+    is_gang = any(each.min_available > 1 for each in job.pod_sets.values())
+    if not is_gang or pod_set.n_used >= pod_set.min_available:
+        return _not_found(task, why)
+    if len(job.pod_sets) == 1 and pod_set.name == DEFAULT_SUB_GROUP:
+        return (
+            f"Resources were found for {placed} pods while {pod_set.min_available} are required for gang scheduling. "
+            f"Additional pods cannot be scheduled due to: {why}"
+        )
+    return (
+        f"Resources were found for {placed} pods from all sub-groups while sub-group {pod_set.name} requires "
+        f"{pod_set.min_available} pods for gang scheduling. Additional pods cannot be scheduled in this sub-group due "
+        f"to: {why}"
+    )
+
+
+def _not_found(task: Task, why: str) -> str:
+    return f"Resources were not found for pod {task.pod.namespace}/{task.pod.name} due to: {why}"
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as Go writes a duration: 1h2m3.5s."""
+    if seconds == 0:
+        return "0s"
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(int(minutes), 60)
+    if seconds < 1:
+        return f"{seconds * 1000:g}ms"
+    text = f"{rest:.9f}".rstrip("0").rstrip(".") + "s"
+    if hours:
+        return f"{hours}h{minutes}m{text}"
+    return f"{minutes}m{text}" if minutes else text
+
+
+def _three(numbers: Sequence[float]) -> Quantities:
+    return numbers[0], numbers[1], numbers[2]

@@ -1,0 +1,50 @@
+"""KAI Scheduler's own decision tables: the core decides as the engine does, in every case with an expectation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apportion_runtime.cases.rounds import open_case, run_rounds
+
+from .matching import mismatches
+
+FILES = sorted(path for path in Path(__file__).parent.glob("*.json") if path.name != "INDEX.json")
+# Tables whose GPU groups no engine could produce; the engine itself does not compare them. All else is compared.
+IMPOSSIBLE_GROUPS = {
+    ("allocate__allocateFractionalGpu", 19): "expects spreading over devices, where the default plugins pack them",
+    ("consolidation__consolidationGpuMemory", 0): "puts 30 MiB and 80 MiB on a device of 100 MiB",
+}
+CASES = [
+    pytest.param(case, (name, case["index"]) not in IMPOSSIBLE_GROUPS, id=f"{name}-{case['index']}-{number}")
+    for path, name in ((path, path.stem.removeprefix("actions__")) for path in FILES)
+    for number, case in enumerate(json.loads(path.read_text(encoding="utf-8"))["cases"])
+    if "no_expectation" not in case
+]
+
+
+@pytest.mark.parametrize(("case", "compare_groups"), CASES)
+def test_the_core_decides_as_the_engine(case: dict[str, Any], *, compare_groups: bool) -> None:
+    rounds = run_rounds(case)
+    session, following = next(rounds)
+    for _ in range(case["rounds_until_match"] - 1):
+        session, following = next(rounds)
+    if case["kind"] == "unit":
+        assert list(mismatches(session, case, rebuilt=False, compare_groups=compare_groups)) == []
+        return
+    rebuilt = open_case(following)
+    for name, job in session.jobs.items():
+        rebuilt.jobs[name].fit_errors = job.fit_errors
+    assert list(mismatches(rebuilt, case, rebuilt=True, compare_groups=compare_groups)) == []
+    for _ in range(case["rounds_after_match"]):
+        session, following = next(rounds)
+        assert list(mismatches(session, case, rebuilt=False, compare_groups=compare_groups)) == []
+
+
+def test_every_case_is_here() -> None:
+    index = json.loads((Path(__file__).parent / "INDEX.json").read_text(encoding="utf-8"))
+    assert {path.name for path in FILES} == {entry["json"] for entry in index}
+    assert sum(len(json.loads(path.read_text(encoding="utf-8"))["cases"]) for path in FILES) == 456
