@@ -133,13 +133,16 @@ def _priority_offsets(queues: Sequence[Queue]) -> Mapping[str, int]:
     Only siblings are compared, when YuniKorn chooses whom to serve. But when it looks for work to evict, it passes over
     a queue with a greater number than the parent it shares with the asking queue; so no number is ever greater.
     """
-    siblings: dict[str | None, list[Queue]] = {}
+    found: dict[str | None, set[int]] = {}
     for queue in queues:
-        siblings.setdefault(queue.parent, []).append(queue)
+        found.setdefault(queue.parent, set()).add(_priority(queue))
+    ranks = {
+        parent: {priority: rank for rank, priority in enumerate(sorted(priorities, reverse=True))}
+        for parent, priorities in found.items()
+    }
     offsets: dict[str | None, int] = {None: 0}
     for queue in queues:
-        higher = {_priority(q) for q in siblings[queue.parent] if _priority(q) > _priority(queue)}
-        offsets[queue.id] = offsets[queue.parent] - len(higher)
+        offsets[queue.id] = offsets[queue.parent] - ranks[queue.parent][_priority(queue)]
     return {id_: offset for id_, offset in offsets.items() if id_ is not None}
 
 
