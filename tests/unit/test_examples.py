@@ -14,6 +14,7 @@ _EXAMPLES = sorted(path.parent for path in _ROOT.glob("examples/*/policy.py"))
 _LITERAL = {
     "seed-000-kai-ray": {"AP204"},
     "seed-001-kai-vllm": {"AP204"},
+    "seed-002-ack-kube-queue": {"AP601"},
     "seed-003-gke-dws": {"AP601"},
     "seed-004-ai-scheduling": {"AP405"},
 }
@@ -21,6 +22,9 @@ _LITERAL_MANIFESTS = {
     "seed-001-kai-vllm": {
         "AP702": "stays at replicas: 1",  # The text has two workers.
         "AP703": "Limit must be set",
+    },
+    "seed-002-ack-kube-queue": {
+        "AP701": "called devops too; names are unique in the whole tree",
     },
     "seed-003-gke-dws": {
         "AP701": 'no matches for kind "PodTemplate" in version "v10"',
