@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from apportion_compiler.backends.kueue.names import GROUP, PROVISIONING_CONTROLLER, cohort_of
+from apportion_compiler.backends.kueue.names import GROUP, PREEMPTIBLE_ANNOTATION, PROVISIONING_CONTROLLER, cohort_of
 from apportion_compiler.backends.kueue.queues import TITLE_ANNOTATION
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.plain_objects import (
@@ -118,7 +118,6 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
                     beyond={}
                     if root is None
                     else {f for (f, _), amount in nodes[root].quotas.nominal.items() if amount},
-                    on_gpus=on_gpus,
                 )
             ),
             topologies=tuple(topologies.values()),
@@ -288,7 +287,7 @@ def _usable(node: _Node, facts: Mapping[str, FlavorFacts]) -> tuple[str, ...] | 
     has = {flavor for flavor, _ in node.quotas.nominal}
     if has >= facts.keys():
         return None
-    return tuple(sorted({pool for flavor in has if flavor in facts for pool in facts[flavor].pools}))
+    return tuple(sorted({pool for flavor in has if flavor in facts for pool, _ in facts[flavor].pools}))
 
 
 def _notes(node: _Node, manifest: Manifest) -> Iterator[Note]:
@@ -321,7 +320,10 @@ def _classes(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[Lifte
             )
         is_default = of_pods is not None and of_pods.global_default
         description = text(manifest, "description") or (None if of_pods is None else of_pods.description)
-        found[name] = LiftedPriorityClass(name, value, None, is_default, description)
+        said = annotations_of(manifest).get(PREEMPTIBLE_ANNOTATION)
+        found[name] = LiftedPriorityClass(
+            name, value, None if said is None else said == "true", is_default, description
+        )
     yield from sorted(found.values(), key=lambda cls: (cls.value, cls.name))
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from apportion_compiler.backends.kueue.flavors import (
     HOSTS_TOPOLOGY,
     MODEL_ANNOTATION,
+    MODELS_ANNOTATION,
     POOLS_ANNOTATION,
     TOPOLOGY_ANNOTATION,
 )
@@ -43,10 +45,12 @@ ORDINARY = "ordinary"
 
 @dataclass(frozen=True, slots=True)
 class FlavorFacts:
-    """What a flavor stands for. `counted` is the model that quotas on it count; None where they tell none apart."""
+    """What a flavor stands for: pools, each with its GPU model.
 
-    pools: tuple[str, ...]
-    model: str | None
+    `counted` is the model that quotas on it count; None where they tell none apart.
+    """
+
+    pools: tuple[tuple[str, str | None], ...]
     counted: str | None
 
 
@@ -55,18 +59,19 @@ def flavor_facts(manifests: Sequence[Manifest], on_gpus: Sequence[str]) -> Mappi
     found: dict[str, FlavorFacts] = {}
     for manifest in of_kind(manifests, GROUP, "ResourceFlavor"):
         name, notes = name_of(manifest), annotations_of(manifest)
-        pools = tuple(pool for pool in notes.get(POOLS_ANNOTATION, "").split(",") if pool)
         if is_ours(manifest):
-            labelled = text(manifest, "spec", "nodeLabels", GPU_MODEL_LABEL)
-            found[name] = FlavorFacts(pools, labelled, notes.get(MODEL_ANNOTATION))
+            pools, models = (notes.get(key, "").split(",") for key in (POOLS_ANNOTATION, MODELS_ANNOTATION))
+            pairs = ((pool, model or None) for pool, model in zip_longest(pools, models) if pool)
+            found[name] = FlavorFacts(tuple(pairs), notes.get(MODEL_ANNOTATION))
         else:
             model = _model(manifest) if name in on_gpus else None
-            found[name] = FlavorFacts((name,), model, model)
+            # A flavor without labels is every node, and no pool.
+            found[name] = FlavorFacts(((name, model),) if mapping(manifest, "spec", "nodeLabels") else (), model)
     for name in on_gpus:
-        found.setdefault(name, FlavorFacts((name,), _cleaned(name), _cleaned(name)))
+        found.setdefault(name, FlavorFacts(((name, _cleaned(name)),), _cleaned(name)))
     # A cluster with one model has no need to tell it apart.
-    if len({found[name].counted for name in on_gpus}) < 2:
-        found = {name: FlavorFacts(facts.pools, facts.model, None) for name, facts in found.items()}
+    if len({facts.counted for facts in found.values() if facts.counted is not None}) < 2:
+        found = {name: FlavorFacts(facts.pools, None) for name, facts in found.items()}
     return found
 
 
@@ -81,13 +86,11 @@ def pools_of(
     *,
     capacities: Capacities,
     beyond: Collection[str],
-    on_gpus: Collection[str],
 ) -> Iterator[LiftedPool]:
     """Yield the pools that flavors stand for.
 
     A flavor without labels is every node, and no pool. Where it has more than is promised (`beyond`), machines are known
-    to be there, and what it counts beside the others' GPUs becomes a pool of ordinary ones. Flavors `on_gpus` have
-    quotas of GPUs.
+    to be there, and what it counts beside the others' GPUs becomes a pool of ordinary ones.
     """
     for manifest in of_kind(manifests, GROUP, "ResourceFlavor"):
         name = name_of(manifest)
@@ -98,15 +101,13 @@ def pools_of(
                 yield LiftedPool(ORDINARY, taints=tuple(_taints(manifest)), capacity=capacity)
             continue
         topology = text(manifest, "spec", "topologyName")
-        several = len(of_flavor.pools) > 1 and name in on_gpus
-        for pool in of_flavor.pools:
-            first = pool == of_flavor.pools[0]
+        first = of_flavor.pools[0][0] if of_flavor.pools else None
+        for pool, model in of_flavor.pools:
             yield LiftedPool(
                 id=pool,
-                # Pools of several models share a flavor where nobody tells them apart; each then needs some name.
-                gpu_model=_cleaned(pool) if several and of_flavor.model is None else of_flavor.model,
-                capacity=capacity if first else {},
-                shared=None if first else of_flavor.pools[0],
+                gpu_model=model,
+                capacity=capacity if pool == first else {},
+                shared=None if pool == first else first,
                 labels={key: value for key, value in labels.items() if not key.startswith(f"{APPORTION}/")},
                 taints=tuple(_taints(manifest)),
                 topology=None if topology is None else topologies.get(topology),

@@ -26,7 +26,7 @@ from apportion_compiler.backends.kueue.admission import engine_table
 from apportion_compiler.backends.kueue.division import divide
 from apportion_compiler.backends.kueue.flavors import layout_of, resource_flavors, topologies
 from apportion_compiler.backends.kueue.manager import manager_configuration, scheduler_configuration
-from apportion_compiler.backends.kueue.names import API
+from apportion_compiler.backends.kueue.names import API, PREEMPTIBLE_ANNOTATION
 from apportion_compiler.backends.kueue.provisioning import admission_checks, provisioning_configs
 from apportion_compiler.backends.kueue.queues import cluster_queues, cohorts, local_queues
 from apportion_compiler.backends.kueue.refusals import refusals
@@ -141,7 +141,12 @@ def _classes(program: Program) -> Iterator[Manifest]:
         yield {
             "apiVersion": API,
             "kind": "WorkloadPriorityClass",
-            "metadata": metadata(program, object_name(cls.name), cls.source),
+            "metadata": metadata(
+                program,
+                object_name(cls.name),
+                cls.source,
+                annotations={PREEMPTIBLE_ANNOTATION: "true" if cls.preemptible else "false"},
+            ),
             "value": cls.value,
             **({"description": cls.description} if cls.description else {}),
         }

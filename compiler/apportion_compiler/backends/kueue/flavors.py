@@ -27,6 +27,8 @@ from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL, POOL_LABEL
 ANY_NODE = "any-node"
 POOLS_ANNOTATION = f"{GROUP}/pools"
 """On a flavor: the node pools it stands for, comma separated."""
+MODELS_ANNOTATION = f"{GROUP}/gpu-models"
+"""On a flavor: the GPU model of each of its pools, in the same order."""
 MODEL_ANNOTATION = f"{GROUP}/gpu-model"
 """On a flavor: the GPU model that quotas on it count, where they tell models apart."""
 TOPOLOGY_ANNOTATION = f"{GROUP}/topology"
@@ -136,6 +138,8 @@ def resource_flavors(program: Program, layout: Layout) -> Iterator[Manifest]:
         notes = {}
         if flavor.pools:
             notes[POOLS_ANNOTATION] = ",".join(pool.id for pool in flavor.pools)
+            if flavor.has_gpus:
+                notes[MODELS_ANNOTATION] = ",".join(pool.gpu_model or "" for pool in flavor.pools)
         if layout.by_model and flavor.model is not None:
             notes[MODEL_ANNOTATION] = flavor.model
         spec: dict[str, object] = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apportion_compiler.backends.metadata import GROUP as APPORTION
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.naming import object_name
 
@@ -24,6 +25,9 @@ MAX_RUN_DURATION_ANNOTATION = "provreq.kueue.x-k8s.io/maxRunDurationSeconds"
 UNCONSTRAINED_TOPOLOGY_ANNOTATION = "kueue.x-k8s.io/podset-unconstrained-topology"
 REQUIRED_TOPOLOGY_ANNOTATION = "kueue.x-k8s.io/podset-required-topology"
 PREFERRED_TOPOLOGY_ANNOTATION = "kueue.x-k8s.io/podset-preferred-topology"
+
+PREEMPTIBLE_ANNOTATION = f"{APPORTION}/preemptible"
+"""On a WorkloadPriorityClass: the policy's word, for which Kueue has no field."""
 
 PROVISIONING_CONTROLLER = "kueue.x-k8s.io/provisioning-request"
 """`controllerName` of the AdmissionChecks that ask for capacity."""
