@@ -22,7 +22,14 @@ from ..property.strategies import AS_OF, policies
 from .schemas import errors
 
 GOLDEN = sorted((Path(__file__).parent.parent / "golden").glob("*/expected/*/**/*.yaml"))
-NOT_OBJECTS = {"kustomization.yaml", "kube-scheduler.yaml", "kuberay-values.yaml", "node-labels.yaml", "values.yaml"}
+NOT_OBJECTS = {
+    "controller_manager_config.yaml",
+    "kube-scheduler.yaml",
+    "kuberay-values.yaml",
+    "kustomization.yaml",
+    "node-labels.yaml",
+    "values.yaml",
+}
 PROVIDERS = {"gke", "ack", "eks", "launch-templates"}
 """Folders of documents for cloud providers, which have no Kubernetes objects."""
 
