@@ -21,19 +21,33 @@ from apportion_runtime.core.sorted_jobs import SortedJobs
 class _Queue:
     """A queue of the tree: below it queues, or jobs where it is a leaf."""
 
-    __slots__ = ("children", "is_leaf", "jobs", "key", "key_of", "parent", "popped", "share", "stale")
+    __slots__ = (
+        "children",
+        "is_changed",
+        "jobs",
+        "key",
+        "key_version",
+        "made_with",
+        "parent",
+        "popped",
+        "share",
+        "stale",
+    )
 
     def __init__(self, share: QueueShare, children: Heap[_Queue], jobs: _Jobs | None) -> None:
         self.share = share
         self.children = children
         self.jobs = jobs
-        self.is_leaf = jobs is not None
         self.parent: _Queue | None = None
         self.stale = False
         # Jobs that were taken from a leaf as victims.
         self.popped: list[Job] = []
+        # What it is compared by, the version of its shares then, what else it was made with, and whether something
+        # below it moved since.
         self.key: Key | None = None
-        self.key_of: object = None
+        self.key_version = -1
+        self.made_with: object = None
+        self.is_changed = True
 
     @property
     def items(self) -> Sized:
@@ -88,7 +102,9 @@ class JobOrder:
         for name, queue in self._queues.items():
             jobs = queue.jobs.copy() if isinstance(queue.jobs, SortedJobs) else None
             twin = copies[name] = _Queue(queue.share, Heap(made._less), jobs)
-            twin.stale, twin.key, twin.key_of, twin.popped = queue.stale, queue.key, queue.key_of, list(queue.popped)
+            twin.stale, twin.popped = queue.stale, list(queue.popped)
+            twin.key, twin.key_version, twin.made_with = queue.key, queue.key_version, queue.made_with
+            twin.is_changed = queue.is_changed
         for name, queue in self._queues.items():
             twin = copies[name]
             twin.children.items = [copies[child.share.name] for child in queue.children.items]
@@ -105,8 +121,7 @@ class JobOrder:
             leaf = queues.get(job.queue)
             if leaf is not None:
                 leaf.jobs.push(job)  # type: ignore[union-attr]
-                if not leaf.stale:
-                    self._mark(leaf)
+                self._mark(leaf)
             elif holds(job.queue):
                 self.push(job)
 
@@ -139,6 +154,10 @@ class JobOrder:
             if queue.stale:
                 heap.fix(0)
                 queue.stale = False
+                above = queue.parent
+                while above is not None and not above.is_changed:
+                    above.is_changed = True
+                    above = above.parent
                 continue
             if queue.jobs is not None:
                 break
@@ -181,7 +200,7 @@ class JobOrder:
     def _mark(queue: _Queue) -> None:
         at: _Queue | None = queue
         while at is not None:
-            at.stale = True
+            at.stale = at.is_changed = True
             at = at.parent
 
     def _queue_less(self) -> Callable[[_Queue, _Queue], bool]:
@@ -195,7 +214,14 @@ class JobOrder:
                 return victims
             a, b = left.share, right.share
             if keeps_shares:
-                first = comes_first(a, self._key(left), b, self._key(right))
+                left_key, right_key = left.key, right.key
+                if left_key is None or left.is_changed or left.key_version != a.version:
+                    left_key = self._key(left)
+                if right_key is None or right.is_changed or right.key_version != b.version:
+                    right_key = self._key(right)
+                if left_key != right_key:
+                    return (left_key < right_key) != victims
+                first = comes_first(a, b)
             else:
                 first = (a.created, a.name) < (b.created, b.name)
             return first != victims
@@ -206,22 +232,31 @@ class JobOrder:
         leaf = queue
         while leaf.jobs is None:
             leaf = leaf.children.items[0]
+        key = self._key_of_victims(queue, leaf) if self._victims else self._key_of_next(queue, leaf)
+        queue.key, queue.key_version, queue.is_changed = key, queue.share.version, False
+        return key
+
+    def _key_of_next(self, queue: _Queue, leaf: _Queue) -> Key:
+        # Kept with the shares, as one order of jobs follows another while most shares stay as they are.
         share = queue.share
-        token: object
-        if not self._victims:
-            request = leaf.jobs.peek().init_request(self._device_memory)
-            token = (share.version, request)
-            if share.key_of == token:
-                return share.key  # type: ignore[return-value]
-            after = [used + more for used, more in zip(share.allocated, request, strict=True)]
-            share.key_of, share.key = token, order_key(share, request, after, self._shares.total)
+        request = leaf.jobs.peek().init_request(self._device_memory)  # type: ignore[union-attr]
+        if share.key is not None and share.key_version == share.version and share.key_request == request:
             return share.key
-        best = leaf.jobs.peek() if leaf.jobs.items else None
-        token = (share.version, leaf.share.name, len(leaf.popped), best)
-        if queue.key is None or queue.key_of != token:
-            after = list(share.allocated)
-            for victim in leaf.popped if best is None else (*leaf.popped, best):
-                for r, amount in enumerate(victim.allocated_quantities):
-                    after[r] -= amount
-            queue.key_of, queue.key = token, order_key(share, NO_QUANTITIES, after, self._shares.total)
-        return queue.key
+        after = [used + more for used, more in zip(share.allocated, request, strict=True)]
+        share.key = order_key(share, request, after, self._shares.total)
+        share.key_version, share.key_request = share.version, request
+        return share.key
+
+    def _key_of_victims(self, queue: _Queue, leaf: _Queue) -> Key:
+        share = queue.share
+        jobs = leaf.jobs
+        best = jobs.peek() if jobs is not None and jobs.items else None
+        made_with = (leaf.share.name, len(leaf.popped), best)
+        if queue.key is not None and queue.key_version == share.version and queue.made_with == made_with:
+            return queue.key
+        after = list(share.allocated)
+        for victim in leaf.popped if best is None else (*leaf.popped, best):
+            for r, amount in enumerate(victim.allocated_quantities):
+                after[r] -= amount
+        queue.made_with = made_with
+        return order_key(share, NO_QUANTITIES, after, self._shares.total)

@@ -32,13 +32,14 @@ def order_key(queue: QueueShare, request: Quantities, after: Sequence[float], to
     )
 
 
-def comes_first(left: QueueShare, left_key: Key, right: QueueShare, right_key: Key) -> bool:
-    """Tell whether the left of two siblings comes first: by key, the smaller share, then age."""
-    if left_key != right_key:
-        return left_key < right_key
-    a, b = tuple(left.allocatable), tuple(right.allocatable)
-    a_fits, b_fits = less_equal(a, b), less_equal(b, a)  # type: ignore[arg-type]
-    return a_fits if a_fits != b_fits else left.created < right.created
+def comes_first(left: QueueShare, right: QueueShare) -> bool:
+    """Tell whether the left of two siblings with equal keys comes first: the smaller share, then age."""
+    a, b = left.allocatable, right.allocatable
+    if a != b:
+        a_fits, b_fits = less_equal(a, b), less_equal(b, a)
+        if a_fits != b_fits:
+            return a_fits
+    return left.created < right.created
 
 
 def _uses_without_share(queue: QueueShare, request: Quantities) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -151,7 +151,7 @@ def whole_or_fraction(gpus: float, memory: int = 0) -> GpuRequest:
     return GpuRequest(1 if gpus > 0 or memory > 0 else 0, gpus, memory)
 
 
-def less_equal(left: Quantities, right: Quantities) -> bool:
+def less_equal(left: Sequence[float], right: Sequence[float]) -> bool:
     """Tell whether no resource of the left exceeds the right; -1 is no bound on either side."""
     return not (exceeds(left[0], right[0]) or exceeds(left[1], right[1]) or exceeds(left[2], right[2]))
 

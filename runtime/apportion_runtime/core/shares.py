@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from apportion_runtime.core.division import Claim, Record, divide
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.nodes import NodeTable
-from apportion_runtime.core.resources import GPU, MEMORY, UNLIMITED, Quantities, exceeds
+from apportion_runtime.core.resources import GPU, MEMORY, NO_QUANTITIES, UNLIMITED, Quantities, exceeds
 from apportion_runtime.core.snapshot import Pod, Queue
 from apportion_runtime.core.status import ACTIVE_USED_STATUSES, ALLOCATED_STATUSES, PENDING
 from apportion_runtime.core.task import BY_MEMORY, Task
@@ -33,7 +33,8 @@ class QueueShare:
         "deserved",
         "fair",
         "key",
-        "key_of",
+        "key_request",
+        "key_version",
         "limit",
         "name",
         "parent",
@@ -69,7 +70,8 @@ class QueueShare:
         # Whoever keeps something derived from the allocations asks whether they changed.
         self.version = 0
         self.key: tuple[bool, bool, int, bool, float, float] | None = None
-        self.key_of: object = None
+        self.key_request: Quantities = NO_QUANTITIES
+        self.key_version = -1
 
     @property
     def is_leaf(self) -> bool:
@@ -113,7 +115,7 @@ class QueueShare:
         for used, share, capacity in zip(allocated, self.allocatable, total, strict=True):
             of = capacity if share == UNLIMITED else share
             part = used * _NO_SHARE_FACTOR if of == 0 else used / of
-            if part > largest:
+            if part > largest:  # noqa: PLR1730 - a call costs more, and this is asked most of all.
                 largest = part
         return largest
 
