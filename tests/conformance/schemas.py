@@ -61,6 +61,9 @@ def _custom_schema(api_version: str, kind: str) -> Schema | None:
                 schema = closed(served["schema"]["openAPIV3Schema"])
                 # The definition says only that metadata is an object: its fields are Kubernetes' own.
                 schema["properties"]["metadata"] = {"type": "object"}
+                # Every object has these, whether or not its definition lists them.
+                for field in ("apiVersion", "kind"):
+                    schema["properties"].setdefault(field, {"type": "string"})
                 return cast("Schema", schema)
     return None
 
