@@ -31,18 +31,20 @@ def validated_manifests(paths: Sequence[str], engines: Sequence[str], as_of: dat
 
     first = paths[0]
     sources = Sources(project_root(Path.cwd() / "manifests" if first == STDIN else Path(first).absolute()), None)
-    objects: list[Placed] = []
+    clusters: dict[str, list[Placed]] = {}
     faults: list[Diagnostic] = []
     names: list[str] = []
     for name, read in read_files(paths, sources):
         names.append(name)
-        objects += read.objects
+        clusters.setdefault(_cluster(name, sources), []).extend(read.objects)
         faults += read.faults
-    if not objects and not faults:
+    n_objects = sum(map(len, clusters.values()))
+    if not n_objects and not faults:
         raise CannotError(
             f"there is no Kubernetes object in {', '.join(paths)}", hint="an object has apiVersion and kind"
         )
-    found = in_order((*judge((*faults, *check_manifests(objects, engines)), SeverityPolicy()),))
+    judged = (finding for objects in clusters.values() for finding in check_manifests(objects, engines))
+    found = in_order(judge((*faults, *judged), SeverityPolicy()))
     entry = STDIN_NAME if first == STDIN else sources.name_of(str(Path(first).absolute()))
     inputs = Inputs(
         policy=None,
@@ -54,5 +56,22 @@ def validated_manifests(paths: Sequence[str], engines: Sequence[str], as_of: dat
         printed="",
         unconfined=(),
     )
-    report = Report(tuple(map(Finding, found)), entry, as_of, version_text(), "manifests", n_objects=len(objects))
+    report = Report(tuple(map(Finding, found)), entry, as_of, version_text(), "manifests", n_objects=n_objects)
     return inputs, report
+
+
+def _cluster(name: str, sources: Sources) -> str:
+    """Return the folder of the cluster that a rendered tree is for; empty for files of no tree.
+
+    A folder of rendered trees holds several clusters, whose objects never meet. Each target's tree has an inventory.
+    """
+    from apportion_compiler.emit.tree import INVENTORY
+
+    if name == STDIN_NAME:
+        return ""
+    for folder in sources.path(name).parents:
+        if (folder / INVENTORY).is_file():
+            return str(folder.parent)
+        if folder == sources.root:
+            break
+    return ""

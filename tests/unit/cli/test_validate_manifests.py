@@ -49,6 +49,19 @@ def test_a_folder_is_judged_as_a_whole(run: Run) -> None:
     assert run("validate", "--manifests", "queues", "--fail-on", "warning").code == 1
 
 
+def test_rendered_trees_of_several_clusters_are_judged_apart(run: Run) -> None:
+    """The same queue in two clusters is no queue twice, and a parent in one is none for a child in the other."""
+    for cluster, parent in (("a", ""), ("b", "  parentQueue: research\n")):
+        tree = Path("rendered/prod", cluster, "kai")
+        tree.mkdir(parents=True)
+        (tree / "inventory.json").write_text("{}", encoding="utf-8")
+        (tree / "queue.yaml").write_text(QUEUE.replace("limit: 4", "limit: 8") + parent, encoding="utf-8")
+    research = QUEUE.replace("vision", "research").replace("limit: 4", "limit: 8")
+    Path("rendered/prod/a/kai/research.yaml").write_text(research, encoding="utf-8")
+    (line,) = run("validate", "--manifests", "rendered", "-q").out.splitlines()
+    assert line.startswith("rendered/prod/b/kai/queue.yaml:9: warning[AP702] kai does not do what `spec.parentQueue`")
+
+
 def test_engines_can_be_named(run: Run) -> None:
     assert run("validate", "--manifests", "queues", "--engine", "native", "-q").out == ""
     assert run("validate", "--engine", "kai").code == 2
