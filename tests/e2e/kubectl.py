@@ -13,6 +13,7 @@ from typing import Any
 Object = Mapping[str, Any]
 
 FIELD_MANAGER = "apportion"
+_APPLY = ("apply", "--server-side", "--validate=strict", f"--field-manager={FIELD_MANAGER}")
 _LIMIT_S = 120
 _SAID_LENGTH = 4_000
 """kubectl prints whole objects in some errors."""
@@ -73,15 +74,21 @@ class Kubectl:
 
     def apply(self, files: Sequence[Path]) -> Answer:
         """Apply files in their order, server-side, as the owner of every field, unknown fields refused."""
-        return self(
-            "apply", "--server-side", "--validate=strict", f"--field-manager={FIELD_MANAGER}",
-            *(argument for file in files for argument in ("-f", file)),
-        )  # fmt: skip
+        return self(*_APPLY, *(argument for file in files for argument in ("-f", file)))
+
+    def apply_objects(self, objects: Sequence[Object]) -> Answer:
+        """Apply objects in their order, in the same way."""
+        return self(*_APPLY, "-f", "-", stdin=_documents(objects))
 
     def apply_text(self, text: str, *, dry_run: bool = False) -> Answer:
-        """Apply what is written in a text as `apply` does; the answer's output is what is stored, or would be."""
+        """Apply what is written in a text, in the same way; the output is what is stored, or would be."""
         flags = ("--dry-run=server",) if dry_run else ()
-        return self("apply", "--server-side", "--validate=strict", *flags, "-o", "json", "-f", "-", stdin=text)
+        return self(*_APPLY, *flags, "-o", "json", "-f", "-", stdin=text)
+
+    def delete_objects(self, objects: Sequence[Object]) -> None:
+        """Delete objects in their order, and wait until the last one is gone."""
+        doomed = {"kind": "List", "apiVersion": "v1", "items": list(objects)}
+        self.must("delete", "--ignore-not-found", "--wait", "--timeout=100s", "-f", "-", stdin=json.dumps(doomed))
 
     def create(self, *objects: Object, dry_run: bool = False) -> Answer:
         """Create objects, unknown fields refused; a dry run passes admission and stores nothing."""

@@ -120,8 +120,7 @@ def prune_list(tree: Tree) -> list[Object]:
 
 def prune(kubectl: Kubectl, tree: Tree) -> None:
     """Delete what a tree lists, in its order, and wait until the last one is gone."""
-    doomed = {"kind": "List", "apiVersion": "v1", "items": prune_list(tree)}
-    kubectl.must("delete", "--ignore-not-found", "--wait", "--timeout=100s", "-f", "-", stdin=json.dumps(doomed))
+    kubectl.delete_objects(prune_list(tree))
 
 
 def managed(kubectl: Kubectl, trees: Sequence[Tree]) -> set[Identity]:
