@@ -36,7 +36,7 @@ PROVIDERS = {"gke", "ack", "eks", "launch-templates"}
 
 
 def _is_document(file: Path) -> bool:
-    return file.parent.name in PROVIDERS and file.parent.parent.name == "node-pools"
+    return file.parent.name in PROVIDERS and "node-pools" in file.parts
 
 
 QUEUE: dict[str, Any] = {
