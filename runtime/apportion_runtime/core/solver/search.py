@@ -211,6 +211,8 @@ def _place_all(probing: _Probing, statement: Statement, scenario: Scenario, node
         if job.uid not in left:
             continue
         left.discard(job.uid)
+        # Who asks is judged by what it asked for before it was placed.
+        job.init_vector(session.min_device_memory)
         if job.uid == preemptor.uid:
             if not place_job(session, statement, nodes, job, pipeline_only=True):
                 return False
