@@ -98,8 +98,10 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
     cells = _cells(nodes, parents, ordered)
     unmanaged = _unmanaged([node for node in nodes.values() if node.is_leaf])
     doors = _doors(manifests)
+    classes = tuple(_classes(manifests, notes))
     queues = tuple(
-        _queue(nodes[id_], parents[id_], cells[id_], facts=facts, unmanaged=unmanaged, doors=doors) for id_ in ordered
+        _queue(nodes[id_], parents[id_], cells[id_], facts=facts, unmanaged=unmanaged, doors=doors, classes=classes)
+        for id_ in ordered
     )
     topologies = lifted_topologies(manifests)
     notes.extend(note for node in nodes.values() if node.manifest is not None for note in _notes(node, node.manifest))
@@ -108,7 +110,7 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
     return with_namespaces(
         Lifted(
             queues=queues,
-            priority_classes=tuple(_classes(manifests, notes)),
+            priority_classes=classes,
             pools=tuple(
                 pools_of(
                     manifests,
@@ -226,25 +228,39 @@ def _queue(
     facts: Mapping[str, FlavorFacts],
     unmanaged: frozenset[str],
     doors: Mapping[str, set[str]],
+    classes: Sequence[LiftedPriorityClass],
 ) -> LiftedQueue:
     found = totals(node.quotas, total, facts, may_borrow=node.cohort is not None or not node.is_leaf)
     manifest = node.manifest
     if manifest is None:
         return LiftedQueue(node.id, _described(node), parent, guaranteed=found.guaranteed)
+    namespaces = _namespaces(manifest, doors.get(node.name, set())) if node.is_leaf else ()
     return LiftedQueue(
         id=node.id,
         object=described(manifest),
         parent=parent,
         title=annotations_of(manifest).get(TITLE_ANNOTATION),
         owner=owner_of(manifest),
-        namespaces=_namespaces(manifest, doors.get(node.name, set())) if node.is_leaf else (),
+        namespaces=namespaces,
         guaranteed={r: a for r, a in found.guaranteed.items() if r not in unmanaged},
         limit=found.limit,
         lending_limit=found.lending_limit,
         weight=dict.fromkeys((CPU, MEMORY, GPU), _weight(manifest)),
         pools=_usable(node, facts) if node.is_leaf else None,
         labels=own_labels(manifest),
+        priority_classes=_told(manifest, classes) if node.is_leaf and not namespaces else None,
     )
+
+
+def _told(manifest: Manifest, classes: Sequence[LiftedPriorityClass]) -> tuple[str, ...] | None:
+    """Return the classes of a queue of Apportion's that no namespace tells of: evicting nothing, it has protected ones."""
+    protected = tuple(cls.name for cls in classes if cls.preemptible is False)
+    evicts_nothing = text(manifest, "spec", "preemption", "withinClusterQueue") == "Never"
+    if not is_ours(manifest) or not protected:
+        return None
+    if evicts_nothing:
+        return None if len(protected) == len(classes) else protected
+    return () if len(protected) == len(classes) else None
 
 
 def _described(node: _Node) -> str:
