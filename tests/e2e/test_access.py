@@ -41,7 +41,6 @@ MAY_NOT = (
     ("alpha", "update", "resourcequotas"),
     ("alpha", "delete", "resourcequotas"),
     ("alpha", "patch", "limitranges"),
-    ("alpha", "create", "podgroups.scheduling.run.ai"),
     ("alpha", "create", "pods/binding"),
     ("alpha", "create", "bindings"),
     ("alpha", "update", "pods/status"),
@@ -80,6 +79,12 @@ def test_a_team_may_work_in_its_namespace(who: People, right: tuple[str | None, 
 def test_a_team_may_not(who: People, right: tuple[str | None, str, str]) -> None:
     """Nothing in another team's namespace, and nothing of what bounds it in its own."""
     assert _can(who.alpha, right) == "no"
+
+
+def test_a_team_groups_its_pods_where_kai_runs(who: People, request: pytest.FixtureRequest) -> None:
+    """Bare pods that start together need a PodGroup; elsewhere nothing reads one."""
+    on_kai = request.node.callspec.params["who"] == ("queued", "one")
+    assert _can(who.alpha, ("alpha", "create", "podgroups.scheduling.run.ai")) == ("yes" if on_kai else "no")
 
 
 def test_a_team_works_in_all_its_namespaces(who: People) -> None:

@@ -48,9 +48,10 @@ _READER: tuple[tuple[str, tuple[str, ...]], ...] = (
 """Cluster-wide objects that a team needs to see to know what it may use."""
 
 _ENGINES_TEAM: Mapping[str, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]] = {
+    # Bare pods that start together need a PodGroup of their own. Which queue one names, the admission policies say.
+    "kai": (("scheduling.run.ai", ("podgroups",), _WRITE),),
     "volcano": (
         ("batch.volcano.sh", ("cronjobs", "jobs"), _WRITE),
-        # Which queue they name, the admission policies say.
         ("scheduling.volcano.sh", ("podgroups",), _WRITE),
     ),
 }
