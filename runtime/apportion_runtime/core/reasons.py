@@ -71,9 +71,9 @@ class Reasons:
     def unplaced(self, job: Job, task: Task, placed: int, nodes: Indices) -> None:
         """Note that no node took a pod of a job, after some others of its part found one."""
         blocked = self._session.predicates.blocked(task)
-        found = TaskFitErrors(blocked) if blocked is not None else TaskFitErrors("", self._nodes.count(task, nodes))
-        if found.error or found.reason_counts:
-            add(job.task_errors, task.uid, found)
+        counts = None if blocked is not None else self._nodes.count(task, nodes)
+        if blocked is not None or counts is not None:
+            add(job.task_errors, task.uid, TaskFitErrors(blocked or "", counts or {}))
         errors = job.task_errors.get(task.uid)
         why = DEFAULT_POD_ERROR if errors is None else errors.text
         job.fit_errors.append(simple(POD_SCHEDULING_ERRORS, _unplaced(job, task, placed, why)))
@@ -81,8 +81,7 @@ class Reasons:
     def never(self, job: Job, task: Task, why: str) -> None:
         """Note that no eviction could help a pod of a job."""
         add(job.task_errors, task.uid, TaskFitErrors(why))
-        errors = job.task_errors[task.uid]
-        job.fit_errors.append(simple(POD_SCHEDULING_ERRORS, _not_found(task, errors.text)))
+        job.fit_errors.append(simple(POD_SCHEDULING_ERRORS, _not_found(task, why)))
 
     def delayed(self, job: Job) -> None:
         """Note that a job may not evict others yet."""

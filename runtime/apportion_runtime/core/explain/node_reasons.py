@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,16 @@ UNWELCOME = "node(s) didn't satisfy existing pods anti-affinity rules"
 NOT_ALIGNED = "node cannot NUMA-align the pod's resources under its Topology Manager policy"
 
 Counts = dict[str, int]
+
+
+class _Lacking(NamedTuple):
+    """What some nodes have too little of, how many of them, and those that have enough."""
+
+    counts: Counts
+    n_short: int
+    roomy: Indices
+
+
 _Codes = tuple[npt.NDArray[np.int16], list[tuple[str, ...]]]
 
 
@@ -48,18 +58,22 @@ class NodeReasons:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._codes: dict[object, _Codes] = {}
-        self._lacking: dict[object, tuple[Counts, Indices]] = {}
+        self._lacking: dict[object, _Lacking] = {}
         self._version = -1
 
-    def count(self, task: Task, nodes: Indices) -> Counts:
-        """Return how many of some nodes give each reason; a node may give several, or none."""
-        counts, roomy = self._what_lacks(task, nodes)
-        if len(roomy):
-            counts = dict(counts)
-            self._predicates(task, roomy, counts)
-        return counts
+    def count(self, task: Task, nodes: Indices) -> Counts | None:
+        """Return how many of some nodes give each reason, None where no node refuses.
 
-    def _what_lacks(self, task: Task, nodes: Indices) -> tuple[Counts, Indices]:
+        A node may refuse for several reasons, or without one: a device that is lacking by a claim is not named.
+        """
+        lacking = self._what_lacks(task, nodes)
+        counts = lacking.counts
+        if len(lacking.roomy):
+            counts = dict(counts)
+            self._predicates(task, lacking.roomy, counts)
+        return counts if counts or lacking.n_short else None
+
+    def _what_lacks(self, task: Task, nodes: Indices) -> _Lacking:
         table = self._session.nodes
         if self._version != table.version:
             self._version = table.version
@@ -136,7 +150,9 @@ def now(session: Session, task: Task, i: int, state: AffinityState | None) -> st
     predicates, node = session.predicates, session.nodes.nodes[i]
     if predicates.is_on:
         if task.kind == MIG and i in session.nodes.legacy_mig:
-            return "MIG job cannot be scheduled on node with legacy MIG jobs"
+            pods = (session.predicates.pod(uid) for uid in session.nodes.entries[i])
+            legacy = [f"{pod.namespace}/{pod.name}" for pod in pods if pod is not None and pod.legacy_mig]
+            return f"MIG job cannot be scheduled on node with legacy MIG jobs: <[{' '.join(sorted(legacy))}]>"
         if predicates.ports_taken(task, i):
             return PORTS_TAKEN
         if state is not None and not state.allows(node):
@@ -175,8 +191,8 @@ def _coded(n: int, texts: Callable[[int], tuple[str, ...]]) -> _Codes:
     return codes, meanings
 
 
-def _lacking(session: Session, task: Task, nodes: Indices) -> tuple[Counts, Indices]:
-    """Return what some nodes have too little of for a pod, and those that have enough."""
+def _lacking(session: Session, task: Task, nodes: Indices) -> _Lacking:
+    """Return what some nodes have too little of for a pod."""
     table = session.nodes
     idle = table.idle[nodes]
     fitting = table.fits(task, idle + table.releasing[nodes], nodes)
@@ -207,7 +223,7 @@ def _lacking(session: Session, task: Task, nodes: Indices) -> tuple[Counts, Indi
         if r in (CPU, MEMORY, GPU) or is_mig(name) or int(request[r]) <= 0:
             continue
         _add(counts, _too_little(name), int((np.trunc(free[:, r]) < int(request[r])).sum()))
-    return counts, nodes[fitting]
+    return _Lacking(counts, len(short), nodes[fitting])
 
 
 def _n_shared(session: Session, i: int) -> int:

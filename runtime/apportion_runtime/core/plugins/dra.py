@@ -70,13 +70,13 @@ class Claims:
             claim = self._claims.get((pod.namespace, ref.claim or ""))
             if claim is None:
                 return f"failed to get resource claim {pod.namespace}/{ref.claim or ref.name}"
-            why = self._unusable(claim, job.queue, of_template=ref.of_template)
+            why = self._unusable(claim, pod, job.queue, of_template=ref.of_template)
             if why is not None:
                 return why
         task.wants_devices = any(True for _ in self._extended_requests(pod))
         return None
 
-    def _unusable(self, claim: Claim, queue: str, *, of_template: bool) -> str | None:
+    def _unusable(self, claim: Claim, pod: Pod, queue: str, *, of_template: bool) -> str | None:
         key = (claim.namespace, claim.name)
         if len(self._users[key]) >= _MOST_CONSUMERS:
             return (
@@ -84,12 +84,14 @@ class Claims:
                 f"({_MOST_CONSUMERS})"
             )
         if not of_template and claim.asks_gpus and claim.queue != queue:
-            return (
-                f"DRA claim {claim.name} is a shared GPU claim with wrong queue label (expected queue: {queue}, "
-                f"claim queue label: {claim.queue})"
+            said = (
+                f"with wrong queue label (expected queue: {queue}, claim queue label: {claim.queue})"
                 if claim.queue
-                else f"DRA claim {claim.name} is a shared GPU claim but does not have a queue label "
-                "(kai.scheduler/queue)"
+                else "but does not have a queue label (kai.scheduler/queue)"
+            )
+            return (
+                f"pod {pod.namespace}/{pod.name} cannot be scheduled: "
+                f"DRA claim {claim.name} is a shared GPU claim {said}"
             )
         if self._allocated[key] is None:
             for request in claim.requests:

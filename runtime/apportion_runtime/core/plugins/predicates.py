@@ -158,6 +158,10 @@ class Predicates:
             chosen = choose_devices(session, task, i, pipeline_only=True)
         return chosen is None or any(not group.isdecimal() for group in chosen.groups)
 
+    def pod(self, uid: str) -> Pod | None:
+        """Return a pod of the snapshot by its id."""
+        return self._by_uid.get(uid)
+
     def ports_taken(self, task: Task, i: int) -> bool:
         """Tell whether a pod on a node has a port of the host that a pod asks for."""
         if not self._any_ports or not task.pod.host_ports:
