@@ -8,7 +8,7 @@ Source: pkg/scheduler/actions/utils/job_order_by_queue.go, framework/session_plu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Container, Iterable, Sequence, Sized
 
 from apportion_runtime.core.heap import Heap
 from apportion_runtime.core.job import Job
@@ -137,6 +137,32 @@ class JobOrder:
             leaf.jobs.push(job)  # type: ignore[union-attr]
             self._link(leaf)
         self._mark(leaf)
+
+    def push_all(self, jobs: Sequence[Job]) -> None:
+        """Add jobs of one queue that is not here yet, as if each were alike to the first."""
+        self.push(jobs[0])
+        self._queues[jobs[0].queue].jobs.extend(jobs[1:])  # type: ignore[union-attr]
+
+    def pop_past(self, wanted: Container[str]) -> Job:
+        """Take the next job; where it is not wanted, those behind it that are not either and ask for the same, too.
+
+        Nothing moves when a queue's next job asks for what the last one did, so they would be the next to come.
+        """
+        job = self.pop()
+        leaf = self._queues.get(job.queue)
+        if job.uid in wanted or leaf is None or self._jobs_change:
+            return job
+        request = job.init_request(self._device_memory)
+        jobs = leaf.jobs
+        assert jobs is not None
+        while jobs.items:
+            following = jobs.peek()
+            if following.uid in wanted or following.init_request(self._device_memory) != request:
+                break
+            jobs.pop()
+        if not jobs.items:
+            self._tidy(leaf)
+        return job
 
     def _new_jobs(self) -> _Jobs:
         if not self._jobs_change:

@@ -5,7 +5,7 @@ Source: pkg/scheduler/plugins/proportion/proportion.go, resource_share/.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from apportion_runtime.core.division import Claim, Record, divide
 from apportion_runtime.core.job import Job
@@ -87,12 +87,12 @@ class QueueShare:
             ]
         return self._allocatable
 
-    def copy(self) -> QueueShare:
-        """Return a copy whose allocations change by themselves."""
+    def at(self, allocated: list[float], allocated_np: list[float]) -> QueueShare:
+        """Return a copy with other allocations; its path is still that of the original."""
         made = QueueShare.__new__(QueueShare)
         for name in self.__slots__:
             setattr(made, name, getattr(self, name))
-        made.allocated, made.allocated_np = list(self.allocated), list(self.allocated_np)
+        made.allocated, made.allocated_np = allocated, allocated_np
         return made
 
     def is_over_fair_share(self) -> bool:
@@ -247,12 +247,32 @@ class Shares:
                 numbers[1] += memory
                 numbers[2] += gpu
 
-    def frozen(self) -> Mapping[str, QueueShare]:
-        """Return the queues as they are, in copies that stay so."""
-        copies = {name: queue.copy() for name, queue in self.queues.items()}
-        for copy in copies.values():
-            copy.path = tuple(copies[queue.name] for queue in copy.path)
-        return copies
+    def frozen(self) -> FrozenShares:
+        """Return the queues as they are, to be asked when they have changed."""
+        return FrozenShares(self.queues)
+
+
+class FrozenShares(Mapping[str, QueueShare]):
+    """Queues as they were: copies are made of those that are asked for."""
+
+    def __init__(self, queues: Mapping[str, QueueShare]) -> None:
+        self._queues = queues
+        self._allocated = {name: (list(q.allocated), list(q.allocated_np)) for name, q in queues.items()}
+        self._made: dict[str, QueueShare] = {}
+
+    def __getitem__(self, name: str) -> QueueShare:
+        found = self._made.get(name)
+        if found is None:
+            queue = self._queues[name]
+            found = self._made[name] = queue.at(*self._allocated[name])
+            found.path = (found, *(self[above.name] for above in queue.path[1:]))
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._queues)
+
+    def __len__(self) -> int:
+        return len(self._queues)
 
 
 def _increase(numbers: list[float], by: Sequence[float]) -> None:

@@ -7,7 +7,7 @@ Source: pkg/scheduler/actions/common/solvers (job_solver.go, by_pod_solver.go), 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,10 +18,11 @@ from apportion_runtime.core.nodes import Indices, Mask
 from apportion_runtime.core.placing import place_job
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.solver.generators import GENERATORS, Search
+from apportion_runtime.core.solver.placing_order import Waiting, placing_order, waiting_jobs
 from apportion_runtime.core.solver.scenario import Scenario
 from apportion_runtime.core.statement import Statement
 from apportion_runtime.core.status import ACTIVE_ALLOCATED_STATUSES, PIPELINED, RELEASING
-from apportion_runtime.core.task import NO_NODE, Task
+from apportion_runtime.core.task import NO_NODE, REGULAR, Task
 
 Validator = Callable[[Scenario], bool]
 _Batches = list[list[Task]]
@@ -62,7 +63,7 @@ class _Probing:
         tasks: Pods of the next step.
         feasible: Nodes that come into question without any eviction.
         victims: Those who may be evicted, to be copied.
-        waiting: Jobs with pods that wait.
+        waiting: Jobs with pods that wait, by queue.
         failed: Scenarios that are known to fail.
     """
 
@@ -71,7 +72,7 @@ class _Probing:
     tasks: Sequence[Task]
     feasible: Mask
     victims: JobOrder
-    waiting: Sequence[Job]
+    waiting: Mapping[str, Waiting]
     failed: set[object]
 
 
@@ -85,8 +86,7 @@ def solve(session: Session, hunt: Hunt) -> Statement | None:
     tasks = list(job.tasks_to_allocate(real=False))
     if not tasks:
         return None
-    waiting = [other for other in session.jobs.values() if other.n_pending]
-    probing = _Probing(session, hunt, tasks, feasible_nodes(session, job), hunt.victims(), waiting, set())
+    probing = _Probing(session, hunt, tasks, feasible_nodes(session, job), hunt.victims(), waiting_jobs(session), set())
     for name in session.settings.generators:
         recorded: _Batches = []
         if not _largest(probing, name, recorded):
@@ -202,12 +202,13 @@ def _place_all(probing: _Probing, statement: Statement, scenario: Scenario, node
     """Place the preemptor and its victims anew, in the order of jobs: a victim may come first and stay."""
     session, preemptor = probing.session, scenario.preemptor
     involved = {task.job for task in scenario.victims()}
-    order = JobOrder(session.shares, session.plugins, session.min_device_memory)
-    order.fill(_waiting(probing, involved, preemptor))
+    order = placing_order(session, probing.waiting, preemptor, involved)
     left = {*involved, preemptor.uid}
     placed = False
     while order and left:
-        job = order.pop()
+        if placed and not any(_might_fit(session, session.jobs[uid], nodes) for uid in left):
+            break
+        job = order.pop_past(left)
         if job.uid not in left:
             continue
         left.discard(job.uid)
@@ -222,14 +223,17 @@ def _place_all(probing: _Probing, statement: Statement, scenario: Scenario, node
     return placed
 
 
-def _waiting(probing: _Probing, involved: set[str], preemptor: Job) -> list[Job]:
-    """Return the jobs that wait, and those involved, in the session's order."""
-    jobs = {job.uid: job for job in probing.waiting}
-    for uid in involved:
-        jobs[uid] = probing.session.jobs[uid]
-    found = sorted(jobs.values(), key=_number)
-    return [preemptor if job.uid == preemptor.uid else job for job in found]
+def _might_fit(session: Session, job: Job, nodes: Indices) -> bool:
+    """Tell whether a victim's next step may find room again: where all nodes together lack it, it cannot.
 
-
-def _number(job: Job) -> int:
-    return job.number
+    What stays out whichever job comes first need not be waited for in the order.
+    """
+    if "numa" in session.plugins:
+        return True
+    tasks = job.tasks_to_allocate(real=False)
+    if any(task.kind != REGULAR or task.claims for task in tasks):
+        return True
+    table = session.nodes
+    free = (table.idle[nodes] + table.releasing[nodes]).clip(min=0).sum(axis=0)
+    asked = sum((task.request for task in tasks[1:]), start=tasks[0].request) if tasks else 0 * free
+    return bool((asked <= free).all())
