@@ -20,7 +20,7 @@ from apportion_compiler.backends.ack.names import (
 )
 from apportion_compiler.engine_rules.ack_nodes import Tree, node_verdicts, read_tree
 from apportion_compiler.engine_rules.verdict import Effect, EngineRules, Manifest, Verdict
-from apportion_compiler.plain_objects import annotations_of, described, group_of, labels_of, mapping, name_of, text
+from apportion_compiler.plain_objects import annotations_of, described, group_of, labels_of, name_of, text
 
 _POLICIES = ("Round", "Block", "Priority", "FIFO", "Intelligent")
 """Of the hosted kube-queue and of koord-queue (pkg/queue/queuepolicies)."""
@@ -138,4 +138,4 @@ def _is(manifest: Manifest, group: str, kind: str) -> bool:
 
 
 def _identity(manifest: Mapping[str, object]) -> tuple[object, ...]:
-    return group_of(manifest), manifest.get("kind"), mapping(manifest, "metadata").get("namespace"), name_of(manifest)
+    return group_of(manifest), str(manifest.get("kind")), text(manifest, "metadata", "namespace"), name_of(manifest)

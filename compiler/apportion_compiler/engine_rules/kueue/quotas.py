@@ -9,7 +9,7 @@ from decimal import Decimal
 from apportion_compiler.engine_rules.kueue.about import About, quantity
 from apportion_compiler.engine_rules.verdict import Verdict
 from apportion_compiler.naming import is_label_key
-from apportion_compiler.plain_objects import items, mapping
+from apportion_compiler.plain_objects import items, mapping, text
 
 NEGATIVE = "must be greater than or equal to 0"
 _LIMITS = ("borrowingLimit", "lendingLimit")
@@ -36,6 +36,7 @@ def resource_group_verdicts(about: About, spec: Mapping[str, object], rules: Rul
             at = f"{path}.coveredResources[{place}]"
             if not isinstance(name, str) or not is_label_key(name):
                 yield about.rejected(at, "Invalid", f'"{name}" is no name of a resource', "write example.com/name")
+                continue
             if name in resources:
                 yield about.rejected(
                     at, "Duplicate", f'Duplicate value: "{name}"', f"cover {name} in one resource group only"
@@ -44,8 +45,8 @@ def resource_group_verdicts(about: About, spec: Mapping[str, object], rules: Rul
         for place, flavor in enumerate(items(group, "flavors")):
             at = f"{path}.flavors[{place}]"
             yield from _quotas(about, at, items(flavor, "resources"), covered, rules)
-            name = mapping(flavor).get("name")
-            if name in flavors:
+            name = text(flavor, "name")
+            if name is not None and name in flavors:
                 yield about.rejected(
                     f"{at}.name", "Duplicate", f'Duplicate value: "{name}"', f"name {name} in one resource group only"
                 )

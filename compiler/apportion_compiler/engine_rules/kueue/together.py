@@ -77,9 +77,9 @@ def _looped(cohorts: Mapping[str, Manifest]) -> set[str]:
 
 
 def _cluster_queue(about: About, spec: Mapping[str, object], known: _Known, looped: set[str]) -> Iterator[Verdict]:
-    covered: set[object] = set()
+    covered: set[str] = set()
     for number, group in enumerate(items(spec, "resourceGroups")):
-        covered.update(items(group, "coveredResources"))
+        covered.update(map(str, items(group, "coveredResources")))
         for place, flavor in enumerate(items(group, "flavors")):
             field = f"spec.resourceGroups[{number}].flavors[{place}].name"
             yield from _missing(about, field, "ResourceFlavor", text(flavor, "name"), known)
