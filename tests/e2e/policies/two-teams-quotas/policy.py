@@ -1,0 +1,31 @@
+"""Two teams on a cluster of ACK and on one of Koordinator: what each may name, and what not."""
+
+from apportion_policy import Cluster, Engine, Environment, Organisation, Policy, PriorityClass, Queue, Resources
+
+policy = Policy(
+    organisation=Organisation(name="lab", owner="@lab/platform"),
+    queues=(
+        Queue(
+            id="research",
+            owner="@lab/leads",
+            guaranteed=Resources(gpu=8),
+            children=(
+                Queue(id="alpha", owner="@lab/alpha", namespaces=("alpha",), guaranteed=Resources(gpu=4)),
+                Queue(id="beta", owner="@lab/beta", namespaces=("beta",), guaranteed=Resources(gpu=4)),
+            ),
+        ),
+    ),
+    priority_classes=(
+        PriorityClass(name="batch", value=10, preemptible=True),
+        PriorityClass(name="serving", value=1000, preemptible=False, queues=("beta",)),
+    ),
+    environments=(
+        Environment(
+            name="queued",
+            clusters=(
+                Cluster(name="ack", engine=Engine.ACK, engine_version="1.21"),
+                Cluster(name="koordinator", engine=Engine.KOORDINATOR, engine_version="1.8"),
+            ),
+        ),
+    ),
+)

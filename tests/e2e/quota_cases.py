@@ -1,0 +1,33 @@
+"""How cases of ACK and Koordinator are sent: as a dry run, by a person of the namespace's team."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from .kubectl import Kubectl, Object
+from .rendered import POLICIES, compile_policy, installed
+from .teams import People, people
+
+
+@contextlib.contextmanager
+def teams_of(cluster: str, kubectl: Kubectl, out: Path, refused: Sequence[Object]) -> Iterator[People]:
+    """The teams on a cluster of `policies/two-teams-quotas`."""
+    trees = compile_policy(POLICIES / "two-teams-quotas", out)["queued", cluster]
+    with installed(kubectl, trees, refused=refused):
+        yield people(kubectl)
+
+
+def accepted(who: People, work: Object) -> None:
+    """Hold that work is taken, without a warning."""
+    answer = who.of(work["metadata"]["namespace"]).create(work, dry_run=True)
+    assert answer.accepted, answer.said
+    assert answer.said == ""
+
+
+def refused(who: People, work: Object, says: str) -> None:
+    """Hold that work is not taken, for the reason."""
+    answer = who.of(work["metadata"]["namespace"]).create(work, dry_run=True)
+    assert not answer.accepted
+    assert says in answer.said
