@@ -30,7 +30,8 @@ def check(manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> Iterat
     """Yield what ACK would make of trees and queues; of jobs in front of them, `workload_rules` speaks."""
     replaced = {_identity(manifest) for manifest in manifests}
     kept = [manifest for manifest in existing if _identity(manifest) not in replaced]
-    trees = [tree for tree in (*manifests, *kept) if _is(tree, "scheduling.sigs.k8s.io", "ElasticQuotaTree")]
+    # A tree of the cluster was there first.
+    trees = [tree for tree in (*kept, *manifests) if _is(tree, "scheduling.sigs.k8s.io", "ElasticQuotaTree")]
     counted = [tree for tree in trees if text(tree, "metadata", "namespace") == TREE_NAMESPACE]
     read = read_tree(counted[0]) if counted else None
     paths: dict[str, str] = {}
