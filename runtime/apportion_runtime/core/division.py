@@ -7,7 +7,7 @@ surplus rounds; what rounding leaves goes to the largest fractions, a unit each.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -62,11 +62,21 @@ class Given(NamedTuple):
     amount: float
 
 
+class Round(NamedTuple):
+    """One surplus round among queues of one priority: what there was to give, and each weight after past use."""
+
+    priority: int
+    number: int
+    left: float
+    weights: Mapping[str, float]
+
+
 @dataclass(slots=True)
 class Record:
     """The steps of a division, in order; kept where somebody asks."""
 
     steps: list[Given] = field(default_factory=list)
+    rounds: list[Round] = field(default_factory=list)
 
 
 def divide(total: float, claims: Sequence[Claim], k_value: float, record: Record | None = None) -> float:
@@ -115,6 +125,8 @@ def _surplus(
         weights, total_weight = _weights(claims, k_value)
         if total_weight == 0:
             break
+        if record is not None:
+            record.rounds.append(Round(claims[0].priority, number, left, weights))
         again = False
         for claim in claims:
             if left == 0:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from apportion_runtime.core.division import Claim, Record, divide
+from apportion_runtime.core.division import Claim, divide
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.nodes import NodeTable
 from apportion_runtime.core.resources import GPU, MEMORY, NO_QUANTITIES, UNLIMITED, Quantities, exceeds
@@ -127,6 +127,14 @@ def _allocatable(deserved: float, fair: float, limit: float) -> float:
     return share if limit == UNLIMITED else min(limit, share)
 
 
+def claims_of(siblings: Iterable[QueueShare], r: int) -> list[Claim]:
+    """Return the claims of sibling queues on a resource, before it is divided."""
+    return [
+        Claim(q.name, q.deserved[r], q.limit[r], q.weight[r], q.request[r], q.priority, q.created, q.usage[r])
+        for q in siblings
+    ]
+
+
 class Shares:
     """Every queue of the session by name, and the capacity they divide."""
 
@@ -140,7 +148,6 @@ class Shares:
         for queue in self.queues.values():
             queue.path = tuple(self._path(queue))
         self.total: Quantities = (0.0, 0.0, 0.0)
-        self.records: dict[tuple[str, str], Record] = {}
 
     def _drop_orphans(self) -> None:
         """Leave out queues that hang below none that is there, with everything below them."""
@@ -204,28 +211,26 @@ class Shares:
                 if not job.preemptible:
                     _increase(queue.allocated_np, held)
 
-    def divide(self, k_value: float, *, recorded: bool = False) -> None:
+    def divide(self, k_value: float) -> None:
         """Compute every queue's fair share, from the roots down."""
-        self._divide(self.total, [q for q in self.queues.values() if not q.parent], "", k_value, recorded=recorded)
+        self._divide(self.total, self.children_of(None), k_value)
 
-    def _divide(
-        self, total: Sequence[float], siblings: Sequence[QueueShare], above: str, k_value: float, *, recorded: bool
-    ) -> None:
+    def children_of(self, queue: QueueShare | None) -> list[QueueShare]:
+        """Return the queues below one, or the roots."""
+        if queue is None:
+            return [q for q in self.queues.values() if not q.parent]
+        return [self.queues[child] for child in queue.children]
+
+    def _divide(self, total: Sequence[float], siblings: Sequence[QueueShare], k_value: float) -> None:
         if not siblings:
             return
-        for r, resource in enumerate(RESOURCES):
-            claims = [
-                Claim(q.name, q.deserved[r], q.limit[r], q.weight[r], q.request[r], q.priority, q.created, q.usage[r])
-                for q in siblings
-            ]
-            record = self.records.setdefault((above, resource), Record()) if recorded else None
-            divide(total[r], claims, k_value, record)
+        for r in range(len(RESOURCES)):
+            claims = claims_of(siblings, r)
+            divide(total[r], claims, k_value)
             for queue, claim in zip(siblings, claims, strict=True):
                 queue.fair[r] = claim.share
         for queue in siblings:
-            self._divide(
-                queue.fair, [self.queues[child] for child in queue.children], queue.name, k_value, recorded=recorded
-            )
+            self._divide(queue.fair, self.children_of(queue), k_value)
 
     def charge(self, job: Job, task: Task, sign: int) -> None:
         """Add a pod to what its queue and those above have allocated, or take it away with -1."""
