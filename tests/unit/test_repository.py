@@ -24,7 +24,8 @@ TELLTALES = {
         r"(?:pypi|test\.pypi)\.org/simple|files\.pythonhosted\.org|registry\.npmjs\.org|proxy\.golang\.org"
         r"|index-url\s*=\s*https?:|(?:localhost|127\.0\.0\.1)(?::\d+)?/(?:simple|root/pypi|repository)"
     ),
-    "a path of one machine": re.compile(r"(?<![\w.}])/(?:root|work|Users/\w+|home/(?!user\b)\w+)/[\w.]"),
+    # `ray` is the user of Ray's own images.
+    "a path of one machine": re.compile(r"(?<![\w.}])/(?:root|work|Users/\w+|home/(?!(?:user|ray)\b)\w+)/[\w.]"),
 }
 
 
