@@ -1,0 +1,158 @@
+"""What ACK's numbers mean: stand-ins, refusals, approximations, and trees from the field read as policies."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from apportion_compiler.backends import ack
+from apportion_compiler.ir.program import Program
+from apportion_compiler.readers.ack import READER
+from apportion_policy import UNLIMITED, AckSettings, Engine, Queue, Resources, Weight
+
+from .quota_programs import gpu_pool, program_of
+
+H100 = gpu_pool("h100")
+
+
+def _program(*queues: Queue, **said: Any) -> Program:
+    return program_of(Engine.ACK, *queues, **said)
+
+
+def _root(program: Program) -> dict[str, Any]:
+    (tree,) = [m for m in ack.emit(program).manifests if m["kind"] == "ElasticQuotaTree"]
+    return tree["spec"]["root"]  # type: ignore[index,no-any-return]
+
+
+def _refused(program: Program) -> list[tuple[str, str]]:
+    return [(refusal.code, refusal.address) for refusal in ack.refusals(program)]
+
+
+def test_the_root_is_the_clusters_size_and_what_has_no_bound_has_its_parents() -> None:
+    root = _root(_program(Queue(id="a", guaranteed=Resources(gpu=4, cpu=2)), pools=(H100,)))
+    assert root["min"] == root["max"] == {"cpu": "20", "nvidia.com/gpu": "16"}
+    assert root["children"][0]["max"] == root["max"]
+
+
+def test_without_pools_no_bound_is_more_than_kube_queue_counts() -> None:
+    root = _root(_program(Queue(id="a", guaranteed=Resources(cpu=2, memory="1Gi", gpu=1))))
+    assert root["max"] == {"cpu": "10000000", "memory": "16Pi", "nvidia.com/gpu": "10000000000"}
+
+
+def test_a_limit_beyond_the_cluster_is_kept() -> None:
+    queue = Queue(id="a", guaranteed=Resources(gpu=4), limit=Resources(gpu=100))
+    root = _root(_program(queue, pools=(H100,)))
+    assert (root["max"], root["children"][0]["max"]) == ({"nvidia.com/gpu": "100"}, {"nvidia.com/gpu": "100"})
+
+
+def test_a_promise_of_everything_is_what_the_others_leave() -> None:
+    whole = Queue(id="b", guaranteed=Resources(gpu=UNLIMITED))
+    program = _program(Queue(id="a", guaranteed=Resources(gpu=4)), whole, pools=(H100,))
+    a, b = _root(program)["children"]
+    assert (a["min"], b["min"]) == ({"nvidia.com/gpu": "4"}, {"nvidia.com/gpu": "12"})
+    assert b["attributes"]["apportion.dev/unlimited"] == "gpu"
+    assert READER.read(ack.emit(program).manifests).queues[1].guaranteed == {"gpu": UNLIMITED}
+    twice = _program(Queue(id="a", guaranteed=Resources(gpu=UNLIMITED)), whole)
+    assert _refused(twice) == [("AP519", "queue b")]
+
+
+def test_models_are_one_sum_and_a_bound_on_one_of_them_alone_is_refused() -> None:
+    pools = (H100, gpu_pool("l4"))
+    program = _program(Queue(id="a", guaranteed=Resources(gpu={"h100": 4, "l4": 2})), pools=pools)
+    assert _root(program)["children"][0]["min"] == {"nvidia.com/gpu": "6"}
+    (lifted,) = READER.read(ack.emit(program).manifests).queues
+    assert lifted.guaranteed == {"gpu": 6000}
+    assert _refused(_program(Queue(id="a", limit=Resources(gpu={"h100": 4})), pools=pools)) == [("AP514", "queue a")]
+
+
+def test_a_lending_limit_names_every_resource_because_what_is_left_out_is_not_lent() -> None:
+    queue = Queue(id="a", guaranteed=Resources(gpu=4, cpu=8), lending_limit=Resources(gpu=1))
+    program = _program(queue, pools=(H100,))
+    attributes = _root(program)["children"][0]["attributes"]
+    assert json.loads(attributes["alibabacloud.com/lendlimit"]) == {"cpu": "8", "nvidia.com/gpu": "1"}
+    assert READER.read(ack.emit(program).manifests).queues[0].lending_limit == {"gpu": 1000}
+
+
+def test_a_priority_is_written_in_a_queue_of_kube_queue_and_nowhere_else() -> None:
+    queue = Queue(id="a", priority=7)
+    assert _refused(_program(queue)) == [("AP508", "queue a")]
+    program = _program(queue, ack=AckSettings(queue_policy="Priority"))
+    assert _refused(program) == []
+    (written,) = [m for m in ack.emit(program).manifests if m["kind"] == "Queue"]
+    assert written["spec"] == {"queuePolicy": "Priority", "priority": 7}
+    lifted = READER.read(ack.emit(program).manifests)
+    assert (lifted.queues[0].priority, lifted.cluster.ack) == (7, AckSettings(queue_policy="Priority"))
+
+
+def test_parts_of_gpus_are_cut_off_and_refused_where_they_are_promised() -> None:
+    program = _program(Queue(id="a", guaranteed=Resources(gpu="1.5"), limit=Resources(gpu="2.5")))
+    node = _root(program)["children"][0]
+    assert (node["min"], node["max"]) == ({"nvidia.com/gpu": "1"}, {"nvidia.com/gpu": "2"})
+    assert _refused(program) == [("AP519", "queue a")]
+
+
+def test_sums_beyond_64_bits_are_refused() -> None:
+    assert _refused(_program(Queue(id="a", guaranteed=Resources(memory="2Ei"))))[0][0] == "AP519"
+
+
+def test_weights_and_min_runtimes_leave_no_trace() -> None:
+    queue = Queue(id="a", guaranteed=Resources(gpu=4), over_quota_weight=Weight(gpu=3), reclaim_min_runtime="1h")
+    (lifted,) = READER.read(ack.emit(_program(queue)).manifests).queues
+    assert (lifted.weight, lifted.reclaim_min_runtime) == ({}, None)
+
+
+def test_the_only_queue_on_top_called_root_is_the_root_itself() -> None:
+    size = Resources(cpu=40, gpu=8)
+    own = _program(Queue(id="root", guaranteed=size, limit=size), Queue(id="a", parent="root"), pools=(H100,))
+    root = _root(own)
+    assert root["max"] == {"cpu": "40", "nvidia.com/gpu": "8"}
+    assert [child["name"] for child in root["children"]] == ["a"]
+    assert [queue.id for queue in READER.read(ack.emit(own).manifests).queues] == ["root", "a"]
+    other = _root(_program(Queue(id="root", guaranteed=size), Queue(id="b")))
+    assert other["children"][1]["name"].startswith("root-")
+    assert other["children"][1]["attributes"]["apportion.dev/queue-id"] == "root"
+
+
+FIELD: dict[str, Any] = {
+    "apiVersion": "scheduling.sigs.k8s.io/v1beta1",
+    "kind": "ElasticQuotaTree",
+    "metadata": {"name": "elasticquotatree", "namespace": "kube-system"},
+    "spec": {
+        "root": {
+            "name": "root",
+            "min": {"cpu": 40, "memory": "40Gi"},
+            "max": {"cpu": 40, "memory": "40Gi"},
+            "children": [
+                {
+                    "name": "video",
+                    "min": {"cpu": "12"},
+                    "max": {"cpu": "14000m", "memory": "40Gi", "kube-queue/max-jobs": 10},
+                    "namespaces": ["video", "film"],
+                    "attributes": {"resourceflavors": "spot"},
+                    "color": "red",
+                }
+            ],
+        }
+    },
+}
+
+
+def test_a_tree_from_the_field_is_read_with_its_root() -> None:
+    lifted = READER.read([FIELD])
+    root, video = lifted.queues
+    assert root.guaranteed == root.limit == {"cpu": 40_000, "memory": 40 * 2**30}
+    assert (video.parent, video.namespaces) == ("root", ("film", "video"))
+    assert (video.guaranteed, video.limit) == ({"cpu": 12_000}, {"cpu": 14_000})
+    assert {note.text for note in lifted.notes} == {
+        "`color` is not kept", "attribute `resourceflavors` is not kept", "`kube-queue/max-jobs` is not kept"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("value", ["many", -1, None])
+def test_what_is_no_amount_is_named(value: object) -> None:
+    tree = json.loads(json.dumps(FIELD))
+    tree["spec"]["root"]["children"][0]["min"]["cpu"] = value
+    with pytest.raises(ValueError, match=r"root/video: min\.cpu"):
+        READER.read([tree])
