@@ -77,8 +77,8 @@ class NodeTable:
         self.legacy_mig: set[int] = set()
         self._device_uses: dict[int, Counter[DeviceKey]] = {}
         self.all: Indices = np.arange(len(self.nodes))
-        # Whoever keeps something derived from the rows asks which of them changed.
-        self.version = 0
+        # Every row that changed, in order: whoever keeps something derived from the rows remembers how far it read.
+        self.changed: list[int] = []
 
     def _is_mig(self, i: int) -> bool:
         said = self.nodes[i].mig_enabled
@@ -88,6 +88,11 @@ class NodeTable:
 
     def __len__(self) -> int:
         return len(self.nodes)
+
+    @property
+    def version(self) -> int:
+        """How often a row changed: whoever keeps something derived from all rows asks whether it is of now."""
+        return len(self.changed)
 
     def shared_on(self, i: int) -> SharedGpus:
         """Return the shared devices of a node."""
@@ -146,7 +151,7 @@ class NodeTable:
             shared = self.shared_on(i)
             for group in entry.groups:
                 shared.add(group, memory, entry.status, self._row(i))
-        self.version += 1
+        self.changed.append(i)
 
     def remove(self, task: Task, i: int) -> None:
         """Take back what a node charged for a pod. Raises `KeyError` if the pod is not there."""
@@ -166,7 +171,7 @@ class NodeTable:
             shared = self.shared_on(i)
             for group in entry.groups:
                 shared.remove(group, entry.memory, entry.status, self._row(i))
-        self.version += 1
+        self.changed.append(i)
 
     def _without_shared(self, i: int, charged: Vector, devices: tuple[DeviceKey, ...], *, by: int) -> Vector:
         """Return what is charged or given back for a pod whose devices others on the node hold, too: each counts once.

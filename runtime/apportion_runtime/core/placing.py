@@ -14,6 +14,7 @@ from apportion_runtime.core.job import Job, PodSet, SubGroupSet, order_members
 from apportion_runtime.core.nodes import Indices
 from apportion_runtime.core.plugins.gpu_choice import choose_devices
 from apportion_runtime.core.plugins.node_scores import free_of, node_scores
+from apportion_runtime.core.ranking import best_of
 from apportion_runtime.core.task import Task
 
 if TYPE_CHECKING:
@@ -110,6 +111,13 @@ def place_task(session: Session, statement: Statement, nodes: Indices, task: Tas
     predicates, table = session.predicates, session.nodes
     if predicates.blocked(task) is not None:
         return False
+    ranking = session.rankings.for_task(task)
+    if ranking is not None:
+        best = best_of(ranking, nodes, table.all)
+        if best is None or predicates.over_capacity(task, job, best[0]) is not None:
+            return False
+        _stand(session, statement, task, best[0], at_once=best[1], pipeline_only=pipeline_only)
+        return True
     fitting = table.fits(task, free_of(table, nodes), nodes)
     fitting &= predicates.mask(task)[nodes]
     if not fitting.any():
@@ -148,11 +156,16 @@ def _take(session: Session, statement: Statement, task: Task, i: int, *, pipelin
         else:
             statement.allocate(task, i)
         return True
-    if not pipeline_only and session.nodes.fits_idle(task, i):
+    at_once = session.nodes.fits_idle(task, i)
+    _stand(session, statement, task, i, at_once=at_once, pipeline_only=pipeline_only)
+    return True
+
+
+def _stand(session: Session, statement: Statement, task: Task, i: int, *, at_once: bool, pipeline_only: bool) -> None:
+    if at_once and not pipeline_only:
         statement.allocate(task, i)
     else:
         statement.pipeline(task, i, update_if_there=not pipeline_only)
-    return True
 
 
 def _known(session: Session, i: int, group: str) -> bool:

@@ -14,6 +14,7 @@ from apportion_runtime.core.plugins.dra import Claims
 from apportion_runtime.core.plugins.numa import NumaZones
 from apportion_runtime.core.plugins.predicates import Predicates
 from apportion_runtime.core.plugins.topology import Part, TopologyTrees
+from apportion_runtime.core.ranking import Rankings
 from apportion_runtime.core.reasons import Reasons
 from apportion_runtime.core.resources import ResourceIndex
 from apportion_runtime.core.shares import Shares
@@ -61,6 +62,7 @@ class Session:
         self.topologies = TopologyTrees(snapshot.topologies, self.nodes)
         self.predicates = Predicates(self)
         self.numa = NumaZones(self)
+        self.rankings = Rankings(self)
         self.decided = Decided()
         self.reasons = Reasons(self)
         self.n_groups = 0

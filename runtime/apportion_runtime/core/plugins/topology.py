@@ -150,6 +150,11 @@ class TopologyTrees:
         order = [d for d in _bottom_up(tree.root) if id(d) in {id(c) for c in chosen}]
         return [np.array([i for i in sorted(domain.nodes) if i in valid], dtype=np.intp) for domain in order]
 
+    @property
+    def has_scores(self) -> bool:
+        """Whether a part of the job being placed prefers some nodes."""
+        return bool(self._scores)
+
     def add_scores(self, score: Vector, task: Task, job: Job, table: NodeTable, nodes: Indices) -> Vector:
         """Add what nodes are worth to the part that a pod belongs to; nodes without a word are out."""
         del table

@@ -1,0 +1,148 @@
+"""The best node for each pod of many that are alike, without looking at every node for every pod.
+
+For pods that ask for the same and whose place depends on nothing but what is free, each node has one number: whether
+it fits, whether it fits at once, and how full it is. Of all nodes only those that changed are reckoned again. The order
+is that of the scores, which fall as what is free grows, so that the first smallest number is the first highest score.
+
+Source: pkg/scheduler/framework/session.go:OrderedNodesByTask, plugins/nodeplacement, nodeavailability, resourcetype.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from apportion_runtime.core.nodes import Indices, Mask, NodeTable
+from apportion_runtime.core.resources import CPU, GPU, PODS, Vector
+from apportion_runtime.core.task import REGULAR, Task
+
+if TYPE_CHECKING:
+    from apportion_runtime.core.session import Session
+
+_MOST_KEPT = 64
+_LATER = 2.0**40
+"""Added where a pod would have to wait: more than any amount that is free."""
+_NOT_CPU_NODE = 2.0**36
+_LARGEST = 2.0**34
+_PLUGINS = frozenset(("nodeplacement", "nodeavailability", "predicates"))
+
+
+class Ranking:
+    """The nodes as pods of one kind see them; the smaller the number, the better, and infinite where it fits not."""
+
+    __slots__ = ("_at", "_by_type", "_mask", "_request", "_resource", "_spread_over", "number")
+
+    def __init__(self, task: Task, mask: Mask, session: Session) -> None:
+        nodes, settings = session.nodes, session.settings
+        self._request = task.request
+        self._mask = mask
+        self._resource = GPU if task.needs_gpu else CPU
+        strategy = settings.gpu_placement if task.needs_gpu else settings.cpu_placement
+        self._spread_over: Vector | None = None
+        if strategy == "spread":
+            whole = nodes.n_gpus.astype(float) if task.needs_gpu else nodes.allocatable[:, CPU]
+            self._spread_over = np.where(whole == 0, np.inf, -whole)
+        self._by_type = "resourcetype" in session.plugins and not task.needs_gpu
+        self.number: Vector = np.empty(len(nodes))
+        self._at = len(nodes.changed)
+        self._reckon(nodes, nodes.all)
+
+    def update(self, nodes: NodeTable) -> None:
+        """Reckon the nodes that changed since."""
+        changed = nodes.changed
+        n = len(changed) - self._at
+        if n == 0:
+            return
+        if n == 1:
+            self._reckon_one(nodes, changed[-1])
+        elif n < len(self.number):
+            self._reckon(nodes, np.array(list(set(changed[self._at :])), dtype=np.intp))
+        else:
+            self._reckon(nodes, nodes.all)
+        self._at = len(changed)
+
+    def _reckon(self, nodes: NodeTable, rows: Indices) -> None:
+        idle = nodes.idle[rows]
+        free = idle + nodes.releasing[rows]
+        number: Vector = free[:, self._resource]
+        if self._spread_over is not None:
+            number = number / self._spread_over[rows]
+        if self._by_type:
+            number = number + _NOT_CPU_NODE * ~nodes.cpu_only[rows]
+        number = number + _LATER * (self._request > idle).any(axis=1)
+        fits = (self._request <= free).all(axis=1) & self._mask[rows]
+        self.number[rows] = np.where(fits, number, np.inf)
+
+    def _reckon_one(self, nodes: NodeTable, i: int) -> None:
+        idle = nodes.idle[i]
+        free = idle + nodes.releasing[i]
+        if not self._mask[i] or (self._request > free).any():
+            self.number[i] = np.inf
+            return
+        number = float(free[self._resource])
+        if self._spread_over is not None:
+            number /= float(self._spread_over[i])
+        if self._by_type and not nodes.cpu_only[i]:
+            number += _NOT_CPU_NODE
+        if (self._request > idle).any():
+            number += _LATER
+        self.number[i] = number
+
+
+class Rankings:
+    """The rankings of a session, made as they are asked for."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._known: dict[tuple[int, int], Ranking] = {}
+        snapshot = session.snapshot
+        self._possible = (
+            session.plugins >= _PLUGINS
+            and "numa" not in session.plugins
+            and not any(pod.affinity or pod.anti_affinity or pod.host_ports for pod in snapshot.pods)
+            and not any(made.extended_resource for made in snapshot.device_classes)
+            and float(session.nodes.allocatable[:, [CPU, GPU]].max(initial=0.0)) < _LARGEST
+        )
+
+    def for_task(self, task: Task) -> Ranking | None:
+        """Return the up-to-date ranking for a pod; None where its place depends on more than what is free."""
+        session = self._session
+        pod = task.pod
+        if (
+            not self._possible
+            or task.kind != REGULAR
+            or session.nodes.shared
+            or pod.claims
+            or pod.nominated_node is not None
+            or session.topologies.has_scores
+            or task.request[GPU if task.needs_gpu else CPU] <= 0
+            or task.request[PODS] < 1
+        ):
+            return None
+        mask = session.predicates.mask(task)
+        key = (task.shape, id(mask))
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= _MOST_KEPT:
+                self._known.clear()
+            found = self._known[key] = Ranking(task, mask, session)
+        else:
+            found.update(session.nodes)
+        return found
+
+
+def best_of(ranking: Ranking, nodes: Indices, every: Indices) -> tuple[int, bool] | None:
+    """Return the best of some nodes and whether the pod fits there at once; None where it fits on none."""
+    if nodes is every:
+        i = int(ranking.number.argmin())
+        number = ranking.number[i]
+    else:
+        if not len(nodes):
+            return None
+        row = int(ranking.number[nodes].argmin())
+        i = int(nodes[row])
+        number = ranking.number[i]
+    if number == np.inf:
+        return None
+    return i, bool(number < _LATER / 2)
