@@ -1,0 +1,76 @@
+"""Koordinator's own tables of runtime quotas, and what of them KAI's division says as well."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apportion_runtime.core.division import Claim, divide
+from apportion_runtime.core.divisions.koordinator import Member, Quota, redistribute, runtime_quotas
+
+_DATA = Path(__file__).parent / "koordinator"
+SIBLINGS: list[dict[str, Any]] = json.loads((_DATA / "redistribution.json").read_text(encoding="utf-8"))
+TREES: list[dict[str, Any]] = json.loads((_DATA / "quota-tree-runtime.json").read_text(encoding="utf-8"))
+RESOURCES = ("cpu", "memory")
+
+
+def _members(case: dict[str, Any]) -> list[Member]:
+    return [
+        Member(n["name"], n["min"], n["request"], n["sharedWeight"], n["guarantee"], n["allowLent"])
+        for n in case["nodes"]
+    ]
+
+
+def test_all_cases_are_here() -> None:
+    assert (len(SIBLINGS), len(TREES)) == (12, 28)
+
+
+@pytest.mark.parametrize("case", SIBLINGS, ids=lambda case: case["name"])
+def test_siblings(case: dict[str, Any]) -> None:
+    runtime = redistribute(case["total"], _members(case))
+    want = case.get("wantExactByRule", case["wantRuntime"])
+    assert {name: runtime[name] for name in want} == want
+    assert sum(runtime.values()) == case.get("wantSum", sum(runtime.values()))
+    assert all(runtime[name] >= least for name, least in case.get("wantAtLeast", {}).items())
+
+
+@pytest.mark.parametrize("case", SIBLINGS, ids=lambda case: case["name"])
+def test_siblings_by_kais_division(case: dict[str, Any]) -> None:
+    """The rule is KAI's where everybody lends: promises up to the request, then the rest by weight, in whole units.
+
+    The promise is the quota and the shared weight the over-quota weight. Ties between remainders go by age in KAI, by
+    name in Koordinator: here the ages are those of the names.
+    """
+    members = _members(case)
+    assert all(member.lends for member in members)
+    claims = [
+        Claim(m.name, m.promised, -1.0, m.weight, m.request, 100, float(age))
+        for age, m in enumerate(sorted(members, key=lambda member: member.name))
+    ]
+    divide(case["total"], claims, k_value=1.0)
+    assert {claim.name: claim.share for claim in claims} == redistribute(case["total"], members)
+
+
+@pytest.mark.parametrize("resource", RESOURCES)
+@pytest.mark.parametrize("case", TREES, ids=lambda case: case["name"])
+def test_trees(case: dict[str, Any], resource: str) -> None:
+    quotas = [
+        Quota(
+            name=quota["name"],
+            parent=quota["parent"],
+            min=quota["min"].get(resource, 0),
+            max=quota["max"].get(resource),
+            weight=quota["sharedWeight"].get(resource, 0),
+            lends=quota["allowLentResource"],
+            own_request=case["requests"].get(quota["name"], {}).get(resource, 0),
+        )
+        for quota in case["quotas"]
+    ]
+    found = runtime_quotas(case["totalResource"][resource], quotas, scale_min=case["scaleMinQuotaEnabled"])
+    want = {name: amounts[resource] for name, amounts in case["wantRuntime"].items() if resource in amounts}
+    assert {name: found[name].runtime for name in want} == want
+    want = {name: amounts[resource] for name, amounts in case.get("wantAutoScaleMin", {}).items()}
+    assert {name: found[name].min for name in want} == want

@@ -1,0 +1,33 @@
+"""Volcano's own table of shares by its capacity plugin."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apportion_runtime.core.divisions.volcano import capacity_share
+
+CASES: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parent / "volcano" / "capacity-share.json").read_text(encoding="utf-8")
+)
+_GIBIBYTE = 2**30
+
+
+def _units(quantities: Mapping[str, str]) -> dict[str, float]:
+    return {
+        name: float(text.removesuffix("Gi")) * (_GIBIBYTE if name == "memory" else 1000)
+        for name, text in quantities.items()
+    }
+
+
+def test_all_cases_are_here() -> None:
+    assert len(CASES) == 17
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_share(case: dict[str, Any]) -> None:
+    assert capacity_share(_units(case["deserved"]), _units(case["allocated"])) == case["wantShare"]

@@ -1,0 +1,101 @@
+"""Where other engines' divisions round, overflow or refuse: what their own tables leave out."""
+
+from __future__ import annotations
+
+import pytest
+
+from apportion_runtime.core.divisions.koordinator import Member, Quota, redistribute, runtime_quotas
+from apportion_runtime.core.divisions.kueue import UNLIMITED, CohortTree, Node
+from apportion_runtime.core.divisions.kueue import Quota as FlavorQuota
+from apportion_runtime.core.divisions.proportions import largest_ratio, largest_remainders
+from apportion_runtime.core.divisions.volcano import BEST_EFFORT, capacity_share
+
+GPU = ("default", "gpu")
+
+
+def test_units_lost_to_rounding_go_to_the_largest_remainders() -> None:
+    assert largest_remainders(10, {"a": 1, "b": 1, "c": 4}) == {"a": 2, "b": 2, "c": 6}
+    assert largest_remainders(11, {"a": 1, "b": 1, "c": 4}) == {"a": 2, "b": 2, "c": 7}
+
+
+def test_equal_remainders_go_by_name() -> None:
+    assert largest_remainders(2, {"c": 1, "b": 1, "a": 1}) == {"a": 1, "b": 1, "c": 0}
+
+
+def test_nothing_is_split_without_weight_or_amount() -> None:
+    assert largest_remainders(5, {"a": 0, "b": -1}) == {"a": 0, "b": 0}
+    assert largest_remainders(-5, {"a": 1}) == {"a": 0}
+
+
+def test_amounts_beyond_64_bits_are_split_exactly() -> None:
+    given = largest_remainders(2**62 + 1, {"a": 2**61, "b": 2**61})
+    assert given == {"a": 2**61 + 1, "b": 2**61}
+
+
+def test_equal_ratios_go_by_name() -> None:
+    assert largest_ratio([("gpu", 2.0), ("cpu", 2.0), ("memory", 1.0)]) == ("cpu", 2.0)
+    assert largest_ratio([("gpu", 0.0)]) == ("", 0.0)
+
+
+def test_who_does_not_lend_keeps_its_promise_idle() -> None:
+    members = [Member("idle", 30, 0, 1, lends=False), Member("busy", 10, 100, 1)]
+    assert redistribute(50, members) == {"idle": 30, "busy": 20}
+
+
+def test_what_one_does_not_need_is_shared_again() -> None:
+    members = [Member("small", 0, 10, 3), Member("large", 0, 100, 1), Member("weightless", 5, 100, 0)]
+    assert redistribute(65, members) == {"small": 10, "large": 50, "weightless": 5}
+
+
+def test_a_quota_below_none_that_is_there_is_left_out() -> None:
+    assert runtime_quotas(10, [Quota("lost", parent="gone", own_request=5, weight=1)]).keys() == set()
+
+
+def test_promises_are_cut_in_proportion_and_rounded_down() -> None:
+    quotas = [Quota(name, min=10, max=100, weight=0, own_request=50) for name in ("a", "b", "c")]
+    found = runtime_quotas(20, quotas, scale_min=True)
+    assert [found[name].min for name in "abc"] == [6, 6, 6]
+
+
+def test_a_quota_without_bound_grows_with_its_cohort_and_stays_there() -> None:
+    tree = CohortTree(
+        [
+            Node("a", "cohort", {GPU: FlavorQuota(UNLIMITED)}, usage={GPU: 5}),
+            Node("b", "cohort", {GPU: FlavorQuota(2)}),
+        ]
+    )
+    assert tree.quota["cohort"][GPU] == UNLIMITED
+    assert tree.available("b", GPU) == UNLIMITED
+
+
+def test_an_overdraft_leaves_less_than_nothing() -> None:
+    tree = CohortTree([Node("a", None, {GPU: FlavorQuota(2)}, usage={GPU: 5})])
+    assert tree.available("a", GPU) == -3
+
+
+def test_a_share_of_nothing_lendable_is_no_share_though_it_is_borrowed() -> None:
+    tree = CohortTree(
+        [
+            Node("a", "cohort", {GPU: FlavorQuota(0)}, usage={GPU: 5}),
+            Node("b", "cohort", {GPU: FlavorQuota(9, lending_limit=0)}),
+        ]
+    )
+    share = tree.dominant_share("a")
+    assert (share.ratio, share.resource, share.borrowing) == (0.0, "", True)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([Node("a", "b", is_cohort=True), Node("b", "a", is_cohort=True)], "a hangs below itself"),
+        ([Node("a"), Node("a")], "a is there twice"),
+    ],
+)
+def test_what_is_no_tree_is_refused(nodes: list[Node], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        CohortTree(nodes)
+
+
+def test_what_a_queue_does_not_deserve_does_not_count() -> None:
+    assert capacity_share({"cpu": 2000.0}, {"cpu": 1000.0, "nvidia.com/gpu": 8000.0}) == 0.5
+    assert capacity_share({"cpu": 0.05}, {"cpu": 1000.0}) == BEST_EFFORT
