@@ -1,0 +1,70 @@
+"""The documented snapshot format: one document with everything a cycle starts from, read back exactly as written.
+
+`docs/snapshot.md` describes it, `schema.py` makes its JSON Schema.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from apportion_runtime.core.snapshot import Settings, Snapshot
+from apportion_runtime.snapshots.codec import Malformed, from_plain, to_plain
+
+API_VERSION = "apportion.dev/v1"
+KIND = "Snapshot"
+_SECTIONS = ("nodes", "queues", "podGroups", "pods")
+_DEFAULTS = Settings()
+
+
+def is_snapshot(data: object) -> bool:
+    """Tell whether a document is a snapshot by its own word."""
+    return isinstance(data, dict) and data.get("kind") == KIND and str(data.get("apiVersion")).startswith("apportion.")
+
+
+def snapshot_document(snapshot: Snapshot, settings: Settings = _DEFAULTS) -> dict[str, Any]:
+    """Return a snapshot, and how the scheduler is configured, as plain data."""
+    plain = to_plain(snapshot)
+    made: dict[str, Any] = {"apiVersion": API_VERSION, "kind": KIND, "now": plain.pop("now", 0)}
+    configured = to_plain(settings)
+    if configured:
+        made["settings"] = configured
+    return {**made, **plain}
+
+
+def read_document(data: Mapping[str, Any]) -> tuple[Snapshot, Settings]:
+    """Return what a document says. Raises `Malformed`."""
+    rest = dict(data)
+    version = rest.pop("apiVersion", None)
+    if version != API_VERSION:
+        raise Malformed(
+            f"`{version}` is not a version that this program reads, which is {API_VERSION}", ("apiVersion",)
+        )
+    rest.pop("kind", None)
+    try:
+        settings = from_plain(Settings, rest.pop("settings", None) or {})
+    except Malformed as wrong:
+        raise wrong.below("settings") from None
+    for section in _SECTIONS:
+        rest.setdefault(section, [])
+    return from_plain(Snapshot, rest), settings
+
+
+def to_json(data: Mapping[str, Any]) -> str:
+    """Return a document as JSON."""
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def to_yaml(data: Mapping[str, Any]) -> str:
+    """Return a document as YAML."""
+    return yaml.dump(
+        dict(data), Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=120
+    )
+
+
+class _Dumper(yaml.CSafeDumper):
+    def ignore_aliases(self, data: object) -> bool:
+        return True

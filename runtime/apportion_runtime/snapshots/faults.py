@@ -1,0 +1,75 @@
+"""What is wrong with a snapshot: a kind, the object, the place, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+Path = tuple[str | int, ...]
+"""Keys and indices from an object to a value in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an object stands: which text, which document of it, which item of a list, and a value in the object."""
+
+    source: int
+    document: int
+    item: Path = ()
+    path: Path = ()
+
+    def at(self, *path: str | int) -> Place:
+        """Return the place of a value in the same object."""
+        return Place(self.source, self.document, self.item, path)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One finding about a snapshot.
+
+    Attributes:
+        kind: Names the fault; see `KINDS`.
+        address: The object: `pod research/train-0`.
+        message: One lower-case clause with the values.
+        hint: What to do, in the imperative.
+        place: Where it stands; None where the text as a whole is meant.
+        file: The name of the text, once it is located.
+        line: The line, counted from 1; 0 where it is not known.
+    """
+
+    kind: str
+    address: str
+    message: str
+    hint: str
+    place: Place | None = None
+    file: str = ""
+    line: int = 0
+
+
+UNREADABLE = "unreadable-snapshot"
+QUANTITY = "unreadable-quantity"
+NEGATIVE = "negative-amount"
+DUPLICATE = "duplicate-object"
+CYCLE = "queue-parents-cycle"
+UNKNOWN_QUEUE = "unknown-queue"
+UNKNOWN_NODE = "pod-on-unknown-node"
+UNKNOWN_GROUP = "unknown-pod-group"
+UNKNOWN_SUB_GROUP = "unknown-sub-group"
+OVERCOMMITTED = "node-overcommitted"
+OVERLAPPING = "gpu-devices-overlap"
+UNKNOWN_CLASS = "unknown-priority-class"
+IGNORED_VALUE = "ignored-value"
+UNKNOWN_SELECTOR = "unknown-device-selector"
+
+ERRORS = frozenset((UNREADABLE, QUANTITY, NEGATIVE, DUPLICATE, CYCLE))
+"""Faults with which no cycle can be decided. With all others the engine goes on, and so does the simulation."""
+
+KINDS = (
+    UNREADABLE, QUANTITY, NEGATIVE, DUPLICATE, CYCLE, UNKNOWN_QUEUE, UNKNOWN_NODE, UNKNOWN_GROUP, UNKNOWN_SUB_GROUP,
+    OVERCOMMITTED, OVERLAPPING, UNKNOWN_CLASS, IGNORED_VALUE, UNKNOWN_SELECTOR,
+)  # fmt: skip
+
+
+def has_errors(faults: Sequence[Fault]) -> bool:
+    """Tell whether any fault keeps a cycle from being decided."""
+    return any(fault.kind in ERRORS for fault in faults)

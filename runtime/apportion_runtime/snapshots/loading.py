@@ -1,0 +1,182 @@
+"""Texts as objects: JSON or YAML, one document or several, lists taken apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import yaml
+
+from apportion_runtime.snapshots.codec import said
+from apportion_runtime.snapshots.faults import UNREADABLE, Fault, Path, Place
+
+_LIST = "List"
+ENGINE_CONFIGURATION = "EngineConfiguration"
+"""Kind of what the engine's own dump says of its configuration."""
+_RENDER = "give what `kubectl get -o json` or `-o yaml` prints, or a document of kind Snapshot"
+_DUMPED = {
+    "pods": ("v1", "Pod"),
+    "nodes": ("v1", "Node"),
+    "queues": ("scheduling.run.ai/v2", "Queue"),
+    "podGroups": ("scheduling.run.ai/v2alpha2", "PodGroup"),
+    "bindRequests": ("scheduling.run.ai/v1alpha2", "BindRequest"),
+    "priorityClasses": ("scheduling.k8s.io/v1", "PriorityClass"),
+    "configMaps": ("v1", "ConfigMap"),
+    "persistentVolumeClaims": ("v1", "PersistentVolumeClaim"),
+    "resourceClaims": ("resource.k8s.io/v1", "ResourceClaim"),
+    "resourceSlices": ("resource.k8s.io/v1", "ResourceSlice"),
+    "deviceClasses": ("resource.k8s.io/v1", "DeviceClass"),
+    "topologies": ("kai.scheduler/v1alpha1", "Topology"),
+    "nodeResourceTopologies": ("topology.node.k8s.io/v1alpha2", "NodeResourceTopology"),
+}
+"""Lists of what the engine's own snapshot plugin writes as `rawObjects` (pkg/scheduler/plugins/snapshot)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text and the name by which findings speak of it."""
+
+    name: str
+    text: str
+
+
+class Found(NamedTuple):
+    """An object and where it stands."""
+
+    data: dict[str, Any]
+    place: Place
+
+
+def load(sources: Sequence[Source]) -> tuple[list[Found], list[Fault]]:
+    """Return every object of some texts, and what could not be read."""
+    objects: list[Found] = []
+    faults: list[Fault] = []
+    for number, source in enumerate(sources):
+        try:
+            documents = list(documents_of(source.text))
+        except _NotText as wrong:
+            faults.append(Fault(UNREADABLE, source.name, wrong.message, _RENDER, None, source.name, wrong.line))
+            continue
+        taking = _Taking(source.name, objects, faults)
+        for at, document in enumerate(documents):
+            if document is not None:
+                taking.document(document, Place(number, at))
+    return objects, faults
+
+
+class _NotText(Exception):
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+
+
+class Loader(yaml.CSafeLoader):
+    """Reads YAML as Kubernetes does: a time is text."""
+
+
+Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def documents_of(text: str) -> Iterator[Any]:
+    """Yield the documents of a text: JSON, one after the other, or YAML."""
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            yield from _json_documents(text)
+        except json.JSONDecodeError as wrong:
+            try:
+                documents = list(_yaml_documents(text))
+            except _NotText:
+                raise _NotText(f"this is no JSON: {wrong.msg.lower()}", wrong.lineno) from None
+            yield from documents
+        except RecursionError:
+            raise _NotText("this is no JSON: it is nested too deeply", 0) from None
+        return
+    yield from _yaml_documents(text)
+
+
+def json_spans(text: str) -> Iterator[tuple[int, int, Any]]:
+    """Yield each JSON value of a text with where it begins and ends. Raises `json.JSONDecodeError`."""
+    decoder = json.JSONDecoder()
+    at = 0
+    while True:
+        while at < len(text) and text[at] in " \t\r\n":
+            at += 1
+        if at == len(text):
+            return
+        value, end = decoder.raw_decode(text, at)
+        yield at, end, value
+        at = end
+
+
+def _json_documents(text: str) -> Iterator[Any]:
+    # All or nothing: a text that is JSON only at its beginning may be YAML.
+    yield from [value for _, _, value in json_spans(text)]
+
+
+def _yaml_documents(text: str) -> Iterator[Any]:
+    try:
+        yield from yaml.load_all(text, Loader=Loader)
+    except yaml.MarkedYAMLError as wrong:
+        mark = wrong.problem_mark or wrong.context_mark
+        raise _NotText(f"this is no YAML: {wrong.problem or wrong.context}", mark.line + 1 if mark else 0) from None
+    except (yaml.YAMLError, ValueError, RecursionError) as wrong:
+        raise _NotText(f"this is no YAML: {str(wrong).splitlines()[0]}", 0) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Taking:
+    """Takes the documents of one text apart into the objects of all."""
+
+    name: str
+    objects: list[Found]
+    faults: list[Fault]
+
+    def document(self, document: object, place: Place) -> None:
+        if isinstance(document, list):
+            self._items(document, place, (), ("", ""))
+        elif not isinstance(document, dict):
+            self._refuse(f"{said(document)}, and must be an object", place)
+        elif isinstance(raw := document.get("rawObjects"), dict):
+            self._dump(document, raw, place)
+        else:
+            kind, items = document.get("kind"), document.get("items")
+            if isinstance(kind, str) and kind.endswith(_LIST) and isinstance(items, list | None):
+                of = (str(document.get("apiVersion", "")), kind.removesuffix(_LIST))
+                self._items(items or [], place, ("items",), of)
+            elif not isinstance(kind, str) or not kind:
+                self._refuse("an object has no kind", place)
+            else:
+                self.objects.append(Found(document, place))
+
+    def _dump(self, document: Mapping[str, Any], raw: Mapping[str, Any], place: Place) -> None:
+        for key, of in _DUMPED.items():
+            items = raw.get(key) or []
+            if isinstance(items, list):
+                self._items(items, place, ("rawObjects", key), of)
+        configured = {key: document.get(key) for key in ("config", "schedulerParams") if document.get(key)}
+        if configured:
+            made = {"apiVersion": "", "kind": ENGINE_CONFIGURATION, "metadata": {"name": "scheduler"}, **configured}
+            self.objects.append(Found(made, place))
+
+    def _items(self, items: Iterable[object], place: Place, path: Path, of: tuple[str, str]) -> None:
+        version, kind = of
+        for number, item in enumerate(items):
+            at = Place(place.source, place.document, (*path, number))
+            if not isinstance(item, dict):
+                self._refuse(f"{said(item)}, and must be an object", at)
+            elif item.get("kind"):
+                self.objects.append(Found(item, at))
+            elif kind:
+                # The items of a typed list need not repeat their kind.
+                self.objects.append(Found({**item, "apiVersion": version, "kind": kind}, at))
+            else:
+                self._refuse("an object has no kind", at)
+
+    def _refuse(self, message: str, place: Place) -> None:
+        self.faults.append(Fault(UNREADABLE, self.name, message, _RENDER, place))

@@ -1,0 +1,97 @@
+"""Kubernetes' words for amounts, moments and durations.
+
+Quantities are exact: whole billionths, rounded up as Kubernetes rounds. Source: k8s.io/apimachinery/pkg/api/resource,
+Go's time.ParseDuration.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from fractions import Fraction
+from functools import lru_cache
+
+NANO = 10**9
+_MILLI = 10**6
+
+_QUANTITY = re.compile(
+    r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?:(?P<suffix>[KMGTPE]i|[numkMGTPE])|[eE](?P<exponent>[+-]?\d{1,3}))?",
+    re.ASCII,
+)
+_FACTORS = {
+    "n": Fraction(1, 10**9),
+    "u": Fraction(1, 10**6),
+    "m": Fraction(1, 1000),
+    **{letter: Fraction(1000 ** (i + 1)) for i, letter in enumerate("kMGTPE")},
+    **{f"{letter}i": Fraction(1024 ** (i + 1)) for i, letter in enumerate("KMGTPE")},
+}
+_DURATION = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+
+
+@lru_cache(maxsize=65536)
+def parse_quantity(written: str | float) -> int:
+    """Return a quantity in billionths. Raises `ValueError`."""
+    text = str(written)
+    match = _QUANTITY.fullmatch(text)
+    if match is None:
+        raise ValueError(f"`{text}` is not a quantity such as 500m, 2 or 16Gi")
+    number = Fraction(match["number"]) * NANO
+    if match["suffix"] is not None:
+        number *= _FACTORS[match["suffix"]]
+    elif match["exponent"] is not None:
+        number *= Fraction(10) ** int(match["exponent"])
+    return _ceil(number.numerator, number.denominator)
+
+
+def whole(nanos: int) -> int:
+    """Return billionths as whole units, rounded up."""
+    return _ceil(nanos, NANO)
+
+
+def thousandths(nanos: int) -> int:
+    """Return billionths as thousandths, rounded up."""
+    return _ceil(nanos, _MILLI)
+
+
+def _ceil(numerator: int, denominator: int) -> int:
+    # Kubernetes rounds away from zero.
+    return -(-numerator // denominator) if numerator >= 0 else numerator // denominator
+
+
+@lru_cache(maxsize=65536)
+def parse_time(text: str) -> float:
+    """Return a moment (RFC 3339) as seconds since 1970. Raises `ValueError`."""
+    try:
+        made = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"`{text}` is not a time such as 2026-11-21T08:00:00Z") from None
+    if made.tzinfo is None or "T" not in text:
+        raise ValueError(f"`{text}` is not a time such as 2026-11-21T08:00:00Z")
+    return made.timestamp()
+
+
+def time_text(seconds: float) -> str:
+    """Return seconds since 1970 as RFC 3339."""
+    made = datetime.fromtimestamp(seconds, UTC)
+    return made.isoformat(timespec="auto" if made.microsecond else "seconds").replace("+00:00", "Z")
+
+
+def parse_duration(text: str) -> float:
+    """Return a Go duration (`1h30m`, `-1s`, `0`) in seconds. Raises `ValueError`."""
+    sign = -1.0 if text.startswith("-") else 1.0
+    rest = text.removeprefix("-").removeprefix("+")
+    if rest == "0":
+        return 0.0
+    parts = _DURATION.findall(rest)
+    if not parts or "".join(number + unit for number, unit in parts) != rest:
+        raise ValueError(f"`{text}` is not a duration such as 90s or 1h30m")
+    return sign * sum(float(number) * _UNITS[unit] for number, unit in parts)
+
+
+def parse_integer(text: str) -> int:
+    """Return a decimal whole number. Raises `ValueError`."""
+    if not _INTEGER.fullmatch(text):
+        raise ValueError(f"`{text}` is not a whole number")
+    return int(text)

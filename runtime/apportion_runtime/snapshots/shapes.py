@@ -1,0 +1,78 @@
+"""What objects have to look like before their values are read: the part of each that a cycle depends on.
+
+A shape is a type, a list of one shape, `Each` for mappings with any keys, or a mapping of the keys that are read.
+Null is as good as absent, as it is to Kubernetes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from apportion_runtime.snapshots.codec import said
+
+Path = tuple[str | int, ...]
+_WORDS: Mapping[type, str] = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """A mapping whose values all have one shape."""
+
+    shape: Any
+
+
+class Amount:
+    """A quantity: text or a number."""
+
+
+def misshapen(value: Any, shape: Any) -> tuple[Path, str] | None:
+    """Return the path to the first value that has not its shape, and what is wrong with it; None if all have."""
+    kind = type(shape)
+    if kind is dict:
+        if type(value) is not dict:
+            return (), f"{said(value)}, and must be a mapping"
+        for key, below in shape.items():
+            held = value.get(key)
+            if held is not None and type(held) is not below:
+                found = misshapen(held, below)
+                if found is not None:
+                    return (key, *found[0]), found[1]
+        return None
+    if kind is list:
+        return _misshapen_items(value, shape[0])
+    return _misshapen_each(value, shape.shape) if kind is Each else _misfit(value, shape)
+
+
+def _misshapen_items(value: Any, shape: Any) -> tuple[Path, str] | None:
+    if type(value) is not list:
+        return (), f"{said(value)}, and must be a list"
+    for number, item in enumerate(value):
+        found = misshapen(item, shape)
+        if found is not None:
+            return (number, *found[0]), found[1]
+    return None
+
+
+def _misshapen_each(value: Any, shape: Any) -> tuple[Path, str] | None:
+    if type(value) is not dict:
+        return (), f"{said(value)}, and must be a mapping"
+    for key, item in value.items():
+        if type(key) is not str:
+            return (), f"the key `{key}` is no text: quote it"
+        if type(item) is not shape:
+            found = misshapen(item, shape)
+            if found is not None:
+                return (key, *found[0]), found[1]
+    return None
+
+
+def _misfit(value: Any, shape: type) -> tuple[Path, str] | None:
+    if shape is Amount:
+        fits = isinstance(value, str | int | float) and not isinstance(value, bool)
+        return None if fits else ((), f"{said(value)}, and must be a quantity such as 500m or 16Gi")
+    if shape is object or type(value) is shape or (shape is float and type(value) is int):
+        return None
+    quote = ": quote it" if shape is str and not isinstance(value, dict | list) else ""
+    return (), f"{said(value)}, and must be {_WORDS[shape]}{quote}"
