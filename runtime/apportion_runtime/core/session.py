@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from apportion_runtime.core.job import Job, PodSet
 from apportion_runtime.core.nodes import DEFAULT_GPU_MEMORY, Indices, NodeTable
 from apportion_runtime.core.plugins.dra import Claims
+from apportion_runtime.core.plugins.gpu_choice import last_new_group
 from apportion_runtime.core.plugins.numa import NumaZones
 from apportion_runtime.core.plugins.predicates import Predicates
 from apportion_runtime.core.plugins.topology import Part, TopologyTrees
@@ -65,7 +66,7 @@ class Session:
         self.rankings = Rankings(self)
         self.decided = Decided()
         self.reasons = Reasons(self)
-        self.n_groups = 0
+        self.n_groups = last_new_group(snapshot.pods)
 
     def _open_jobs(self, snapshot: Snapshot) -> None:
         by_group: dict[str, list[Task]] = {group.uid: [] for group in snapshot.pod_groups}

@@ -5,15 +5,18 @@ Source: pkg/scheduler/gpu_sharing/gpuSharing.go, framework/session.go:FittingGPU
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from apportion_runtime.core.resources import GPU
+from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.task import Task
 
 if TYPE_CHECKING:
     from apportion_runtime.core.session import Session
 
 _WHOLE = ""
+_NEW = "new-"
 
 
 class Devices(NamedTuple):
@@ -21,6 +24,12 @@ class Devices(NamedTuple):
 
     groups: tuple[str, ...]
     is_releasing: bool
+
+
+def last_new_group(pods: Iterable[Pod]) -> int:
+    """Return the highest number among the devices of earlier cycles, so that a new one is taken for none of them."""
+    named = (group[len(_NEW) :] for pod in pods for group in pod.gpu_groups if group.startswith(_NEW))
+    return max((int(number) for number in named if number.isdecimal()), default=0)
 
 
 def choose_devices(session: Session, task: Task, i: int, *, pipeline_only: bool) -> Devices | None:
@@ -39,7 +48,7 @@ def choose_devices(session: Session, task: Task, i: int, *, pipeline_only: bool)
         if group == _WHOLE:
             is_releasing = is_releasing or pipeline_only or not allocatable
             n_new += 1
-            groups.append(f"new-{session.n_groups + n_new}")
+            groups.append(f"{_NEW}{session.n_groups + n_new}")
         else:
             assert shared is not None
             is_releasing = is_releasing or not shared.fits_idle(group, memory) or not allocatable
