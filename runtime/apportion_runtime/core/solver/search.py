@@ -218,8 +218,10 @@ def _place_all(probing: _Probing, statement: Statement, scenario: Scenario, node
             if not place_job(session, statement, nodes, job, pipeline_only=True):
                 return False
             placed = True
-        else:
-            place_job(session, statement, nodes, job, pipeline_only=True)
+        elif not place_job(session, statement, nodes, job, pipeline_only=True):
+            # The engine asks what would be next while the evictions are a simulation, and keeps the answer: see
+            # `Job.tasks_to_allocate`.
+            job.tasks_to_allocate(real=False)
     return placed
 
 
