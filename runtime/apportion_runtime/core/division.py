@@ -7,7 +7,7 @@ surplus rounds; what rounding leaves goes to the largest fractions, a unit each.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -88,6 +88,8 @@ def divide(total: float, claims: Sequence[Claim], k_value: float, record: Record
         k_value: How strongly past use counts against a queue.
         record: Where to note the steps.
     """
+    # Sums of floats depend on their order: one order, whatever the caller's.
+    claims = sorted(claims, key=lambda claim: claim.name)
     left = total
     for claim in claims:
         amount = min(total if claim.deserved == UNLIMITED else claim.deserved, claim.requestable)
@@ -153,7 +155,7 @@ def _surplus(
 
 
 def _weights(claims: Sequence[Claim], k_value: float) -> tuple[dict[str, float], float]:
-    total = sum(claim.weight for claim in claims if claim.wanted > 0)
+    total = _sum(claim.weight for claim in claims if claim.wanted > 0)
     if total == 0:
         return {}, 0.0
     weights: dict[str, float] = {}
@@ -161,7 +163,15 @@ def _weights(claims: Sequence[Claim], k_value: float) -> tuple[dict[str, float],
         if not claim.is_satisfied:
             part = claim.weight / total
             weights[claim.name] = max(0.0, part + k_value * (part - claim.usage))
-    return weights, sum(weights.values())
+    return weights, _sum(weights.values())
+
+
+def _sum(numbers: Iterable[float]) -> float:
+    """Add one by one, as the engine does: from Python 3.12 on `sum` makes up for rounding."""
+    total = 0.0
+    for number in numbers:
+        total += number
+    return total
 
 
 def _remainder(left: float, fractions: dict[str, tuple[float, Claim]], record: Record | None) -> float:
