@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from .kubectl import Kubectl, Object
 
 _DECIDED_S = 30
+_REQUESTS = "provisioningrequests.autoscaling.x-k8s.io"
 
 
 def workload_of(kubectl: Kubectl, work: Object) -> Object | None:
@@ -103,3 +105,18 @@ def evicted(kubectl: Kubectl, *jobs: Object) -> list[Object]:
     """Return the Workloads, of Jobs, that were admitted and are no longer."""
     found = [workload_of(kubectl, work) for work in jobs]
     return [one for one in found if one is not None and condition(one, "Evicted").get("status") == "True"]
+
+
+def provisioning_requests(kubectl: Kubectl, namespace: str) -> list[Object]:
+    """Return what a cluster's autoscaler is asked for on behalf of a namespace."""
+    return list(kubectl.get(_REQUESTS, f"--namespace={namespace}")["items"])
+
+
+def answer_request(kubectl: Kubectl, request: Object, type_: str) -> None:
+    """Say what became of a request, `Provisioned` or `Failed`, as the cluster's autoscaler does."""
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    said = {"status": "True", "reason": type_, "message": f"{type_} by the test", "lastTransitionTime": now}
+    patch = {"status": {"conditions": [{"type": "Accepted", **said}, {"type": type_, **said}]}}
+    meta = request["metadata"]
+    flags = ("--subresource=status", "--type=merge", f"--namespace={meta['namespace']}", "--patch", json.dumps(patch))
+    kubectl.must("patch", _REQUESTS, meta["name"], *flags)

@@ -72,9 +72,10 @@ def compile_policy(policy: Path, out: Path, *environments: str) -> Clusters:
     return {key: tuple(sorted(found, key=lambda tree: tree.target != "native")) for key, found in trees.items()}
 
 
-def examples() -> tuple[Path, ...]:
-    """Return the example directories that hold a policy."""
-    return tuple(sorted(path.parent for path in (REPOSITORY / "examples").glob("*/policy.py")))
+def policies() -> tuple[Path, ...]:
+    """Return every folder that holds a policy: the examples, those of these tests, and those whose output is pinned."""
+    places = (REPOSITORY / "examples", POLICIES, REPOSITORY / "tests" / "golden")
+    return tuple(path.parent for place in places for path in sorted(place.glob("*/policy.py")))
 
 
 def delete(kubectl: Kubectl, *trees: Tree) -> None:

@@ -1,4 +1,4 @@
-"""Every example's every tree on the real API server: accepted as it is, stored as it is, and gone when it is deleted."""
+"""Every tree of every policy on the real API server: accepted as it is, stored as it is, and gone when it is deleted."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 import yaml
 
 from .kubectl import Kubectl, Object
-from .rendered import POLICIES, Clusters, Tree, compile_policy, delete, examples, identity, missing
+from .rendered import Clusters, Tree, compile_policy, delete, identity, missing, policies
 
 pytestmark = pytest.mark.e2e
 
 _TYPES_CHECKED_S = 60
 
 
-_POLICIES = [pytest.param(folder, id=folder.name) for folder in (*examples(), *sorted(POLICIES.iterdir()))]
+_POLICIES = [pytest.param(folder, id=f"{folder.parent.name}-{folder.name}") for folder in policies()]
 
 
 @pytest.fixture(scope="module", params=_POLICIES)

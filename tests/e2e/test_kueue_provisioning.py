@@ -5,13 +5,12 @@ The cluster is that of the example `seed-003-gke-dws`. There is no autoscaler: t
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from .admission import clear, holds_quota, is_admitted, may_run, submit, wait_for
+from .admission import answer_request, clear, holds_quota, is_admitted, may_run, provisioning_requests, submit, wait_for
 from .bound import bound_job
 from .kubectl import Kubectl, Object
 from .rendered import REPOSITORY, Tree, compile_policy, installed
@@ -21,7 +20,6 @@ pytestmark = pytest.mark.e2e
 
 POLICY = REPOSITORY / "examples" / "seed-003-gke-dws"
 _NAMESPACE = "batch"
-_REQUESTS = "provisioningrequests.autoscaling.x-k8s.io"
 _CONSUMES = "autoscaling.x-k8s.io/consume-provisioning-request"
 _ANSWERED_S = 30
 
@@ -58,7 +56,7 @@ def test_a_job_runs_when_its_nodes_are_there(cluster: Kubectl, work: Object) -> 
     assert pods["count"] == 3
     template = cluster.get("podtemplate", pods["podTemplateRef"]["name"], f"--namespace={_NAMESPACE}")["template"]
     assert template["spec"]["nodeSelector"]["apportion.dev/node-pool"] == "dws-pool"
-    _answer(cluster, request, "Provisioned")
+    answer_request(cluster, request, "Provisioned")
     wait_for(cluster, work, is_admitted, "admitted")
     name = work["metadata"]["name"]
     flags = ("--for=jsonpath={.spec.suspend}=false", f"job/{name}", f"--namespace={_NAMESPACE}")
@@ -69,7 +67,7 @@ def test_a_job_runs_when_its_nodes_are_there(cluster: Kubectl, work: Object) -> 
 
 def test_a_job_whose_nodes_do_not_come_waits(cluster: Kubectl, work: Object) -> None:
     """A request that fails is made again after a while; until then nothing of the Job runs."""
-    _answer(cluster, _request(cluster), "Failed")
+    answer_request(cluster, _request(cluster), "Failed")
     waits = wait_for(cluster, work, lambda one: _checks(one) == {"dws": "Retry"}, "waiting for a second request")
     assert not is_admitted(waits)
     assert not may_run(cluster, work)
@@ -81,20 +79,8 @@ def _checks(one: Object) -> dict[str, str]:
 
 def _request(cluster: Kubectl) -> Object:
     deadline = time.monotonic() + _ANSWERED_S
-    while not (found := cluster.get(_REQUESTS, f"--namespace={_NAMESPACE}")["items"]):
+    while not (found := provisioning_requests(cluster, _NAMESPACE)):
         assert time.monotonic() < deadline, "no ProvisioningRequest was made"
         time.sleep(0.2)
     (request,) = found
-    return dict(request)
-
-
-def _answer(cluster: Kubectl, request: Object, type_: str) -> None:
-    """Say what became of a request, as the cluster's autoscaler does."""
-    said = {"status": "True", "reason": type_, "message": f"{type_} by the test", "lastTransitionTime": _now()}
-    patch = {"status": {"conditions": [{"type": "Accepted", **said}, {"type": type_, **said}]}}
-    flags = ("--subresource=status", "--type=merge", f"--namespace={_NAMESPACE}", "--patch", json.dumps(patch))
-    cluster.must("patch", _REQUESTS, request["metadata"]["name"], *flags)
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return request

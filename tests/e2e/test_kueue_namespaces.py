@@ -1,0 +1,114 @@
+"""On every cluster that Kueue runs, of every policy: work of each namespace that `bind` writes is admitted.
+
+There is no autoscaler, whose answer the test gives. Where a flavor has a topology, Kueue looks for nodes: one is made
+for each such flavor.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from .admission import answer_request, clear, condition, is_admitted, provisioning_requests, workload_of
+from .bound import bound_job
+from .kubectl import Kubectl, Object
+from .rendered import Tree, compile_policy, delete, policies
+
+pytestmark = pytest.mark.e2e
+
+_ADMITTED_S = 60
+_QUEUE_ID = "apportion.dev/queue-id"
+_ROOM = {"cpu": "1k", "memory": "100Ti", "nvidia.com/gpu": "100", "pods": "1k"}
+
+
+def _runs_kueue(folder: Path) -> bool:
+    return any("Engine.KUEUE" in file.read_text() for file in folder.rglob("*.py"))
+
+
+_FOLDERS = [
+    pytest.param(folder, id=f"{folder.parent.name}-{folder.name}") for folder in policies() if _runs_kueue(folder)
+]
+
+
+@pytest.mark.parametrize("folder", _FOLDERS)
+def test_work_of_every_namespace_is_admitted(
+    folder: Path, cluster_for: Callable[[Sequence[Tree]], Kubectl], tmp_path: Path
+) -> None:
+    """Queues are active, and a Job of each namespace holds quota, has its nodes, and may run."""
+    clusters = compile_policy(folder, tmp_path)
+    for (environment, name), trees in clusters.items():
+        if not any(tree.target == "kueue" for tree in trees):
+            continue
+        kubectl = cluster_for(trees)
+        objects = [one for tree in trees for one in tree.objects()]
+        queues = [one for one in objects if one["kind"] == "LocalQueue"]
+        nodes = list(_nodes(objects))
+        jobs = [_job(folder, environment, name, queue) for queue in queues]
+        try:
+            _make_nodes(kubectl, nodes)
+            for tree in trees:
+                answer = kubectl.apply(tree.files)
+                assert answer.accepted, answer.said
+            kubectl.must("wait", "--for=condition=Active", "clusterqueues", "--all", "--timeout=60s")
+            answer = kubectl.create(*jobs)
+            assert answer.accepted, answer.said
+            _wait_until_admitted(kubectl, jobs, f"{environment}/{name}")
+        finally:
+            clear(kubectl, *dict.fromkeys(queue["metadata"]["namespace"] for queue in queues))
+            delete(kubectl, *trees)
+            if nodes:
+                kubectl.must("delete", "nodes", *(node["metadata"]["name"] for node in nodes))
+
+
+def _job(folder: Path, environment: str, cluster: str, queue: Object) -> Object:
+    meta = queue["metadata"]
+    where = ("--cluster", cluster, "--namespace", meta["namespace"])
+    return bound_job(folder, environment, meta["labels"][_QUEUE_ID], *where)
+
+
+def _nodes(objects: Sequence[Object]) -> Iterator[Object]:
+    """Yield a node for each flavor that has a topology, with room for anything."""
+    levels = {
+        one["metadata"]["name"]: [level["nodeLabel"] for level in one["spec"]["levels"]]
+        for one in objects
+        if one["kind"] == "Topology"
+    }
+    for one in objects:
+        topology = one["spec"].get("topologyName") if one["kind"] == "ResourceFlavor" else None
+        if topology is not None:
+            labels = dict.fromkeys(levels[topology], one["metadata"]["name"]) | one["spec"]["nodeLabels"]
+            meta = {"name": one["metadata"]["name"], "labels": labels}
+            yield {"apiVersion": "v1", "kind": "Node", "metadata": meta}
+
+
+def _make_nodes(kubectl: Kubectl, nodes: Sequence[Object]) -> None:
+    for node in nodes:
+        assert kubectl.create(node).accepted
+        ready = {"type": "Ready", "status": "True", "reason": "Test", "message": "It is there."}
+        status = {"status": {"capacity": _ROOM, "allocatable": _ROOM, "conditions": [ready]}}
+        flags = ("--subresource=status", "--type=merge", "--patch", json.dumps(status))
+        kubectl.must("patch", "node", node["metadata"]["name"], *flags)
+
+
+def _wait_until_admitted(kubectl: Kubectl, jobs: Sequence[Object], where: str) -> None:
+    deadline = time.monotonic() + _ADMITTED_S
+    waiting, answered = list(jobs), set[str]()
+    while waiting:
+        for job in list(waiting):
+            made = workload_of(kubectl, job)
+            if made is not None and is_admitted(made):
+                waiting.remove(job)
+                continue
+            assert time.monotonic() < deadline, (
+                f"{where}: {job['metadata']['namespace']}/{job['metadata']['name']} is not admitted: "
+                f"{None if made is None else condition(made, 'QuotaReserved')}"
+            )
+            for request in provisioning_requests(kubectl, job["metadata"]["namespace"]):
+                if request["metadata"]["uid"] not in answered:
+                    answered.add(request["metadata"]["uid"])
+                    answer_request(kubectl, request, "Provisioned")
+        time.sleep(0.2)
