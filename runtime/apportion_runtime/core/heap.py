@@ -6,7 +6,7 @@ answers can be had only by moving them alike. Source: https://pkg.go.dev/contain
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -37,11 +37,6 @@ class Heap(Generic[T]):
         self._up(len(self.items) - 1)
         if self._max_size is not None and len(self.items) > self._max_size:
             self._remove(self._max_size)
-
-    def extend(self, items: Iterable[T]) -> None:
-        """Add several items."""
-        for item in items:
-            self.push(item)
 
     def pop(self) -> T:
         """Take the first item."""

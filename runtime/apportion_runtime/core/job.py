@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cmp_to_key
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +25,9 @@ from apportion_runtime.core.status import (
     SUCCEEDED,
 )
 from apportion_runtime.core.task import BY_MEMORY, Task
+
+if TYPE_CHECKING:
+    from apportion_runtime.core.families import Family
 
 DEFAULT_POD_SET = "default"
 JobKey = tuple[int, int, float, str]
@@ -159,6 +163,7 @@ class Job:
         "allocated",
         "counts",
         "created",
+        "family",
         "fit_errors",
         "group",
         "index",
@@ -181,8 +186,9 @@ class Job:
     def __init__(self, group: PodGroup, tasks: Iterable[Task], index: ResourceIndex) -> None:
         self.group = group
         self.index = index
-        # Its place in the session's order.
+        # Its place in the session's order, and the jobs of its queue, which are told when it changes.
         self.number = 0
+        self.family: Family | None = None
         self.uid, self.name, self.queue = group.uid, group.name, group.queue
         self.priority, self.preemptible, self.created = group.priority, group.preemptible, group.created
         self.last_start, self.last_eviction, self.stale_since = group.last_start, group.last_eviction, group.stale_since
@@ -233,6 +239,7 @@ class Job:
         """Return the job with some of its pods, its counts those of now."""
         made = Job.__new__(Job)
         made.group, made.index, made.number = self.group, self.index, self.number
+        made.family = None
         made.uid, made.name, made.queue = self.uid, self.name, self.queue
         made.priority, made.preemptible, made.created = self.priority, self.preemptible, self.created
         # KAI's clone carries no times: what asks for them asks the job itself.
@@ -258,6 +265,8 @@ class Job:
             self.allocated = self.allocated + task.request
         task.status = status
         self._forget()
+        if self.family is not None:
+            self.family.forget()
 
     def order_key(self, plugins: frozenset[str]) -> JobKey:
         """Return what jobs of a queue are ordered by: the smaller comes first.

@@ -8,8 +8,10 @@ Source: pkg/scheduler/actions/utils/job_order_by_queue.go, framework/session_plu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence, Sized
+from collections.abc import Callable, Container, Iterable, Sized
+from operator import itemgetter
 
+from apportion_runtime.core.families import Members
 from apportion_runtime.core.heap import Heap
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.queue_order import Key, comes_first, order_key
@@ -138,10 +140,35 @@ class JobOrder:
             self._link(leaf)
         self._mark(leaf)
 
-    def push_all(self, jobs: Sequence[Job]) -> None:
-        """Add jobs of one queue that is not here yet, as if each were alike to the first."""
-        self.push(jobs[0])
-        self._queues[jobs[0].queue].jobs.extend(jobs[1:])  # type: ignore[union-attr]
+    def fill_by_queue(self, queues: Iterable[Members]) -> None:
+        """Add the jobs of several queues, each once, as if one by one in the session's order.
+
+        A queue whose jobs are alike is added as a whole: its place depends on what its next job counts for, not on
+        which job that is.
+        """
+        events: list[tuple[int, Members | Job]] = []
+        for members in queues:
+            if not members.jobs or not self._shares.holds_jobs_of(members.jobs[0].queue):
+                continue
+            if members.are_alike and not self._jobs_change:
+                events.append((members.jobs[0].number, members))
+            else:
+                events += ((job.number, job) for job in members.jobs)
+        events.sort(key=itemgetter(0))
+        for _, event in events:
+            if isinstance(event, Job):
+                self.push(event)
+            else:
+                self._push_alike(event)
+
+    def _push_alike(self, members: Members) -> None:
+        name = members.jobs[0].queue
+        jobs = SortedJobs(self._plugins, last_first=self._victims)
+        jobs.set_sorted(members.ordered)
+        leaf = self._queues[name] = _Queue(self._shares.queues[name], Heap(self._less), jobs)
+        leaf.popped = self._popped.get(name, [])
+        self._link(leaf)
+        self._mark(leaf)
 
     def pop_past(self, wanted: Container[str]) -> Job:
         """Take the next job; where it is not wanted, those behind it that are not either and ask for the same, too.

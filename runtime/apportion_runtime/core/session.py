@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from apportion_runtime.core.families import Family
 from apportion_runtime.core.job import Job, PodSet
 from apportion_runtime.core.nodes import DEFAULT_GPU_MEMORY, Indices, NodeTable
 from apportion_runtime.core.plugins.dra import Claims
@@ -20,7 +21,7 @@ from apportion_runtime.core.reasons import Reasons
 from apportion_runtime.core.resources import ResourceIndex
 from apportion_runtime.core.shares import Shares
 from apportion_runtime.core.snapshot import Pod, Settings, Snapshot
-from apportion_runtime.core.statement import Statement
+from apportion_runtime.core.statement import Statement, Taking
 from apportion_runtime.core.status import ACTIVE_USED_STATUSES, RELEASING
 from apportion_runtime.core.task import NO_NODE, Task
 
@@ -32,6 +33,7 @@ class Decided:
     binds: list[Task] = field(default_factory=list)
     pipelines: list[Task] = field(default_factory=list)
     evictions: list[tuple[Task, int, object]] = field(default_factory=list)
+    takings: list[Taking] = field(default_factory=list)
 
 
 class Session:
@@ -50,7 +52,11 @@ class Session:
         self.nodes = NodeTable(snapshot.nodes, self.resources)
         self.claims = Claims(self)
         self.jobs: dict[str, Job] = {}
-        self.jobs_by_queue: dict[str, list[Job]] = {}
+        # Whether a job says that it started later than now.
+        self.starts_later = any(
+            group.last_start is not None and group.last_start > snapshot.now for group in snapshot.pod_groups
+        )
+        self.families: dict[str, Family] = {}
         self._open_jobs(snapshot)
         memories = [int(m) for m in self.nodes.gpu_memory if m > DEFAULT_GPU_MEMORY]
         self.min_device_memory = min(memories, default=settings.default_device_memory)
@@ -100,7 +106,10 @@ class Session:
         for number, group in enumerate(snapshot.pod_groups):
             job = self.jobs[group.uid] = Job(group, by_group[group.uid], self.resources)
             job.number = number
-            self.jobs_by_queue.setdefault(job.queue, []).append(job)
+            family = self.families.get(job.queue)
+            if family is None:
+                family = self.families[job.queue] = Family(job.queue, self.plugins)
+            family.add(job)
 
     def statement(self) -> Statement:
         """Begin a list of operations."""

@@ -43,15 +43,16 @@ class SortedJobs:
         self._n_sorted -= 1
         return self.items.pop()
 
+    def set_sorted(self, jobs: Iterable[Job]) -> None:
+        """Hold jobs that are in order already, the next one last."""
+        self.items = list(jobs)
+        self._n_sorted = len(self.items)
+
     def copy(self) -> SortedJobs:
         """Return a copy that changes by itself."""
         made = SortedJobs(self._plugins, last_first=self._last_first)
         made.items, made._n_sorted = list(self.items), self._n_sorted
         return made
-
-    def extend(self, jobs: Iterable[Job]) -> None:
-        """Add several jobs."""
-        self.items.extend(jobs)
 
     def _sort(self) -> None:
         if self._n_sorted and self._n_sorted == len(self.items) - 1:

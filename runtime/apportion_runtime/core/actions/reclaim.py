@@ -5,7 +5,10 @@ Source: pkg/scheduler/actions/reclaim/reclaim.go.
 
 from __future__ import annotations
 
-from apportion_runtime.core.actions.evicting import for_each_waiting, running_preemptible, victim_order
+from collections.abc import Iterator
+
+from apportion_runtime.core.actions.evicting import for_each_waiting, victim_order
+from apportion_runtime.core.families import Members
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.job_order import JobOrder
 from apportion_runtime.core.plugins.min_runtime import keeps_minima, may_be_reclaimed, reclaim_minimum
@@ -31,7 +34,9 @@ def _attempt(session: Session, job: Job) -> Statement | None:
     frozen = session.shares.frozen()
 
     def victims() -> JobOrder:
-        return victim_order(session, _candidates(session, job))
+        order = victim_order(session, ())
+        order.fill_by_queue(_candidates(session, job))
+        return order
 
     def validator(scenario: Scenario) -> bool:
         if not is_fair(session, scenario, frozen):
@@ -41,17 +46,17 @@ def _attempt(session: Session, job: Job) -> Statement | None:
     return solve(session, Hunt(job, victims, validator, "reclaim"))
 
 
-def _candidates(session: Session, job: Job) -> list[Job]:
+def _candidates(session: Session, job: Job) -> Iterator[Members]:
     reclaimer = reclaimer_of(session, job)
     protects = "minruntime" in session.plugins
-    found: list[Job] = []
-    for queue, jobs in session.jobs_by_queue.items():
+    for queue, family in session.families.items():
         if queue == job.queue or not may_be_victim(session, reclaimer, queue):
             continue
-        own = running_preemptible(jobs)
-        if protects and own:
+        members = family.running()
+        if protects and members.jobs:
             minimum = reclaim_minimum(session, job, queue)
-            own = [other for other in own if may_be_reclaimed(session, other, minimum)]
-        found += own
-    found.sort(key=lambda other: other.number)
-    return found
+            if minimum > 0 or session.starts_later:
+                old = [other for other in members.jobs if may_be_reclaimed(session, other, minimum)]
+                if len(old) < len(members.jobs):
+                    members = Members(old, [], are_alike=False)
+        yield members

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from apportion_runtime.core.families import Members
 from apportion_runtime.core.job import Job, SubGroupSet
 from apportion_runtime.core.job_order import JobOrder
 from apportion_runtime.core.nodes import Indices, Mask
 from apportion_runtime.core.placing import place_job
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.solver.generators import GENERATORS, Search
-from apportion_runtime.core.solver.placing_order import Waiting, placing_order, waiting_jobs
+from apportion_runtime.core.solver.placing_order import placing_order, waiting_jobs
 from apportion_runtime.core.solver.scenario import Scenario
 from apportion_runtime.core.statement import Statement
 from apportion_runtime.core.status import ACTIVE_ALLOCATED_STATUSES, PIPELINED, RELEASING
@@ -72,7 +73,7 @@ class _Probing:
     tasks: Sequence[Task]
     feasible: Mask
     victims: JobOrder
-    waiting: Mapping[str, Waiting]
+    waiting: Mapping[str, Members]
     failed: set[object]
 
 
