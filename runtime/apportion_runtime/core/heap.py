@@ -38,6 +38,14 @@ class Heap(Generic[T]):
         if self._max_size is not None and len(self.items) > self._max_size:
             self._remove(self._max_size)
 
+    def state(self) -> tuple[list[T], int]:
+        """Return what `restore` takes."""
+        return list(self.items), len(self.items)
+
+    def restore(self, state: tuple[list[T], int]) -> None:
+        """Be as when a state was asked for."""
+        self.items = list(state[0])
+
     def pop(self) -> T:
         """Take the first item."""
         items = self.items

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sized
 from operator import itemgetter
+from typing import NamedTuple
 
 from apportion_runtime.core.families import Members
 from apportion_runtime.core.heap import Heap
@@ -56,6 +57,38 @@ class _Queue:
         """What is below it."""
         return self.children.items if self.jobs is None else self.jobs.items
 
+    def state(self) -> _State:
+        """Return what taking jobs changes."""
+        jobs = None if self.jobs is None else self.jobs.state()
+        return _State(self.stale, list(self.children.items), jobs, list(self.popped))
+
+    def restore(self, state: _State) -> None:
+        """Be as when a state was asked for."""
+        self.stale, self.is_changed = state.stale, True
+        if self.jobs is None:
+            self.children.items = state.children
+        elif state.jobs is not None:
+            self.jobs.restore(state.jobs)
+        self.popped = state.popped
+
+
+class _State(NamedTuple):
+    """What a queue of an order was."""
+
+    stale: bool
+    children: list[_Queue]
+    jobs: tuple[list[Job], int] | None
+    popped: list[Job]
+
+
+class _Before(NamedTuple):
+    """What an order was, as far as it changed since."""
+
+    roots: list[_Queue]
+    queues: dict[str, _Queue]
+    popped: dict[str, list[Job]]
+    states: dict[_Queue, _State]
+
 
 _Jobs = Heap[Job] | SortedJobs
 
@@ -92,29 +125,32 @@ class JobOrder:
         self._roots: Heap[_Queue] = Heap(self._less)
         self._queues: dict[str, _Queue] = {}
         self._popped: dict[str, list[Job]] = {}
+        self._before: _Before | None = None
+        self._childless: Heap[_Queue] = Heap(self._less)
 
     def __bool__(self) -> bool:
         return bool(self._roots.items)
 
-    def copy(self) -> JobOrder:
-        """Return a copy from which may be taken while this one stays as it is."""
-        made = JobOrder(self._shares, self._plugins, self._device_memory, victims=self._victims)
-        assert not self._jobs_change
-        copies = made._queues
-        for name, queue in self._queues.items():
-            jobs = queue.jobs.copy() if isinstance(queue.jobs, SortedJobs) else None
-            twin = copies[name] = _Queue(queue.share, Heap(made._less), jobs)
-            twin.stale, twin.popped = queue.stale, list(queue.popped)
-            twin.key, twin.key_version, twin.made_with = queue.key, queue.key_version, queue.made_with
-            twin.is_changed = queue.is_changed
-        for name, queue in self._queues.items():
-            twin = copies[name]
-            twin.children.items = [copies[child.share.name] for child in queue.children.items]
-            if queue.parent is not None:
-                twin.parent = copies[queue.parent.share.name]
-        made._roots.items = [copies[root.share.name] for root in self._roots.items]
-        made._popped = {name: list(jobs) for name, jobs in self._popped.items()}
-        return made
+    def rewindable(self) -> JobOrder:
+        """Have `rewind` come back to what is here now."""
+        self._before = _Before(list(self._roots.items), dict(self._queues), dict(self._popped), {})
+        return self
+
+    def rewind(self) -> JobOrder:
+        """Come back to what was here when it was made rewindable."""
+        before = self._before
+        assert before is not None
+        self._roots.items = list(before.roots)
+        self._queues = dict(before.queues)
+        self._popped = dict(before.popped)
+        for queue, state in before.states.items():
+            queue.restore(state)
+        before.states.clear()
+        return self
+
+    def _keep(self, queue: _Queue) -> None:
+        if self._before is not None and queue not in self._before.states:
+            self._before.states[queue] = queue.state()
 
     def fill(self, jobs: Iterable[Job]) -> None:
         """Add jobs; those whose queue is missing or has queues below are left out."""
@@ -129,11 +165,14 @@ class JobOrder:
 
     def push(self, job: Job) -> None:
         """Add a job."""
+        if self._before is not None:
+            for queue in self._before.queues.values():
+                self._keep(queue)
         leaf = self._queues.get(job.queue)
         if leaf is not None:
             leaf.jobs.push(job)  # type: ignore[union-attr]
         else:
-            leaf = _Queue(self._shares.queues[job.queue], Heap(self._less), self._new_jobs())
+            leaf = _Queue(self._shares.queues[job.queue], self._childless, self._new_jobs())
             leaf.popped = self._popped.get(job.queue, [])
             self._queues[job.queue] = leaf
             leaf.jobs.push(job)  # type: ignore[union-attr]
@@ -165,7 +204,7 @@ class JobOrder:
         name = members.jobs[0].queue
         jobs = SortedJobs(self._plugins, last_first=self._victims)
         jobs.set_sorted(members.ordered)
-        leaf = self._queues[name] = _Queue(self._shares.queues[name], Heap(self._less), jobs)
+        leaf = self._queues[name] = _Queue(self._shares.queues[name], self._childless, jobs)
         leaf.popped = self._popped.get(name, [])
         self._link(leaf)
         self._mark(leaf)
@@ -204,6 +243,8 @@ class JobOrder:
         heap = self._roots
         while True:
             queue = heap.peek()
+            if self._before is not None:
+                self._keep(queue)
             if queue.stale:
                 heap.fix(0)
                 queue.stale = False

@@ -5,8 +5,6 @@ It gives what the engine's heap would give, as no two jobs are equal; sorting on
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from apportion_runtime.core.job import Job, JobKey
 
 
@@ -18,16 +16,19 @@ class SortedJobs:
         last_first: Whether the last in order comes out first.
     """
 
-    __slots__ = ("_last_first", "_n_sorted", "_plugins", "items")
+    __slots__ = ("_is_shared", "_last_first", "_n_sorted", "_plugins", "items")
 
     def __init__(self, plugins: frozenset[str], *, last_first: bool) -> None:
         self._plugins = plugins
         self._last_first = last_first
         self._n_sorted = 0
+        # Whether the list is held by another, too.
+        self._is_shared = False
         self.items: list[Job] = []
 
     def push(self, job: Job) -> None:
         """Add a job."""
+        self._own()
         self.items.append(job)
 
     def peek(self) -> Job:
@@ -40,21 +41,33 @@ class SortedJobs:
         """Take the next job."""
         if self._n_sorted != len(self.items):
             self._sort()
+        self._own()
         self._n_sorted -= 1
         return self.items.pop()
 
-    def set_sorted(self, jobs: Iterable[Job]) -> None:
-        """Hold jobs that are in order already, the next one last."""
-        self.items = list(jobs)
-        self._n_sorted = len(self.items)
+    def set_sorted(self, jobs: list[Job]) -> None:
+        """Hold jobs that are in order already, the next one last; the list itself stays as it is."""
+        self.items = jobs
+        self._n_sorted = len(jobs)
+        self._is_shared = True
 
-    def copy(self) -> SortedJobs:
-        """Return a copy that changes by itself."""
-        made = SortedJobs(self._plugins, last_first=self._last_first)
-        made.items, made._n_sorted = list(self.items), self._n_sorted
-        return made
+    def state(self) -> tuple[list[Job], int]:
+        """Return what `restore` takes."""
+        self._is_shared = True
+        return self.items, self._n_sorted
+
+    def restore(self, state: tuple[list[Job], int]) -> None:
+        """Be as when a state was asked for."""
+        self.items, self._n_sorted = state
+        self._is_shared = True
+
+    def _own(self) -> None:
+        if self._is_shared:
+            self.items = list(self.items)
+            self._is_shared = False
 
     def _sort(self) -> None:
+        self._own()
         if self._n_sorted and self._n_sorted == len(self.items) - 1:
             self._insert(self.items.pop())
             return

@@ -63,7 +63,7 @@ class _Probing:
         hunt: The hunt.
         tasks: Pods of the next step.
         feasible: Nodes that come into question without any eviction.
-        victims: Those who may be evicted, to be copied.
+        victims: Those who may be evicted; each try takes from it and has it rewound.
         waiting: Jobs with pods that wait, by queue.
         failed: Scenarios that are known to fail.
     """
@@ -87,7 +87,9 @@ def solve(session: Session, hunt: Hunt) -> Statement | None:
     tasks = list(job.tasks_to_allocate(real=False))
     if not tasks:
         return None
-    probing = _Probing(session, hunt, tasks, feasible_nodes(session, job), hunt.victims(), waiting_jobs(session), set())
+    probing = _Probing(
+        session, hunt, tasks, feasible_nodes(session, job), hunt.victims().rewindable(), waiting_jobs(session), set()
+    )
     for name in session.settings.generators:
         recorded: _Batches = []
         if not _largest(probing, name, recorded):
@@ -134,7 +136,7 @@ def _probe(probing: _Probing, generator: str, n: int, recorded: _Batches) -> tup
     before = [list(batch) for batch in recorded]
     nodes = probing.feasible.copy()
     nodes[[task.node for batch in before for task in batch if task.node != NO_NODE]] = True
-    search = Search(session, partial, before, probing.victims.copy, nodes)
+    search = Search(session, partial, before, probing.victims.rewind, nodes)
     for scenario in GENERATORS[generator](search):
         key = scenario.fingerprint()
         if key in probing.failed:
