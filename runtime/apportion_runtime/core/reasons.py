@@ -31,7 +31,7 @@ from apportion_runtime.core.explain.wording import over_capacity_message
 from apportion_runtime.core.resources import NO_QUANTITIES, Quantities
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from apportion_runtime.core.job import Job
     from apportion_runtime.core.nodes import Indices
@@ -45,6 +45,8 @@ class Reasons:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._nodes = NodeReasons(session)
+        self.on_unplaced: Callable[[Task, int, Indices], None] | None = None
+        """Told of each pod that no node took, while everything still stands that was placed before it."""
         for job in session.jobs.values():
             if job.queue not in session.shares.queues:
                 job.fit_errors.append(simple(QUEUE_DOES_NOT_EXIST, f"Queue '{job.queue}' does not exist"))
@@ -56,6 +58,7 @@ class Reasons:
         firm = NO_QUANTITIES if over.reason == OVER_LIMIT and job.preemptible else request
         context = QueueContext(
             queue.name,
+            over.resource,
             _three(queue.request),
             _three(queue.deserved),
             _three(queue.allocated),
@@ -70,6 +73,8 @@ class Reasons:
 
     def unplaced(self, job: Job, task: Task, placed: int, nodes: Indices) -> None:
         """Note that no node took a pod of a job, after some others of its part found one."""
+        if self.on_unplaced is not None:
+            self.on_unplaced(task, placed, nodes)
         blocked = self._session.predicates.blocked(task)
         counts = None if blocked is not None else self._nodes.count(task, nodes)
         if blocked is not None or counts is not None:

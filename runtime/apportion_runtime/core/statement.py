@@ -5,16 +5,31 @@ Source: pkg/scheduler/framework/statement.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from apportion_runtime.core.resources import NO_QUANTITIES, Quantities, minus
 from apportion_runtime.core.snapshot import Allocation
 from apportion_runtime.core.status import ALLOCATED, BINDING, PENDING, PIPELINED, RELEASING
 from apportion_runtime.core.task import NO_NODE, Task
 
 if TYPE_CHECKING:
     from apportion_runtime.core.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Taking:
+    """Evictions that were decided together: for whom (action and job), of which pods, and what queues held.
+
+    `before` and `after` have every queue concerned, with those above: cpu (millicores), memory (bytes), gpu (devices).
+    """
+
+    why: object
+    evicted: tuple[str, ...]
+    before: Mapping[str, Quantities]
+    after: Mapping[str, Quantities]
+
 
 _EVICT, _UNEVICT, _PIPELINE, _ALLOCATE = range(4)
 
@@ -32,6 +47,7 @@ class _Operation:
     numa: tuple[tuple[int, tuple[float, ...]], ...] = ()
     claims: dict[str, Allocation | None] = field(default_factory=dict)
     why: object = None
+    charged: Quantities = NO_QUANTITIES
     of: _Operation | None = None
     void: bool = False
 
@@ -72,6 +88,7 @@ class Statement:
             task.numa,
             task.claims,
             why,
+            task.accepted_quantities,
         )
         self._release(task)
         self._operations.append(before)
@@ -143,6 +160,8 @@ class Statement:
     def commit(self) -> None:
         """Make the operations the cycle's decisions."""
         session = self._session
+        if any(operation.kind == _EVICT and not operation.void for operation in self._operations):
+            session.decided.takings.append(self._taking())
         for operation in self._operations:
             task = operation.task
             if operation.kind == _EVICT and not operation.void:
@@ -155,6 +174,29 @@ class Statement:
                 session.jobs[task.job].update_status(task, BINDING)
                 session.decide_bind(task)
         self._operations = []
+
+    def _taking(self) -> Taking:
+        """Return what the evictions of the statement change in the queues."""
+        session = self._session
+        evicted: list[str] = []
+        changes: dict[str, list[float]] = {}
+        why: object = None
+        for operation in self._operations:
+            task = operation.task
+            if operation.void or operation.kind == _UNEVICT:
+                continue
+            amounts, sign = (operation.charged, -1) if operation.kind == _EVICT else (task.accepted_quantities, 1)
+            if operation.kind == _EVICT:
+                evicted.append(task.uid)
+                why = operation.why
+            leaf = session.shares.queues.get(session.jobs[task.job].queue)
+            for queue in leaf.path if leaf is not None else ():
+                change = changes.setdefault(queue.name, [0.0, 0.0, 0.0])
+                for r, amount in enumerate(amounts):
+                    change[r] += sign * amount
+        after = {name: _three(session.shares.queues[name].allocated) for name in changes}
+        before = {name: minus(after[name], (c[0], c[1], c[2])) for name, c in changes.items()}
+        return Taking(why, tuple(evicted), before, after)
 
     def _unevict(self, task: Task) -> None:
         for operation in self._operations:
@@ -218,3 +260,7 @@ class Statement:
         session.on_deallocate(task)
         task.node = NO_NODE
         task.numa = operation.numa
+
+
+def _three(numbers: Sequence[float]) -> Quantities:
+    return numbers[0], numbers[1], numbers[2]

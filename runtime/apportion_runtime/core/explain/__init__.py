@@ -1,5 +1,13 @@
-"""Why a cycle decided as it did.
+"""Why a cycle decided as it did: pure functions over a session whose actions have run, which leave it as it is.
 
-`fit_errors` holds what the engine itself says of a job that it could not place, word for word; it is written while the
-cycle runs (`core.reasons`).
+| question | entry point | record |
+|---|---|---|
+| why does a job wait | `pending.why_pending(session, job)`, `pending.pending_jobs(session)` | `PendingJob` |
+| why is a pod evicted | `evictions.evictions(session)` | `Eviction` |
+| how does a queue come to its fair share | `fair_share.fair_share(session, queue)` | `FairShare` |
+| what does the engine itself note | `job.fit_errors`, `job.task_errors` | `JobFitError`, `TaskFitErrors` |
+
+Each record has `lines`, or its parts a `text`, to be broken to a width by `text.wrapped`; the records are frozen, and
+`dataclasses.asdict` makes documents of them. Amounts are in vector units: millicores, bytes, devices; -1 is no bound.
+What the engine notes is written while the cycle runs (`core.reasons`), word for word (`fit_errors`, `node_reasons`).
 """

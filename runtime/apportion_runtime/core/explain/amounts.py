@@ -1,4 +1,4 @@
-"""Numbers as the engine writes them.
+"""Numbers as the engine writes them, and amounts of a resource with its unit as people read them.
 
 Source: pkg/scheduler/api/resource_info (HumanizeResource) with go-humanize's FtoaWithDigits.
 """
@@ -28,3 +28,11 @@ def amount(value: float, unit: float = 1.0) -> str:
 def shortest(value: float) -> str:
     """Return a number in as few digits as tell it from others."""
     return str(int(value)) if value == int(value) and abs(value) < 1e16 else repr(value)
+
+
+def quantity(value: float, r: int) -> str:
+    """Return an amount of cpu (0), memory (1) or gpu (2) with its unit; -1 is no bound."""
+    if value == UNLIMITED:
+        return "no bound"
+    shown = decimals(value / UNITS[r])
+    return f"{shown} {('core', 'GB', 'GPU')[r]}{'s' if r != 1 and shown != '1' else ''}"

@@ -25,9 +25,13 @@ _NEXT = ". \n"
 
 @dataclass(frozen=True, slots=True)
 class QueueContext:
-    """A queue whose bound kept a job from starting: cpu (millicores), memory (bytes), gpu (devices); -1 is no bound."""
+    """A queue whose bound kept a job from starting: cpu (millicores), memory (bytes), gpu (devices); -1 is no bound.
+
+    `resource` is the one of which there would be too much.
+    """
 
     queue: str
+    resource: str
     requested: Quantities
     deserved: Quantities
     allocated: Quantities

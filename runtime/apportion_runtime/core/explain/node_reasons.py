@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from apportion_runtime.core.explain.wording import over_capacity_message
-from apportion_runtime.core.nodes import Indices
+from apportion_runtime.core.nodes import Indices, Mask
 from apportion_runtime.core.plugins.pod_affinity import AffinityState
 from apportion_runtime.core.plugins.predicates import matches_terms, misfit_of_kind, selected, tolerated
 from apportion_runtime.core.resources import CPU, GPU, MEMORY, is_mig
@@ -39,14 +39,27 @@ UNWELCOME = "node(s) didn't satisfy existing pods anti-affinity rules"
 NOT_ALIGNED = "node cannot NUMA-align the pod's resources under its Topology Manager policy"
 
 Counts = dict[str, int]
+_MOST_KEPT = 64
 
 
 class _Lacking(NamedTuple):
-    """What some nodes have too little of, how many of them, and those that have enough."""
+    """What nodes have too little of for a pod: a row for each node, a column for each text; both masks by node."""
 
-    counts: Counts
-    n_short: int
-    roomy: Indices
+    texts: list[str]
+    lacks: Mask
+    is_short: Mask
+    is_roomy: Mask
+
+    def counts(self) -> Counts:
+        """Return how many nodes lack what."""
+        found = zip(self.texts, self.lacks.sum(axis=0).tolist(), strict=True)
+        return {text: n for text, n in found if n}
+
+    def put(self, rows: Indices, other: _Lacking) -> None:
+        """Take over the rows of nodes that changed."""
+        self.lacks[rows] = other.lacks
+        self.is_short[rows] = other.is_short
+        self.is_roomy[rows] = other.is_roomy
 
 
 _Codes = tuple[npt.NDArray[np.int16], list[tuple[str, ...]]]
@@ -58,33 +71,33 @@ class NodeReasons:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._codes: dict[object, _Codes] = {}
-        self._lacking: dict[object, _Lacking] = {}
-        self._version = -1
+        self._kept: dict[object, tuple[int, _Lacking]] = {}
 
     def count(self, task: Task, nodes: Indices) -> Counts | None:
         """Return how many of some nodes give each reason, None where no node refuses.
 
         A node may refuse for several reasons, or without one: a device that is lacking by a claim is not named.
         """
-        lacking = self._what_lacks(task, nodes)
-        counts = lacking.counts
-        if len(lacking.roomy):
-            counts = dict(counts)
-            self._predicates(task, lacking.roomy, counts)
-        return counts if counts or lacking.n_short else None
+        lacking = self._what_lacks(task) if nodes is self._session.nodes.all else _lacking(self._session, task, nodes)
+        counts = lacking.counts()
+        roomy = nodes[lacking.is_roomy]
+        if len(roomy):
+            self._predicates(task, roomy, counts)
+        return counts if counts or lacking.is_short.any() else None
 
-    def _what_lacks(self, task: Task, nodes: Indices) -> _Lacking:
-        table = self._session.nodes
-        if self._version != table.version:
-            self._version = table.version
-            self._lacking.clear()
-        # Jobs that ask for the same fail one after the other while nothing changes.
-        key = (task.shape, task.gpu_devices) if nodes is table.all else None
-        known = self._lacking.get(key) if key is not None else None
-        if known is None:
-            known = _lacking(self._session, task, nodes)
-            if key is not None:
-                self._lacking[key] = known
+    def _what_lacks(self, task: Task) -> _Lacking:
+        """Return what all nodes lack: reckoned anew for those alone that changed since the like was asked."""
+        session, table = self._session, self._session.nodes
+        key = (task.shape, task.gpu_devices)
+        at, known = self._kept.pop(key, (0, None))
+        if known is None or len(table.changed) - at > len(table):
+            known = _lacking(session, task, table.all)
+        elif at < len(table.changed):
+            rows = np.array(sorted(set(table.changed[at:])), dtype=np.intp)
+            known.put(rows, _lacking(session, task, rows))
+        if len(self._kept) >= _MOST_KEPT:
+            del self._kept[next(iter(self._kept))]
+        self._kept[key] = (len(table.changed), known)
         return known
 
     def _predicates(self, task: Task, nodes: Indices, counts: Counts) -> None:
@@ -200,30 +213,26 @@ def _lacking(session: Session, task: Task, nodes: Indices) -> _Lacking:
     silent = table.fits(task, idle, nodes)
     if task.shares_gpu:
         silent |= (task.request <= idle).all(axis=1) & _whole_or_part(session, task, nodes)
-    short = nodes[~fitting & ~silent]
-    counts: Counts = {}
-    free = table.allocatable[short] - table.used[short]
+    short = ~fitting & ~silent
+    free = table.allocatable[nodes] - table.used[nodes]
     request, gpu = task.request, task.gpu
-    if gpu.mig:
-        for name, quantity in gpu.mig:
-            _add(
-                counts,
-                f"node(s) didn't have enough of mig profile: {name}",
-                int((np.trunc(free[:, table.resources.get(name)]) < quantity).sum()),
-            )
-    else:
-        whole = free[:, GPU] - np.array([_n_shared(session, int(i)) for i in short]) if table.shared else free[:, GPU]
-        asked = np.array([_gpus(task, session, int(i)) for i in short]) if task.kind == BY_MEMORY else gpu.gpus
-        _add(counts, _too_little("GPUs"), int((asked > whole).sum()))
+    columns: list[tuple[str, Mask]] = []
+    for name, quantity in gpu.mig:
+        text = f"node(s) didn't have enough of mig profile: {name}"
+        columns.append((text, np.trunc(free[:, table.resources.get(name)]) < quantity))
+    if not gpu.mig:
+        whole = free[:, GPU] - np.array([_n_shared(session, int(i)) for i in nodes]) if table.shared else free[:, GPU]
+        asked = np.array([_gpus(task, session, int(i)) for i in nodes]) if task.kind == BY_MEMORY else gpu.gpus
+        columns.append((_too_little("GPUs"), asked > whole))
         if gpu.memory > 0:
-            _add(counts, _too_little("GPU memory"), int((gpu.memory > table.gpu_memory[short]).sum()))
-    _add(counts, _too_little("CPU cores"), int((int(request[CPU]) > np.trunc(free[:, CPU])).sum()))
-    _add(counts, _too_little("memory"), int((request[MEMORY] > free[:, MEMORY]).sum()))
+            columns.append((_too_little("GPU memory"), gpu.memory > table.gpu_memory[nodes]))
+    columns.append((_too_little("CPU cores"), int(request[CPU]) > np.trunc(free[:, CPU])))
+    columns.append((_too_little("memory"), request[MEMORY] > free[:, MEMORY]))
     for r, name in enumerate(table.resources.names):
-        if r in (CPU, MEMORY, GPU) or is_mig(name) or int(request[r]) <= 0:
-            continue
-        _add(counts, _too_little(name), int((np.trunc(free[:, r]) < int(request[r])).sum()))
-    return _Lacking(counts, len(short), nodes[fitting])
+        if r not in (CPU, MEMORY, GPU) and not is_mig(name) and int(request[r]) > 0:
+            columns.append((_too_little(name), np.trunc(free[:, r]) < int(request[r])))
+    lacks = np.stack([mask & short for _, mask in columns], axis=1)
+    return _Lacking([text for text, _ in columns], lacks, short, fitting)
 
 
 def _n_shared(session: Session, i: int) -> int:
@@ -231,7 +240,7 @@ def _n_shared(session: Session, i: int) -> int:
     return 0 if shared is None else sum(memory > 0 for memory in shared.used.values())
 
 
-def _whole_or_part(session: Session, task: Task, nodes: Indices) -> npt.NDArray[np.bool_]:
+def _whole_or_part(session: Session, task: Task, nodes: Indices) -> Mask:
     portions = np.array([session.nodes.portion_of(task.gpu, int(i)) for i in nodes])
     return np.asarray((portions <= 1) | (portions == np.floor(portions)))
 

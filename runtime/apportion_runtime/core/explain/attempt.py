@@ -1,0 +1,64 @@
+"""Try once more to place a job in a finished session, see where it fails, and take everything back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apportion_runtime.core.explain.fit_errors import JobFitError
+from apportion_runtime.core.explain.histogram import NodeHistogram, histogram
+from apportion_runtime.core.job import Job
+from apportion_runtime.core.nodes import Indices
+from apportion_runtime.core.placing import place_job
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Unplaced:
+    """A pod that no node took, after `n_placed` others of its part of the job found one."""
+
+    task: Task
+    n_placed: int
+    nodes: NodeHistogram
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """How it went: whether the job's next step found its places, the engine's notes, and the pods that found none."""
+
+    succeeded: bool
+    errors: tuple[JobFitError, ...]
+    unplaced: tuple[Unplaced, ...]
+
+
+def attempt(session: Session, job: Job, *, bounded: bool = True) -> Attempt:
+    """Place the next step of a job as the allocate action would, and take it back.
+
+    Args:
+        session: A session whose actions have run; it is left as it was.
+        job: The job.
+        bounded: Whether the bounds of queues hold.
+    """
+    unplaced: list[Unplaced] = []
+
+    def note(task: Task, placed: int, nodes: Indices) -> None:
+        unplaced.append(Unplaced(task, placed, histogram(session, task, nodes)))
+
+    fit_errors, task_errors, keeps_shares = job.fit_errors, job.task_errors, session.keeps_shares
+    # What was chosen for a pod stays written in it when its place is taken back.
+    held, n_groups = [(task, task.gpu_groups, task.numa) for task in job.tasks.values()], session.n_groups
+    job.fit_errors, job.task_errors = [], dict(task_errors)
+    session.reasons.on_unplaced = note
+    session.keeps_shares = keeps_shares and bounded
+    statement = session.statement()
+    try:
+        succeeded = place_job(session, statement, session.nodes.all, job, pipeline_only=False)
+        return Attempt(succeeded, tuple(job.fit_errors), tuple(unplaced))
+    finally:
+        statement.discard()
+        session.n_groups = n_groups
+        for task, groups, numa in held:
+            task.gpu_groups, task.numa = groups, numa
+        session.keeps_shares = keeps_shares
+        session.reasons.on_unplaced = None
+        job.fit_errors, job.task_errors = fit_errors, task_errors

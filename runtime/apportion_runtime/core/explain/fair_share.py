@@ -1,0 +1,184 @@
+"""How a queue comes to its fair share: level by level from the root, resource by resource, step by step.
+
+Entry point: `fair_share(session, queue)`. The division is done again, with its steps recorded, from what queues asked
+for when the session opened; the session is not changed.
+
+Source: pkg/scheduler/plugins/proportion/resource_division.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apportion_runtime.core.division import Record, divide
+from apportion_runtime.core.explain.amounts import decimals, quantity
+from apportion_runtime.core.resources import CPU, GPU, MEMORY
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.shares import RESOURCES, QueueShare, claims_of
+
+DESERVED, SURPLUS, REMAINDER = "deserved", "surplus", "remainder"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a queue was given at once.
+
+    Attributes:
+        phase: `deserved`, `surplus` or `remainder`.
+        round: Of the surplus, from 1; 0 in the other phases.
+        amount: In the resource's unit: millicores, bytes, devices.
+        left: What there was to give among all of the queue's priority as the round began; 0 in the other phases.
+        part: The queue's part of it by weight and past use, in [0, 1].
+    """
+
+    phase: str
+    round: int
+    amount: float
+    left: float = 0.0
+    part: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """One resource of one level, as a queue sees it; amounts in the resource's unit, -1 is no bound.
+
+    Attributes:
+        resource: `cpu`, `memory` or `gpu`.
+        total: What the siblings divide.
+        quota: The queue's own numbers: quota, limit, weight of its over-quota part,
+        limit: what its pods hold and wait for, its priority, and its past use as a part of the cluster.
+        weight: See quota.
+        request: See quota.
+        priority: See quota.
+        usage: See quota.
+        siblings_weight: Sum of the weights of all siblings of its priority.
+        k_value: How strongly past use counts.
+        steps: What it was given, in order.
+        fair: The result.
+        left: What nobody took.
+    """
+
+    resource: str
+    total: float
+    quota: float
+    limit: float
+    weight: float
+    request: float
+    priority: int
+    usage: float
+    siblings_weight: float
+    k_value: float
+    steps: tuple[Step, ...]
+    fair: float
+    left: float
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A queue of the path, below its parent (None: the cluster)."""
+
+    queue: str
+    parent: str | None
+    divisions: tuple[Division, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FairShare:
+    """A queue's fair share, from the root down to it."""
+
+    queue: str
+    levels: tuple[Level, ...]
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The explanation as text; what belongs to a line is indented below it."""
+        found: list[str] = []
+        for level in self.levels:
+            above = f"queue {level.parent}" if level.parent else "the cluster"
+            found.append(f"queue {level.queue}, below {above}")
+            for division in level.divisions:
+                found += [f"  {line}" for line in _lines(division, above)]
+        return tuple(found)
+
+
+def fair_share(session: Session, queue: str) -> FairShare:
+    """Return how a queue comes to its fair share.
+
+    Raises:
+        KeyError: If the session has no such queue, or leaves it out because one above it is missing.
+    """
+    shares = session.shares
+    levels: list[Level] = []
+    parent: QueueShare | None = None
+    for at in reversed(shares.queues[queue].path):
+        siblings = shares.children_of(parent)
+        totals = shares.total if parent is None else parent.fair
+        divisions = tuple(
+            _division(at, siblings, r, float(totals[r]), session.settings.k_value) for r in (GPU, CPU, MEMORY)
+        )
+        levels.append(Level(at.name, None if parent is None else parent.name, divisions))
+        parent = at
+    return FairShare(queue, tuple(levels))
+
+
+def _division(queue: QueueShare, siblings: list[QueueShare], r: int, total: float, k_value: float) -> Division:
+    claims, record = claims_of(siblings, r), Record()
+    left = divide(total, claims, k_value, record)
+    rounds = {made.number: made for made in record.rounds if made.priority == queue.priority}
+    steps: list[Step] = []
+    for given in record.steps:
+        if given.name != queue.name:
+            continue
+        step = Step(given.phase, given.round, given.amount)
+        if given.phase == SURPLUS:
+            made = rounds[given.round]
+            part = made.weights[queue.name] / sum(made.weights.values())
+            step = Step(given.phase, given.round, given.amount, made.left, part)
+        steps.append(step)
+    return Division(
+        RESOURCES[r], total, queue.deserved[r], queue.limit[r], queue.weight[r], queue.request[r], queue.priority,
+        queue.usage[r], sum(q.weight[r] for q in siblings if q.priority == queue.priority), k_value, tuple(steps),
+        next(claim.share for claim in claims if claim.name == queue.name), left,
+    )  # fmt: skip
+
+
+def _lines(division: Division, above: str) -> list[str]:
+    r = RESOURCES.index(division.resource)
+    name = ("CPU", "memory", "GPUs")[r]
+    if division.request == 0:
+        return [f"{name}: nothing, for it asks for none"]
+    found = [f"{name}: fair share {quantity(division.fair, r)} of the {quantity(division.total, r)} of {above}"]
+    bounds = f"quota {quantity(division.quota, r)}, limit {quantity(division.limit, r)}"
+    found.append(f"  asks for {quantity(division.request, r)}; {bounds}")
+    for step in division.steps:
+        given = quantity(step.amount, r)
+        if step.phase == DESERVED:
+            found.append(f"  {given} within its quota")
+        elif step.phase == SURPLUS:
+            found.append(
+                f"  {given} in surplus round {step.round}: {decimals(step.part * 100)}% of {quantity(step.left, r)}"
+            )
+            found.append(f"    {_weight(division)}")
+        else:
+            found.append(f"  {given} of what rounding left")
+    if division.fair < division.request:
+        found.append(f"  {_why_no_more(division, r)}")
+    return found
+
+
+def _weight(division: Division) -> str:
+    said = f"weight {decimals(division.weight)} of {decimals(division.siblings_weight)} at priority {division.priority}"
+    if division.usage:
+        said += f", past use {decimals(division.usage * 100)}% (k {decimals(division.k_value)})"
+    return said
+
+
+def _why_no_more(division: Division, r: int) -> str:
+    if 0 <= division.limit <= division.fair:
+        return f"no more: its limit is {quantity(division.limit, r)}"
+    if division.left > 0:
+        why = "its weight is 0" if division.weight == 0 else "past use outweighs its weight"
+        return f"no more, though {quantity(division.left, r)} are left: {why}"
+    if division.weight == 0:
+        return "no more: its weight for what is over quota is 0"
+    return "no more: all is given away"

@@ -1,0 +1,165 @@
+"""Why no node takes a pod: how many nodes fail for which reason, each counted once, by the first reason that holds.
+
+First come reasons that no eviction changes, then what is lacking, then what lies in the pods that run there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from apportion_runtime.core.explain import node_reasons
+from apportion_runtime.core.nodes import Indices, Mask
+from apportion_runtime.core.plugins.gpu_choice import choose_devices
+from apportion_runtime.core.plugins.predicates import misfit_of_kind, selected, tolerated
+from apportion_runtime.core.resources import CPU, GPU, MEMORY, PODS, is_mig
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.task import Task
+
+NOT_READY, TAINT, SELECTOR, KIND, MEMORY_UNKNOWN = "not-ready", "taint", "selector", "kind", "memory-unknown"
+GPUS, QUEUE, PORTS, CLAIMS, NUMA, DEVICE = "gpus", "queue", "ports", "claims", "numa", "device"
+AFFINITY, ANTI_AFFINITY, UNWELCOME, ROOM = "affinity", "anti-affinity", "unwelcome", "room"
+UNCHANGEABLE = frozenset((NOT_READY, TAINT, SELECTOR, KIND, MEMORY_UNKNOWN))
+"""Reasons that no eviction changes."""
+
+_TEXTS = {
+    NOT_READY: "are not ready or cordoned",
+    TAINT: "have a taint that it does not tolerate",
+    SELECTOR: "do not match its node selector or affinity",
+    KIND: "have GPUs of another kind (MIG, shared or claimed)",
+    MEMORY_UNKNOWN: "do not say how much memory their GPUs have",
+    GPUS: "lack GPUs",
+    "cpu": "lack CPU",
+    "memory": "lack memory",
+    "pods": "take no more pods",
+    QUEUE: "would take its queue over a bound",
+    PORTS: "have its host port taken",
+    AFFINITY: "lack the pods that it wants beside it",
+    ANTI_AFFINITY: "have pods that it keeps away from",
+    UNWELCOME: "have pods that keep it away",
+    CLAIMS: "cannot meet its resource claims",
+    NUMA: "cannot align it to their NUMA zones",
+    DEVICE: "have no single GPU with enough room",
+    ROOM: "have room now",
+}
+_OF_ONE = {"are": "is", "have": "has", "do": "does", "lack": "lacks", "take": "takes"}
+_NOW = {
+    node_reasons.PORTS_TAKEN: PORTS,
+    node_reasons.NO_COMPANY: AFFINITY,
+    node_reasons.BAD_COMPANY: ANTI_AFFINITY,
+    node_reasons.UNWELCOME: UNWELCOME,
+    node_reasons.NOT_ALIGNED: NUMA,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCount:
+    """Nodes that fail for one reason; `small` of them would fail even if nothing ran on them."""
+
+    reason: str
+    n: int
+    small: int = 0
+
+    @property
+    def text(self) -> str:
+        """The reason with its numbers."""
+        verb, _, rest = _TEXTS.get(self.reason, f"lack {self.reason}").partition(" ")
+        said = f"{self.n:,} {_OF_ONE.get(verb, verb) if self.n == 1 else verb} {rest}"
+        return f"{said} ({self.small:,} even when empty)" if self.small else said
+
+
+@dataclass(frozen=True, slots=True)
+class NodeHistogram:
+    """All nodes that came into question, by reason, the commonest first."""
+
+    n_nodes: int
+    counts: tuple[NodeCount, ...]
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether no eviction could help on any node."""
+        return all(count.reason in UNCHANGEABLE or count.small == count.n for count in self.counts)
+
+    @property
+    def text(self) -> str:
+        """One sentence."""
+        if self.n_nodes == 0:
+            return "there are no nodes"
+        return f"of {self.n_nodes:,} node{'' if self.n_nodes == 1 else 's'} " + ", ".join(
+            count.text for count in self.counts
+        )
+
+
+def histogram(session: Session, task: Task, nodes: Indices) -> NodeHistogram:
+    """Return why some nodes refuse a pod as things stand now."""
+    left, counts = nodes, list[NodeCount]()
+
+    def take(reason: str, refusing: Mask, small: Mask | None = None) -> None:
+        nonlocal left
+        n = int(refusing.sum())
+        if n:
+            counts.append(NodeCount(reason, n, 0 if small is None else int((refusing & small).sum())))
+            left = left[~refusing]
+
+    for reason, refuses in _unchangeable(session, task):
+        take(reason, np.array([refuses(int(i)) for i in left], dtype=bool))
+    for reason, columns in _resources(session, task):
+        free = session.nodes.idle[left] + session.nodes.releasing[left]
+        take(
+            reason,
+            ~_fits(session, task, free, left, columns),
+            ~_fits(session, task, session.nodes.allocatable[left], left, columns),
+        )
+    state = session.predicates.prepare(task) if len(left) else None
+    reasons = [_now(session, task, int(i), lambda i: node_reasons.now(session, task, i, state)) for i in left]
+    for reason in dict.fromkeys(reasons):
+        take(reason, np.array([said == reason for said in reasons], dtype=bool))
+        reasons = [said for said in reasons if said != reason]
+    return NodeHistogram(len(nodes), tuple(sorted(counts, key=lambda count: -count.n)))
+
+
+def _unchangeable(session: Session, task: Task) -> list[tuple[str, Callable[[int], bool]]]:
+    if not session.predicates.is_on:
+        return []
+    nodes, pod = session.nodes, task.pod
+    return [
+        (NOT_READY, lambda i: not nodes.ready[i]),
+        (TAINT, lambda i: not tolerated(pod, nodes.nodes[i])),
+        (SELECTOR, lambda i: not selected(pod, nodes.nodes[i])),
+        (KIND, lambda i: misfit_of_kind(task, i, session) is not None),
+        (MEMORY_UNKNOWN, lambda i: pod.gpu.memory > 0 and not nodes.knows_memory[i]),
+    ]
+
+
+def _resources(session: Session, task: Task) -> list[tuple[str, list[int]]]:
+    """Return what a pod asks for, as columns by name: devices of all kinds first."""
+    names = session.nodes.resources.names
+    devices = [r for r, name in enumerate(names) if r == GPU or is_mig(name)]
+    others = [r for r in (CPU, MEMORY, PODS, *range(PODS + 1, len(names))) if r not in devices]
+    asked = [(names[r], [r]) for r in others if task.request[r] > 0]
+    return [(GPUS, devices), *asked] if task.needs_gpu else asked
+
+
+def _fits(session: Session, task: Task, free: np.ndarray, nodes: Indices, columns: list[int]) -> Mask:
+    """Tell on which nodes a pod would fit if all but some resources were unbounded."""
+    generous = np.full_like(free, np.inf)
+    generous[:, columns] = free[:, columns]
+    if GPU not in columns:
+        return np.asarray((task.request[columns] <= generous[:, columns]).all(axis=1))
+    return session.nodes.fits(task, generous, nodes)
+
+
+def _now(session: Session, task: Task, i: int, ask: Callable[[int], str | None]) -> str:
+    job = session.jobs[task.job]
+    if session.predicates.over_capacity(task, job, i) is not None:
+        return QUEUE
+    if session.predicates.is_on and session.predicates.lacks_pods(task, i):
+        return "pods"
+    said = ask(i)
+    if said is not None:
+        return _NOW.get(said, CLAIMS if "claim" in said else KIND)
+    if task.shares_gpu and choose_devices(session, task, i, pipeline_only=False) is None:
+        return DEVICE
+    return ROOM

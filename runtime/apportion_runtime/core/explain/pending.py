@@ -1,0 +1,261 @@
+"""Why jobs wait at the end of a cycle: for each the reasons in order, those first that would have to go first.
+
+Entry points: `pending_jobs(session)` for all, `why_pending(session, job)` for one. They look at the session as the cycle
+left it; where a job would find room by then, the engine's note of its time is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from apportion_runtime.core.actions.evicting import running_preemptible
+from apportion_runtime.core.capacity import NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIMIT, over_limit, over_quota, requested
+from apportion_runtime.core.explain.attempt import Attempt, attempt
+from apportion_runtime.core.explain.fit_errors import POD_SCHEDULING_ERRORS, detailed_text
+from apportion_runtime.core.explain.pending_reasons import (
+    Bound,
+    Delayed,
+    Hopeless,
+    IncompleteGang,
+    NoDomain,
+    NoNode,
+    NoVictims,
+    OverFairShare,
+    PendingReason,
+    RoomNow,
+    Scattered,
+    UnknownPart,
+    UnusableQueue,
+    WaitsForRelease,
+)
+from apportion_runtime.core.job import Job
+from apportion_runtime.core.plugins.min_runtime import may_be_preempted, may_be_reclaimed, reclaim_minimum
+from apportion_runtime.core.plugins.reclaim_rules import can_reclaim, may_be_victim, reclaimer_of
+from apportion_runtime.core.resources import Quantities, exceeds
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.shares import RESOURCES
+from apportion_runtime.core.status import GATED, PENDING, PIPELINED
+from apportion_runtime.core.task import NO_NODE
+
+
+@dataclass(frozen=True, slots=True)
+class PendingJob:
+    """A job with pods that wait.
+
+    Attributes:
+        job: Its id.
+        name: Its name, with `namespace`.
+        namespace: See name.
+        queue: Its queue.
+        n_pending: Pods that wait; those that wait for a release included.
+        n_running: Pods that hold a place.
+        reasons: Why, the nearest first.
+        noted: What the engine notes about the job, in its own words; empty if nothing.
+    """
+
+    job: str
+    name: str
+    namespace: str
+    queue: str
+    n_pending: int
+    n_running: int
+    reasons: tuple[PendingReason, ...]
+    noted: str
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The explanation as text, a reason a line."""
+        running = f", {self.n_running} placed" if self.n_running else ""
+        head = f"job {self.namespace}/{self.name} in queue {self.queue}: {self.n_pending} pending{running}"
+        return head, *(f"  {number}. {reason.text}" for number, reason in enumerate(self.reasons, start=1))
+
+
+def pending_jobs(session: Session) -> Iterator[PendingJob]:
+    """Yield every job with pods that wait, in the snapshot's order."""
+    for job in session.jobs.values():
+        if _waits(job):
+            yield why_pending(session, job)
+
+
+def why_pending(session: Session, job: Job) -> PendingJob:
+    """Return why a job waits; without reasons where it does not."""
+    n_pipelined = job.counts.get(PIPELINED, 0)
+    return PendingJob(
+        job.uid,
+        job.name,
+        job.group.namespace,
+        job.queue,
+        job.n_pending + job.counts.get(GATED, 0) + n_pipelined,
+        job.n_active_allocated - n_pipelined,
+        tuple(_reasons(session, job)) if _waits(job) else (),
+        detailed_text(job.fit_errors).strip() if job.fit_errors else "",
+    )
+
+
+def _waits(job: Job) -> bool:
+    return any(job.counts.get(status) for status in (PENDING, GATED, PIPELINED)) or any(
+        uid not in job.tasks for uid in job.task_errors
+    )
+
+
+def _reasons(session: Session, job: Job) -> Iterator[PendingReason]:
+    unusable = _queue(session, job)
+    if unusable is not None:
+        yield unusable
+        return
+    yield from _unknown_parts(session, job)
+    yield from _releases(session, job)
+    if not job.root.is_ready:
+        yield from _incomplete(job)
+        return
+    tasks = job.tasks_to_allocate(real=True)
+    if not job.n_pending or not tasks:
+        return
+    bounds = list(_bounds(session, job)) if session.keeps_shares else []
+    yield from bounds
+    hopeless = next((why for task in tasks if (why := session.predicates.never(task)) is not None), None)
+    if hopeless is not None:
+        yield Hopeless(hopeless)
+        return
+    tried = attempt(session, job, bounded=not bounds)
+    if tried.succeeded:
+        if not bounds:
+            yield RoomNow(detailed_text(job.fit_errors).strip() if job.fit_errors else "")
+        return
+    no_room = list(_no_room(job, tried))
+    if any(isinstance(reason, NoNode) and reason.nodes.is_hopeless for reason in no_room):
+        yield from no_room
+        return
+    if not bounds:
+        yield from _no_victims(session, job)
+    yield from no_room
+    if not bounds and "consolidation" in session.settings.actions and job.preemptible:
+        yield from _scattered(session, job)
+
+
+def _queue(session: Session, job: Job) -> UnusableQueue | None:
+    queues = session.shares.queues
+    if session.shares.holds_jobs_of(job.queue):
+        return None
+    if job.queue in queues:
+        return UnusableQueue(job.queue, None)
+    parents = {queue.name: queue.parent for queue in session.snapshot.queues}
+    at, seen = job.queue, set[str]()
+    while at in parents and at not in seen:
+        seen.add(at)
+        at = parents[at] or ""
+    return UnusableQueue(job.queue, at)
+
+
+def _unknown_parts(session: Session, job: Job) -> Iterator[UnknownPart]:
+    if not any(uid not in job.tasks for uid in job.task_errors):
+        return
+    named: dict[str, int] = {}
+    for pod in session.snapshot.pods:
+        if pod.group == job.uid and pod.uid in job.task_errors and pod.uid not in job.tasks:
+            named[pod.sub_group] = named.get(pod.sub_group, 0) + 1
+    for part, n in sorted(named.items()):
+        yield UnknownPart(part, n)
+
+
+def _releases(session: Session, job: Job) -> Iterator[WaitsForRelease]:
+    waiting = [task for task in job.tasks.values() if task.status == PIPELINED and task.node != NO_NODE]
+    if waiting:
+        nodes = sorted({session.nodes.names[task.node] for task in waiting})
+        yield WaitsForRelease(tuple(nodes), len(waiting))
+
+
+def _incomplete(job: Job) -> Iterator[IncompleteGang]:
+    for pod_set in job.pod_sets.values():
+        if not pod_set.is_ready:
+            n_ready = pod_set.n_alive - pod_set.n_gated
+            yield IncompleteGang(pod_set.name, n_ready, pod_set.n_gated, pod_set.min_available)
+
+
+def _bounds(session: Session, job: Job) -> Iterator[Bound]:
+    asked = requested(job.tasks_to_allocate(real=True), session.max_device_memory)
+    for over in (over_limit(session.shares, job, asked), over_quota(session.shares, job, asked)):
+        if over is not None:
+            yield Bound(*over)
+
+
+def _no_room(job: Job, tried: Attempt) -> Iterator[PendingReason]:
+    topology = [error for error in tried.errors if error.reason not in (POD_SCHEDULING_ERRORS, *_BOUNDS)]
+    other = [error for error in tried.errors if "topology" in error.detailed_message and error not in topology]
+    if topology or other:
+        yield NoDomain(tuple(error.detailed_message for error in (*other, *topology)))
+    if tried.unplaced:
+        # Of several domains, or parts, the one in which most pods found a place.
+        best = max(tried.unplaced, key=lambda unplaced: unplaced.n_placed)
+        pod_set = job.pod_sets[best.task.pod_set]
+        n_needed = max(pod_set.min_available - pod_set.n_allocated, 1)
+        yield NoNode(best.task.pod.name, pod_set.name, best.n_placed, n_needed, best.nodes)
+
+
+_BOUNDS = (OVER_LIMIT, NON_PREEMPTIBLE_OVER_QUOTA)
+
+
+def _no_victims(session: Session, job: Job) -> Iterator[PendingReason]:
+    """Yield why the actions that evict did nothing for a job, in their order."""
+    actions, now = session.settings.actions, session.snapshot.now
+    if not {"reclaim", "preempt", "consolidation"} & set(actions) or not session.settings.generators:
+        return
+    if job.within_preemption_delay(now):
+        since = job.created if job.last_eviction is None else max(job.created, job.last_eviction)
+        delay = job.group.preemption_delay or 0.0
+        yield Delayed(delay, since + delay - now)
+        return
+    if "reclaim" in actions and session.keeps_shares:
+        yield _nobody_to_reclaim(session, job) if can_reclaim(session, job) else _over_fair_share(session, job)
+    if "preempt" in actions:
+        yield _nobody_to_preempt(session, job)
+
+
+def _scattered(session: Session, job: Job) -> Iterator[Scattered]:
+    asked = sum(task.gpu.gpus for task in job.tasks_to_allocate(real=True))
+    free = float(session.nodes.free_gpus()[session.nodes.ready].sum())
+    if 0 < asked <= free:
+        yield Scattered(free, asked)
+
+
+def _over_fair_share(session: Session, job: Job) -> OverFairShare:
+    queue = session.shares.queues[job.queue]
+    request: Quantities = job.init_request(session.min_device_memory)
+    for share, used, is_quota in ((queue.fair, queue.allocated, False), (queue.deserved, queue.allocated_np, True)):
+        # What is asked for comes first: a queue may be over its share of what the job does not need.
+        for r in sorted(range(len(RESOURCES)), key=lambda r: (request[r] == 0, -r)):
+            if exceeds(used[r] + request[r], share[r]):
+                return OverFairShare(queue.name, RESOURCES[r], share[r], used[r], request[r], is_quota)
+    raise ValueError(f"{job.uid} may reclaim")
+
+
+def _nobody_to_reclaim(session: Session, job: Job) -> NoVictims:
+    reclaimer = reclaimer_of(session, job)
+    protects = "minruntime" in session.plugins
+    within: list[str] = []
+    n_protected = n_firm = n_tried = 0
+    for queue, family in session.families.items():
+        jobs = family.jobs
+        running = [other for other in jobs if other.n_active_allocated]
+        if queue == job.queue or not running or not session.shares.holds_jobs_of(queue):
+            continue
+        if not may_be_victim(session, reclaimer, queue):
+            within.append(queue)
+            continue
+        own = running_preemptible(running)
+        n_firm += len(running) - len(own)
+        minimum = reclaim_minimum(session, job, queue) if protects else 0.0
+        young = [other for other in own if protects and not may_be_reclaimed(session, other, minimum)]
+        n_protected += len(young)
+        n_tried += len(own) - len(young)
+    return NoVictims("reclaim", job.queue, tuple(within), n_protected, n_firm, n_tried)
+
+
+def _nobody_to_preempt(session: Session, job: Job) -> NoVictims:
+    lower = [other for other in session.families[job.queue].jobs if other.priority < job.priority]
+    running = [other for other in lower if other.n_active_allocated]
+    own = running_preemptible(running)
+    protects = "minruntime" in session.plugins
+    young = [other for other in own if protects and not may_be_preempted(session, other)]
+    return NoVictims("preempt", job.queue, (), len(young), len(running) - len(own), len(own) - len(young))

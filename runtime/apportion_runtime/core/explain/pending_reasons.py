@@ -1,0 +1,255 @@
+"""The reasons for which a job waits, one record for each kind; `text` is a sentence for people.
+
+Amounts are in vector units: millicores, bytes, devices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apportion_runtime.core.capacity import OVER_LIMIT
+from apportion_runtime.core.explain.amounts import quantity
+from apportion_runtime.core.explain.histogram import NodeHistogram
+from apportion_runtime.core.reasons import duration
+from apportion_runtime.core.shares import RESOURCES
+
+
+@dataclass(frozen=True, slots=True)
+class UnusableQueue:
+    """The job's queue takes no jobs; `missing` is the queue that does not exist, None where it has queues below."""
+
+    queue: str
+    missing: str | None
+
+    @property
+    def text(self) -> str:
+        """A sentence."""
+        if self.missing is None:
+            return f"queue {self.queue} has queues below it, and only queues without take jobs"
+        if self.missing == self.queue:
+            return f"queue {self.queue} does not exist"
+        return f"queue {self.queue} is left out: {self.missing} above it does not exist or lies in a circle"
+
+
+@dataclass(frozen=True, slots=True)
+class IncompleteGang:
+    """A part of the job has too few pods that may start."""
+
+    part: str
+    n_ready: int
+    n_gated: int
+    n_needed: int
+
+    @property
+    def text(self) -> str:
+        """A sentence."""
+        part = f"part {self.part}" if self.part not in ("", "default") else "the job"
+        gated = f", {self.n_gated} more held back by scheduling gates" if self.n_gated else ""
+        return f"{part} needs {_count(self.n_needed, 'pod')} to start and has {self.n_ready}{gated}"
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownPart:
+    """Pods name a part that the pod group does not have."""
+
+    part: str
+    n_pods: int
+
+    @property
+    def text(self) -> str:
+        """A sentence."""
+        return f"{_count(self.n_pods, 'pod')} of part {self.part}, which the pod group does not have"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A queue's limit, or its quota for non-preemptible work, would be broken; `reason` is the engine's word."""
+
+    reason: str
+    queue: str
+    resource: str
+    bound: float
+    used: float
+    asked: float
+
+    @property
+    def text(self) -> str:
+        """A sentence."""
+        r = RESOURCES.index(self.resource)
+        bound, used, asked = (quantity(value, r) for value in (self.bound, self.used, self.asked))
+        if self.reason == OVER_LIMIT:
+            return f"queue {self.queue} is at its limit: {used} of {bound} in use, {asked} more asked"
+        return (
+            f"non-preemptible work must stay within quotas: queue {self.queue} has {bound}, "
+            f"{used} held by such work, {asked} more asked"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NoNode:
+    """No node took a pod; of its part of the job `n_placed` found one, `n_needed` would have to in this step."""
+
+    pod: str
+    part: str
+    n_placed: int
+    n_needed: int
+    nodes: NodeHistogram
+
+    @property
+    def text(self) -> str:
+        """A sentence."""
+        part = f" of part {self.part}" if self.part not in ("", "default") else ""
+        gang = f" ({self.n_placed} of {self.n_needed} pods{part} found one)" if self.n_needed > 1 else ""
+        return f"no node for pod {self.pod}{gang}: {self.nodes.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class NoDomain:
+    """No domain of a topology has room for a part of the job."""
+
+    messages: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """A sentence."""
+        return "; ".join(self.messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Hopeless:
+    """A pod asks for what no eviction could provide, in the engine's words."""
+
+    message: str
+
+    @property
+    def text(self) -> str:
+        """A sentence."""
+        return " ".join(self.message.split())
+
+
+@dataclass(frozen=True, slots=True)
+class OverFairShare:
+    """Nothing may be taken back from other queues: the job's queue would leave its fair share, or its quota."""
+
+    queue: str
+    resource: str
+    share: float
+    used: float
+    asked: float
+    is_quota: bool
+
+    @property
+    def text(self) -> str:
+        """A sentence."""
+        r = RESOURCES.index(self.resource)
+        share, used, asked = (quantity(value, r) for value in (self.share, self.used, self.asked))
+        kind = "quota, for non-preemptible work" if self.is_quota else "fair share"
+        return f"may not take back from other queues: {self.queue} uses {used}, asks for {asked}, and its {kind} is {share}"
+
+
+@dataclass(frozen=True, slots=True)
+class NoVictims:
+    """Nobody was found whose place could be taken.
+
+    Attributes:
+        action: `reclaim` or `preempt`.
+        within_share: Queues that have no more than their share.
+        n_protected: Jobs that have not yet run for their minimum.
+        n_firm: Jobs that are non-preemptible.
+        n_tried: Jobs that may be evicted; their places together would not do, or the result would be unfair.
+        queue: The job's own.
+    """
+
+    action: str
+    queue: str
+    within_share: tuple[str, ...]
+    n_protected: int
+    n_firm: int
+    n_tried: int
+
+    @property
+    def text(self) -> str:
+        """A sentence."""
+        if self.action == "reclaim":
+            said = "nothing to take back from other queues"
+            found = [f"{_names(self.within_share)} within their share"] if self.within_share else []
+        else:
+            said = f"nothing to preempt in queue {self.queue}"
+            found = []
+            if not self.n_tried and not self.n_protected:
+                return f"{said}: no preemptible work of lower priority runs there"
+        found += [f"{_count(self.n_protected, 'job')} not yet for their minimum runtime"] if self.n_protected else []
+        found += [f"{_count(self.n_firm, 'job')} non-preemptible"] if self.n_firm else []
+        found += [f"{_count(self.n_tried, 'job')} whose places would not do"] if self.n_tried else []
+        return f"{said}: {', '.join(found)}" if found else f"{said}: no other queue runs anything"
+
+
+@dataclass(frozen=True, slots=True)
+class Delayed:
+    """The job may not evict others yet; both in seconds."""
+
+    delay: float
+    left: float
+
+    @property
+    def text(self) -> str:
+        """A sentence."""
+        return f"may not evict others for {duration(self.left)} more: its preemption delay is {duration(self.delay)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scattered:
+    """Enough GPUs are free in sum, but not where the job could use them; moving others made no room."""
+
+    free: float
+    asked: float
+
+    @property
+    def text(self) -> str:
+        """A sentence."""
+        free, asked = quantity(self.free, 2), quantity(self.asked, 2)
+        return f"moving work together made no room, though in sum {free} free would do for the {asked} asked"
+
+
+@dataclass(frozen=True, slots=True)
+class WaitsForRelease:
+    """Pods have their places and wait until those who leave are gone."""
+
+    nodes: tuple[str, ...]
+    n_pods: int
+
+    @property
+    def text(self) -> str:
+        """A sentence."""
+        wait = "waits" if self.n_pods == 1 else "wait"
+        return f"{_count(self.n_pods, 'pod')} {wait} for what is being released on {_names(self.nodes)}"
+
+
+@dataclass(frozen=True, slots=True)
+class RoomNow:
+    """The job would find its places now; when it was tried it did not, for what the engine noted."""
+
+    noted: str
+
+    @property
+    def text(self) -> str:
+        """A sentence."""
+        then = f"; when it was tried: {' '.join(self.noted.split())}" if self.noted else ""
+        return f"there is room now, for the next cycle to give{then}"
+
+
+PendingReason = (
+    UnusableQueue | IncompleteGang | UnknownPart | Bound | NoNode | NoDomain | Hopeless | OverFairShare | NoVictims
+    | Delayed | Scattered | WaitsForRelease | RoomNow
+)  # fmt: skip
+
+_MOST_NAMED = 4
+
+
+def _names(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:_MOST_NAMED])
+    return f"{shown} and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else shown
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"
