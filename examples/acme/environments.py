@@ -1,9 +1,10 @@
-"""Where the policy is in force. Staging and dev promise a part of what prod does."""
+"""Where the policy is in force: a cluster for each engine in each environment, with its share of each guarantee."""
 
-from pools import A100, H100, LAB_A100, LAB_H100, LAB_ORDINARY, ORDINARY
+from pools import ASIA, ASIA_QUEUED, BURST, EDGE, EU, HANGZHOU, LAB, RACK, US
 
 from apportion_policy import (
     SPREAD,
+    AckSettings,
     Cluster,
     Engine,
     Environment,
@@ -23,46 +24,55 @@ BLOCKS = Topology(
     ),
 )
 
+# Engine → its version, the name of its cluster outside the lab, and the machines there.
+SITES = {
+    Engine.KAI: ("0.17.0", "gpu-eu", EU),
+    Engine.KUEUE: ("0.18.3", "queue-asia", ASIA),
+    Engine.VOLCANO: ("1.16.0", "batch-us", US),
+    Engine.KOORDINATOR: ("1.8.0", "rack", RACK),
+    Engine.ACK: ("1.21", "hangzhou", HANGZHOU),
+    Engine.YUNIKORN: ("1.8.0", "burst-us", BURST),
+    Engine.NATIVE: ("1.34", "edge", EDGE),
+}
+
+# An eighth leaves every team with a promise at least one GPU.
+EIGHTH = "1/8"
+
+
+def site(engine, **settings):
+    """The cluster of one engine, with what an environment sets there."""
+    version, name, pools = SITES[engine]
+    topologies = (BLOCKS,) if any(pool.topology for pool in pools) else ()
+    here = {"name": name, "pools": pools, "topologies": topologies, "share": EIGHTH, **settings}
+    return Cluster(engine=engine, engine_version=version, **here)
+
+
 DEV = Environment(
     name="dev",
-    clusters=(
-        Cluster(
-            name="lab",
-            engine=Engine.KAI,
-            engine_version="0.17.0",
-            pools=(LAB_H100, LAB_A100, LAB_ORDINARY),
-            share="1/8",
-        ),
-    ),
+    clusters=tuple(site(engine, name=f"lab-{engine.value}", pools=LAB, topologies=()) for engine in SITES),
 )
 
 STAGING = Environment(
     name="staging",
-    clusters=(
-        Cluster(
-            name="gpu-eu",
-            engine=Engine.KAI,
-            engine_version="0.17.0",
-            pools=(H100, A100, ORDINARY),
-            share="1/4",
-            topologies=(BLOCKS,),
-        ),
-    ),
-    overrides=(QueueOverride(queue="assistant", limit=Resources(gpu={"h100": 48}), priority=120),),
+    clusters=tuple(site(engine) for engine in SITES),
+    overrides=(QueueOverride(queue="assistant", limit=Resources(gpu={"h100": 48, "a100": 32}), priority=120),),
 )
 
 PROD = Environment(
     name="prod",
     clusters=(
-        Cluster(
-            name="gpu-eu",
-            engine=Engine.KAI,
-            engine_version="0.17.0",
-            pools=(H100, A100, ORDINARY),
+        site(
+            Engine.KAI,
+            share="1/4",
             placement=Placement(cpu=SPREAD),
-            topologies=(BLOCKS,),
             kai=KaiSettings(k_value="0.5", reclaim_min_runtime="10m"),
         ),
+        site(Engine.KUEUE, pools=(*ASIA, ASIA_QUEUED)),
+        site(Engine.VOLCANO),
+        site(Engine.KOORDINATOR),
+        site(Engine.ACK, ack=AckSettings(queue_policy="Priority")),
+        site(Engine.YUNIKORN),
+        site(Engine.NATIVE),
     ),
 )
 

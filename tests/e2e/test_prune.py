@@ -20,10 +20,10 @@ def test_deleting_the_prune_list_leaves_what_the_policy_says(kubectl: Kubectl, t
     """Compile, apply, remove a team's file, compile to the same folder, apply, delete what `prune.json` lists."""
     policy, out = tmp_path / "acme", tmp_path / "rendered"
     shutil.copytree(REPOSITORY / "examples" / "acme", policy)
-    before = compile_policy(policy, out)["dev", "lab"]
+    before = compile_policy(policy, out, "dev")["dev", "lab-kai"]
     with installed(kubectl, before, refused=(pod(_LEAVES, node="node-1"),)):
         (policy / "teams" / f"{_LEAVES}.py").unlink()
-        after = compile_policy(policy, out)["dev", "lab"]
+        after = compile_policy(policy, out, "dev")["dev", "lab-kai"]
         for tree in after:
             assert kubectl.apply(tree.files).accepted
         doomed = [one for tree in after for one in prune_list(tree)]

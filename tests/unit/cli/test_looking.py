@@ -12,6 +12,7 @@ import pytest
 
 _ACME = Path(__file__).parents[3] / "examples" / "acme"
 _AS_OF = ("--as-of", "2026-11-21")
+_PROD = ("--env", "prod", "--cluster", "gpu-eu")
 
 
 def _apportion(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -20,16 +21,16 @@ def _apportion(*arguments: str, cwd: Path | None = None) -> subprocess.Completed
 
 
 def test_graph_draws_every_queue_within_80_columns() -> None:
-    shown = _apportion("graph", str(_ACME), "--env", "prod", *_AS_OF)
+    shown = _apportion("graph", str(_ACME), *_PROD, *_AS_OF)
     assert shown.returncode == 0
     lines = shown.stdout.splitlines()
-    assert lines[0] == "prod/gpu-eu: 240 GPUs in node pools"
-    assert lines[1].split() == ["platform", "▓▓░░░░│", "28", "guaranteed,", "limit", "80"]
+    assert lines[0] == "prod/gpu-eu: 112 GPUs in node pools"
+    assert lines[1].split() == ["platform", "▓░░│", "7", "guaranteed,", "limit", "20"]
     assert all(len(line) <= 80 for line in lines)
 
 
 def test_every_drawing_shows_the_same_numbers() -> None:
-    where = ("graph", str(_ACME), "--env", "prod", "--resource", "gpu/h100", *_AS_OF)
+    where = ("graph", str(_ACME), *_PROD, "--resource", "gpu/h100", *_AS_OF)
     rows = json.loads(_apportion(*where, "-o", "json").stdout)["queues"]
     text = _apportion(*where).stdout
     mermaid = _apportion(*where, "-o", "mermaid").stdout
@@ -47,22 +48,18 @@ def test_plain_is_ascii() -> None:
 
 
 def test_explain_says_where_each_value_came_from() -> None:
-    document = json.loads(
-        _apportion("explain", "queue", "nlp", "-p", str(_ACME), "--env", "prod", "-o", "json", *_AS_OF).stdout
-    )
+    document = json.loads(_apportion("explain", "queue", "nlp", "-p", str(_ACME), *_PROD, "-o", "json", *_AS_OF).stdout)
     values = {value["field"]: value for value in document["values"]}
-    assert values["guaranteed gpu/h100"]["value"] == "32 H100"
-    assert values["guaranteed gpu/h100"]["origin"] == "override in force"
+    assert values["guaranteed gpu/h100"]["value"] == "8 H100"
+    assert values["guaranteed gpu/h100"]["origin"] == "override in force, times the cluster's share 1/4"
     assert values["guaranteed gpu/h100"]["file"].endswith("teams/nlp.py")
     assert values["reclaim min runtime"]["origin"] == "inherited from `research`"
 
 
 def test_explain_after_the_loan_shows_the_base_value() -> None:
-    shown = _apportion(
-        "explain", "queue", "nlp", "-p", str(_ACME), "--env", "prod", "--as-of", "2027-01-01", "-o", "json"
-    )
+    shown = _apportion("explain", "queue", "nlp", "-p", str(_ACME), *_PROD, "--as-of", "2027-01-01", "-o", "json")
     values = {value["field"]: value["value"] for value in json.loads(shown.stdout)["values"]}
-    assert values["guaranteed gpu/h100"] == "24 H100"
+    assert values["guaranteed gpu/h100"] == "6 H100"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,30 @@
+"""What some engines have no field for, and Acme lives with on their clusters until it has moved off them.
+
+`compile` still says of each feature and cluster what becomes of it.
+"""
+
+from apportion_policy import Waiver
+
+PROMISED = ("ads", "assistant", "ci", "data", "nlp", "platform", "product", "research", "search", "speech", "vision")
+BOUNDED = ("assistant", "platform", "product")
+
+
+def waiver(code, address, reason):
+    """All of them end together, and are talked over again."""
+    return Waiver(code=code, address=address, reason=reason, owner="@acme/platform", expires="2027-06-30")
+
+
+def accepted(code, queues, reason):
+    """One waiver for each queue."""
+    return tuple(waiver(code, f"queue {queue}", reason) for queue in queues)
+
+
+WAIVERS = (
+    waiver("AP406", "priority class serving", "Kueue reclaims what was borrowed; serving stays inside its guarantee"),
+    *accepted("AP506", PROMISED, "plain Kubernetes keeps nothing back; the edge is small and its teams talk"),
+    *accepted("AP507", ("data", "nlp", "research", "vision"), "first come, first served until those clusters run KAI"),
+    *accepted("AP508", ("assistant", "product"), "serving has a priority class of its own everywhere"),
+    *accepted("AP509", ("research", "vision"), "training there writes a checkpoint every ten minutes"),
+    *accepted("AP510", ("ads", "interns"), "whole GPUs until those clusters run KAI"),
+    *accepted("AP512", BOUNDED, "on the edge each namespace has the whole limit; nobody has reached it"),
+)
