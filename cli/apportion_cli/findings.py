@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -40,12 +41,13 @@ def report_on(inputs: Inputs, diagnostics: Iterable[Diagnostic], as_of: date, *,
     )
 
 
-def text_of(report: Report, inputs: Inputs, console: Console, *, stderr: bool = False) -> str:
+def text_of(report: Report, inputs: Inputs, console: Console, *, stderr: bool = False, waived: bool = True) -> str:
     """Return the findings as text for a terminal or a log, with the summary unless quiet."""
     from apportion_compiler.diagnostics.text import render_text, summary
 
+    shown = report if waived else replace(report, findings=tuple(f for f in report.findings if f.level != "waived"))
     text = render_text(
-        report,
+        shown,
         shown=inputs.sources.near,
         read=inputs.sources.read,
         style=console.style(stderr=stderr),
@@ -67,11 +69,14 @@ def exit_code(report: Report, inputs: Inputs, fail_on: str) -> ExitCode:
 
 
 def show_findings(console: Console, inputs: Inputs, diagnostics: Iterable[Diagnostic], fail_on: str) -> ExitCode:
-    """Print findings beside the result of a verb whose result is something else. Return the exit code."""
+    """Print findings beside the result of a verb whose result is something else. Return the exit code.
+
+    What is waived is counted, and shown only if verbose: `validate` is where one reads it.
+    """
     # Text does not speak of the day.
     report = report_on(inputs, diagnostics, date.min)
     if report.findings:
-        console.err(text_of(report, inputs, console, stderr=True))
+        console.err(text_of(report, inputs, console, stderr=True, waived=console.verbose))
     say_what_was_read(console, inputs)
     return exit_code(report, inputs, fail_on)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
@@ -30,6 +31,8 @@ def render_text(
 ) -> str:
     """Return the findings as text, a blank line between them; `brief` is one line each, without what is waived.
 
+    A finding that several clusters have alike is shown once, and names them all.
+
     Args:
         report: The findings.
         shown: Names files for the reader.
@@ -40,8 +43,8 @@ def render_text(
     """
     texts = _Texts(shown, read, style, width)
     if brief:
-        return "".join(f"{texts.head(f)}\n" for f in report.findings if f.level != "waived")
-    return "\n".join("".join(f"{line}\n" for line in texts.lines(finding)) for finding in report.findings)
+        return "".join(f"{texts.head(f)}\n" for f, _ in _alike(report.findings) if f.level != "waived")
+    return "\n".join("".join(f"{line}\n" for line in texts.lines(f, on)) for f, on in _alike(report.findings))
 
 
 def summary(report: Report) -> str:
@@ -63,6 +66,17 @@ def _n(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 or noun == "waived" else f"{count} {noun}s"
 
 
+def _alike(findings: Iterable[Finding]) -> Iterable[tuple[Finding, str]]:
+    """Yield findings that differ in nothing but their scope once each, with all of their places in words."""
+    places: dict[Finding, tuple[Finding, list[str]]] = {}
+    for finding in findings:
+        apart = replace(finding, diagnostic=replace(finding.diagnostic, scope=None))
+        places.setdefault(apart, (finding, []))[1].append(finding.diagnostic.where)
+    for finding, (first, *others) in places.values():
+        on = [place.removeprefix(f"{finding.diagnostic.address} on ") for place in others]
+        yield finding, first if not on else f"{', '.join((first, *on[:-1]))} and {on[-1]}"
+
+
 class _Texts:
     """How findings are shown to one reader."""
 
@@ -75,11 +89,11 @@ class _Texts:
         self._width = width
         self._lines: dict[str, list[str] | None] = {}
 
-    def lines(self, finding: Finding) -> list[str]:
+    def lines(self, finding: Finding, places: str) -> list[str]:
         d = finding.diagnostic
         lines = [self.head(finding), *self._excerpt(finding)]
         if not d.address.startswith("file "):
-            lines += self._detail(f"in {d.where}")
+            lines += self._detail(f"in {places}")
         for related in d.related:
             lines += self._detail(f"{self._place(related.at)}{related.message}")
         if d.suppression is not None:
