@@ -1,7 +1,7 @@
 """The rendered tree of one target as file names and bytes. Pure: what is on disk is `disk.py`'s business.
 
 rendered/<environment>/<cluster>/<target>/
-    kustomization.yaml      every file, in apply order
+    kustomization.yaml      every file, in apply order; none for a tree without objects, which kustomize refuses
     inventory.json          every object in apply order, with the file that holds it; reverse it to delete
     prune-allowlist.txt     the kinds, for `kubectl apply --prune --prune-allowlist` (not with --server-side: kubectl
                             then refuses to prune, and prune.json says what to delete)
@@ -76,20 +76,24 @@ def render_target(output: Output, identity: Mapping[str, str], formerly: Iterabl
         "files": [*by_file, *(artifact.name for artifact in output.artifacts)],
         "objects": [{**key.plain(), "file": name} for key, name in keys.items()],
     }
-    kustomization = {
-        "apiVersion": "kustomize.config.k8s.io/v1beta1",
-        "kind": "Kustomization",
-        # Left out, kustomize sorts by kind and name, and a queue can come before its parent.
-        "sortOptions": {"order": "fifo"},
-        "resources": [*by_file],
-    }
-    files[KUSTOMIZATION] = dump_documents([cast(Manifest, kustomization)])
+    if by_file:
+        files[KUSTOMIZATION] = dump_documents([_kustomization(by_file)])
     files[INVENTORY] = _json(inventory)
     files[ALLOWLIST] = "".join(f"{line}\n" for line in _kinds(keys)).encode()
     files[PRUNE] = _json({"apiVersion": API_VERSION, "kind": "PruneList", "objects": pruned})
     for artifact in output.artifacts:
         files[artifact.name] = artifact.content.encode()
     return files
+
+
+def _kustomization(files: Iterable[str]) -> Manifest:
+    return {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        # Left out, kustomize sorts by kind and name, and a queue can come before its parent.
+        "sortOptions": {"order": "fifo"},
+        "resources": [*files],
+    }
 
 
 def dump_documents(manifests: Iterable[Manifest]) -> bytes:

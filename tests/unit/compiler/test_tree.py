@@ -41,6 +41,11 @@ def test_files_stand_in_apply_order() -> None:
     assert files["values.yaml"] == b"a: 1\n"
 
 
+def test_a_tree_without_objects_has_no_kustomization() -> None:
+    """kustomize refuses one that lists nothing."""
+    assert "kustomization.yaml" not in _files()
+
+
 def test_shared_values_are_written_out_in_full() -> None:
     shared = {"quota": -1}
     text = dump_documents([_queue("a", cpu=shared, gpu=shared)]).decode()
@@ -129,6 +134,17 @@ def test_the_emitter_writes_what_pyyaml_s_dumper_writes(documents: list[dict[str
     )
 
 
+@given(st.dictionaries(st.text(max_size=8), _DOCUMENTS, max_size=4))
+def test_what_is_written_reads_back(document: dict[str, object]) -> None:
+    assert yaml.load(dump_all([document]), yaml.CSafeLoader) == document
+
+
 class _WithoutAnchors(yaml.CSafeDumper):
     def ignore_aliases(self, data: object) -> bool:
         return True
+
+    def represent_text(self, text: str) -> yaml.ScalarNode:
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_WithoutAnchors.add_representer(str, _WithoutAnchors.represent_text)
