@@ -23,10 +23,21 @@ if TYPE_CHECKING:
 
     from apportion_cli.compile_report import TargetReport
 
+TARGETS = ("kai", "kueue", "volcano", "koordinator", "ack", "yunikorn", "native", "node-pools")
+"""Every target by name. Help shall not load the backends; a test holds this to theirs."""
+
 
 @click.command(name="compile")
 @environment_option
-@click.option("-t", "--target", "targets", multiple=True, metavar="NAME", help="Only this target: kai, native.")
+@click.option(
+    "-t",
+    "--target",
+    "targets",
+    multiple=True,
+    shell_complete=lambda _, __, incomplete: [name for name in TARGETS if name.startswith(incomplete)],
+    metavar="NAME",
+    help=f"Only this target; may be repeated: {', '.join(TARGETS)}.",
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),

@@ -27,23 +27,37 @@ dev.add_command(kai_case)
 @click.option("--out", type=click.Path(path_type=Path), default=Path("build/demo"), show_default=True)
 @console_options
 def demo(out: Path) -> int:
-    """Validate the example organisation, draw it, compile every environment, and say what was written where."""
+    """Validate the example organisation, draw it, compile it for every environment and engine, and say what came of it."""
+    from apportion_cli.demo_tables import clusters_text, fidelity_text
+
     example = Path("examples/acme")
     if not (example / "policy.py").is_file():
         raise CannotError("examples/acme is not here", hint="run it at the root of a checkout of the repository")
+    reports = {form: out / f"report.{form}" for form in ("json", "text")}
+    wanted = [part for form, file in reports.items() for part in ("-o", f"{form}={file}")]
     steps = (
         ("is the policy sound?", ["validate", str(example)]),
-        ("who is promised what in production?", ["graph", str(example), "--env", "prod"]),
-        ("what do the engines read?", ["compile", str(example), "--out", str(out)]),
+        ("who is promised what on the first cluster of production?", _DRAWN),
+        ("what do the engines read?", ["compile", str(example), "--out", str(out), *wanted]),
     )
     console = current()
+    out.mkdir(parents=True, exist_ok=True)
     for question, arguments in steps:
         console.out(f"\n# {question}\n$ apportion {' '.join(arguments)}\n")
         finished = subprocess.run([sys.executable, "-P", "-m", "apportion_cli.main", *arguments], check=False)
         if finished.returncode:
             raise CannotError(f"`apportion {arguments[0]}` ended with exit code {finished.returncode}")
-    console.out(f"\nThe rendered trees are in {out}. Next: apportion explain queue nlp -p {example} --env prod")
+    report = reports["json"].read_text(encoding="utf-8")
+    console.out(clusters_text(report))
+    console.out(f"\n# what becomes of each feature of the policy?\n\n{fidelity_text(report)}")
+    console.out(
+        f"\napprox: {reports['text']} says what is lost. AP5xx: the engine has no field for it.\n"
+        f"The rendered trees are in {out}. Next: apportion bind nlp --kind RayJob -p {example} --env prod --cluster gpu-eu"
+    )
     return ExitCode.OK
+
+
+_DRAWN = ["graph", "examples/acme", "--env", "prod", "--cluster", "gpu-eu"]
 
 
 @dev.command()

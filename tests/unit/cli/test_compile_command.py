@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from apportion_cli.commands.compile import TARGETS
+from apportion_cli.demo_tables import clusters_text, fidelity_text
+from apportion_compiler.backends import EMITTERS
+
 _POLICY = """
 from apportion_policy import Accelerator, Cluster, Engine, Environment, GPU_TAINT, NodePool, Organisation, Policy, Queue, Resources
 
@@ -119,6 +123,33 @@ def test_the_json_report_names_every_target(project: Path) -> None:
     assert [(t["environment"], t["target"]) for t in document["targets"]] == [
         (e, t) for e in ("dev", "prod") for t in ("kai", "native")
     ]
+
+
+def test_help_names_every_target() -> None:
+    assert set(TARGETS) == EMITTERS.keys()
+
+
+def test_the_demonstration_reads_the_json_report(project: Path) -> None:
+    report = _apportion(project, "compile", "--env", "prod", "-o", "json").stdout
+    assert clusters_text(report).startswith("prod/main  kai: ")
+    head, *rows = (line.split() for line in fidelity_text(report).splitlines())
+    assert head == ["kai"]
+    assert ["guaranteed", "exact"] in rows
+
+
+def test_what_is_waived_is_counted_and_shown_only_if_verbose(project: Path) -> None:
+    waived = (_POLICY % 8).replace("Engine.KAI", "Engine.NATIVE").replace("0.17.0", "1.34")
+    waived = waived.replace("    environments=tuple", "    waivers=WAIVERS,\n    environments=tuple")
+    waivers = ", ".join(
+        f"Waiver(code='AP506', address='queue {queue}', reason='small', owner='@a/b', expires='2099-01-01')"
+        for queue in ("research", "vision", "nlp")
+    )
+    (project / "policy.py").write_text(f"from apportion_policy import Waiver\nWAIVERS = ({waivers})\n{waived}")
+    shown = _apportion(project, "compile", "--fail-on", "warning")
+    assert (shown.returncode, shown.stderr) == (0, "4 waived in 3 queues, 2 environments\n")
+    verbose = _apportion(project, "compile", "--fail-on", "warning", "--verbose")
+    assert "waived until 2099-01-01 by @a/b: small" in verbose.stderr
+    assert "in queue nlp on dev/main and prod/main" in verbose.stderr
 
 
 def test_strict_fidelity_fails_on_an_approximation(project: Path) -> None:

@@ -70,6 +70,18 @@ def test_brief_is_a_line_for_each_finding_that_counts(report: Report, read: obje
     ]
 
 
+def test_a_finding_that_clusters_share_is_shown_once() -> None:
+    one = Diagnostic(RULE, "queue a", "it has too much", SourceLocation("policy.py", 1), scope="prod/x")
+    other = replace(one, message="it has less")
+    shared = [replace(one, scope=scope) for scope in ("prod/x", "prod/y", "dev/z")]
+    findings = tuple(map(Finding, (shared[0], other, *shared[1:])))
+    text = _text(Report(findings, "policy.py", date(2026, 11, 21), "1.2.3"), SOURCE.get)
+    assert text.count("it has too much") == 1
+    assert "  in queue a on prod/x, prod/y and dev/z\n" in text
+    assert "  in queue a on prod/x\n" in text
+    assert _text(Report(findings, "policy.py", date(2026, 11, 21), "1.2.3"), SOURCE.get, brief=True).count("\n") == 2
+
+
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_no_line_is_wider_than_the_terminal(report: Report, read: object, width: int) -> None:
     def cells(text: str) -> int:

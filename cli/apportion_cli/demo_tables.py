@@ -1,0 +1,44 @@
+"""What the demonstration shows of a compile report: what was written for each cluster, and what became of each feature."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_EXACT, _APPROXIMATED, _UNUSED = "exact", "approx", "-"
+
+
+def clusters_text(report: str) -> str:
+    """Return a line for each cluster of a JSON compile report: its engine, and how many objects each target has."""
+    by_cluster: dict[str, list[str]] = {}
+    for target in json.loads(report)["targets"]:
+        n_objects = sum(target["objects"].values())
+        what = f"{target['target']}: {n_objects} objects" if n_objects else f"{target['target']}: texts alone"
+        by_cluster.setdefault(f"{target['environment']}/{target['cluster']}", []).append(what)
+    width = max(map(len, by_cluster))
+    return "\n".join(f"{cluster:<{width}}  {', '.join(what)}" for cluster, what in by_cluster.items())
+
+
+def fidelity_text(report: str) -> str:
+    """Return a table of features and engines; a feature that only some clusters of an engine use counts as used."""
+    verdicts: dict[str, dict[str, str]] = {}
+    features: dict[str, None] = {}
+    for target in json.loads(report)["targets"]:
+        for line in target["fidelity"]:
+            features[line["feature"]] = None
+            verdicts.setdefault(target["target"], {})[line["feature"]] = _verdict(line)
+    rows = [["", *verdicts], *([f, *(of.get(f, _UNUSED) for of in verdicts.values())] for f in features)]
+    return _table(rows)
+
+
+def _verdict(line: Mapping[str, Any]) -> str:
+    if line["code"] is not None:
+        return str(line["code"])
+    return _EXACT if line["verdict"] == _EXACT else _APPROXIMATED
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    padded = (" ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return "\n".join(line.rstrip() for line in padded)
