@@ -46,7 +46,8 @@ def attempt(session: Session, job: Job, *, bounded: bool = True) -> Attempt:
 
     fit_errors, task_errors, keeps_shares = job.fit_errors, job.task_errors, session.keeps_shares
     # What was chosen for a pod stays written in it when its place is taken back.
-    held, n_groups = [(task, task.gpu_groups, task.numa) for task in job.tasks.values()], session.n_groups
+    held = [(task, task.node, task.gpu_groups, task.numa) for task in job.tasks.values()]
+    n_groups = session.n_groups
     job.fit_errors, job.task_errors = [], dict(task_errors)
     session.reasons.on_unplaced = note
     session.keeps_shares = keeps_shares and bounded
@@ -57,8 +58,8 @@ def attempt(session: Session, job: Job, *, bounded: bool = True) -> Attempt:
     finally:
         statement.discard()
         session.n_groups = n_groups
-        for task, groups, numa in held:
-            task.gpu_groups, task.numa = groups, numa
+        for task, node, groups, numa in held:
+            task.node, task.gpu_groups, task.numa = node, groups, numa
         session.keeps_shares = keeps_shares
         session.reasons.on_unplaced = None
         job.fit_errors, job.task_errors = fit_errors, task_errors

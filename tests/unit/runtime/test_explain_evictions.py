@@ -1,0 +1,100 @@
+"""Why a pod is evicted: who asked, which rule allowed it, what the queues held before and after."""
+
+from __future__ import annotations
+
+from apportion_runtime.core.explain.evictions import evictions
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.snapshot import Settings
+
+from .clusters import NOW, job, node, queue, run
+
+
+def told(session: Session) -> list[tuple[str, ...]]:
+    return [eviction.lines for eviction in evictions(session)]
+
+
+def test_reclaim_names_the_share_that_was_left() -> None:
+    session = run(
+        [node("n", 4)],
+        [queue("a", quota=2), queue("b", quota=2)],
+        [job("old", "b", on="n", gpus=2, created=NOW - 900), job("r", "b", on="n", gpus=2), job("j", "a", gpus=2)],
+    )
+    assert told(session) == [
+        (
+            "pod team/r-0 (job r, queue b) on n: reclaim for job team/j of queue a",
+            "  queue b uses 4 GPUs, more than its quota of 2 GPUs",
+            "  queue b: 4 GPUs before, 2 GPUs after (quota 2 GPUs, fair share 2 GPUs)",
+            "  queue b: 2 cores before, 1 core after (quota no bound, fair share 2 cores)",
+            "  queue b: 2 GB before, 1 GB after (quota no bound, fair share 2 GB)",
+            "  queue a: 0 GPUs before, 2 GPUs after (quota 2 GPUs, fair share 2 GPUs)",
+            "  queue a: 0 cores before, 1 core after (quota no bound, fair share 1 core)",
+            "  queue a: 0 GB before, 1 GB after (quota no bound, fair share 1 GB)",
+        )
+    ]
+
+
+def test_queues_are_compared_where_the_two_sides_meet() -> None:
+    session = run(
+        [node("n", 2)],
+        [
+            queue("left", quota=1), queue("a", "left", quota=1),
+            queue("right", quota=1), queue("b", "right", quota=0), queue("c", "right", quota=1),
+        ],
+        [job("r", "b", on="n"), job("s", "c", on="n", created=NOW - 900), job("j", "a")],
+    )  # fmt: skip
+    (eviction,) = evictions(session)
+    assert eviction.victim is not None
+    assert eviction.beneficiary is not None
+    assert (eviction.queue, eviction.victim.queue, eviction.beneficiary.queue) == ("b", "right", "left")
+    assert eviction.because == "queue right uses 2 GPUs, more than its quota of 1 GPU"
+    assert [eviction.victim.before[2], eviction.victim.after[2]] == [2, 1]
+
+
+def test_over_its_quota_but_within_its_fair_share() -> None:
+    session = run(
+        [node("n0", 2), node("n1", 2)],
+        [queue("a", quota=2), queue("b", quota=1)],
+        [job("r", "b", on="n0"), job("s", "b", on="n1"), job("j", "a", gpus=2)],
+        actions=("reclaim",),
+    )
+    (eviction,) = evictions(session)
+    assert (eviction.rule, eviction.moved_to is not None) == ("over-quota", True)
+    assert eviction.because == "queue b uses 2 GPUs, more than its quota of 1 GPU, and queue a is within its own"
+
+
+def test_preemption_names_the_priorities() -> None:
+    session = run([node("n", 1)], [queue("q")], [job("r", "q", on="n", priority=50), job("j", "q", priority=75)])
+    assert told(session) == [
+        (
+            "pod team/r-0 (job r, queue q) on n: preempt for job team/j of queue q",
+            "  priority 50 is lower than 75 in the same queue",
+        )
+    ]
+
+
+def test_consolidation_says_where_the_pod_goes() -> None:
+    session = run(
+        [node("n0", 2), node("n1", 2)],
+        [queue("q")],
+        [job("r0", "q", on="n0"), job("r1", "q", on="n1"), job("j", "q", gpus=2)],
+    )
+    ((head, because, moved),) = told(session)
+    assert head.endswith("consolidation for job team/j of queue q")
+    assert because == "  it is moved to make room, and its queue keeps what it has"
+    assert moved in ("  it waits for a new place on n0", "  it waits for a new place on n1")
+
+
+def test_a_stale_gang_is_told_what_it_lacks() -> None:
+    session = run([node("n", 4)], [queue("q")], [job("r", "q", needs=2, on="n", stale_since=NOW - 120)])
+    assert told(session) == [
+        (
+            "pod team/r-0 (job r, queue q) on n: stalegangeviction",
+            "  its gang needs 2 pods and has lacked some for longer than 60 s",
+        )
+    ]
+    assert Settings().staleness_grace == 60
+
+
+def test_nothing_is_told_of_what_was_only_tried() -> None:
+    session = run([node("n", 1)], [queue("a", quota=1), queue("b", quota=1)], [job("r", "b", on="n"), job("j", "a")])
+    assert told(session) == []

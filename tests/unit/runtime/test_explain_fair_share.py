@@ -1,0 +1,141 @@
+"""How a queue comes to its fair share: the steps, as a reader sees them."""
+
+from __future__ import annotations
+
+import pytest
+
+from apportion_runtime.core.explain.fair_share import fair_share
+
+from .clusters import job, node, queue, run
+
+
+def gpu_lines(lines: tuple[str, ...]) -> list[str]:
+    """Return the lines about GPUs of the last level."""
+    level = lines[max(i for i, line in enumerate(lines) if line.startswith("queue")) :]
+    return list(level[1 : next(i for i, line in enumerate(level) if line.startswith("  CPU"))])
+
+
+CASES = {
+    "within the quota": (
+        [queue("q", quota=4)],
+        {"q": 3},
+        [
+            "  GPUs: fair share 3 GPUs of the 8 GPUs of the cluster",
+            "    asks for 3 GPUs; quota 4 GPUs, limit no bound",
+            "    3 GPUs within its quota",
+        ],
+    ),
+    "nothing asked": ([queue("q", quota=4), queue("r", quota=4)], {"r": 3}, ["  GPUs: nothing, for it asks for none"]),
+    "surplus by weight": (
+        [queue("q", quota=2, weight=1), queue("r", quota=2, weight=3)],
+        {"q": 8, "r": 8},
+        [
+            "  GPUs: fair share 3 GPUs of the 8 GPUs of the cluster",
+            "    asks for 8 GPUs; quota 2 GPUs, limit no bound",
+            "    2 GPUs within its quota",
+            "    1 GPU in surplus round 1: 25% of 4 GPUs",
+            "      weight 1 of 4 at priority 100",
+            "    no more: all is given away",
+        ],
+    ),
+    "what others leave goes round again": (
+        [queue("q", quota=0), queue("r", quota=0)],
+        {"q": 8, "r": 2},
+        [
+            "  GPUs: fair share 6 GPUs of the 8 GPUs of the cluster",
+            "    asks for 8 GPUs; quota 0 GPUs, limit no bound",
+            "    4 GPUs in surplus round 1: 50% of 8 GPUs",
+            "      weight 1 of 2 at priority 100",
+            "    2 GPUs in surplus round 2: 100% of 2 GPUs",
+            "      weight 1 of 2 at priority 100",
+            "    no more: all is given away",
+        ],
+    ),
+    "what rounding leaves": (
+        [queue("q", quota=0), queue("r", quota=0, created=1.0), queue("s", quota=0, created=2.0)],
+        {"q": 8, "r": 8, "s": 8},
+        [
+            "  GPUs: fair share 3 GPUs of the 8 GPUs of the cluster",
+            "    asks for 8 GPUs; quota 0 GPUs, limit no bound",
+            "    2 GPUs in surplus round 1: 33.333% of 8 GPUs",
+            "      weight 1 of 3 at priority 100",
+            "    1 GPU of what rounding left",
+            "    no more: all is given away",
+        ],
+    ),
+    "past use": (
+        [queue("q", quota=0, usage=(0.0, 0.0, 0.25)), queue("r", quota=0)],
+        {"q": 8, "r": 8},
+        [
+            "  GPUs: fair share 3 GPUs of the 8 GPUs of the cluster",
+            "    asks for 8 GPUs; quota 0 GPUs, limit no bound",
+            "    3 GPUs in surplus round 1: 42.857% of 8 GPUs",
+            "      weight 1 of 2 at priority 100, past use 25% (k 1)",
+            "    no more: all is given away",
+        ],
+    ),
+    "limit": (
+        [queue("q", quota=1, limit=2)],
+        {"q": 8},
+        [
+            "  GPUs: fair share 2 GPUs of the 8 GPUs of the cluster",
+            "    asks for 8 GPUs; quota 1 GPU, limit 2 GPUs",
+            "    1 GPU within its quota",
+            "    1 GPU in surplus round 1: 100% of 7 GPUs",
+            "      weight 1 of 1 at priority 100",
+            "    no more: its limit is 2 GPUs",
+        ],
+    ),
+    "no weight": (
+        [queue("q", quota=1, weight=0)],
+        {"q": 8},
+        [
+            "  GPUs: fair share 1 GPU of the 8 GPUs of the cluster",
+            "    asks for 8 GPUs; quota 1 GPU, limit no bound",
+            "    1 GPU within its quota",
+            "    no more, though 7 GPUs are left: its weight is 0",
+        ],
+    ),
+    "a higher priority takes all": (
+        [queue("q", quota=1), queue("r", quota=1, priority=200)],
+        {"q": 8, "r": 8},
+        [
+            "  GPUs: fair share 1 GPU of the 8 GPUs of the cluster",
+            "    asks for 8 GPUs; quota 1 GPU, limit no bound",
+            "    1 GPU within its quota",
+            "    no more: all is given away",
+        ],
+    ),
+    "below a parent": (
+        [queue("org", quota=4, weight=0), queue("q", "org", quota=2)],
+        {"q": 8},
+        [
+            "  GPUs: fair share 4 GPUs of the 4 GPUs of queue org",
+            "    asks for 8 GPUs; quota 2 GPUs, limit no bound",
+            "    2 GPUs within its quota",
+            "    2 GPUs in surplus round 1: 100% of 2 GPUs",
+            "      weight 1 of 1 at priority 100",
+            "    no more: all is given away",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_steps_of_a_share_are_told(name: str) -> None:
+    queues, asked, expected = CASES[name]
+    session = run([node("n", 8)], queues, [job(f"of-{q}", q, n) for q, n in asked.items()], actions=())
+    assert gpu_lines(fair_share(session, "q").lines) == expected
+
+
+def test_steps_add_up_to_the_share() -> None:
+    queues = [queue("q", quota=1), queue("r", quota=2, created=1.0), queue("s", quota=0, priority=50)]
+    session = run([node("n", 7)], queues, [job(f"of-{q.name}", q.name, 5) for q in queues], actions=())
+    for name, share in session.shares.queues.items():
+        for division, r in zip(fair_share(session, name).levels[-1].divisions, (2, 0, 1), strict=True):
+            assert sum(step.amount for step in division.steps) == division.fair == share.fair[r]
+
+
+def test_a_queue_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        fair_share(run([node("n")], [queue("q")], []), "gone")

@@ -1,0 +1,235 @@
+"""Why a job waits: what a reader is told, for each reason there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from apportion_runtime.core.explain.pending import pending_jobs, why_pending
+from apportion_runtime.core.explain.text import wrapped
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.snapshot import (
+    Expression,
+    Node,
+    NodeTerm,
+    PodTerm,
+    SubGroup,
+    Taint,
+    Topology,
+    TopologyConstraint,
+)
+from apportion_runtime.core.status import GATED
+
+from .clusters import NOW, job, node, queue, run
+
+TAINTED = (Taint("reserved", "yes", "NoSchedule"),)
+H100 = (NodeTerm((Expression("model", "In", ("h100",)),)),)
+LIMITED = [queue("org", quota=8, limit=2), queue("q", "org", quota=4)]
+TWO = [queue("a", quota=4), queue("b", quota=4)]
+ALONE = (PodTerm("kubernetes.io/hostname", (Expression("app", "In", ("x",)),)),)
+
+
+def hosts(n: int, gpus: int = 1) -> list[Node]:
+    return [node(f"n{i}", gpus, labels={"kubernetes.io/hostname": f"n{i}", "rack": f"r{i // 2}"}) for i in range(n)]
+
+
+def reasons(session: Session, name: str = "j") -> list[str]:
+    return [reason.text for reason in why_pending(session, session.jobs[name]).reasons]
+
+
+NO_LOWER = "nothing to preempt in queue q: no preemptible work of lower priority runs there"
+CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
+    "queue missing": (lambda: run(hosts(1), [queue("q")], [job("j", "other")]), ["queue other does not exist"]),
+    "parent missing": (
+        lambda: run(hosts(1), [queue("q", "gone")], [job("j", "q")]),
+        ["queue q is left out: gone above it does not exist or lies in a circle"],
+    ),
+    "inner queue": (
+        lambda: run(hosts(1), [queue("q"), queue("below", "q")], [job("j", "q")]),
+        ["queue q has queues below it, and only queues without take jobs"],
+    ),
+    "gates": (
+        lambda: run(hosts(1), [queue("q")], [job("j", "q", 2, pod={"status": GATED})]),
+        ["the job needs 2 pods to start and has 0, 2 more held back by scheduling gates"],
+    ),
+    "too few pods of a part": (
+        lambda: run(
+            hosts(2),
+            [queue("q")],
+            [job("j", "q", root=SubGroup("", None, (SubGroup("w", 2),)), pod={"sub_group": "w"})],
+        ),
+        ["part w needs 2 pods to start and has 1"],
+    ),
+    "limit above": (
+        lambda: run(hosts(3), LIMITED, [job("r", "q", 2), job("j", "q", priority=40)]),
+        ["queue org is at its limit: 2 GPUs of 2 GPUs in use, 1 GPU more asked"],
+    ),
+    "guarantee": (
+        lambda: run(hosts(3), [queue("q", quota=1)], [job("j", "q", 2, priority=100)]),
+        [
+            ("non-preemptible work must stay within quotas: queue q has 1 GPU, 0 GPUs held by such work, "
+            "2 GPUs more asked"),
+        ],
+    ),
+    "fair share": (
+        lambda: run(
+            hosts(2),
+            [queue("a", quota=1), queue("b", quota=1)],
+            [job("r0", "a", on="n0"), job("wants", "a"), job("r1", "b", on="n1"), job("j", "b")],
+        ),
+        [
+            "may not take back from other queues: b uses 1 GPU, asks for 1 GPU, and its fair share is 1 GPU",
+            "nothing to preempt in queue b: no preemptible work of lower priority runs there",
+            "no node for pod j-0: of 2 nodes 2 lack GPUs",
+        ],
+    ),
+    "others within their share": (
+        lambda: run(hosts(1), TWO, [job("r", "b", on="n0"), job("j", "a")]),
+        [
+            "nothing to take back from other queues: b within their share",
+            "nothing to preempt in queue a: no preemptible work of lower priority runs there",
+            "no node for pod j-0: of 1 node 1 lacks GPUs",
+        ],
+    ),
+    "minimum runtime": (
+        lambda: run(
+            hosts(1),
+            [queue("a", quota=1), queue("b", quota=0, reclaim_min_runtime=600.0)],
+            [job("r", "b", on="n0", last_start=NOW - 60), job("j", "a")],
+        ),
+        [
+            "nothing to take back from other queues: 1 job not yet for their minimum runtime",
+            "nothing to preempt in queue a: no preemptible work of lower priority runs there",
+            "no node for pod j-0: of 1 node 1 lacks GPUs",
+        ],
+    ),
+    "preemption delay": (
+        lambda: run(
+            hosts(1),
+            [queue("a", quota=1), queue("b", quota=0)],
+            [job("r", "b", on="n0"), job("j", "a", preemption_delay=3600.0)],
+        ),
+        [
+            "may not evict others for 50m0s more: its preemption delay is 1h0m0s",
+            "no node for pod j-0: of 1 node 1 lacks GPUs",
+        ],
+    ),
+    "more than any node has": (
+        lambda: run(hosts(2), [queue("q")], [job("j", "q", gpus=4)]),
+        [
+            ("The pod team/j-0 requires GPU: 4, CPU: 1 (cores), memory: 1 (GB), pods: 1. Max GPU resources available "
+            "in a single node in the default node-pool is topped at 1")
+        ],
+    ),
+    "many nodes, many reasons": (
+        lambda: run(
+            [
+                node("big", 4, labels={"model": "h100"}, taints=TAINTED),
+                *(node(f"small{i}", 1, labels={"model": "h100"}) for i in range(1200)),
+                *(node(f"other{i}", 4) for i in range(20)),
+                *(node(f"down{i}", 4, ready=False) for i in range(3)),
+            ],
+            [queue("q")],
+            [job("j", "q", gpus=4, pod={"node_affinity": H100})],
+        ),
+        [
+            ("no node for pod j-0: of 1,224 nodes 1,200 lack GPUs (1,200 even when empty), 20 do not match its node "
+            "selector or affinity, 3 are not ready or cordoned, 1 has a taint that it does not tolerate")
+        ],
+    ),
+    "other resources": (
+        lambda: run(
+            [node("n", has={"cpu": 1500.0}), node("m", has={"memory": 1.5e9}), node("p", has={"pods": 1.0})],
+            [queue("q")],
+            [*(job(f"r{i}", "q", gpus=0, on=name) for i, name in enumerate("nmp")), job("j", "q", gpus=0)],
+        ),
+        [
+            "nothing to take back from other queues: no other queue runs anything",
+            NO_LOWER,
+            "no node for pod j-0: of 3 nodes 1 lacks CPU, 1 lacks memory, 1 takes no more pods",
+            ],
+    ),
+    "gang": (
+        lambda: run(hosts(3), [queue("q")], [job("j", "q", 4)], actions=("allocate",)),
+        ["no node for pod j-3 (3 of 4 pods found one): of 3 nodes 3 lack GPUs"],
+    ),
+    "pods beside it": (
+        lambda: run(
+            hosts(2, 4),
+            [queue("q")],
+            [job("j", "q", 3, pod={"anti_affinity": ALONE, "labels": {"app": "x"}})],
+            actions=("allocate",),
+        ),
+        ["no node for pod j-2 (2 of 3 pods found one): of 2 nodes 2 have pods that it keeps away from"],
+    ),
+    "topology": (
+        lambda: run(
+            hosts(4),
+            [queue("q")],
+            [job("j", "q", 3, root=SubGroup("default", 3, (), TopologyConstraint("net", "rack")))],
+            snapshot={"topologies": (Topology("net", ("rack", "kubernetes.io/hostname")),)},
+            actions=("allocate",),
+        ),
+        [
+            ("topology net, requirement rack couldn't be satisfied for job <team/j>; <r0>: node-group r0 can allocate "
+            "only 2 of 3 required pods; <r1>: node-group r1 can allocate only 2 of 3 required pods")
+        ],
+    ),
+    "scattered": (
+        lambda: run(
+            hosts(2, 2),
+            [queue("q")],
+            [job("r0", "q", on="n0", preemptible=False), job("r1", "q", on="n1", preemptible=False), job("j", "q", gpus=2)],
+        ),
+        [
+            "nothing to take back from other queues: no other queue runs anything",
+            NO_LOWER,
+            "no node for pod j-0: of 2 nodes 2 lack GPUs",
+            "moving work together made no room, though in sum 2 GPUs free would do for the 2 GPUs asked",
+        ],
+    ),
+    "waits for those who leave": (
+        lambda: run(hosts(1), [queue("a", quota=1), queue("b", quota=0)], [job("r", "b", on="n0"), job("j", "a")]),
+        ["1 pod waits for what is being released on n0"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_job_that_waits_is_told_why(name: str) -> None:
+    made, expected = CASES[name]
+    assert reasons(made()) == expected
+
+
+def test_pods_of_a_part_that_is_not_there_are_named() -> None:
+    group, pods = job("j", "q")
+    lost = replace(pods[0], uid="lost", name="lost", sub_group="gone")
+    session = run(hosts(1), [queue("q")], [(group, [*pods, lost])])
+    assert reasons(session) == ["1 pod of part gone, which the pod group does not have"]
+
+
+def test_jobs_that_have_their_places_are_left_out() -> None:
+    session = run(hosts(1), [queue("q")], [job("r", "q"), job("j", "q", priority=40)])
+    assert [each.name for each in pending_jobs(session)] == ["j"]
+    assert why_pending(session, session.jobs["r"]).reasons == ()
+
+
+def test_lines_number_the_reasons_and_fit_a_terminal() -> None:
+    session = CASES["others within their share"][0]()
+    lines = list(wrapped(why_pending(session, session.jobs["j"]).lines))
+    assert lines == [
+        "job team/j in queue a: 1 pending",
+        "  1. nothing to take back from other queues: b within their share",
+        "  2. nothing to preempt in queue a: no preemptible work of lower priority runs",
+        "     there",
+        "  3. no node for pod j-0: of 1 node 1 lacks GPUs",
+    ]
+
+
+def test_explaining_leaves_the_session_as_it_is() -> None:
+    session = run(hosts(3, 2), [queue("q")], [job("j", "q", 13, gpus=0.5)])
+    before = session.nodes.idle.tolist(), [task.gpu_groups for task in session.jobs["j"].tasks.values()]
+    list(pending_jobs(session))
+    assert before == (session.nodes.idle.tolist(), [task.gpu_groups for task in session.jobs["j"].tasks.values()])
