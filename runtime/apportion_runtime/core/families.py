@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from apportion_runtime.core.job import Job
+from apportion_runtime.core.resources import NO_QUANTITIES, Quantities
 
 
 class Members(NamedTuple):
@@ -14,11 +15,13 @@ class Members(NamedTuple):
         jobs: In the session's order.
         ordered: The same, the next to be taken last.
         are_alike: Whether they count the same in the order of queues.
+        counted: What each counts for there where they are alike: what it asks for next, or as a victim what it holds.
     """
 
     jobs: list[Job]
     ordered: list[Job]
     are_alike: bool
+    counted: Quantities = NO_QUANTITIES
 
 
 class Family:
@@ -49,17 +52,22 @@ class Family:
         """
         if self._waiting is None:
             jobs = [job for job in self.jobs if job.n_pending]
-            alike = all(job.init_request(device_memory) == jobs[0].init_request(device_memory) for job in jobs[1:])
-            self._waiting = Members(jobs, sorted(jobs, key=self._key, reverse=True), alike)
+            self._waiting = _members(jobs, [job.init_request(device_memory) for job in jobs])
+            self._waiting.ordered.sort(key=self._key, reverse=True)
         return self._waiting
 
     def running(self) -> Members:
         """Return the preemptible jobs that hold a place; alike where each holds the same."""
         if self._running is None:
             jobs = [job for job in self.jobs if job.n_active_allocated and job.preemptible]
-            alike = all(job.allocated_quantities == jobs[0].allocated_quantities for job in jobs[1:])
-            self._running = Members(jobs, sorted(jobs, key=self._key), alike)
+            self._running = _members(jobs, [job.allocated_quantities for job in jobs])
+            self._running.ordered.sort(key=self._key)
         return self._running
 
     def _key(self, job: Job) -> tuple[int, int, float, str]:
         return job.order_key(self._plugins)
+
+
+def _members(jobs: list[Job], counted: list[Quantities]) -> Members:
+    are_alike = all(each == counted[0] for each in counted[1:])
+    return Members(jobs, list(jobs), are_alike, counted[0] if counted else NO_QUANTITIES)

@@ -16,7 +16,7 @@ from apportion_runtime.core.families import Members
 from apportion_runtime.core.heap import Heap
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.queue_order import Key, comes_first, order_key
-from apportion_runtime.core.resources import NO_QUANTITIES
+from apportion_runtime.core.resources import NO_QUANTITIES, Quantities
 from apportion_runtime.core.shares import QueueShare, Shares
 from apportion_runtime.core.sorted_jobs import SortedJobs
 
@@ -206,8 +206,16 @@ class JobOrder:
         jobs.set_sorted(members.ordered)
         leaf = self._queues[name] = _Queue(self._shares.queues[name], self._childless, jobs)
         leaf.popped = self._popped.get(name, [])
+        if not leaf.popped and "proportion" in self._plugins:
+            counted = members.counted
+            leaf.key = (
+                self._key_as_victim(leaf.share, counted) if self._victims else self._key_with(leaf.share, counted)
+            )
+            leaf.key_version, leaf.is_changed = leaf.share.version, False
         self._link(leaf)
-        self._mark(leaf)
+        leaf.stale = True
+        if leaf.parent is not None:
+            self._mark(leaf.parent)
 
     def pop_past(self, wanted: Container[str]) -> Job:
         """Take the next job; where it is not wanted, those behind it that are not either and ask for the same, too.
@@ -331,9 +339,10 @@ class JobOrder:
         return key
 
     def _key_of_next(self, queue: _Queue, leaf: _Queue) -> Key:
+        return self._key_with(queue.share, leaf.jobs.peek().init_request(self._device_memory))  # type: ignore[union-attr]
+
+    def _key_with(self, share: QueueShare, request: Quantities) -> Key:
         # Kept with the shares, as one order of jobs follows another while most shares stay as they are.
-        share = queue.share
-        request = leaf.jobs.peek().init_request(self._device_memory)  # type: ignore[union-attr]
         if share.key is not None and share.key_version == share.version and share.key_request == request:
             return share.key
         after = [used + more for used, more in zip(share.allocated, request, strict=True)]
@@ -341,10 +350,20 @@ class JobOrder:
         share.key_version, share.key_request = share.version, request
         return share.key
 
+    def _key_as_victim(self, share: QueueShare, held: Quantities) -> Key:
+        if share.victim_key is not None and share.victim_key_version == share.version and share.victim_held == held:
+            return share.victim_key
+        after = [used - less for used, less in zip(share.allocated, held, strict=True)]
+        share.victim_key = order_key(share, NO_QUANTITIES, after, self._shares.total)
+        share.victim_key_version, share.victim_held = share.version, held
+        return share.victim_key
+
     def _key_of_victims(self, queue: _Queue, leaf: _Queue) -> Key:
         share = queue.share
         jobs = leaf.jobs
         best = jobs.peek() if jobs is not None and jobs.items else None
+        if best is not None and not leaf.popped:
+            return self._key_as_victim(share, best.allocated_quantities)
         made_with = (leaf.share.name, len(leaf.popped), best)
         if queue.key is not None and queue.key_version == share.version and queue.made_with == made_with:
             return queue.key

@@ -45,6 +45,9 @@ class QueueShare:
         "request",
         "usage",
         "version",
+        "victim_held",
+        "victim_key",
+        "victim_key_version",
         "weight",
     )
 
@@ -72,6 +75,9 @@ class QueueShare:
         self.key: tuple[bool, bool, int, bool, float, float] | None = None
         self.key_request: Quantities = NO_QUANTITIES
         self.key_version = -1
+        self.victim_key: tuple[bool, bool, int, bool, float, float] | None = None
+        self.victim_held: Quantities = NO_QUANTITIES
+        self.victim_key_version = -1
 
     @property
     def is_leaf(self) -> bool:

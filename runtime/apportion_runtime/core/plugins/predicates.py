@@ -43,6 +43,7 @@ class Predicates:
         self._any_ports = any(pod.host_ports for pod in session.snapshot.pods)
         nodes = session.nodes
         self._most = nodes.allocatable.max(axis=0) if len(nodes) else np.zeros(len(session.resources))
+        self._too_large: dict[int, bool] = {}
         self._by_uid: dict[str, Pod] = {pod.uid: pod for pod in session.snapshot.pods}
 
     def blocked(self, task: Task) -> str | None:
@@ -63,7 +64,12 @@ class Predicates:
 
     def _may_never(self, task: Task) -> bool:
         pod = task.pod
-        return bool(pod.missing_claims or pod.missing_config_maps or (task.request > self._most).any())
+        if pod.missing_claims or pod.missing_config_maps:
+            return True
+        known = self._too_large.get(task.shape)
+        if known is None:
+            known = self._too_large[task.shape] = bool((task.request > self._most).any())
+        return known
 
     def _for_good(self, task: Task) -> Iterator[tuple[str, str]]:
         pod = task.pod
