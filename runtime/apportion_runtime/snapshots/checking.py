@@ -1,0 +1,275 @@
+"""What is wrong with a snapshot as a whole: names that lead nowhere, amounts that cannot be, too much on a node."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from apportion_runtime.core.resources import UNLIMITED
+from apportion_runtime.core.snapshot import DeviceKey, Node, Pod, PodGroup, Queue, Snapshot, SubGroup
+from apportion_runtime.core.status import ACTIVE_USED_STATUSES
+from apportion_runtime.snapshots.faults import (
+    CYCLE,
+    DUPLICATE,
+    IGNORED_VALUE,
+    NEGATIVE,
+    OVERCOMMITTED,
+    OVERLAPPING,
+    UNKNOWN_GROUP,
+    UNKNOWN_NODE,
+    UNKNOWN_QUEUE,
+    UNKNOWN_SUB_GROUP,
+    Fault,
+    Path,
+    Place,
+)
+
+_PARTS = 100
+_GIGABYTE = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where records stand: the object of each, and the path to each of the values that findings speak of."""
+
+    of: Callable[[str, str], Place | None]
+    paths: Mapping[str, Path]
+
+    def at(self, kind: str, id_: str, aspect: str = "") -> Place | None:
+        """Return the place of a record, or of a value in it."""
+        place = self.of(kind, id_)
+        return None if place is None else place.at(*self.paths.get(aspect, ()))
+
+
+def check_snapshot(snapshot: Snapshot, places: Places, elsewhere: Collection[str] = ()) -> list[Fault]:
+    """Return what is wrong.
+
+    Args:
+        snapshot: The snapshot.
+        places: Where its records stand.
+        elsewhere: Nodes that are there and belong to another scheduler's part of the cluster.
+    """
+    return [
+        *_duplicates(snapshot, places),
+        *_amounts(snapshot, places),
+        *_queues(snapshot.queues, places),
+        *_groups(snapshot, places),
+        *_pods(snapshot, places, elsewhere),
+        *_room(snapshot, places),
+        *_held_twice(snapshot, places),
+    ]
+
+
+def _duplicates(snapshot: Snapshot, places: Places) -> Iterator[Fault]:
+    named: tuple[tuple[str, str, Iterable[str]], ...] = (
+        ("Node", "node", (node.name for node in snapshot.nodes)),
+        ("Queue", "queue", (queue.name for queue in snapshot.queues)),
+        ("PodGroup", "pod group", (group.uid for group in snapshot.pod_groups)),
+        ("Pod", "pod", (pod.uid for pod in snapshot.pods)),
+        ("Topology", "topology", (topology.name for topology in snapshot.topologies)),
+        ("ResourceClaim", "resource claim", (f"{claim.namespace}/{claim.name}" for claim in snapshot.claims)),
+        ("Device", "device", ("/".join(device.key) for device in snapshot.devices)),
+    )
+    for kind, word, ids in named:
+        for id_, count in Counter(ids).items():
+            if count > 1:
+                message = f"it is there {count} times"
+                yield Fault(DUPLICATE, f"{word} {id_}", message, "leave one of them in", places.at(kind, id_, "name"))
+
+
+def _amounts(snapshot: Snapshot, places: Places) -> Iterator[Fault]:
+    hint = "write an amount of 0 or more"
+    for node in snapshot.nodes:
+        for name, amount in node.allocatable.items():
+            if amount < 0:
+                message = f"it has {amount:g} of {name}, which is negative"
+                yield Fault(NEGATIVE, f"node {node.name}", message, hint, places.at("Node", node.name, "allocatable"))
+    for pod in snapshot.pods:
+        if min(pod.request.values(), default=0.0) < 0:
+            name = min(pod.request, key=lambda name: pod.request[name])
+            message = f"it asks for {pod.request[name]:g} of {name}, which is negative"
+            yield Fault(NEGATIVE, _pod(pod), message, hint, places.at("Pod", pod.uid, "request"))
+        gpu = pod.gpu
+        if min(gpu.count, gpu.portion, gpu.memory, gpu.dra) < 0 or any(n < 0 for _, n in gpu.mig):
+            message = "it asks for a negative number of GPUs"
+            yield Fault(NEGATIVE, _pod(pod), message, hint, places.at("Pod", pod.uid, "gpu"))
+    for queue in snapshot.queues:
+        for name, of in (("cpu", queue.cpu), ("memory", queue.memory), ("gpu", queue.gpu)):
+            if min(of.quota, of.limit) < UNLIMITED or of.weight < 0:
+                message = f"its quota, limit or weight of {name} is negative; the engine knows -1 alone, for no bound"
+                place = places.at("Queue", queue.name, "resources")
+                yield Fault(IGNORED_VALUE, f"queue {queue.name}", message, "write -1, or 0 or more", place)
+
+
+def _queues(queues: Iterable[Queue], places: Places) -> Iterator[Fault]:
+    parents = {queue.name: queue.parent for queue in queues}
+    in_cycles: set[str] = set()
+    for name, parent in parents.items():
+        if parent is not None and parent not in parents:
+            message = f"its parent `{parent}` is not there; the engine leaves it out, with everything below it"
+            yield Fault(
+                UNKNOWN_QUEUE, f"queue {name}", message, _instead(parent, parents), places.at("Queue", name, "parent")
+            )
+        cycle = _cycle(name, parents)
+        if cycle and name not in in_cycles:
+            in_cycles.update(cycle)
+            message = f"its parents lead back to it: {' → '.join((*cycle, cycle[0]))}"
+            hint = "let one of them have no parent"
+            yield Fault(CYCLE, f"queue {name}", message, hint, places.at("Queue", name, "parent"))
+
+
+def _cycle(name: str, parents: Mapping[str, str | None]) -> list[str]:
+    path = [name]
+    at = parents[name]
+    while at is not None and at in parents:
+        if at == name:
+            return path
+        if at in path:
+            return []
+        path.append(at)
+        at = parents[at]
+    return []
+
+
+def _groups(snapshot: Snapshot, places: Places) -> Iterator[Fault]:
+    names = {queue.name for queue in snapshot.queues}
+    inner = {queue.parent for queue in snapshot.queues if queue.parent is not None}
+    for group in snapshot.pod_groups:
+        address, place = f"pod group {group.namespace}/{group.name}", places.at("PodGroup", group.uid, "queue")
+        if group.queue not in names:
+            said = f"its queue `{group.queue}` is not there" if group.queue else "it names no queue"
+            message = f"{said}; it is left pending"
+            yield Fault(UNKNOWN_QUEUE, address, message, _instead(group.queue, names - inner), place)
+        elif group.queue in inner:
+            message = f"its queue `{group.queue}` has queues below it; the engine decides about jobs of leaves alone"
+            below = sorted(queue.name for queue in snapshot.queues if queue.parent == group.queue)
+            yield Fault(
+                UNKNOWN_QUEUE, address, message, f"name one of the queues below it: {', '.join(below[:5])}", place
+            )
+
+
+def _pods(snapshot: Snapshot, places: Places, elsewhere: Collection[str]) -> Iterator[Fault]:
+    nodes = {node.name for node in snapshot.nodes}
+    groups = {group.uid: group for group in snapshot.pod_groups}
+    parts = {group.uid: frozenset(_pod_sets(group.root)) for group in snapshot.pod_groups}
+    for pod in snapshot.pods:
+        is_known = pod.node is None or pod.node in nodes or pod.node in elsewhere
+        if not is_known and pod.status & ACTIVE_USED_STATUSES:
+            message = f"it runs on the node `{pod.node}`, which is not there; it holds nothing of any node"
+            place = places.at("Pod", pod.uid, "node")
+            yield Fault(UNKNOWN_NODE, _pod(pod), message, _instead(pod.node or "", nodes), place)
+        if pod.group is None:
+            continue
+        group = groups.get(pod.group)
+        if group is None:
+            message = f"its pod group `{pod.group}` is not there; nothing is decided about it"
+            place = places.at("Pod", pod.uid, "group")
+            yield Fault(UNKNOWN_GROUP, _pod(pod), message, _instead(pod.group, groups), place)
+        elif (pod.sub_group or "default") not in parts[pod.group]:
+            yield _of_no_part(pod, group, parts[pod.group], places)
+
+
+def _of_no_part(pod: Pod, group: PodGroup, parts: Collection[str], places: Places) -> Fault:
+    whose = f"pod group {group.namespace}/{group.name}"
+    message = (
+        f"{whose} has no sub-group `{pod.sub_group}`; the pod is left pending"
+        if pod.sub_group
+        else f"it names none of the sub-groups of {whose}; it is left pending"
+    )
+    hint = _instead(pod.sub_group, parts)
+    return Fault(UNKNOWN_SUB_GROUP, _pod(pod), message, hint, places.at("Pod", pod.uid, "sub_group"))
+
+
+def _pod_sets(part: SubGroup) -> Iterator[str]:
+    if not part.children:
+        yield part.name or "default"
+    for child in part.children:
+        yield from _pod_sets(child)
+
+
+def _room(snapshot: Snapshot, places: Places) -> Iterator[Fault]:
+    here: dict[str, list[Pod]] = {node.name: [] for node in snapshot.nodes}
+    for pod in snapshot.pods:
+        if pod.node in here and pod.status & ACTIVE_USED_STATUSES:
+            here[pod.node].append(pod)
+    for node in snapshot.nodes:
+        yield from _on_node(node, here[node.name], places)
+
+
+def _on_node(node: Node, pods: list[Pod], places: Places) -> Iterator[Fault]:
+    place, address = places.at("Node", node.name), f"node {node.name}"
+    used: Counter[str] = Counter()
+    parts: dict[str, float] = {}
+    gpus = 0.0
+    for pod in pods:
+        used.update(pod.request)
+        used.update(dict(pod.gpu.mig))
+        portion = _portion(pod, node)
+        if portion is None:
+            gpus += pod.gpu.count if pod.gpu.portion else 0
+            continue
+        for group in pod.gpu_groups:
+            parts[group] = parts.get(group, 0.0) + portion
+        if not pod.gpu_groups and not pod.gpu.mig:
+            message = "it holds a part of a GPU, and nothing says of which; it counts as holding none"
+            hint = "keep the label runai-gpu-group of pods that share a device"
+            yield Fault(IGNORED_VALUE, _pod(pod), message, hint, places.at("Pod", pod.uid, "gpu_groups"))
+    over = [
+        f"{_amount(name, used[name])} of {_amount(name, had)} {name}"
+        for name, had in sorted(node.allocatable.items())
+        if had > 0 and used[name] > had and name != "gpu"
+    ]
+    devices = node.allocatable.get("gpu", 0.0)
+    if devices > 0 and gpus + len(parts) > devices:
+        over.append(f"{gpus + len(parts):g} of {devices:g} GPUs")
+    if over:
+        message = f"its pods hold more than it has: {', '.join(over)}"
+        hint = "give every object as it was at one moment"
+        yield Fault(OVERCOMMITTED, address, message, hint, place)
+    for group, portion in sorted(parts.items()):
+        if round(portion * _PARTS) > _PARTS:
+            message = f"pods hold {portion:.4g} of the GPU that `{group}` names"
+            hint = "let the parts of pods with the same runai-gpu-group add up to 1 at most"
+            yield Fault(OVERLAPPING, address, message, hint, place)
+
+
+def _portion(pod: Pod, node: Node) -> float | None:
+    """Return the part of each of its devices that a pod holds; None of one that holds whole devices or none."""
+    gpu = pod.gpu
+    if gpu.memory > 0:
+        return gpu.memory / node.gpu_memory if node.gpu_memory else 0.0
+    return gpu.portion if gpu.count > 0 and 0 < gpu.portion < 1 else None
+
+
+def _amount(name: str, amount: float) -> str:
+    if name == "cpu":
+        return f"{amount / 1000:g}"
+    return f"{amount / _GIGABYTE:g} GB" if name == "memory" else f"{math.ceil(amount):g}"
+
+
+def _held_twice(snapshot: Snapshot, places: Places) -> Iterator[Fault]:
+    holders: dict[DeviceKey, str] = {}
+    for claim in snapshot.claims:
+        for key in claim.allocation.devices if claim.allocation is not None else ():
+            name = f"{claim.namespace}/{claim.name}"
+            other = holders.setdefault(key, name)
+            if other != name:
+                message = f"it holds the device {'/'.join(key)}, which the claim {other} holds, too"
+                hint = "give every object as it was at one moment"
+                place = places.at("ResourceClaim", name, "allocation")
+                yield Fault(OVERLAPPING, f"resource claim {name}", message, hint, place)
+
+
+def _pod(pod: Pod) -> str:
+    return f"pod {pod.namespace}/{pod.name}" if pod.namespace else f"pod {pod.name}"
+
+
+def _instead(wrong: str, known: Iterable[str]) -> str:
+    names = list(known)
+    near = get_close_matches(wrong, names, n=1)
+    if near:
+        return f"did you mean `{near[0]}`?"
+    return f"name one that is there: {', '.join(sorted(names)[:5])}" if names else "give the objects that it names, too"

@@ -1,0 +1,268 @@
+"""How the engine is configured: its defaults, a SchedulingShard, or what its own dump says.
+
+Source: pkg/apis/kai/v1/schedulingshard_types.go, pkg/operator/operands/scheduler, pkg/scheduler/conf,
+cmd/scheduler/app/options/options.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from apportion_runtime.core.snapshot import Settings
+from apportion_runtime.snapshots.faults import IGNORED_VALUE, QUANTITY, Fault
+from apportion_runtime.snapshots.kubernetes import words
+from apportion_runtime.snapshots.kubernetes.objects import Object
+from apportion_runtime.snapshots.quantities import NANO, parse_duration, parse_integer
+
+_ACTIONS = {"allocate": 500, "consolidation": 400, "reclaim": 300, "preempt": 200, "stalegangeviction": 100}
+_GENERATORS = {"sg-nodelocalgreedy": 360, "sg-multinodegang": 350}
+_OPT_IN = frozenset(("numa", "gpuspread"))
+_WITHOUT_EFFECT = frozenset(("snapshot", "podaffinity"))
+"""Plugins that decide nothing here: one writes dumps, of the other the core has the required part always."""
+_SPREAD, _BINPACK = "spread", "binpack"
+_PLACEMENT_HINT = "give the values that the engine's documentation lists"
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What decides how objects are read, and the settings of the core."""
+
+    settings: Settings = field(default_factory=Settings)
+    node_pool_key: str = words.NODE_POOL
+    node_pool: str = ""
+    queue_key: str = words.QUEUE
+    reservation_app: str = words.RESERVATION_APP
+    mig_worker_key: str = words.MIG_WORKER
+    gpu_worker_key: str = words.GPU_WORKER
+    cpu_worker_key: str = words.CPU_WORKER
+    stuck_after_s: float = 120.0
+    restricts_nodes: bool = False
+    is_full_hierarchy: bool = True
+
+    def is_of_pool(self, labels: Mapping[str, str]) -> bool:
+        """Tell whether an object is one of the scheduler's own part of the cluster."""
+        if not self.node_pool_key:
+            return True
+        return labels.get(self.node_pool_key) == self.node_pool if self.node_pool else self.node_pool_key not in labels
+
+
+def configured(objects: Mapping[str, Sequence[Object]], shard: str | None, faults: list[Fault]) -> Engine:
+    """Return the configuration that the objects say; of several shards the one named, or the one of no partition.
+
+    Raises:
+        KeyError: If the shard named is not there.
+    """
+    engine = Engine()
+    for config in objects["Config"]:
+        said = config.spec.get("global") or {}
+        engine = replace(
+            engine,
+            settings=replace(
+                engine.settings, scheduler_name=said.get("schedulerName") or engine.settings.scheduler_name
+            ),
+            node_pool_key=said.get("nodePoolLabelKey") or engine.node_pool_key,
+            queue_key=said.get("queueLabelKey") or engine.queue_key,
+        )
+    shards = objects["SchedulingShard"]
+    if shard is not None:
+        engine = _of_shard(engine, {each.name: each for each in shards}[shard], faults)
+    elif shards:
+        engine = _of_shard(engine, min(shards, key=lambda s: (s.spec.get("partitionLabelValue") or "", s.name)), faults)
+    for dumped in objects["EngineConfiguration"]:
+        engine = _of_dump(engine, dumped, faults)
+    return engine
+
+
+def _of_shard(engine: Engine, shard: Object, faults: list[Fault]) -> Engine:
+    spec = shard.spec
+    strategy = spec.get("placementStrategy") or {}
+    gpu, cpu = strategy.get("gpu") or _BINPACK, strategy.get("cpu") or _BINPACK
+    packs = gpu == _BINPACK
+    defaults = Settings()
+    by_packing = frozenset(("gpupack", "gpusharingorder"))
+    left_out = frozenset(("gpuspread",)) if packs else by_packing
+    plugins = set((defaults.plugins | {"gpuspread"}) - left_out)
+    generators = dict(_GENERATORS)
+    runtime = spec.get("minRuntime") or {}
+    arguments: dict[str, Mapping[str, str]] = {
+        "nodeplacement": {"gpu": gpu, "cpu": cpu},
+        "minruntime": {
+            key: runtime[name]
+            for key, name in (
+                ("defaultPreemptMinRuntime", "preemptMinRuntime"),
+                ("defaultReclaimMinRuntime", "reclaimMinRuntime"),
+            )
+            if runtime.get(name)
+        },
+        "proportion": {} if spec.get("kValue") is None else {"kValue": str(spec["kValue"])},
+    }
+    for name, override in sorted((spec.get("plugins") or {}).items()):
+        on = override.get("enabled") is not False
+        if name in _GENERATORS:
+            if not on:
+                del generators[name]
+            elif override.get("priority") is not None:
+                generators[name] = override["priority"]
+        elif not on:
+            plugins.discard(name)
+        elif name in defaults.plugins or name in _OPT_IN:
+            # An entry that says nothing of `enabled` leaves the default as it is.
+            if override.get("enabled") or name not in left_out:
+                plugins.add(name)
+        elif name not in _WITHOUT_EFFECT:
+            _ignored(faults, shard, ("spec", "plugins", name), f"there is no plugin `{name}` in the engine's own set")
+        if override.get("arguments") is not None:
+            arguments[name] = override["arguments"]
+    settings = replace(
+        engine.settings,
+        plugins=frozenset(plugins),
+        generators=tuple(sorted(generators, key=lambda n: -generators[n])),
+        actions=_actions(shard, spreads=_SPREAD in (gpu, cpu), faults=faults),
+        queue_depth=dict(spec.get("queueDepthPerAction") or {}),
+    )
+    settings = _with_arguments(settings, arguments, shard, ("spec", "plugins"), faults)
+    engine = replace(engine, settings=settings, node_pool=spec.get("partitionLabelValue") or "")
+    return _with_flags(engine, shard, spec.get("args") or {}, faults)
+
+
+def _actions(shard: Object, *, spreads: bool, faults: list[Fault]) -> tuple[str, ...]:
+    ranks = dict(_ACTIONS)
+    if spreads:
+        del ranks["consolidation"]
+    for name, override in sorted((shard.spec.get("actions") or {}).items()):
+        if name not in _ACTIONS:
+            _ignored(faults, shard, ("spec", "actions", name), f"there is no action `{name}`")
+        elif override.get("enabled") is False:
+            ranks.pop(name, None)
+        elif name in ranks or override.get("enabled"):
+            rank = override.get("priority")
+            ranks[name] = ranks.get(name, _ACTIONS[name]) if rank is None else rank
+    return tuple(sorted(ranks, key=lambda name: (-ranks[name], name)))
+
+
+def _with_arguments(
+    settings: Settings,
+    arguments: Mapping[str, Mapping[str, str]],
+    of: Object,
+    path: tuple[str, ...],
+    faults: list[Fault],
+) -> Settings:
+    placement = arguments.get("nodeplacement") or {}
+    runtime = arguments.get("minruntime") or {}
+
+    def read(plugin: str, key: str, parse: Callable[[str], float], default: float) -> float:
+        text = (arguments.get(plugin) or {}).get(key)
+        if text is None:
+            return default
+        try:
+            return parse(text)
+        except ValueError as wrong:
+            _ignored(faults, of, (*path, plugin, "arguments", key), f"{wrong}; the default holds")
+            return default
+
+    return replace(
+        settings,
+        gpu_placement=placement.get("gpu") or _BINPACK,
+        cpu_placement=placement.get("cpu") or _BINPACK,
+        k_value=read("proportion", "kValue", float, settings.k_value),
+        # The misspelt key is the engine's.
+        saturation_multiplier=max(1.0, read("proportion", "relcaimerSaturationMultiplier", float, 1.0)),
+        reclaim_resolve_method=runtime.get("reclaimResolveMethod") or settings.reclaim_resolve_method,
+        default_preempt_min_runtime=read("minruntime", "defaultPreemptMinRuntime", parse_duration, 0.0),
+        default_reclaim_min_runtime=read("minruntime", "defaultReclaimMinRuntime", parse_duration, 0.0),
+    )
+
+
+def parse_bool(text: str) -> bool:
+    """Return what Go's `strconv.ParseBool` makes of a text. Raises `ValueError`."""
+    if text in ("1", "t", "T", "true", "TRUE", "True"):
+        return True
+    if text in ("0", "f", "F", "false", "FALSE", "False"):
+        return False
+    raise ValueError(f"`{text}` is neither true nor false")
+
+
+_OF_SETTINGS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
+    "scheduler-name": ("scheduler_name", str),
+    "max-consolidation-preemptees": ("max_consolidation_preemptees", parse_integer),
+    "use-scheduling-signatures": ("use_scheduling_signatures", parse_bool),
+    "allow-consolidating-reclaim": ("allow_consolidating_reclaim", parse_bool),
+    "default-staleness-grace-period": ("staleness_grace", parse_duration),
+}
+_OF_ENGINE: Mapping[str, tuple[str, Callable[[str], Any]]] = {
+    "stuck-in-releasing-threshold": ("stuck_after_s", parse_duration),
+    "restrict-node-scheduling": ("restricts_nodes", parse_bool),
+    "full-hierarchy-fairness": ("is_full_hierarchy", parse_bool),
+    "partition-label-value": ("node_pool", str),
+    "nodepool-label-key": ("node_pool_key", str),
+    "queue-label-key": ("queue_key", str),
+    "resource-reservation-app-label": ("reservation_app", str),
+    "mig-worker-node-label-key": ("mig_worker_key", str),
+    "gpu-worker-node-label-key": ("gpu_worker_key", str),
+    "cpu-worker-node-label-key": ("cpu_worker_key", str),
+}
+"""Flags of the scheduler that decide something here; all others are passed over."""
+
+
+def _with_flags(engine: Engine, shard: Object, flags: Mapping[str, str], faults: list[Fault]) -> Engine:
+    of_settings: dict[str, Any] = {}
+    of_engine: dict[str, Any] = {}
+    for flag, text in sorted(flags.items()):
+        for table, made in ((_OF_SETTINGS, of_settings), (_OF_ENGINE, of_engine)):
+            if flag in table:
+                name, parse = table[flag]
+                try:
+                    made[name] = parse(text)
+                except ValueError as wrong:
+                    place = shard.place.at("spec", "args", flag)
+                    hint = "write a value that the flag takes"
+                    faults.append(Fault(QUANTITY, shard.address, f"`{flag}`: {wrong}", hint, place))
+    return replace(engine, settings=replace(engine.settings, **of_settings), **of_engine)
+
+
+def _of_dump(engine: Engine, dumped: Object, faults: list[Fault]) -> Engine:
+    config: Mapping[str, Any] = dumped.data.get("config") or {}
+    settings = engine.settings
+    tiers = [plugin for tier in config.get("tiers") or () for plugin in tier.get("plugins") or ()]
+    if tiers:
+        named = {plugin.get("name") or "": plugin.get("arguments") or {} for plugin in tiers}
+        settings = replace(
+            settings,
+            plugins=frozenset(name for name in named if name not in _WITHOUT_EFFECT and name not in _GENERATORS),
+            generators=tuple(name for name in named if name in _GENERATORS),
+        )
+        settings = _with_arguments(settings, named, dumped, ("config",), faults)
+    if config.get("actions"):
+        wished = tuple(name.strip() for name in config["actions"].split(","))
+        settings = replace(settings, actions=tuple(name for name in wished if name in _ACTIONS))
+    if config.get("queueDepthPerAction"):
+        settings = replace(settings, queue_depth=dict(config["queueDepthPerAction"]))
+    said: Mapping[str, Any] = dumped.data.get("schedulerParams") or {}
+    if not said:
+        return replace(engine, settings=settings)
+    # A flag that is off is not written.
+    settings = replace(
+        settings,
+        scheduler_name=said.get("schedulerName") or settings.scheduler_name,
+        max_consolidation_preemptees=said.get("maxNumberConsolidationPreemptees") or 0,
+        use_scheduling_signatures=bool(said.get("useSchedulingSignatures")),
+        allow_consolidating_reclaim=bool(said.get("allowConsolidatingReclaim")),
+        staleness_grace=(said.get("globalDefaultStalenessGracePeriod") or 0) / NANO,
+    )
+    partition = said.get("partitionParams") or {}
+    return replace(
+        engine,
+        settings=settings,
+        node_pool_key=partition.get("NodePoolLabelKey") or "",
+        node_pool=partition.get("NodePoolLabelValue") or "",
+        queue_key=said.get("queueLabelKey") or engine.queue_key,
+        stuck_after_s=(said.get("stuckInReleasingThreshold") or 0) / NANO or engine.stuck_after_s,
+        restricts_nodes=bool(said.get("restrictSchedulingNodes")),
+        is_full_hierarchy=bool(said.get("fullHierarchyFairness")),
+    )
+
+
+def _ignored(faults: list[Fault], of: Object, path: tuple[str, ...], message: str) -> None:
+    faults.append(Fault(IGNORED_VALUE, of.address, f"`{path[-1]}`: {message}", _PLACEMENT_HINT, of.place.at(*path)))

@@ -1,0 +1,99 @@
+"""What a pod asks of GPUs beside whole devices: parts of them by annotation, old MIG annotations, and shared devices.
+
+Source: pkg/scheduler/api/pod_info/pod_info.go (updatePodAdditionalFields), pkg/common/resources/gpu_sharing.go.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from apportion_runtime.core.resources import GpuRequest, is_mig, whole_or_fraction
+from apportion_runtime.snapshots.faults import IGNORED_VALUE, Fault
+from apportion_runtime.snapshots.kubernetes import words
+from apportion_runtime.snapshots.kubernetes.objects import Object
+from apportion_runtime.snapshots.quantities import parse_integer
+
+_FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+_READ = (words.GPU_FRACTION, words.GPU_MEMORY, words.GPU_FRACTION_DEVICES)
+
+
+def gpu_request(pod: Object, asked: GpuRequest, claimed: int, faults: list[Fault]) -> tuple[GpuRequest, bool]:
+    """Return what a pod asks of GPUs, and whether it is one of the old kind that names MIG in an annotation.
+
+    Args:
+        pod: The pod.
+        asked: What its containers ask for.
+        claimed: GPUs by resource claims.
+        faults: Takes annotations that cannot be read.
+    """
+    annotations = pod.annotations
+    if not annotations:
+        return (replace(asked, dra=claimed) if claimed else asked), False
+    made = asked
+    if any(key in annotations for key in _READ):
+        made = _part(pod, annotations, asked, faults)
+    if claimed:
+        made = replace(made, dra=claimed)
+    old = None
+    for key in sorted(annotations):
+        if is_mig(key):
+            count = _integer(pod, key, faults)
+            old = old if count is None else GpuRequest(mig=((key, count),))
+    return (made, False) if old is None else (old, True)
+
+
+def _part(pod: Object, annotations: Mapping[str, str], asked: GpuRequest, faults: list[Fault]) -> GpuRequest:
+    made = asked
+    is_part = False
+    memory = _integer(pod, words.GPU_MEMORY, faults) or 0
+    if memory > 0:
+        made, is_part = whole_or_fraction(0.0, memory), True
+    portion = _portion(pod, faults)
+    if 0 < portion <= 1:
+        made, is_part = whole_or_fraction(portion), True
+    if is_part and annotations.get(words.GPU_FRACTION_DEVICES):
+        devices = _integer(pod, words.GPU_FRACTION_DEVICES, faults)
+        if devices is not None:
+            return GpuRequest(devices, portion, memory)
+    return made
+
+
+def _portion(pod: Object, faults: list[Fault]) -> float:
+    text = pod.annotations.get(words.GPU_FRACTION)
+    if text is None:
+        return 0.0
+    if not _FLOAT.fullmatch(text) or not math.isfinite(float(text)):
+        _ignored(pod, words.GPU_FRACTION, f"`{text}` is not a number", faults)
+        return 0.0
+    portion = float(text)
+    if not 0 < portion <= 1:
+        _ignored(pod, words.GPU_FRACTION, f"`{text}` is not between 0 and 1", faults)
+    return portion
+
+
+def _integer(pod: Object, key: str, faults: list[Fault]) -> int | None:
+    text = pod.annotations.get(key)
+    if text is None:
+        return None
+    try:
+        return parse_integer(text)
+    except ValueError as wrong:
+        _ignored(pod, key, str(wrong), faults)
+        return None
+
+
+def _ignored(pod: Object, key: str, why: str, faults: list[Fault]) -> None:
+    message = f"the annotation `{key}`: {why}; the engine goes on as if it were not there"
+    place = pod.place.at("metadata", "annotations", key)
+    faults.append(Fault(IGNORED_VALUE, pod.address, message, "write a part such as 0.5, or whole MiB", place))
+
+
+def gpu_groups(labels: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the shared devices that a pod holds, by the names that the engine gave them."""
+    first = labels.get(words.GPU_GROUP)
+    if first is None:
+        return ()
+    return (first, *(labels[key] for key in sorted(labels) if key.startswith(words.GPU_GROUPS_PREFIX)))

@@ -1,0 +1,296 @@
+"""Which objects are read at all, and what each has to look like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from apportion_runtime.snapshots.faults import DUPLICATE, UNREADABLE, Fault, Place
+from apportion_runtime.snapshots.loading import ENGINE_CONFIGURATION, Found
+from apportion_runtime.snapshots.shapes import Amount, Each, misshapen
+
+_TEXTS = Each(str)
+_AMOUNTS = Each(Amount)
+_META: dict[str, Any] = {
+    "name": str, "namespace": str, "uid": str, "labels": _TEXTS, "annotations": _TEXTS, "creationTimestamp": str,
+    "deletionTimestamp": str, "ownerReferences": [{"kind": str, "uid": str}],
+}  # fmt: skip
+_REQUIREMENTS = [{"key": str, "operator": str, "values": [str]}]
+_LABEL_SELECTOR = {"matchLabels": _TEXTS, "matchExpressions": _REQUIREMENTS}
+_NODE_SELECTOR = {"nodeSelectorTerms": [{"matchExpressions": _REQUIREMENTS, "matchFields": _REQUIREMENTS}]}
+_POD_TERMS = {
+    "requiredDuringSchedulingIgnoredDuringExecution": [
+        {
+            "topologyKey": str,
+            "labelSelector": _LABEL_SELECTOR,
+            "namespaces": [str],
+            "namespaceSelector": _LABEL_SELECTOR,
+        }
+    ]
+}
+_CONTAINERS = [
+    {
+        "name": str, "restartPolicy": str, "resources": {"requests": _AMOUNTS},
+        "ports": [{"hostPort": int, "hostIP": str, "protocol": str}],
+        "env": [{"valueFrom": {"configMapKeyRef": {"name": str, "optional": bool}}}],
+        "envFrom": [{"configMapRef": {"name": str, "optional": bool}}],
+        "volumeMounts": [{"name": str}],
+    }
+]  # fmt: skip
+_ALLOCATION = {
+    "devices": {"results": [{"driver": str, "pool": str, "device": str}]},
+    "nodeSelector": _NODE_SELECTOR,
+}
+_EXACTLY = {
+    "deviceClassName": str, "count": int, "allocationMode": str, "adminAccess": bool,
+    "selectors": [{"cel": {"expression": str}}],
+}  # fmt: skip
+_CONSTRAINT = {"topology": str, "requiredTopologyLevel": str, "preferredTopologyLevel": str}
+_QUEUE_RESOURCE = {"quota": float, "limit": float, "overQuotaWeight": float}
+_CONDITIONS = [{"type": str, "status": str, "lastTransitionTime": str, "lastHeartbeatTime": str}]
+_ATTRIBUTES = Each({"string": str, "int": int, "bool": bool, "version": str})
+_DEVICES = [
+    {
+        "name": str, "nodeName": str, "allNodes": bool, "nodeSelector": _NODE_SELECTOR,
+        "attributes": _ATTRIBUTES, "capacity": Each(object), "basic": {"attributes": _ATTRIBUTES, "capacity": Each(object)},
+    }
+]  # fmt: skip
+
+POD, NODE, QUEUE, POD_GROUP = "Pod", "Node", "Queue", "PodGroup"
+
+SHAPES: Mapping[tuple[str, str], dict[str, Any]] = {
+    ("", NODE): {
+        "metadata": _META,
+        "spec": {"unschedulable": bool, "taints": [{"key": str, "value": str, "effect": str}]},
+        "status": {"allocatable": _AMOUNTS, "conditions": _CONDITIONS},
+    },
+    ("", POD): {
+        "metadata": _META,
+        "spec": {
+            "nodeName": str, "schedulerName": str, "priorityClassName": str, "priority": int,
+            "containers": _CONTAINERS, "initContainers": _CONTAINERS, "ephemeralContainers": _CONTAINERS,
+            "overhead": _AMOUNTS, "nodeSelector": _TEXTS, "schedulingGates": [{"name": str}],
+            "tolerations": [{"key": str, "operator": str, "value": str, "effect": str}],
+            "affinity": {
+                "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": _NODE_SELECTOR},
+                "podAffinity": _POD_TERMS,
+                "podAntiAffinity": _POD_TERMS,
+            },
+            "resourceClaims": [{"name": str, "resourceClaimName": str, "resourceClaimTemplateName": str}],
+            "volumes": [
+                {
+                    "name": str, "persistentVolumeClaim": {"claimName": str}, "ephemeral": {},
+                    "configMap": {"name": str, "optional": bool},
+                    "projected": {"sources": [{"configMap": {"name": str, "optional": bool}}]},
+                }
+            ],
+        },
+        "status": {
+            "phase": str, "nominatedNodeName": str, "qosClass": str,
+            "resourceClaimStatuses": [{"name": str, "resourceClaimName": str}],
+        },
+    },
+    ("scheduling.run.ai", QUEUE): {
+        "metadata": _META,
+        "spec": {
+            "parentQueue": str, "priority": int, "preemptMinRuntime": str, "reclaimMinRuntime": str,
+            "resources": {"cpu": _QUEUE_RESOURCE, "memory": _QUEUE_RESOURCE, "gpu": _QUEUE_RESOURCE},
+        },
+    },
+    ("scheduling.run.ai", POD_GROUP): {
+        "metadata": _META,
+        "spec": {
+            "minMember": int, "minSubGroup": int, "queue": str, "priorityClassName": str, "preemptibility": str,
+            "topologyConstraint": _CONSTRAINT, "schedulingBackoff": int, "preemptionDelay": str,
+            "stalenessGracePeriod": str,
+            "subGroups": [
+                {"name": str, "minMember": int, "minSubGroup": int, "parent": str, "topologyConstraint": _CONSTRAINT}
+            ],
+        },
+        "status": {"schedulingConditions": [{"nodePool": str, "transitionID": str}]},
+    },
+    ("scheduling.run.ai", "BindRequest"): {
+        "metadata": _META,
+        "spec": {
+            "podName": str, "selectedNode": str, "selectedGPUGroups": [str], "backoffLimit": int,
+            "resourceClaimAllocations": [{"name": str, "allocation": _ALLOCATION}],
+            "predictedNUMAZones": [{"zone": str, "amount": _AMOUNTS}],
+        },
+        "status": {"phase": str, "failedAttempts": int},
+    },
+    ("scheduling.k8s.io", "PriorityClass"): {"metadata": _META, "value": int, "globalDefault": bool},
+    ("kai.scheduler", "Topology"): {
+        "metadata": _META, "spec": {"levels": [{"nodeLabel": str, "alias": str}]},
+    },
+    ("kai.scheduler", "SchedulingShard"): {
+        "metadata": _META,
+        "spec": {
+            "args": _TEXTS, "partitionLabelValue": str, "kValue": float, "queueDepthPerAction": Each(int),
+            "placementStrategy": {"gpu": str, "cpu": str},
+            "minRuntime": {"preemptMinRuntime": str, "reclaimMinRuntime": str},
+            "plugins": Each({"enabled": bool, "priority": int, "arguments": _TEXTS}),
+            "actions": Each({"enabled": bool, "priority": int}),
+        },
+    },
+    ("kai.scheduler", "Config"): {
+        "metadata": _META,
+        "spec": {"global": {"schedulerName": str, "nodePoolLabelKey": str, "queueLabelKey": str}},
+    },
+    ("topology.node.k8s.io", "NodeResourceTopology"): {
+        "metadata": _META, "topologyPolicies": [str], "attributes": [{"name": str, "value": str}],
+        "zones": [
+            {"name": str, "type": str, "resources": [{"name": str, "available": Amount, "allocatable": Amount}]}
+        ],
+    },
+    ("resource.k8s.io", "ResourceClaim"): {
+        "metadata": _META,
+        "spec": {
+            "devices": {
+                "requests": [{"name": str, "exactly": _EXACTLY, "firstAvailable": [{}], **_EXACTLY}],
+                "constraints": [{"requests": [str], "matchAttribute": str}],
+            }
+        },
+        "status": {"allocation": _ALLOCATION, "reservedFor": [{"resource": str, "name": str, "uid": str}]},
+    },
+    ("resource.k8s.io", "ResourceSlice"): {
+        "metadata": _META,
+        "spec": {
+            "driver": str, "nodeName": str, "allNodes": bool, "nodeSelector": _NODE_SELECTOR, "devices": _DEVICES,
+            "pool": {"name": str, "generation": int, "resourceSliceCount": int}, "perDeviceNodeSelection": bool,
+        },
+    },
+    ("resource.k8s.io", "DeviceClass"): {
+        "metadata": _META,
+        "spec": {"selectors": [{"cel": {"expression": str}}], "extendedResourceName": str},
+    },
+    ("", "Namespace"): {"metadata": _META},
+    ("", "ConfigMap"): {"metadata": _META},
+    ("", "PersistentVolumeClaim"): {"metadata": _META},
+    ("", ENGINE_CONFIGURATION): {
+        "metadata": _META,
+        "config": {
+            "actions": str, "queueDepthPerAction": Each(int),
+            "tiers": [{"plugins": [{"name": str, "arguments": _TEXTS}]}],
+        },
+        "schedulerParams": {
+            "schedulerName": str, "maxNumberConsolidationPreemptees": int, "useSchedulingSignatures": bool,
+            "fullHierarchyFairness": bool, "allowConsolidatingReclaim": bool, "queueLabelKey": str,
+            "globalDefaultStalenessGracePeriod": int, "stuckInReleasingThreshold": int,
+            "restrictSchedulingNodes": bool, "partitionParams": {"NodePoolLabelKey": str, "NodePoolLabelValue": str},
+        },
+    },
+}  # fmt: skip
+"""Kinds that are read, by API group, and the part of each that a cycle depends on."""
+
+_CLUSTER_WIDE = frozenset(
+    (NODE, QUEUE, "PriorityClass", "Topology", "SchedulingShard", "Config", "NodeResourceTopology", "ResourceSlice",
+     "DeviceClass", "Namespace", ENGINE_CONFIGURATION)
+)  # fmt: skip
+
+
+class Object(NamedTuple):
+    """An object with its shape checked."""
+
+    kind: str
+    namespace: str
+    name: str
+    data: Mapping[str, Any]
+    place: Place
+
+    @property
+    def address(self) -> str:
+        """What findings call it."""
+        return address(self.kind, self.namespace, self.name)
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """Its metadata."""
+        return self.data.get("metadata") or {}
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """Its spec."""
+        return self.data.get("spec") or {}
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        """Its status."""
+        return self.data.get("status") or {}
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Its labels."""
+        return self.metadata.get("labels") or {}
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """Its annotations."""
+        return self.metadata.get("annotations") or {}
+
+
+_WORDS = {POD_GROUP: "pod group", "PriorityClass": "priority class", "ResourceClaim": "resource claim"}
+
+
+def address(kind: str, namespace: str, name: str) -> str:
+    """Return what findings call an object."""
+    word = _WORDS.get(kind) or (kind.lower() if kind in (POD, NODE, QUEUE, "Topology") else kind)
+    return f"{word} {namespace}/{name}" if namespace else f"{word} {name}"
+
+
+def sorted_out(found: Iterable[Found], faults: list[Fault]) -> dict[str, list[Object]]:
+    """Return the objects that are read, by kind, in the order of their names; each once."""
+    by_kind: dict[str, list[Object]] = {kind: [] for _, kind in SHAPES}
+    seen: dict[tuple[str, str, str], Place] = {}
+    for data, place in found:
+        group = str(data.get("apiVersion") or "").rpartition("/")[0]
+        kind = data["kind"]
+        shape = SHAPES.get((group, kind)) if isinstance(kind, str) else None
+        if shape is None:
+            continue
+        wrong = misshapen(data, shape)
+        name, namespace = _identity(data)
+        if wrong is not None:
+            path, message = wrong
+            _refuse(faults, address(kind, namespace, name), place.at(*path), f"`{_dotted(path)}`: {message}")
+            continue
+        if not name:
+            _refuse(faults, kind, place, "it has no `metadata.name`")
+            continue
+        if kind in _CLUSTER_WIDE:
+            namespace = ""
+        key = (kind, namespace, name)
+        if key in seen:
+            faults.append(
+                Fault(
+                    DUPLICATE,
+                    address(kind, namespace, name),
+                    "it is there twice",
+                    "leave one of them out",
+                    place.at("metadata", "name"),
+                )
+            )
+            continue
+        seen[key] = place
+        by_kind[kind].append(Object(kind, namespace, name, data, place))
+    for objects in by_kind.values():
+        objects.sort(key=lambda o: (o.namespace, o.name))
+    return by_kind
+
+
+def _identity(data: Mapping[str, Any]) -> tuple[str, str]:
+    metadata = data.get("metadata")
+    if not isinstance(metadata, dict):
+        return "", ""
+    name, namespace = metadata.get("name"), metadata.get("namespace")
+    return (name if isinstance(name, str) else ""), (namespace if isinstance(namespace, str) else "")
+
+
+def _refuse(faults: list[Fault], of: str, place: Place, message: str) -> None:
+    faults.append(Fault(UNREADABLE, of, message, "write it as the API server would accept it", place))
+
+
+def _dotted(path: tuple[str | int, ...]) -> str:
+    made = ""
+    for step in path:
+        made += f"[{step}]" if isinstance(step, int) else f".{step}" if made else step
+    return made

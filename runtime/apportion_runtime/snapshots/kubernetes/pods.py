@@ -1,0 +1,258 @@
+"""Pods: state, requests, and where they may run.
+
+Source: pkg/scheduler/api/pod_info/pod_info.go, cache/pod_transform.go, cache/cache.go, plugins/numa/seed_placements.go.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from apportion_runtime.core.resources import NO_GPUS, GpuRequest
+from apportion_runtime.core.snapshot import ClaimReference, Container, Pod
+from apportion_runtime.core.status import BINDING, BOUND, GATED, PENDING, RELEASING, RUNNING, STUCK, SUCCEEDED, UNKNOWN
+from apportion_runtime.snapshots.faults import IGNORED_VALUE, UNKNOWN_GROUP, Fault
+from apportion_runtime.snapshots.kubernetes import words
+from apportion_runtime.snapshots.kubernetes.amounts import parsed, plain
+from apportion_runtime.snapshots.kubernetes.configuration import Engine
+from apportion_runtime.snapshots.kubernetes.devices import Claims, allocation
+from apportion_runtime.snapshots.kubernetes.gpus import gpu_groups, gpu_request
+from apportion_runtime.snapshots.kubernetes.objects import Object
+from apportion_runtime.snapshots.kubernetes.requests import APP, INIT, SIDECAR, pod_requirements
+from apportion_runtime.snapshots.kubernetes.terms import PodTerms, required_nodes, tolerations
+from apportion_runtime.snapshots.kubernetes.times import created, moment
+from apportion_runtime.snapshots.kubernetes.volumes import Existing
+
+_FAILED = "Failed"
+_ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - what Kubernetes calls any address of a host.
+Zones = tuple[tuple[str, Mapping[str, float]], ...]
+_Asked = tuple[Mapping[str, float], GpuRequest, tuple[Container, ...]]
+
+
+class PodReader:
+    """Reads the pods of a cluster. Pods that ask for the same share what was read of it."""
+
+    def __init__(
+        self,
+        *,
+        engine: Engine,
+        now: float,
+        nodes: Collection[str],
+        groups: Collection[str],
+        bindings: Mapping[tuple[str, str], Object],
+        claims: Claims,
+        terms: PodTerms,
+        existing: Existing,
+        has_zones: bool,
+        faults: list[Fault],
+    ) -> None:
+        self._engine = engine
+        self._now = now
+        self._nodes = nodes
+        self._groups = groups
+        self._bindings = bindings
+        self._claims = claims
+        self._terms = terms
+        self._existing = existing
+        self._has_zones = has_zones
+        self._faults = faults
+        self._asked: dict[str, _Asked] = {}
+        self._utilities = frozenset((engine.reservation_app, words.SCALING_APP))
+
+    def read(self, pods: Sequence[Object]) -> tuple[Pod, ...]:
+        """Return the pods; those that failed are not watched by the engine."""
+        return tuple(self._pod(pod) for pod in pods if pod.status.get("phase") != _FAILED)
+
+    def _pod(self, pod: Object) -> Pod:
+        metadata, spec = pod.metadata, pod.spec
+        uid = metadata.get("uid") or f"{pod.namespace}/{pod.name}"
+        phase = pod.status.get("phase") or "Pending"
+        if phase == "Succeeded":
+            return self._succeeded(pod, uid)
+        binding = self._bindings.get((pod.namespace, pod.name))
+        node = spec.get("nodeName") or None
+        if node is not None and node not in self._nodes:
+            # Of a pod on a node that it does not know the engine reads no more than the pod itself.
+            binding = None
+        is_known = node is None or node in self._nodes
+        if node is None and binding is not None:
+            node = binding.spec["selectedNode"]
+        status = self._status(pod, phase, is_bound=binding is not None)
+        request, gpu, containers = self._requests(pod)
+        references = self._references(pod)
+        claimed = 0
+        if references and is_known:
+            named = [c["resourceClaimName"] for c in spec.get("resourceClaims") or () if c.get("resourceClaimName")]
+            claimed = self._claims.gpus_of(uid, pod.namespace, named)
+        gpu, is_old_mig = gpu_request(pod, gpu, claimed, self._faults)
+        labels = pod.labels
+        groups = gpu_groups(labels)
+        if binding is not None:
+            groups = tuple(binding.spec.get("selectedGPUGroups") or ()) or groups
+            self._assume(pod, uid, binding)
+        scheduler = spec.get("schedulerName") or "default-scheduler"
+        app = labels.get(words.APP)
+        if app in self._utilities:
+            # The engine's own helpers are not charged to what queues divide, and hold no device themselves.
+            scheduler = self._engine.settings.scheduler_name
+            if app == self._engine.reservation_app:
+                gpu, groups = NO_GPUS, ()
+        affinity = spec.get("affinity") or {}
+        return Pod(
+            uid=uid,
+            name=pod.name,
+            namespace=pod.namespace,
+            group=self._group(pod),
+            status=status,
+            node=node,
+            sub_group=labels.get(words.SUB_GROUP, ""),
+            request=request,
+            gpu=gpu,
+            gpu_groups=groups,
+            legacy_mig=is_old_mig,
+            labels=labels,
+            created=created(pod, self._faults),
+            node_selector=spec.get("nodeSelector") or {},
+            node_affinity=required_nodes(affinity) if affinity else None,
+            affinity=self._terms.of(affinity.get("podAffinity")) if affinity else (),
+            anti_affinity=self._terms.of(affinity.get("podAntiAffinity")) if affinity else (),
+            tolerations=tolerations(spec.get("tolerations")),
+            host_ports=tuple(_host_ports(spec)),
+            nominated_node=pod.status.get("nominatedNodeName") or None,
+            priority_class=spec.get("priorityClassName") or "",
+            priority=spec.get("priority"),
+            scheduler=scheduler,
+            qos_class=pod.status.get("qosClass") or "",
+            claims=references,
+            missing_claims=self._existing.missing_volume_claims(pod),
+            missing_config_maps=self._existing.missing_config_maps(pod),
+            numa_placement=self._zones(pod, binding) if self._has_zones else (),
+            containers=containers,
+        )
+
+    def _succeeded(self, pod: Object, uid: str) -> Pod:
+        sub_group = pod.labels.get(words.SUB_GROUP, "")
+        return Pod(uid, pod.name, pod.namespace, self._group(pod), SUCCEEDED, sub_group=sub_group, scheduler="")
+
+    def _group(self, pod: Object) -> str | None:
+        name = pod.annotations.get(words.POD_GROUP)
+        if not name:
+            return None
+        if name not in self._groups:
+            message = f"its pod group `{name}` is not there; nothing is decided about it"
+            hint = "give the pod groups, too: kubectl get podgroups.scheduling.run.ai -A -o json"
+            place = pod.place.at("metadata", "annotations", words.POD_GROUP)
+            self._faults.append(Fault(UNKNOWN_GROUP, pod.address, message, hint, place))
+            return None
+        return name
+
+    def _status(self, pod: Object, phase: str, *, is_bound: bool) -> int:
+        is_deleted = pod.metadata.get("deletionTimestamp") is not None
+        if phase == "Running":
+            if not is_deleted:
+                return RUNNING
+            deleted = moment(pod, "deletionTimestamp", self._faults)
+            is_stuck = deleted is not None and self._now - deleted > self._engine.stuck_after_s
+            return STUCK if is_stuck else RELEASING
+        if phase != "Pending":
+            return UNKNOWN
+        if is_deleted:
+            return RELEASING
+        if pod.spec.get("nodeName"):
+            return BOUND
+        if is_bound:
+            return BINDING
+        return GATED if pod.spec.get("schedulingGates") else PENDING
+
+    def _requests(self, pod: Object) -> _Asked:
+        spec = pod.spec
+        written = [
+            (kind if container.get("restartPolicy") != "Always" or kind == APP else SIDECAR, key, number, container)
+            for kind, key in ((INIT, "initContainers"), (APP, "containers"))
+            for number, container in enumerate(spec.get(key) or ())
+        ]
+        known = repr([(kind, (c.get("resources") or {}).get("requests")) for kind, _, _, c in written])
+        overhead = spec.get("overhead")
+        if overhead:
+            known += repr(overhead)
+        found = self._asked.get(known)
+        if found is not None:
+            return found
+        n_faults = len(self._faults)
+        containers = [
+            (
+                kind,
+                parsed(
+                    (container.get("resources") or {}).get("requests"),
+                    pod,
+                    ("spec", key, number, "resources", "requests"),
+                    self._faults,
+                ),
+            )
+            for kind, key, number, container in written
+        ]
+        made = pod_requirements(containers, parsed(overhead, pod, ("spec", "overhead"), self._faults))
+        aligned = (
+            tuple(Container(plain(quantities), kind) for kind, quantities in containers) if self._has_zones else ()
+        )
+        asked = made.vector(), made.gpu(), aligned
+        if len(self._faults) == n_faults:
+            self._asked[known] = asked
+        return asked
+
+    def _references(self, pod: Object) -> tuple[ClaimReference, ...]:
+        written = pod.spec.get("resourceClaims")
+        if not written:
+            return ()
+        made = {s.get("name"): s.get("resourceClaimName") for s in pod.status.get("resourceClaimStatuses") or ()}
+        return tuple(
+            ClaimReference(
+                claim.get("name") or "",
+                claim.get("resourceClaimName") or made.get(claim.get("name")),
+                of_template=not claim.get("resourceClaimName"),
+            )
+            for claim in written
+        )
+
+    def _assume(self, pod: Object, uid: str, binding: Object) -> None:
+        names = {reference.name: reference.claim for reference in self._references(pod)}
+        for given in binding.spec.get("resourceClaimAllocations") or ():
+            claim = names.get(given.get("name") or "")
+            if claim is not None:
+                self._claims.assume(pod.namespace, claim, allocation(given.get("allocation")), uid)
+
+    def _zones(self, pod: Object, binding: Object | None) -> Zones:
+        given = None if binding is None else binding.spec.get("predictedNUMAZones")
+        return (
+            self._annotated_zones(pod, words.ZONES_OBSERVED)
+            or self._zones_of(given or (), pod)
+            or self._annotated_zones(pod, words.ZONES_PREDICTED)
+        )
+
+    def _annotated_zones(self, pod: Object, key: str) -> Zones:
+        text = pod.annotations.get(key)
+        if not text:
+            return ()
+        try:
+            return self._zones_of(json.loads(text), pod)
+        except (ValueError, TypeError, AttributeError):
+            message = f"the annotation `{key}` is no list of zones; the engine goes on as if it were not there"
+            place = pod.place.at("metadata", "annotations", key)
+            hint = "leave the annotation to the agent that writes it"
+            self._faults.append(Fault(IGNORED_VALUE, pod.address, message, hint, place))
+            return ()
+
+    def _zones_of(self, given: Sequence[Mapping[str, Any]], pod: Object) -> Zones:
+        return tuple(
+            (part.get("zone") or "", plain(parsed(part.get("amount"), pod, ("metadata",), self._faults)))
+            for part in given
+        )
+
+
+def _host_ports(spec: Mapping[str, Any]) -> Iterator[tuple[str, str, int]]:
+    sidecars = (c for c in spec.get("initContainers") or () if c.get("restartPolicy") == "Always")
+    for container in (*(spec.get("containers") or ()), *sidecars):
+        for port in container.get("ports") or ():
+            if port.get("hostPort"):
+                yield port.get("hostIP") or _ANY_ADDRESS, port.get("protocol") or "TCP", port["hostPort"]

@@ -1,0 +1,65 @@
+"""Queues: quotas, limits, priority and minimum runtimes.
+
+Source: pkg/scheduler/api/queue_info/queue_info.go, cache/cluster_info/queue.go, plugins/proportion/proportion.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from apportion_runtime.core.resources import UNLIMITED
+from apportion_runtime.core.snapshot import Queue, QueueResource
+from apportion_runtime.snapshots.faults import QUANTITY, Fault
+from apportion_runtime.snapshots.kubernetes import words
+from apportion_runtime.snapshots.kubernetes.configuration import Engine
+from apportion_runtime.snapshots.kubernetes.objects import Object
+from apportion_runtime.snapshots.kubernetes.times import created, duration
+
+_MEGABYTE = 1_000_000
+_FLAT_PARENT = "default"
+
+
+def read_queues(queues: Sequence[Object], engine: Engine, now: float, faults: list[Fault]) -> tuple[Queue, ...]:
+    """Return the queues of the scheduler's part of the cluster; all below one root where fairness is flat."""
+    made = {queue.name: _queue(queue, faults) for queue in queues if engine.is_of_pool(queue.labels)}
+    if engine.is_full_hierarchy:
+        return tuple(made.values())
+    endless = QueueResource(UNLIMITED, UNLIMITED, 1.0)
+    flat = {_FLAT_PARENT: Queue(_FLAT_PARENT, None, endless, endless, endless, created=now)}
+    for queue in queues:
+        if queue.name in made and made[queue.name].parent:
+            found = made[queue.name]
+            flat[queue.name] = Queue(
+                found.name, _FLAT_PARENT, found.cpu, found.memory, found.gpu, found.priority, found.created,
+                found.preempt_min_runtime, found.reclaim_min_runtime,
+            )  # fmt: skip
+    return tuple(flat.values())
+
+
+def _queue(queue: Object, faults: list[Fault]) -> Queue:
+    spec = queue.spec
+    resources = spec.get("resources") or {}
+    priority = spec.get("priority")
+    return Queue(
+        name=queue.name,
+        parent=spec.get("parentQueue") or None,
+        cpu=_resource(resources.get("cpu"), float),
+        memory=_resource(resources.get("memory"), _bytes),
+        gpu=_resource(resources.get("gpu"), float),
+        priority=words.DEFAULT_QUEUE_PRIORITY if priority is None else priority,
+        created=created(queue, faults),
+        preempt_min_runtime=duration(queue, "preemptMinRuntime", QUANTITY, faults),
+        reclaim_min_runtime=duration(queue, "reclaimMinRuntime", QUANTITY, faults),
+    )
+
+
+def _resource(written: dict[str, Any] | None, unit: Callable[[float], float]) -> QueueResource:
+    said = written or {}
+    return QueueResource(
+        unit(said.get("quota") or 0.0), unit(said.get("limit") or 0.0), float(said.get("overQuotaWeight") or 0.0)
+    )
+
+
+def _bytes(megabytes: float) -> float:
+    return max(UNLIMITED, megabytes * _MEGABYTE)

@@ -1,0 +1,114 @@
+"""A cluster's objects as a snapshot, in the steps of the engine's cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from apportion_runtime.core.snapshot import Queue, Settings, Snapshot
+from apportion_runtime.snapshots.faults import Fault, Place
+from apportion_runtime.snapshots.kubernetes.bindings import pending_bindings
+from apportion_runtime.snapshots.kubernetes.configuration import configured
+from apportion_runtime.snapshots.kubernetes.devices import Claims, Devices, dra_gpus
+from apportion_runtime.snapshots.kubernetes.nodes import read_nodes
+from apportion_runtime.snapshots.kubernetes.objects import NODE, POD, POD_GROUP, QUEUE, Object, sorted_out
+from apportion_runtime.snapshots.kubernetes.pod_groups import PodGroupReader, read_topologies
+from apportion_runtime.snapshots.kubernetes.pods import PodReader
+from apportion_runtime.snapshots.kubernetes.queues import read_queues
+from apportion_runtime.snapshots.kubernetes.terms import PodTerms
+from apportion_runtime.snapshots.kubernetes.times import newest
+from apportion_runtime.snapshots.kubernetes.volumes import Existing
+from apportion_runtime.snapshots.loading import Found
+
+PlaceOf = Callable[[str, str], Place | None]
+"""From a kind (`Pod`, `Queue`, …) and the id of a record to where its object stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster that was read, and where each of its records stands."""
+
+    snapshot: Snapshot
+    settings: Settings
+    place_of: PlaceOf
+    elsewhere: frozenset[str]
+    """Nodes that are there, and none of the scheduler's own."""
+
+
+def read_cluster(found: Sequence[Found], faults: list[Fault], *, now: float | None, shard: str | None) -> Cluster:
+    """Return the snapshot that objects describe.
+
+    Args:
+        found: The objects.
+        faults: Takes what is wrong with them.
+        now: The moment, in seconds since 1970; None is the newest moment that the objects speak of.
+        shard: Which SchedulingShard's part of the cluster is meant.
+
+    Raises:
+        KeyError: If there is no such shard.
+    """
+    objects = sorted_out(found, faults)
+    engine = configured(objects, shard, faults)
+    moment = newest(objects) if now is None else now
+    devices = Devices(objects["ResourceSlice"], objects["DeviceClass"], faults)
+    nodes = read_nodes(objects, dra_gpus(objects["ResourceSlice"]), engine, faults)
+    queues = read_queues(objects[QUEUE], engine, moment, faults)
+    topologies, aliases = read_topologies(objects["Topology"])
+    groups = PodGroupReader(objects["PriorityClass"], rooted(queues), aliases, engine, faults).read(objects[POD_GROUP])
+    claims = Claims(objects["ResourceClaim"], devices, engine)
+    names = {node.name for node in nodes}
+    pods = PodReader(
+        engine=engine,
+        now=moment,
+        nodes=names,
+        groups={group.name for group in groups},
+        bindings=pending_bindings(objects["BindRequest"], names),
+        claims=claims,
+        terms=PodTerms(objects["Namespace"]),
+        existing=Existing(objects["ConfigMap"], objects["PersistentVolumeClaim"]),
+        has_zones=any(node.numa is not None for node in nodes),
+        faults=faults,
+    ).read(objects[POD])
+    snapshot = Snapshot(
+        nodes=nodes,
+        queues=queues,
+        pod_groups=groups,
+        pods=pods,
+        topologies=topologies,
+        claims=claims.all(),
+        devices=devices.devices,
+        device_classes=devices.classes,
+        now=moment,
+    )
+    elsewhere = frozenset(node.name for node in objects[NODE]) - names
+    return Cluster(snapshot, engine.settings, _places(objects), elsewhere)
+
+
+def rooted(queues: Sequence[Queue]) -> frozenset[str]:
+    """Return the queues that hang below a root, the engine leaves out all others."""
+    parents = {queue.name: queue.parent for queue in queues}
+    below: set[str] = set()
+    for name in parents:
+        path: list[str] = []
+        at: str | None = name
+        while at is not None and at in parents and at not in below and at not in path:
+            path.append(at)
+            at = parents[at]
+        if at is None or at in below:
+            below.update(path)
+    return frozenset(below)
+
+
+def _places(objects: Mapping[str, Sequence[Object]]) -> PlaceOf:
+    known: dict[str, dict[str, Place]] = {}
+
+    def place_of(kind: str, id_: str) -> Place | None:
+        if kind not in known:
+            known[kind] = {}
+            for each in objects.get(kind, ()):
+                for name in (each.name, each.metadata.get("uid"), f"{each.namespace}/{each.name}"):
+                    if name:
+                        known[kind].setdefault(name, each.place)
+        return known[kind].get(id_)
+
+    return place_of

@@ -1,0 +1,84 @@
+"""Where a pod may run and beside whom, in the words of the core."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from apportion_runtime.core.snapshot import Expression, NodeTerm, PodTerm, Toleration
+from apportion_runtime.snapshots.kubernetes.objects import Object
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def expressions(written: Sequence[Mapping[str, Any]] | None) -> tuple[Expression, ...]:
+    """Return requirements on labels or fields."""
+    return tuple(
+        Expression(e.get("key") or "", e.get("operator") or "", tuple(e.get("values") or ())) for e in written or ()
+    )
+
+
+def node_terms(selector: Mapping[str, Any] | None) -> tuple[NodeTerm, ...] | None:
+    """Return the alternatives of a node selector; None where there is no selector."""
+    if selector is None:
+        return None
+    return tuple(
+        NodeTerm(expressions(term.get("matchExpressions")), expressions(term.get("matchFields")))
+        for term in selector.get("nodeSelectorTerms") or ()
+    )
+
+
+def label_selector(selector: Mapping[str, Any] | None) -> tuple[Expression, ...] | None:
+    """Return the requirements of a label selector; None where there is no selector, which selects nothing."""
+    if selector is None:
+        return None
+    equal = (Expression(key, "In", (value,)) for key, value in sorted((selector.get("matchLabels") or {}).items()))
+    return (*equal, *expressions(selector.get("matchExpressions")))
+
+
+def required_nodes(affinity: Mapping[str, Any]) -> tuple[NodeTerm, ...] | None:
+    """Return what the affinity of a pod requires of its node."""
+    return node_terms((affinity.get("nodeAffinity") or {}).get(_REQUIRED))
+
+
+def tolerations(written: Sequence[Mapping[str, Any]] | None) -> tuple[Toleration, ...]:
+    """Return what taints a pod passes."""
+    return tuple(
+        Toleration(t.get("key") or "", t.get("operator") or "Equal", t.get("value") or "", t.get("effect") or "")
+        for t in written or ()
+    )
+
+
+class PodTerms:
+    """Reads required affinities between pods; namespaces that are chosen by label are looked up."""
+
+    def __init__(self, namespaces: Sequence[Object]) -> None:
+        self._labels = {namespace.name: namespace.labels for namespace in namespaces}
+
+    def of(self, affinity: Mapping[str, Any] | None) -> tuple[PodTerm, ...]:
+        """Return the terms of a pod's affinity, or anti-affinity."""
+        return tuple(self._term(term) for term in (affinity or {}).get(_REQUIRED) or ())
+
+    def _term(self, term: Mapping[str, Any]) -> PodTerm:
+        chosen = label_selector(term.get("namespaceSelector"))
+        named = tuple(term.get("namespaces") or ())
+        if chosen:
+            named += tuple(
+                sorted(
+                    n for n, labels in self._labels.items() if n not in named and all(_fits(e, labels) for e in chosen)
+                )
+            )
+        return PodTerm(term.get("topologyKey") or "", label_selector(term.get("labelSelector")), named, chosen)
+
+
+def _fits(expression: Expression, labels: Mapping[str, str]) -> bool:
+    value = labels.get(expression.key)
+    match expression.operator:
+        case "In":
+            return value is not None and value in expression.values
+        case "NotIn":
+            return value is None or value not in expression.values
+        case "Exists":
+            return value is not None
+        case _:
+            return value is None

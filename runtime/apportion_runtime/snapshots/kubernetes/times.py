@@ -1,0 +1,89 @@
+"""Moments and durations of objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from apportion_runtime.snapshots.faults import IGNORED_VALUE, QUANTITY, Fault
+from apportion_runtime.snapshots.kubernetes import words
+from apportion_runtime.snapshots.kubernetes.objects import Object
+from apportion_runtime.snapshots.quantities import parse_duration, parse_time
+
+_HINT = "write a time such as 2026-11-21T08:00:00Z"
+_STAMPS = (words.STALE_SINCE, words.LAST_START, words.LAST_EVICTION)
+
+
+def created(of: Object, faults: list[Fault]) -> float:
+    """Return when an object was made, as seconds since 1970; 0 where it does not say."""
+    return moment(of, "creationTimestamp", faults) or 0.0
+
+
+def moment(of: Object, key: str, faults: list[Fault]) -> float | None:
+    """Return a time of an object's metadata."""
+    text = of.metadata.get(key)
+    if not text:
+        return None
+    try:
+        return parse_time(text)
+    except ValueError as wrong:
+        faults.append(Fault(QUANTITY, of.address, f"`{key}`: {wrong}", _HINT, of.place.at("metadata", key)))
+        return None
+
+
+def stamp(of: Object, key: str, faults: list[Fault]) -> float | None:
+    """Return a time that an annotation says; what cannot be read is passed over, as the engine does."""
+    text = of.annotations.get(key)
+    if not text:
+        return None
+    try:
+        return parse_time(text)
+    except ValueError as wrong:
+        message = f"the annotation `{key}`: {wrong}; the engine goes on as if it were not there"
+        place = of.place.at("metadata", "annotations", key)
+        faults.append(Fault(IGNORED_VALUE, of.address, message, _HINT, place))
+        return None
+
+
+def duration(of: Object, key: str, kind: str, faults: list[Fault]) -> float | None:
+    """Return a duration of an object's spec, in seconds."""
+    text = of.spec.get(key)
+    if not text:
+        return None
+    try:
+        return parse_duration(text)
+    except ValueError as wrong:
+        hint = "write a duration such as 90s or 1h30m"
+        faults.append(Fault(kind, of.address, f"`{key}`: {wrong}", hint, of.place.at("spec", key)))
+        return None
+
+
+def newest(objects: Mapping[str, Sequence[Object]]) -> float:
+    """Return the latest moment that any object speaks of, 0 where none does.
+
+    A deletion's own time lies in the future by the grace that is given, and does not count.
+    """
+    texts: set[str] = set()
+    for kind in objects.values():
+        for each in kind:
+            texts.update(_moments(each))
+    latest = 0.0
+    for text in texts:
+        try:
+            latest = max(latest, parse_time(text))
+        except ValueError:
+            continue
+    return latest
+
+
+def _moments(of: Object) -> Iterable[str]:
+    made = of.metadata.get("creationTimestamp")
+    if made:
+        yield made
+    annotations = of.metadata.get("annotations")
+    if annotations and of.kind == "PodGroup":
+        yield from (annotations[key] for key in _STAMPS if annotations.get(key))
+    if of.kind == "Node":
+        for condition in of.status.get("conditions") or ():
+            for key in ("lastHeartbeatTime", "lastTransitionTime"):
+                if condition.get(key):
+                    yield condition[key]

@@ -1,0 +1,78 @@
+"""What a pod needs beside resources: config maps, and claims for volumes.
+
+Source: pkg/scheduler/k8s_internal/predicates/config_maps.go; Kubernetes' VolumeBinding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from apportion_runtime.snapshots.kubernetes import words
+from apportion_runtime.snapshots.kubernetes.objects import Object
+
+Names = Collection[tuple[str, str]]
+
+
+def _names(objects: Sequence[Object]) -> frozenset[tuple[str, str]] | None:
+    """Return namespace and name of objects; None where there are none, and nothing is known."""
+    return frozenset((o.namespace, o.name) for o in objects) or None
+
+
+class Existing:
+    """The config maps and volume claims of a cluster. What the input has none of at all is taken to exist."""
+
+    def __init__(self, config_maps: Sequence[Object], volume_claims: Sequence[Object]) -> None:
+        self._config_maps = _names(config_maps)
+        self._volume_claims = _names(volume_claims)
+
+    def missing_config_maps(self, pod: Object) -> tuple[str, ...]:
+        """Return the config maps that a pod cannot do without and the cluster has not."""
+        if self._config_maps is None:
+            return ()
+        shared = pod.annotations.get(words.SHARED_GPU_CONFIG_MAP)
+        wanted = {
+            ref.get("name") or ""
+            for ref in _config_map_refs(pod.spec)
+            if not ref.get("optional") and (shared is None or not (ref.get("name") or "").startswith(shared))
+        }
+        return tuple(sorted(name for name in wanted if (pod.namespace, name) not in self._config_maps))
+
+    def missing_volume_claims(self, pod: Object) -> tuple[str, ...]:
+        """Return the claims for volumes that a pod names and the cluster has not."""
+        volumes = pod.spec.get("volumes")
+        if self._volume_claims is None or not volumes:
+            return ()
+        named: list[str] = []
+        for volume in volumes:
+            claim = volume.get("persistentVolumeClaim")
+            if claim is not None:
+                named.append(claim.get("claimName") or "")
+            elif volume.get("ephemeral") is not None:
+                named.append(f"{pod.name}-{volume.get('name') or ''}")
+        return tuple(name for name in named if (pod.namespace, name) not in self._volume_claims)
+
+
+def _config_map_refs(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    containers = [
+        container
+        for kind in ("initContainers", "containers", "ephemeralContainers")
+        for container in spec.get(kind) or ()
+    ]
+    mounted = {mount.get("name") for container in containers for mount in container.get("volumeMounts") or ()}
+    for volume in spec.get("volumes") or ():
+        if volume.get("name") not in mounted:
+            continue
+        if volume.get("configMap") is not None:
+            yield volume["configMap"]
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            if source.get("configMap") is not None:
+                yield source["configMap"]
+    for container in containers:
+        for variable in container.get("env") or ():
+            ref = (variable.get("valueFrom") or {}).get("configMapKeyRef")
+            if ref is not None:
+                yield ref
+        for source in container.get("envFrom") or ():
+            if source.get("configMapRef") is not None:
+                yield source["configMapRef"]

@@ -1,0 +1,162 @@
+"""From texts to a snapshot: the documented format, or the objects of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from apportion_runtime.core.snapshot import Settings, Snapshot
+from apportion_runtime.snapshots.checking import Places, check_snapshot
+from apportion_runtime.snapshots.codec import Malformed
+from apportion_runtime.snapshots.document import KIND, is_snapshot, read_document
+from apportion_runtime.snapshots.faults import UNREADABLE, Fault, Path, Place
+from apportion_runtime.snapshots.kubernetes import words
+from apportion_runtime.snapshots.kubernetes.objects import SHAPES
+from apportion_runtime.snapshots.kubernetes.reader import read_cluster
+from apportion_runtime.snapshots.loading import Found, Source, load
+from apportion_runtime.snapshots.places import located
+
+_OF_OBJECTS: Mapping[str, Path] = {
+    "name": ("metadata", "name"),
+    "node": ("spec", "nodeName"),
+    "group": ("metadata", "annotations", words.POD_GROUP),
+    "sub_group": ("metadata", "labels", words.SUB_GROUP),
+    "gpu_groups": ("metadata", "annotations", words.GPU_FRACTION),
+    "queue": ("spec", "queue"),
+    "parent": ("spec", "parentQueue"),
+    "resources": ("spec", "resources"),
+    "allocatable": ("status", "allocatable"),
+    "allocation": ("status", "allocation"),
+}
+_OF_DOCUMENT: Mapping[str, Path] = {
+    "name": ("name",),
+    "node": ("node",),
+    "group": ("group",),
+    "sub_group": ("subGroup",),
+    "gpu": ("gpu",),
+    "gpu_groups": ("gpu",),
+    "request": ("request",),
+    "queue": ("queue",),
+    "parent": ("parent",),
+    "allocatable": ("allocatable",),
+    "allocation": ("allocation",),
+}
+_SECTIONS = {
+    "Node": "nodes",
+    "Queue": "queues",
+    "PodGroup": "podGroups",
+    "Pod": "pods",
+    "Topology": "topologies",
+    "ResourceClaim": "claims",
+    "Device": "devices",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What texts came to: a snapshot, None where there is none to decide about, and what is wrong with it."""
+
+    snapshot: Snapshot | None
+    settings: Settings
+    faults: tuple[Fault, ...]
+
+
+def read_snapshot(sources: Sequence[Source], *, now: float | None = None, shard: str | None = None) -> Read:
+    """Return the snapshot that texts say.
+
+    Args:
+        sources: The texts.
+        now: The moment of the cycle, in seconds since 1970; None is the snapshot's own.
+        shard: Which SchedulingShard's part of the cluster is meant, where the texts have several.
+
+    Raises:
+        KeyError: If there is no such shard.
+    """
+    found, faults = load(sources)
+    documents = [each for each in found if is_snapshot(each.data)]
+    if documents:
+        return _read_document(documents, found, sources, faults, now)
+    cluster = read_cluster(found, faults, now=now, shard=shard)
+    if not faults and not any((cluster.snapshot.nodes, cluster.snapshot.queues, cluster.snapshot.pods)):
+        faults.append(_nothing(sources))
+    places = Places(cluster.place_of, _OF_OBJECTS)
+    faults += check_snapshot(cluster.snapshot, places, cluster.elsewhere)
+    return Read(cluster.snapshot, cluster.settings, located(faults, sources))
+
+
+def _read_document(
+    documents: Sequence[Found],
+    found: Sequence[Found],
+    sources: Sequence[Source],
+    faults: list[Fault],
+    now: float | None,
+) -> Read:
+    data, place = documents[0]
+    if len(found) > 1:
+        message = f"a document of kind {KIND} stands for itself, and there are {len(found) - 1} other objects beside it"
+        faults.append(Fault(UNREADABLE, KIND, message, "give the document alone", documents[-1].place))
+    try:
+        snapshot, settings = read_document(data)
+    except Malformed as wrong:
+        hint = "see docs/snapshot.md, or apportion schema --for snapshot"
+        faults.append(Fault(UNREADABLE, _address(data, wrong.path), _said(wrong), hint, place.at(*wrong.path)))
+        return Read(None, Settings(), located(faults, sources))
+    if now is not None:
+        snapshot = replace(snapshot, now=now)
+    faults += check_snapshot(snapshot, Places(_places(data, place), _OF_DOCUMENT))
+    return Read(snapshot, settings, located(faults, sources))
+
+
+def _nothing(sources: Sequence[Source]) -> Fault:
+    kinds = ", ".join(sorted({kind for group, kind in SHAPES if group in ("", "scheduling.run.ai")}))
+    name = sources[0].name if sources else "-"
+    hint = f"give objects of the kinds that a cycle starts from: {kinds}"
+    return Fault(UNREADABLE, name, "there is no node, queue or pod in it", hint, None, name)
+
+
+def _said(wrong: Malformed) -> str:
+    dotted = ""
+    for step in wrong.path:
+        dotted += f"[{step}]" if isinstance(step, int) else f".{step}" if dotted else step
+    return f"`{dotted}`: {wrong.message}" if dotted else wrong.message
+
+
+def _address(data: Mapping[str, Any], path: Path) -> str:
+    match path:
+        case (str() as section, int() as number, *_):
+            item = data[section][number]
+            name = item.get("name") if isinstance(item, dict) else None
+            return f"{section}[{number}]" + (f" {name}" if isinstance(name, str) else "")
+        case (str() as section, *_):
+            return section
+        case _:
+            return KIND
+
+
+def _places(data: Mapping[str, Any], document: Place) -> Any:
+    known: dict[str, dict[str, Place]] = {}
+
+    def place_of(kind: str, id_: str) -> Place | None:
+        if kind not in known:
+            section = _SECTIONS[kind]
+            known[kind] = {
+                name: Place(document.source, document.document, (section, number))
+                for number, item in enumerate(data.get(section) or ())
+                for name in _ids(kind, item)
+            }
+        return known[kind].get(id_)
+
+    return place_of
+
+
+def _ids(kind: str, item: Mapping[str, Any]) -> tuple[str, ...]:
+    match kind:
+        case "Pod" | "PodGroup":
+            return (item["uid"],)
+        case "ResourceClaim":
+            return (f"{item['namespace']}/{item['name']}",)
+        case "Device":
+            return (f"{item['driver']}/{item['pool']}/{item['name']}",)
+        case _:
+            return (item["name"],)
