@@ -24,7 +24,7 @@ PYTHON = {
         1,
         "policy.py:2: error[AP006] Queue: `id`: input should be a valid string",
     ),
-    "unknown field": (f"{HEAD}Queue(id='a', guarantee=1)\n", 1, "error[AP006] Queue: `guarantee`: unknown field"),
+    "unknown field": (f"{HEAD}Queue(id='a', guarantee=1)\n", 1, "error[AP006] Queue: unknown field `guarantee`"),
     "no policy": ("x = 1\n", 3, "policy.py: error[AP011] policy.py declares no Policy"),
     "two policies": (
         f"{HEAD}a = Policy(organisation=Organisation(name='a'))\nb = Policy(organisation=Organisation(name='b'))\n",

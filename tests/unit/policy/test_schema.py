@@ -16,7 +16,8 @@ from apportion_policy.schema import DIALECT, policy_schema
 
 REPOSITORY = Path(__file__).parents[3]
 PUBLISHED = REPOSITORY / "compiler/apportion_compiler/schemas/policy.v1.json"
-DOCUMENTS = sorted(REPOSITORY.glob("tests/diagnostics/*/good.yaml"))
+DOCUMENTS = [f for f in sorted(REPOSITORY.glob("tests/diagnostics/*/good.yaml")) if not f.parent.name.startswith("AP7")]
+"""Those of AP7xx are raw manifests."""
 HEAD = "organisation: {name: acme}\n"
 
 
