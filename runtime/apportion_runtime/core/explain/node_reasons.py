@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -42,24 +42,30 @@ Counts = dict[str, int]
 _MOST_KEPT = 64
 
 
-class _Lacking(NamedTuple):
-    """What nodes have too little of for a pod: a row for each node, a column for each text; both masks by node."""
+class _Lacking:
+    """What nodes have too little of for a pod: a row for each node, a column for each text; and the sums over nodes."""
 
-    texts: list[str]
-    lacks: Mask
-    is_short: Mask
-    is_roomy: Mask
+    __slots__ = ("counts", "is_roomy", "is_short", "lacks", "n_roomy", "n_short", "n_with", "texts")
 
-    def counts(self) -> Counts:
-        """Return how many nodes lack what."""
-        found = zip(self.texts, self.lacks.sum(axis=0).tolist(), strict=True)
-        return {text: n for text, n in found if n}
+    def __init__(self, texts: list[str], lacks: Mask, is_short: Mask, is_roomy: Mask) -> None:
+        self.texts, self.lacks, self.is_short, self.is_roomy = texts, lacks, is_short, is_roomy
+        self.n_with = lacks.sum(axis=0)
+        self.n_short, self.n_roomy = int(is_short.sum()), int(is_roomy.sum())
+        self.counts: Counts = {}
+        self._count()
+
+    def _count(self) -> None:
+        self.counts = {text: n for text, n in zip(self.texts, self.n_with.tolist(), strict=True) if n}
 
     def put(self, rows: Indices, other: _Lacking) -> None:
         """Take over the rows of nodes that changed."""
+        self.n_with += other.n_with - self.lacks[rows].sum(axis=0)
+        self.n_short += other.n_short - int(self.is_short[rows].sum())
+        self.n_roomy += other.n_roomy - int(self.is_roomy[rows].sum())
         self.lacks[rows] = other.lacks
         self.is_short[rows] = other.is_short
         self.is_roomy[rows] = other.is_roomy
+        self._count()
 
 
 _Codes = tuple[npt.NDArray[np.int16], list[tuple[str, ...]]]
@@ -79,11 +85,11 @@ class NodeReasons:
         A node may refuse for several reasons, or without one: a device that is lacking by a claim is not named.
         """
         lacking = self._what_lacks(task) if nodes is self._session.nodes.all else _lacking(self._session, task, nodes)
-        counts = lacking.counts()
-        roomy = nodes[lacking.is_roomy]
-        if len(roomy):
-            self._predicates(task, roomy, counts)
-        return counts if counts or lacking.is_short.any() else None
+        counts = lacking.counts
+        if lacking.n_roomy:
+            counts = dict(counts)
+            self._predicates(task, nodes[lacking.is_roomy], counts)
+        return counts if counts or lacking.n_short else None
 
     def _what_lacks(self, task: Task) -> _Lacking:
         """Return what all nodes lack: reckoned anew for those alone that changed since the like was asked."""
