@@ -44,10 +44,10 @@ def _accumulated(search: Search) -> Iterator[Scenario]:
         return
     scenario = Scenario(search.session, search.preemptor, pending, search.recorded)
     filters = filters_for(search.session, scenario, search.feasible)
-    order = search.victims()
     recorded = {task.uid for task in scenario.recorded}
     if _passes(filters, scenario):
         yield scenario
+    order = search.victims()
     while order:
         job = order.pop()
         batch, has_more = tasks_to_evict(job)

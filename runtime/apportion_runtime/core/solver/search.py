@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -91,30 +92,50 @@ def solve(session: Session, hunt: Hunt) -> Statement | None:
         session, hunt, tasks, feasible_nodes(session, job), hunt.victims().rewindable(), waiting_jobs(session), set()
     )
     for name in session.settings.generators:
-        recorded: _Batches = []
-        if not _largest(probing, name, recorded):
-            continue
-        solution = _probe(probing, name, len(tasks), recorded)
+        solution = _solve_with(probing, name)
         if solution is not None:
             # A gang of which only some parts are needed fails this test although it was placed: the engine then
             # neither commits nor takes back, and the session keeps the phantom until the cycle ends.
-            return solution[0] if job.is_gang_satisfied and job.n_active_used > used_before else None
+            return solution.statement if job.is_gang_satisfied and job.n_active_used > used_before else None
     return None
 
 
-def _largest(probing: _Probing, generator: str, recorded: _Batches) -> int:
-    """Return for how many pods room can be made; the victims of each success are left in `recorded`."""
+class _Solution(NamedTuple):
+    """A try that made room: what was done, and its victims by the batches they came in.
+
+    `is_settled` tells that another try with just these victims would be the same try.
+    """
+
+    statement: Statement
+    batches: _Batches
+    is_settled: bool
+
+
+def _solve_with(probing: _Probing, generator: str) -> _Solution | None:
+    """Find for how many pods room can be made, then make it for all; the victims of each success go first after it."""
     n = len(probing.tasks)
+    recorded: _Batches = []
+    kept: _Solution | None = None
 
     def succeeds(k: int) -> bool:
+        nonlocal kept
         solution = _probe(probing, generator, k, recorded)
         if solution is None:
             return False
-        statement, batches = solution
-        recorded[:] = batches
-        statement.discard()
+        recorded[:] = solution.batches
+        if k == n and solution.is_settled:
+            kept = solution
+        else:
+            solution.statement.discard()
         return True
 
+    if not _largest(n, succeeds):
+        return None
+    return kept if kept is not None else _probe(probing, generator, n, recorded)
+
+
+def _largest(n: int, succeeds: Callable[[int], bool]) -> int:
+    """Return for how many pods of `n` room can be made, by doubling and halving."""
     low, high = 0, 1
     while succeeds(high):
         low = high
@@ -130,7 +151,7 @@ def _largest(probing: _Probing, generator: str, recorded: _Batches) -> int:
     return low
 
 
-def _probe(probing: _Probing, generator: str, n: int, recorded: _Batches) -> tuple[Statement, _Batches] | None:
+def _probe(probing: _Probing, generator: str, n: int, recorded: _Batches) -> _Solution | None:
     session, hunt = probing.session, probing.hunt
     partial = _partial(hunt.job, probing.tasks[:n])
     before = [list(batch) for batch in recorded]
@@ -167,7 +188,7 @@ def _cap_members(group: SubGroupSet) -> bool:
     return filled > 0
 
 
-def _simulate(probing: _Probing, scenario: Scenario, feasible: Mask) -> tuple[Statement, _Batches] | None:
+def _simulate(probing: _Probing, scenario: Scenario, feasible: Mask) -> _Solution | None:
     session, hunt = probing.session, probing.hunt
     chosen = scenario.victims()
     if not chosen:
@@ -186,7 +207,9 @@ def _simulate(probing: _Probing, scenario: Scenario, feasible: Mask) -> tuple[St
     if not hunt.validator(scenario):
         statement.discard()
         return None
-    return statement, _batches_of([*evicted, *moved], scenario)
+    batches = _batches_of([*evicted, *moved], scenario)
+    is_settled = not scenario.potential and [task for batch in batches for task in batch] == scenario.recorded
+    return _Solution(statement, batches, is_settled)
 
 
 def _batches_of(tasks: Sequence[Task], scenario: Scenario) -> _Batches:
