@@ -54,8 +54,19 @@ def read_document(data: Mapping[str, Any]) -> tuple[Snapshot, Settings]:
 
 
 def to_json(data: Mapping[str, Any]) -> str:
-    """Return a document as JSON."""
-    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    """Return a document as JSON: a line for each record."""
+    parts: list[str] = []
+    for key, value in data.items():
+        if isinstance(value, list) and value:
+            items = ",\n".join(f"    {_line(item)}" for item in value)
+            parts.append(f"  {_line(key)}: [\n{items}\n  ]")
+        else:
+            parts.append(f"  {_line(key)}: {_line(value)}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _line(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def to_yaml(data: Mapping[str, Any]) -> str:

@@ -33,9 +33,10 @@ def misshapen(value: Any, shape: Any) -> tuple[Path, str] | None:
     if kind is dict:
         if type(value) is not dict:
             return (), f"{said(value)}, and must be a mapping"
-        for key, below in shape.items():
-            held = value.get(key)
-            if held is not None and type(held) is not below:
+        for key, held in value.items():
+            # What is not in the shape is not read.
+            below = shape.get(key, object)
+            if below is not object and held is not None and type(held) is not below:
                 found = misshapen(held, below)
                 if found is not None:
                     return (key, *found[0]), found[1]
