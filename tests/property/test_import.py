@@ -19,6 +19,7 @@ from apportion_compiler.authoring.declaring import Identity
 from apportion_compiler.authoring.files import policy_files
 from apportion_compiler.backends import BACKENDS
 from apportion_compiler.backends.capability import Feature, Manifest
+from apportion_compiler.backends.quota_tree import cluster_sizes
 from apportion_compiler.compile import compile_policy
 from apportion_compiler.diagnostics.diagnostic import has_errors
 from apportion_compiler.emit.tree import object_key
@@ -31,7 +32,7 @@ from apportion_compiler.readers import READERS
 from apportion_compiler.readers.lifting import lift
 from apportion_compiler.targets import targets_of
 from apportion_policy import UNLIMITED, Engine, Policy
-from apportion_policy.quantity import Amount
+from apportion_policy.quantity import Amount, Unlimited
 from apportion_policy.resources import GPU
 
 from .strategies import AS_OF, names, policies
@@ -140,18 +141,20 @@ def _assert_only_reported_losses(program: Program, other: str) -> None:
     lost = {line.feature for line in fidelity(before, BACKENDS[other]) if line.verdict != "exact"}
     for queue, again in zip(before.queues, after.queues, strict=True):
         kept = (_restricted(queue, before), _restricted(again, after))
-        for feature, (left, right) in {**_compared(queue, again), _POOLS: kept}.items():
+        for feature, (left, right) in {**_compared(queue, again, before), _POOLS: kept}.items():
             assert left == right or lost & feature, (queue.id, feature, left, right)
 
 
-def _compared(queue: Queue, again: Queue) -> dict[frozenset[Feature], tuple[object, object]]:
+def _compared(queue: Queue, again: Queue, before: Program) -> dict[frozenset[Feature], tuple[object, object]]:
     """What a queue says before and after, by the features that would lose it."""
+    # A limit of all there is bounds nothing: Koordinator wants a number on every quota.
+    sizes = cluster_sizes(before, sorted({*queue.limit, *again.limit}))
     by_model = {Feature.GPU_MODEL_QUOTA, Feature.MIXED_GPU_COUNTING, Feature.EXTENDED_RESOURCES}
     weights = {Feature.OVER_QUOTA_WEIGHT, Feature.WEIGHT_PER_RESOURCE}
     return {
         frozenset({Feature.QUEUE_TREE}): (queue.path, again.path),
         frozenset({Feature.GUARANTEED, *by_model}): (_some(queue.guaranteed), _some(again.guaranteed)),
-        frozenset({Feature.LIMIT, *by_model}): (_bounded(queue.limit), _bounded(again.limit)),
+        frozenset({Feature.LIMIT, *by_model}): (_bounded(queue.limit, sizes), _bounded(again.limit, sizes)),
         frozenset({Feature.LENDING_LIMIT, *by_model}): (_bounded(queue.lending_limit), _bounded(again.lending_limit)),
         # cpu and memory may be nobody's; every queue here counts GPUs.
         frozenset(weights): (queue.weight[GPU], again.weight[GPU]),
@@ -174,8 +177,9 @@ def _some(amounts: Mapping[str, Amount]) -> dict[str, Amount]:
     return {resource: amount for resource, amount in amounts.items() if amount not in (0, UNLIMITED)}
 
 
-def _bounded(amounts: Mapping[str, Amount]) -> dict[str, Amount]:
-    return {resource: amount for resource, amount in amounts.items() if amount is not UNLIMITED}
+def _bounded(amounts: Mapping[str, Amount], sizes: Mapping[str, int] | None = None) -> dict[str, Amount]:
+    known = sizes or {}
+    return {r: a for r, a in amounts.items() if not isinstance(a, Unlimited) and a != known.get(r)}
 
 
 def _is_sound(policy: Policy) -> bool:

@@ -10,13 +10,14 @@ from apportion_compiler.authoring.amounts import amount_notes, bounds, promises,
 from apportion_compiler.authoring.pools import pools_of, spoken_models
 from apportion_compiler.errors import UnwritableError
 from apportion_compiler.ir import program as ir
-from apportion_compiler.readers.record import Lifted, LiftedPriorityClass, LiftedQueue, Note
+from apportion_compiler.readers.record import Lifted, LiftedPlan, LiftedPriorityClass, LiftedQueue, Note
 from apportion_policy.cluster import Cluster, Engine, Environment
 from apportion_policy.declaration import collecting_faults
 from apportion_policy.duration import duration_text
 from apportion_policy.placement import Placement, PlacementStrategy, Topology
 from apportion_policy.pool import NodePool
 from apportion_policy.priority import DEFAULT_PRIORITY_CLASSES, PriorityClass
+from apportion_policy.provisioning import ProvisioningPlan
 from apportion_policy.quantity import weight_text
 from apportion_policy.queue import Queue, UserLimit
 from apportion_policy.resources import CPU, GPU, MEMORY, Resources, Weight
@@ -43,6 +44,7 @@ class Declared:
 
     queues: tuple[Queue, ...]
     pools: tuple[NodePool, ...]
+    plans: tuple[ProvisioningPlan, ...]
     priority_classes: tuple[PriorityClass, ...]
     environment: Environment
     notes: tuple[Note, ...]
@@ -88,6 +90,7 @@ def _declared(lifted: Lifted, identity: Identity) -> Declared:
     return Declared(
         tuple(queues),
         pools,
+        tuple(_plan(plan) for plan in lifted.plans),
         tuple(_class(cls) for cls in lifted.priority_classes),
         _environment(lifted, identity, pools),
         tuple(dict.fromkeys(notes)),
@@ -138,6 +141,21 @@ def _weight(weights: Mapping[str, int]) -> Any:
     if len(set(each.values())) == 1:
         return None if each[CPU] == _EVEN else weight_text(each[CPU])
     return Weight(**{resource: weight_text(weight) for resource, weight in each.items() if weight != _EVEN})
+
+
+def _plan(plan: LiftedPlan) -> ProvisioningPlan:
+    times = {
+        "max_run_duration": plan.max_run_duration,
+        "retry_backoff_base": plan.retry_backoff_base,
+        "retry_backoff_max": plan.retry_backoff_max,
+    }
+    fields: dict[str, Any] = {
+        "provisioning_class": plan.provisioning_class,
+        "retry_limit": plan.retry_limit,
+        "parameters": dict(plan.parameters) or None,
+        **{name: None if seconds is None else duration_text(seconds) for name, seconds in times.items()},
+    }
+    return ProvisioningPlan(id=plan.id, **{key: value for key, value in fields.items() if value is not None})
 
 
 def _class(cls: LiftedPriorityClass) -> PriorityClass:

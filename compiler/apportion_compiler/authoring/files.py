@@ -86,6 +86,7 @@ def _entry(
 ) -> str:
     named = constants(
         {
+            **{("provisioning", plan.id): plan.id for plan in declared.plans},
             **{("pools", pool.id): pool.id for pool in declared.pools},
             **{("parent", queue.id): queue.id for queue in platform},
             _ENVIRONMENT: identity.environment,
@@ -93,7 +94,9 @@ def _entry(
     )
     # The pools of a queue are said by id, as in the teams' files; those of the cluster are the declarations.
     parents = {key: name for key, name in named.items() if key[0] == "parent"}
-    statements: dict[str, Expression] = {named["pools", p.id]: expression_of(p, {}) for p in declared.pools}
+    plans = {key: name for key, name in named.items() if key[0] == "provisioning"}
+    statements: dict[str, Expression] = {named["provisioning", p.id]: expression_of(p, {}) for p in declared.plans}
+    statements.update((named["pools", p.id], expression_of(p, plans)) for p in declared.pools)
     statements.update((named["parent", q.id], expression_of(q, parents)) for q in platform)
     statements[named[_ENVIRONMENT]] = expression_of(declared.environment, named)
     organisation = Organisation(name=identity.organisation, owner=identity.owner)
@@ -109,6 +112,8 @@ def _entry(
         fields["priority_classes"] = expression_of(declared.priority_classes, {})
     if declared.pools:
         fields["node_pools"] = sequence(tuple(Atom(named["pools", p.id]) for p in declared.pools))
+    if declared.plans:
+        fields["provisioning_plans"] = sequence(tuple(Atom(named["provisioning", p.id]) for p in declared.plans))
     fields["environments"] = sequence((Atom(named[_ENVIRONMENT]),))
     statements["policy"] = call("Policy", fields)
     product = ENGINE_VERSIONS[identity.engine].product

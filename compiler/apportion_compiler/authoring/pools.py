@@ -52,6 +52,7 @@ def _pool(pool: LiftedPool, size: Size) -> NodePool:
         "labels": dict(pool.labels) or None,
         "taints": tuple(_taint(*taint) for taint in pool.taints) or None,
         "topology": pool.topology,
+        "provisioning": pool.plan,
         "placement": Placement(**placement) if placement else None,
     }
     kept = {key: value for key, value in fields.items() if value is not None}

@@ -17,7 +17,7 @@ from apportion_policy.quantity import UNLIMITED
 
 _QUANTITIES = frozenset(("cpu", "memory", "gpu", "extended", "over_quota_weight", "k_value"))
 """Fields that hold canonical text of a number, which an author writes as a number."""
-_REFERENCES = frozenset(("parent", "pools"))
+_REFERENCES = frozenset(("parent", "pools", "provisioning"))
 _WHOLE = re.compile(r"0|[1-9][0-9]{0,14}")
 _CONSTANTS: tuple[tuple[Declaration, str], ...] = (
     (TRAIN, "TRAIN"),

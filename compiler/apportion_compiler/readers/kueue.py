@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from apportion_compiler.backends.kueue.names import GROUP, PREEMPTIBLE_ANNOTATION, PROVISIONING_CONTROLLER, cohort_of
+from apportion_compiler.backends.kueue.names import GROUP, PREEMPTIBLE_ANNOTATION, cohort_of
 from apportion_compiler.backends.kueue.queues import TITLE_ANNOTATION
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.plain_objects import (
@@ -36,6 +36,7 @@ from apportion_compiler.readers.kueue_flavors import (
     lifted_topologies,
     pools_of,
 )
+from apportion_compiler.readers.kueue_plans import check_notes, plan_of_flavor, plans_of
 from apportion_compiler.readers.kueue_quotas import Cell, Quotas, quotas_of, total_cells, totals
 from apportion_compiler.readers.namespaces import with_namespaces
 from apportion_compiler.readers.objects import is_ours, own_labels, owner_of, queue_id, unknown_fields
@@ -106,23 +107,26 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
     topologies = lifted_topologies(manifests)
     notes.extend(note for node in nodes.values() if node.manifest is not None for note in _notes(node, node.manifest))
     notes.extend(flavor_notes(manifests))
-    notes.extend(_check_notes(manifests))
+    plans = plans_of(manifests)
+    pools = tuple(
+        pools_of(
+            manifests,
+            facts,
+            {name: t.name for name, t in topologies.items()},
+            plan_of_flavor(manifests, plans),
+            capacities=_capacities(nodes),
+            beyond={} if root is None else {f for (f, _), amount in nodes[root].quotas.nominal.items() if amount},
+        )
+    )
+    used = {pool.plan for pool in pools if pool.plan is not None}
+    notes.extend(check_notes(manifests, plans, used))
     return with_namespaces(
         Lifted(
             queues=queues,
             priority_classes=classes,
-            pools=tuple(
-                pools_of(
-                    manifests,
-                    facts,
-                    {name: t.name for name, t in topologies.items()},
-                    capacities=_capacities(nodes),
-                    beyond={}
-                    if root is None
-                    else {f for (f, _), amount in nodes[root].quotas.nominal.items() if amount},
-                )
-            ),
+            pools=pools,
             topologies=tuple(topologies.values()),
+            plans=tuple(plans[name] for name in sorted(used)),
             notes=tuple(dict.fromkeys(notes)),
             cluster=LiftedCluster(kueue=_settings(manifests, leaves)),
         ),
@@ -314,14 +318,6 @@ def _notes(node: _Node, manifest: Manifest) -> Iterator[Note]:
             yield Note(described(manifest), f"`spec.preemption.{field}` is {said}: a policy's queue has {kept[0]}")
     if text(manifest, "spec", "preemption", "borrowWithinCohort", "policy") not in (None, "Never"):
         yield Note(described(manifest), "`spec.preemption.borrowWithinCohort` is not kept")
-
-
-def _check_notes(manifests: Sequence[Manifest]) -> Iterator[Note]:
-    for manifest in of_kind(manifests, GROUP, "AdmissionCheck"):
-        if text(manifest, "spec", "controllerName") == PROVISIONING_CONTROLLER:
-            yield Note(described(manifest), "declare a provisioning plan, and name it in the pools of its flavors")
-        else:
-            yield Note(described(manifest), "a policy has no word for this check")
 
 
 def _classes(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[LiftedPriorityClass]:

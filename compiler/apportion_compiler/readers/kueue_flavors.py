@@ -83,6 +83,7 @@ def pools_of(
     manifests: Sequence[Manifest],
     facts: Mapping[str, FlavorFacts],
     topologies: Mapping[str, str],
+    plans: Mapping[str, str],
     *,
     capacities: Capacities,
     beyond: Collection[str],
@@ -111,6 +112,7 @@ def pools_of(
                 labels={key: value for key, value in labels.items() if not key.startswith(f"{APPORTION}/")},
                 taints=tuple(_taints(manifest)),
                 topology=None if topology is None else topologies.get(topology),
+                plan=plans.get(name),
             )
 
 

@@ -65,10 +65,10 @@ class LiftedPriorityClass:
 class LiftedPool:
     """A kind of machines, as far as queues speak of it (a flavor, a shard).
 
-    Placements are `binpack`, `spread`, or None where the cluster's holds; `topology` is a topology's name. `machine` is
-    what one of `n_machines` holds, where objects say how much there is; otherwise it is empty. `capacity` is what all of
-    them hold together where no more is known, and `shared` the pool whose capacity counts this one's machines too.
-    Amounts are the IR's.
+    Placements are `binpack`, `spread`, or None where the cluster's holds; `topology` is a topology's name and `plan` a
+    provisioning plan's. `machine` is what one of `n_machines` holds, where objects say how much there is; otherwise it
+    is empty. `capacity` is what all of them hold together where no more is known, and `shared` the pool whose capacity
+    counts this one's machines too. Amounts are the IR's.
     """
 
     id: str
@@ -83,6 +83,20 @@ class LiftedPool:
     n_machines: int = 1
     capacity: Mapping[str, int] = field(default_factory=dict)
     shared: str | None = None
+    plan: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LiftedPlan:
+    """How capacity is asked for as one unit. What is None, nothing says; times are seconds."""
+
+    id: str
+    provisioning_class: str | None
+    max_run_duration: int | None = None
+    retry_limit: int | None = None
+    retry_backoff_base: int | None = None
+    retry_backoff_max: int | None = None
+    parameters: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +135,7 @@ class Lifted:
     priority_classes: tuple[LiftedPriorityClass, ...] = ()
     pools: tuple[LiftedPool, ...] = ()
     topologies: tuple[LiftedTopology, ...] = ()
+    plans: tuple[LiftedPlan, ...] = ()
     notes: tuple[Note, ...] = ()
     cluster: LiftedCluster = LiftedCluster()
 

@@ -93,6 +93,41 @@ def test_a_provisioning_check_is_said_to_be_a_plan() -> None:
     }
 
 
+def test_a_check_with_its_configuration_is_a_plan_of_the_flavors_pools() -> None:
+    api = {"apiVersion": "kueue.x-k8s.io/v1beta2"}
+    check = {
+        **api,
+        "kind": "AdmissionCheck",
+        "metadata": {"name": "dws"},
+        "spec": {
+            "controllerName": "kueue.x-k8s.io/provisioning-request",
+            "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": "dws-config"},
+        },
+    }
+    config = {
+        **api,
+        "kind": "ProvisioningRequestConfig",
+        "metadata": {"name": "dws-config"},
+        "spec": {
+            "provisioningClassName": "queued-provisioning.gke.io",
+            "parameters": {"maxRunDurationSeconds": "3600", "other": "x"},
+            "retryStrategy": {"backoffLimitCount": 2, "backoffBaseSeconds": 60},
+        },
+    }
+    queue = cluster_queue(
+        "a",
+        flavors("nvidia.com/gpu", queued=quota("nvidia.com/gpu", 8), reserved=quota("nvidia.com/gpu", 8)),
+        admissionChecksStrategy={"admissionChecks": [{"name": "dws", "onFlavors": ["queued"]}]},
+    )
+    lifted = READER.read([flavor("queued", a="b"), flavor("reserved", c="d"), check, config, queue])
+    (plan,) = lifted.plans
+    assert (plan.id, plan.provisioning_class) == ("dws", "queued-provisioning.gke.io")
+    assert (plan.max_run_duration, plan.retry_limit, plan.retry_backoff_base) == (3600, 2, 60)
+    assert plan.parameters == {"other": "x"}
+    assert {pool.id: pool.plan for pool in lifted.pools} == {"queued": "dws", "reserved": None}
+    assert not any("plan" in note.text or "check" in note.text for note in lifted.notes)
+
+
 def test_a_cohort_adds_to_its_members() -> None:
     cpu = flavors("cpu", default=quota("cpu", "500m"))
     lifted = READER.read(

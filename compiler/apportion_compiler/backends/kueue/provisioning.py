@@ -16,11 +16,12 @@ from apportion_compiler.naming import dotless_name
 from apportion_policy.provisioning import QUEUED_PROVISIONING_GKE
 
 MAX_RUN_DURATION = "maxRunDurationSeconds"
-_RETRY = (
+RETRY_FIELDS = (
     ("backoffLimitCount", "retry_limit"),
     ("backoffBaseSeconds", "retry_backoff_base"),
     ("backoffMaxSeconds", "retry_backoff_max"),
 )
+"""Of `retryStrategy`, each with the plan's field."""
 
 
 def check_name(plan: str) -> str:
@@ -72,5 +73,5 @@ def _parameters(plan: ProvisioningPlan) -> dict[str, str]:
 
 
 def _retry(plan: ProvisioningPlan) -> dict[str, int]:
-    values = ((name, getattr(plan, field)) for name, field in _RETRY)
+    values = ((name, getattr(plan, field)) for name, field in RETRY_FIELDS)
     return {name: value for name, value in values if value is not None}
