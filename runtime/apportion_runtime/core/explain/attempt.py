@@ -48,6 +48,9 @@ def attempt(session: Session, job: Job, *, bounded: bool = True) -> Attempt:
     # What was chosen for a pod stays written in it when its place is taken back.
     held = [(task, task.node, task.gpu_groups, task.numa) for task in job.tasks.values()]
     n_groups = session.n_groups
+    # Sums of fractions come back almost, not quite.
+    leaf = session.shares.queues.get(job.queue)
+    sums = [(q, list(q.allocated), list(q.allocated_np)) for q in (leaf.path if leaf is not None else ())]
     job.fit_errors, job.task_errors = [], dict(task_errors)
     session.reasons.on_unplaced = note
     session.keeps_shares = keeps_shares and bounded
@@ -58,6 +61,8 @@ def attempt(session: Session, job: Job, *, bounded: bool = True) -> Attempt:
     finally:
         statement.discard()
         session.n_groups = n_groups
+        for queue, allocated, allocated_np in sums:
+            queue.allocated[:], queue.allocated_np[:] = allocated, allocated_np
         for task, node, groups, numa in held:
             task.node, task.gpu_groups, task.numa = node, groups, numa
         session.keeps_shares = keeps_shares

@@ -119,7 +119,7 @@ def _rule(session: Session, action: str, task: Task, by: Job | None, taking: Tak
         found = _over(session, job.queue, by, taking)
         if found is not None:
             return found
-    if task.status == PIPELINED:
+    if task.status == PIPELINED or action == "consolidation":
         return MOVED, "it is moved to make room, and its queue keeps what it has"
     return ALLOWED, f"the rules of {action} allow it"
 

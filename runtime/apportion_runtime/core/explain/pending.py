@@ -109,8 +109,13 @@ def _reasons(session: Session, job: Job) -> Iterator[PendingReason]:
     if not job.root.is_ready:
         yield from _incomplete(job)
         return
+    if not job.n_pending:
+        return
+    # What the last search for victims asked for is still remembered, pods that then were evicted included.
+    waiting = next(task for task in job.tasks.values() if task.status == PENDING)
+    job.update_status(waiting, PENDING)
     tasks = job.tasks_to_allocate(real=True)
-    if not job.n_pending or not tasks:
+    if not tasks:
         return
     bounds = list(_bounds(session, job)) if session.keeps_shares else []
     yield from bounds
