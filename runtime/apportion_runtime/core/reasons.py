@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from apportion_runtime.core.job import Job
-    from apportion_runtime.core.nodes import Indices
+    from apportion_runtime.core.nodes import Indices, Mask
     from apportion_runtime.core.session import Session
     from apportion_runtime.core.task import Task
 
@@ -47,6 +47,8 @@ class Reasons:
         self._nodes = NodeReasons(session)
         self.on_unplaced: Callable[[Task, int, Indices], None] | None = None
         """Told of each pod that no node took, while everything still stands that was placed before it."""
+        self.masks: dict[object, Mask] = {}
+        """Nodes that refuse pods for good, by what the pods say; filled by those who explain."""
         for job in session.jobs.values():
             if job.queue not in session.shares.queues:
                 job.fit_errors.append(simple(QUEUE_DOES_NOT_EXIST, f"Queue '{job.queue}' does not exist"))

@@ -14,7 +14,9 @@ from apportion_runtime.core.explain.fair_share import fair_share
 from apportion_runtime.core.explain.pending import pending_jobs
 from apportion_runtime.core.session import Session
 
-FILES = sorted(path for path in Path(__file__).parent.glob("*.json") if path.name != "INDEX.json")
+FILES = sorted(
+    path for path in Path(__file__).parent.glob("*.json") if path.name != "INDEX.json" and "benchmark" not in path.name
+)
 
 
 def state(session: Session) -> Any:

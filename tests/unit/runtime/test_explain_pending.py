@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
+from apportion_runtime.core.explain.documents import document
 from apportion_runtime.core.explain.pending import pending_jobs, why_pending
 from apportion_runtime.core.explain.text import wrapped
 from apportion_runtime.core.session import Session
@@ -233,3 +235,18 @@ def test_explaining_leaves_the_session_as_it_is() -> None:
     before = session.nodes.idle.tolist(), [task.gpu_groups for task in session.jobs["j"].tasks.values()]
     list(pending_jobs(session))
     assert before == (session.nodes.idle.tolist(), [task.gpu_groups for task in session.jobs["j"].tasks.values()])
+
+
+def test_a_document_has_kinds_texts_and_numbers() -> None:
+    session = CASES["gang"][0]()
+    (reason,) = document(why_pending(session, session.jobs["j"]))["reasons"]
+    assert reason == {
+        "kind": "no-node",
+        "text": "no node for pod j-3 (3 of 4 pods found one): of 3 nodes 3 lack GPUs",
+        "pod": "j-3",
+        "part": "default",
+        "n_placed": 3,
+        "n_needed": 4,
+        "nodes": {"n_nodes": 3, "counts": [{"reason": "gpus", "n": 3, "small": 0}]},
+    }
+    assert json.loads(json.dumps(reason)) == reason

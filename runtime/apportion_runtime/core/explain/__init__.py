@@ -7,7 +7,7 @@
 | how does a queue come to its fair share | `fair_share.fair_share(session, queue)` | `FairShare` |
 | what does the engine itself note | `job.fit_errors`, `job.task_errors` | `JobFitError`, `TaskFitErrors` |
 
-Each record has `lines`, or its parts a `text`, to be broken to a width by `text.wrapped`; the records are frozen, and
-`dataclasses.asdict` makes documents of them. Amounts are in vector units: millicores, bytes, devices; -1 is no bound.
+Records are frozen; `lines` is their text, to be broken to a width by `text.wrapped`, and `documents.document` makes plain
+values of them for JSON. Amounts are in vector units: millicores, bytes, devices; -1 is no bound.
 What the engine notes is written while the cycle runs (`core.reasons`), word for word (`fit_errors`, `node_reasons`).
 """

@@ -5,7 +5,7 @@ First come reasons that no eviction changes, then what is lacking, then what lie
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from apportion_runtime.core.explain import node_reasons
 from apportion_runtime.core.nodes import Indices, Mask
 from apportion_runtime.core.plugins.gpu_choice import choose_devices
-from apportion_runtime.core.plugins.predicates import misfit_of_kind, selected, tolerated
+from apportion_runtime.core.plugins.predicates import misfit_of_kind, tolerated
 from apportion_runtime.core.resources import CPU, GPU, MEMORY, PODS, is_mig
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.task import Task
@@ -103,8 +103,8 @@ def histogram(session: Session, task: Task, nodes: Indices) -> NodeHistogram:
             counts.append(NodeCount(reason, n, 0 if small is None else int((refusing & small).sum())))
             left = left[~refusing]
 
-    for reason, refuses in _unchangeable(session, task):
-        take(reason, np.array([refuses(int(i)) for i in left], dtype=bool))
+    for reason, refusing in _unchangeable(session, task):
+        take(reason, refusing[left])
     for reason, columns in _resources(session, task):
         free = session.nodes.idle[left] + session.nodes.releasing[left]
         take(
@@ -120,17 +120,25 @@ def histogram(session: Session, task: Task, nodes: Indices) -> NodeHistogram:
     return NodeHistogram(len(nodes), tuple(sorted(counts, key=lambda count: -count.n)))
 
 
-def _unchangeable(session: Session, task: Task) -> list[tuple[str, Callable[[int], bool]]]:
+def _unchangeable(session: Session, task: Task) -> Iterator[tuple[str, Mask]]:
+    """Yield the nodes that refuse for good, reason by reason; pods with the same words share what is found."""
     if not session.predicates.is_on:
-        return []
+        return
     nodes, pod = session.nodes, task.pod
-    return [
-        (NOT_READY, lambda i: not nodes.ready[i]),
-        (TAINT, lambda i: not tolerated(pod, nodes.nodes[i])),
-        (SELECTOR, lambda i: not selected(pod, nodes.nodes[i])),
-        (KIND, lambda i: misfit_of_kind(task, i, session) is not None),
-        (MEMORY_UNKNOWN, lambda i: pod.gpu.memory > 0 and not nodes.knows_memory[i]),
-    ]
+    yield NOT_READY, ~nodes.ready
+    yield TAINT, _kept(session, (TAINT, pod.tolerations), lambda i: not tolerated(pod, nodes.nodes[i]))
+    yield SELECTOR, ~session.predicates.affinity_mask(task)
+    kind = (KIND, task.kind, task.needs_gpu, pod.legacy_mig)
+    yield KIND, _kept(session, kind, lambda i: misfit_of_kind(task, i, session) is not None)
+    if pod.gpu.memory > 0:
+        yield MEMORY_UNKNOWN, ~nodes.knows_memory
+
+
+def _kept(session: Session, key: object, refuses: Callable[[int], bool]) -> Mask:
+    masks = session.reasons.masks
+    if key not in masks:
+        masks[key] = np.array([refuses(i) for i in range(len(session.nodes))], dtype=bool)
+    return masks[key]
 
 
 def _resources(session: Session, task: Task) -> list[tuple[str, list[int]]]:

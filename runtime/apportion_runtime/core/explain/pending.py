@@ -6,10 +6,9 @@ left it; where a job would find room by then, the engine's note of its time is g
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from apportion_runtime.core.actions.evicting import running_preemptible
 from apportion_runtime.core.capacity import NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIMIT, over_limit, over_quota, requested
 from apportion_runtime.core.explain.attempt import Attempt, attempt
 from apportion_runtime.core.explain.fit_errors import POD_SCHEDULING_ERRORS, detailed_text
@@ -73,13 +72,30 @@ class PendingJob:
 
 def pending_jobs(session: Session) -> Iterator[PendingJob]:
     """Yield every job with pods that wait, in the snapshot's order."""
+    running = _running_jobs(session)
     for job in session.jobs.values():
         if _waits(job):
-            yield why_pending(session, job)
+            yield _why_pending(session, job, running)
 
 
 def why_pending(session: Session, job: Job) -> PendingJob:
     """Return why a job waits; without reasons where it does not."""
+    return _why_pending(session, job, _running_jobs(session))
+
+
+_Running = Mapping[str, Sequence[Job]]
+
+
+def _running_jobs(session: Session) -> _Running:
+    """Return the jobs that hold places, by queue."""
+    found: dict[str, list[Job]] = {}
+    for job in session.jobs.values():
+        if job.n_active_allocated and session.shares.holds_jobs_of(job.queue):
+            found.setdefault(job.queue, []).append(job)
+    return found
+
+
+def _why_pending(session: Session, job: Job, running: _Running) -> PendingJob:
     n_pipelined = job.counts.get(PIPELINED, 0)
     return PendingJob(
         job.uid,
@@ -88,7 +104,7 @@ def why_pending(session: Session, job: Job) -> PendingJob:
         job.queue,
         job.n_pending + job.counts.get(GATED, 0) + n_pipelined,
         job.n_active_allocated - n_pipelined,
-        tuple(_reasons(session, job)) if _waits(job) else (),
+        tuple(_reasons(session, job, running)) if _waits(job) else (),
         detailed_text(job.fit_errors).strip() if job.fit_errors else "",
     )
 
@@ -99,7 +115,7 @@ def _waits(job: Job) -> bool:
     )
 
 
-def _reasons(session: Session, job: Job) -> Iterator[PendingReason]:
+def _reasons(session: Session, job: Job, running: _Running) -> Iterator[PendingReason]:
     unusable = _queue(session, job)
     if unusable is not None:
         yield unusable
@@ -133,7 +149,7 @@ def _reasons(session: Session, job: Job) -> Iterator[PendingReason]:
         yield from no_room
         return
     if not bounds:
-        yield from _no_victims(session, job)
+        yield from _no_victims(session, job, running)
     yield from no_room
     if not bounds and "consolidation" in session.settings.actions and job.preemptible:
         yield from _scattered(session, job)
@@ -201,7 +217,7 @@ def _no_room(job: Job, tried: Attempt) -> Iterator[PendingReason]:
 _BOUNDS = (OVER_LIMIT, NON_PREEMPTIBLE_OVER_QUOTA)
 
 
-def _no_victims(session: Session, job: Job) -> Iterator[PendingReason]:
+def _no_victims(session: Session, job: Job, running: _Running) -> Iterator[PendingReason]:
     """Yield why the actions that evict did nothing for a job, in their order."""
     actions, now = session.settings.actions, session.snapshot.now
     if not {"reclaim", "preempt", "consolidation"} & set(actions) or not session.settings.generators:
@@ -212,9 +228,10 @@ def _no_victims(session: Session, job: Job) -> Iterator[PendingReason]:
         yield Delayed(delay, since + delay - now)
         return
     if "reclaim" in actions and session.keeps_shares:
-        yield _nobody_to_reclaim(session, job) if can_reclaim(session, job) else _over_fair_share(session, job)
+        may = can_reclaim(session, job)
+        yield _nobody_to_reclaim(session, job, running) if may else _over_fair_share(session, job)
     if "preempt" in actions:
-        yield _nobody_to_preempt(session, job)
+        yield _nobody_to_preempt(session, job, running)
 
 
 def _scattered(session: Session, job: Job) -> Iterator[Scattered]:
@@ -235,32 +252,29 @@ def _over_fair_share(session: Session, job: Job) -> OverFairShare:
     raise ValueError(f"{job.uid} may reclaim")
 
 
-def _nobody_to_reclaim(session: Session, job: Job) -> NoVictims:
+def _nobody_to_reclaim(session: Session, job: Job, running: _Running) -> NoVictims:
     reclaimer = reclaimer_of(session, job)
     protects = "minruntime" in session.plugins
     within: list[str] = []
     n_protected = n_firm = n_tried = 0
-    for queue, family in session.families.items():
-        jobs = family.jobs
-        running = [other for other in jobs if other.n_active_allocated]
-        if queue == job.queue or not running or not session.shares.holds_jobs_of(queue):
+    for queue, jobs in running.items():
+        if queue == job.queue:
             continue
         if not may_be_victim(session, reclaimer, queue):
             within.append(queue)
             continue
-        own = running_preemptible(running)
-        n_firm += len(running) - len(own)
+        own = [other for other in jobs if other.preemptible]
+        n_firm += len(jobs) - len(own)
         minimum = reclaim_minimum(session, job, queue) if protects else 0.0
-        young = [other for other in own if protects and not may_be_reclaimed(session, other, minimum)]
+        young = [other for other in own if not may_be_reclaimed(session, other, minimum)] if minimum > 0 else []
         n_protected += len(young)
         n_tried += len(own) - len(young)
     return NoVictims("reclaim", job.queue, tuple(within), n_protected, n_firm, n_tried)
 
 
-def _nobody_to_preempt(session: Session, job: Job) -> NoVictims:
-    lower = [other for other in session.families[job.queue].jobs if other.priority < job.priority]
-    running = [other for other in lower if other.n_active_allocated]
-    own = running_preemptible(running)
+def _nobody_to_preempt(session: Session, job: Job, running: _Running) -> NoVictims:
+    lower = [other for other in running.get(job.queue, ()) if other.priority < job.priority]
+    own = [other for other in lower if other.preemptible]
     protects = "minruntime" in session.plugins
     young = [other for other in own if protects and not may_be_preempted(session, other)]
-    return NoVictims("preempt", job.queue, (), len(young), len(running) - len(own), len(own) - len(young))
+    return NoVictims("preempt", job.queue, (), len(young), len(lower) - len(own), len(own) - len(young))
