@@ -24,9 +24,13 @@ ACTIONS: Mapping[str, Callable[[Session], None]] = {
 def cycle(snapshot: Snapshot, settings: Settings = Settings()) -> Session:  # noqa: B008 - frozen.
     """Open a session, run its actions in order, and return it with everything that was decided."""
     # 1. Open: nodes with what runs on them, jobs, and every queue's fair share.
-    session = Session(snapshot, settings)
+    return run_actions(Session(snapshot, settings))
+
+
+def run_actions(session: Session) -> Session:
+    """Run the actions of an open session in order."""
     # 2. Give what is free; 3. move work together; 4. take back between queues; 5. preempt inside them;
     # 6. evict gangs that lost their minimum.
-    for action in settings.actions:
+    for action in session.settings.actions:
         ACTIONS[action](session)
     return session

@@ -40,6 +40,19 @@ class Family:
         """Take in a job, which will tell when it changes."""
         self.jobs.append(job)
         job.family = self
+        self.forget()
+
+    def replace(self, before: Job, job: Job) -> None:
+        """Put a job in the place of what it was."""
+        self.jobs[self.jobs.index(before)] = job
+        before.family, job.family = None, self
+        self.forget()
+
+    def remove(self, job: Job) -> None:
+        """Let go of a job."""
+        self.jobs.remove(job)
+        job.family = None
+        self.forget()
 
     def forget(self) -> None:
         """Forget what was kept: a job changed."""

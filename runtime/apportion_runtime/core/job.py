@@ -249,6 +249,13 @@ class Job:
         made._fill(root, tasks)  # noqa: SLF001 - of the same class.
         return made
 
+    def forget_notes(self) -> None:
+        """Forget why it was not placed; that a pod's part is not there stays noted."""
+        if self.fit_errors:
+            self.fit_errors = []
+        if self.task_errors:
+            self.task_errors = {uid: errors for uid, errors in self.task_errors.items() if uid not in self.tasks}
+
     def update_status(self, task: Task, status: int) -> None:
         """Give a pod another status."""
         old = task.status

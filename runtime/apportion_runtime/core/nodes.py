@@ -200,6 +200,16 @@ class NodeTable:
                 made[row, GPU] += sum(uses[key] > 0 for key in devices)
         return made
 
+    def clear(self, i: int) -> None:
+        """Take back everything that a node charged."""
+        self.idle[i] = self.allocatable[i]
+        self.releasing[i] = self.used[i] = 0.0
+        self.entries[i] = {}
+        self.shared.pop(i, None)
+        self.legacy_mig.discard(i)
+        self._device_uses.pop(i, None)
+        self.changed.append(i)
+
     def update(self, task: Task, i: int) -> None:
         """Charge a pod anew, with its status of now."""
         self.remove(task, i)

@@ -15,6 +15,7 @@ import numpy as np
 
 from apportion_runtime.core.nodes import Indices, Mask, NodeTable
 from apportion_runtime.core.resources import CPU, GPU, PODS, Vector
+from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.task import REGULAR, Task
 
 if TYPE_CHECKING:
@@ -104,6 +105,11 @@ class Rankings:
             and not any(made.extended_resource for made in snapshot.device_classes)
             and float(session.nodes.allocatable[:, [CPU, GPU]].max(initial=0.0)) < _LARGEST
         )
+
+    def note(self, pod: Pod) -> None:
+        """Reckon with a pod that came since: where pods look at each other, no node has a rank."""
+        if pod.affinity or pod.anti_affinity or pod.host_ports:
+            self._possible = False
 
     def for_task(self, task: Task) -> Ranking | None:
         """Return the up-to-date ranking for a pod; None where its place depends on more than what is free."""

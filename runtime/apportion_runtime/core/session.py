@@ -18,9 +18,9 @@ from apportion_runtime.core.plugins.predicates import Predicates
 from apportion_runtime.core.plugins.topology import Part, TopologyTrees
 from apportion_runtime.core.ranking import Rankings
 from apportion_runtime.core.reasons import Reasons
-from apportion_runtime.core.resources import ResourceIndex
+from apportion_runtime.core.resources import ResourceIndex, Vector
 from apportion_runtime.core.shares import Shares
-from apportion_runtime.core.snapshot import Pod, Settings, Snapshot
+from apportion_runtime.core.snapshot import Pod, PodGroup, Settings, Snapshot
 from apportion_runtime.core.statement import Statement, Taking
 from apportion_runtime.core.status import ACTIVE_USED_STATUSES, RELEASING
 from apportion_runtime.core.task import NO_NODE, Task
@@ -57,13 +57,14 @@ class Session:
             group.last_start is not None and group.last_start > snapshot.now for group in snapshot.pod_groups
         )
         self.families: dict[str, Family] = {}
+        self._shapes: dict[object, tuple[int, Vector]] = {}
         self._open_jobs(snapshot)
         memories = [int(m) for m in self.nodes.gpu_memory if m > DEFAULT_GPU_MEMORY]
         self.min_device_memory = min(memories, default=settings.default_device_memory)
         self.max_device_memory = max(memories, default=settings.default_device_memory)
         self.shares = Shares(snapshot.queues)
         self.keeps_shares = "proportion" in self.plugins
-        self.shares.set_total(self.nodes, self._others)
+        self.shares.set_total(self.nodes, self.others)
         self.shares.set_usage(self.jobs.values(), self.min_device_memory)
         self.shares.divide(settings.k_value)
         self.topologies = TopologyTrees(snapshot.topologies, self.nodes)
@@ -76,40 +77,53 @@ class Session:
 
     def _open_jobs(self, snapshot: Snapshot) -> None:
         by_group: dict[str, list[Task]] = {group.uid: [] for group in snapshot.pod_groups}
-        shapes: dict[object, tuple[int, object]] = {}
-        self._others: list[tuple[Pod, tuple[float, float, float]]] = []
+        self.others: list[tuple[Pod, tuple[float, float, float]]] = []
         here: list[Task] = []
         for pod in snapshot.pods:
-            key = (tuple(sorted(pod.request.items())), pod.gpu)
-            known = shapes.get(key)
-            if known is None:
-                vector = self.resources.vector(pod.request)
-                vector[2] = pod.gpu.gpus + pod.gpu.dra
-                for name, count in pod.gpu.mig:
-                    place = self.resources.get(name)
-                    if place >= 0:
-                        vector[place] = count
-                known = shapes[key] = (len(shapes), vector)
-            task = Task(pod, known[1], self.resources, known[0], self.plugins)  # type: ignore[arg-type]
-            if pod.claims:
-                self.claims.open_task(task)
-            if pod.node is not None:
-                task.node = self.nodes.index.get(pod.node, NO_NODE)
+            task = self.open_task(pod)
             if pod.group in by_group:
                 by_group[pod.group].append(task)
             if pod.scheduler != self.settings.scheduler_name:
-                self._others.append((pod, task.quantities))
+                self.others.append((pod, task.quantities))
             if task.node != NO_NODE and task.status & ACTIVE_USED_STATUSES:
                 here.append(task)
         for task in sorted(here, key=lambda task: task.uid):
             self.nodes.add(task, task.node)
         for number, group in enumerate(snapshot.pod_groups):
-            job = self.jobs[group.uid] = Job(group, by_group[group.uid], self.resources)
-            job.number = number
-            family = self.families.get(job.queue)
-            if family is None:
-                family = self.families[job.queue] = Family(job.queue, self.plugins)
+            self.open_job(group, by_group[group.uid], number)
+
+    def open_task(self, pod: Pod) -> Task:
+        """Return a pod as it stands; no node is charged for it."""
+        key = (tuple(sorted(pod.request.items())), pod.gpu)
+        known = self._shapes.get(key)
+        if known is None:
+            vector = self.resources.vector(pod.request)
+            vector[2] = pod.gpu.gpus + pod.gpu.dra
+            for name, count in pod.gpu.mig:
+                place = self.resources.get(name)
+                if place >= 0:
+                    vector[place] = count
+            known = self._shapes[key] = (len(self._shapes), vector)
+        task = Task(pod, known[1], self.resources, known[0], self.plugins)
+        if pod.claims:
+            self.claims.open_task(task)
+        if pod.node is not None:
+            task.node = self.nodes.index.get(pod.node, NO_NODE)
+        return task
+
+    def open_job(self, group: PodGroup, tasks: Iterable[Task], number: int) -> Job:
+        """Take in a pod group with its pods, at its place in the session's order; or what it is by now."""
+        before = self.jobs.get(group.uid)
+        job = self.jobs[group.uid] = Job(group, tasks, self.resources)
+        job.number = number
+        family = self.families.get(job.queue)
+        if family is None:
+            family = self.families[job.queue] = Family(job.queue, self.plugins)
+        if before is None:
             family.add(job)
+        else:
+            family.replace(before, job)
+        return job
 
     def statement(self) -> Statement:
         """Begin a list of operations."""

@@ -46,6 +46,16 @@ class Predicates:
         self._too_large: dict[int, bool] = {}
         self._by_uid: dict[str, Pod] = {pod.uid: pod for pod in session.snapshot.pods}
 
+    def note(self, pod: Pod) -> None:
+        """Reckon with a pod that came since, or that is other than it was."""
+        self._by_uid[pod.uid] = pod
+        self._any_affinity = self._any_affinity or bool(pod.affinity or pod.anti_affinity)
+        self._any_ports = self._any_ports or bool(pod.host_ports)
+
+    def forget(self, uid: str) -> None:
+        """Reckon with a pod no more."""
+        self._by_uid.pop(uid, None)
+
     def blocked(self, task: Task) -> str | None:
         """Return why no node is looked at for a pod, or None."""
         if not self.is_on:

@@ -1,0 +1,359 @@
+"""A cluster between cycles: of what did not change since the last one, nothing is opened again.
+
+Records go in one by one, and `open` gives the session that a snapshot of all of them would give: jobs whose records
+changed, or that were decided about, are made anew, and so is every node that was charged for anything since. Where
+devices are claimed or pods aligned to zones, and whenever nodes or queues change, the whole session is opened anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+
+from apportion_runtime.core.plugins.gpu_choice import last_new_group
+from apportion_runtime.core.reasons import Reasons
+from apportion_runtime.core.resources import NO_QUANTITIES, Quantities, plus
+from apportion_runtime.core.session import Decided, Session
+from apportion_runtime.core.shares import QueueShare, Shares
+from apportion_runtime.core.snapshot import (
+    Claim,
+    Device,
+    DeviceClass,
+    Node,
+    Pod,
+    PodGroup,
+    Queue,
+    Settings,
+    Snapshot,
+    Topology,
+)
+from apportion_runtime.core.status import ACTIVE_USED_STATUSES, ALLOCATED_STATUSES, PENDING
+from apportion_runtime.core.task import BY_MEMORY, NO_NODE, Task
+
+_MOST_CHANGES = 200_000
+"""Changes of nodes that are remembered for rankings before these are made anew."""
+_NO_GROUP = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixtures:
+    """What a cluster has beside its pods; a change opens the session anew."""
+
+    nodes: tuple[Node, ...] = ()
+    queues: tuple[Queue, ...] = ()
+    topologies: tuple[Topology, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    devices: tuple[Device, ...] = ()
+    device_classes: tuple[DeviceClass, ...] = ()
+
+
+@dataclass(slots=True)
+class _Usage:
+    """What the pods of a job, or of all jobs of a queue, hold, hold without being preemptible, and wait for."""
+
+    held: Quantities = NO_QUANTITIES
+    held_np: Quantities = NO_QUANTITIES
+    waiting: Quantities = NO_QUANTITIES
+
+
+@dataclass(slots=True)
+class _Changes:
+    """What has to be opened anew."""
+
+    jobs: dict[str, None] = field(default_factory=dict)
+    nodes: set[int] = field(default_factory=set)
+    queues: set[str] = field(default_factory=set)
+    others: bool = False
+
+
+class Standing:
+    """The records of a cluster, and the session they were opened to last."""
+
+    def __init__(self, settings: Settings, fixtures: Fixtures) -> None:
+        self.settings = settings
+        self._fixtures = fixtures
+        self._groups: dict[str, PodGroup] = {}
+        self._pods: dict[str, dict[str, Pod]] = {_NO_GROUP: {}}
+        self._numbers: dict[str, int] = {}
+        self._n_groups = 0
+        self._here: dict[str, dict[str, Pod]] = {}
+        self._session: Session | None = None
+        self._tasks: dict[str, Task] = {}
+        self._sharing: dict[str, Pod] = {}
+        self._by_job: dict[str, _Usage] = {}
+        self._by_queue: dict[str, _Usage] = {}
+        self._read_changes = 0
+        self._changes = _Changes()
+
+    @property
+    def fixtures(self) -> Fixtures:
+        """What the cluster has beside its pods."""
+        return self._fixtures
+
+    def set_fixtures(self, fixtures: Fixtures) -> None:
+        """Have other nodes, queues or devices."""
+        self._fixtures = fixtures
+        self._session = None
+
+    def groups(self) -> Mapping[str, PodGroup]:
+        """Return the pod groups by id, in the order in which they came."""
+        return self._groups
+
+    def pods_of(self, group: str) -> Mapping[str, Pod]:
+        """Return the pods of a group by id."""
+        return self._pods.get(group, {})
+
+    def put_group(self, group: PodGroup) -> None:
+        """Add a pod group, or have it other than it was."""
+        before = self._groups.get(group.uid)
+        if before is None:
+            self._n_groups += 1
+            self._numbers[group.uid] = self._n_groups
+            self._pods.setdefault(group.uid, {})
+        elif before.queue != group.queue:
+            self._session = None
+        self._groups[group.uid] = group
+        self._changes.jobs[group.uid] = None
+
+    def drop_group(self, uid: str) -> None:
+        """Forget a pod group and its pods."""
+        for pod in list(self._pods.get(uid, {}).values()):
+            self.drop_pod(pod)
+        del self._groups[uid], self._pods[uid], self._numbers[uid]
+        self._changes.jobs.pop(uid, None)
+        session = self._session
+        if session is not None and uid in session.jobs:
+            job = session.jobs.pop(uid)
+            session.families[job.queue].remove(job)
+            self._by_job.pop(uid, None)
+            self._changes.queues.add(job.queue)
+
+    def put_pod(self, pod: Pod) -> None:
+        """Add a pod, or have it other than it was; the pod group it names is there already."""
+        group = self._group_of(pod)
+        before = self._pods[group].get(pod.uid)
+        if before is not None:
+            self._leave(before)
+        self._pods[group][pod.uid] = pod
+        if pod.node is not None and pod.status & ACTIVE_USED_STATUSES:
+            self._here.setdefault(pod.node, {})[pod.uid] = pod
+        if pod.gpu_groups:
+            self._sharing[pod.uid] = pod
+        self._changed(pod, group)
+
+    def drop_pod(self, pod: Pod) -> None:
+        """Forget a pod."""
+        group = self._group_of(pod)
+        self._leave(self._pods[group].pop(pod.uid))
+        self._tasks.pop(pod.uid, None)
+        if self._session is not None:
+            self._session.predicates.forget(pod.uid)
+        self._changed(pod, group)
+
+    def _group_of(self, pod: Pod) -> str:
+        return pod.group if pod.group is not None and pod.group in self._groups else _NO_GROUP
+
+    def _leave(self, pod: Pod) -> None:
+        self._sharing.pop(pod.uid, None)
+        if pod.node is None:
+            return
+        self._here.get(pod.node, {}).pop(pod.uid, None)
+        if self._session is not None:
+            i = self._session.nodes.index.get(pod.node)
+            if i is not None:
+                self._changes.nodes.add(i)
+
+    def _changed(self, pod: Pod, group: str) -> None:
+        if group != _NO_GROUP:
+            self._changes.jobs[group] = None
+        else:
+            self._changes.others = True
+        if pod.node is not None and self._session is not None:
+            i = self._session.nodes.index.get(pod.node)
+            if i is not None:
+                self._changes.nodes.add(i)
+
+    def snapshot(self, now: float) -> Snapshot:
+        """Return everything as it is."""
+        known = self._fixtures
+        pods = chain.from_iterable(self._pods[uid].values() for uid in chain(self._groups, (_NO_GROUP,)))
+        return Snapshot(
+            nodes=known.nodes,
+            queues=known.queues,
+            pod_groups=tuple(self._groups.values()),
+            pods=tuple(pods),
+            topologies=known.topologies,
+            claims=known.claims,
+            devices=known.devices,
+            device_classes=known.device_classes,
+            now=now,
+        )
+
+    def open(self, now: float) -> Session:
+        """Return a session on everything as it is, in which no action has run.
+
+        The session of the time before is not to be used any more.
+        """
+        snapshot = self.snapshot(now)
+        session = self._session
+        if session is None or self._is_intricate() or self._has_new_resources(session):
+            session = self._open_anew(snapshot)
+        else:
+            session.snapshot = snapshot
+            self._reopen(session)
+        self._read_changes = len(session.nodes.changed)
+        self._changes = _Changes()
+        return session
+
+    def _is_intricate(self) -> bool:
+        known = self._fixtures
+        return bool(known.claims or known.devices or known.device_classes) or any(n.numa for n in known.nodes)
+
+    def _has_new_resources(self, session: Session) -> bool:
+        index = session.resources
+        changed = (self._pods[uid] for uid in self._changes.jobs if uid in self._pods)
+        return any(
+            index.get(name) < 0
+            for pods in chain(changed, (self._pods[_NO_GROUP],) if self._changes.others else ())
+            for pod in pods.values()
+            for name in chain(pod.request, (name for name, _ in pod.gpu.mig))
+        )
+
+    def _open_anew(self, snapshot: Snapshot) -> Session:
+        session = self._session = Session(snapshot, self.settings)
+        self._tasks = {uid: task for job in session.jobs.values() for uid, task in job.tasks.items()}
+        for number, uid in enumerate(self._groups):
+            self._numbers[uid] = number
+        self._n_groups = len(self._groups)
+        self._by_job, self._by_queue = {}, {}
+        for uid in session.jobs:
+            self._count_job(session, uid)
+        for queue in session.families:
+            self._count_queue(session, queue)
+        return session
+
+    def _reopen(self, session: Session) -> None:
+        self._take_back_decisions(session)
+        nodes = session.nodes
+        for uid in self._changes.jobs:
+            self._remake_job(session, uid)
+        if self._changes.others:
+            self._remake_others(session)
+        for i in sorted(self._changes.nodes):
+            nodes.clear(i)
+            for uid, pod in sorted(self._here.get(nodes.names[i], {}).items()):
+                task = self._tasks.get(uid)
+                if task is None:
+                    task = self._tasks[uid] = session.open_task(pod)
+                nodes.add(task, i)
+        for uid in self._changes.jobs:
+            self._count_job(session, uid)
+        for queue in sorted(self._changes.queues):
+            self._count_queue(session, queue)
+        self._renew(session)
+
+    def _take_back_decisions(self, session: Session) -> None:
+        """Find whatever the last actions left changed; what became of it the records say."""
+        nodes, decided = session.nodes, session.decided
+        changed = set(nodes.changed[self._read_changes :])
+        self._changes.nodes |= changed
+        touched = chain(decided.binds, decided.pipelines, (task for task, _, _ in decided.evictions))
+        jobs = [task.job for task in touched]
+        for i in sorted(changed):
+            for uid, entry in nodes.entries[i].items():
+                task = self._tasks.get(uid)
+                if task is not None and (entry.status != task.pod.status or task.status != task.pod.status):
+                    jobs.append(task.job)
+        self._changes.jobs.update((uid, None) for uid in jobs if uid in self._groups)
+
+    def _remake_job(self, session: Session, uid: str) -> None:
+        tasks = [session.open_task(pod) for pod in self._pods[uid].values()]
+        job = session.open_job(self._groups[uid], tasks, self._numbers[uid])
+        for task in tasks:
+            self._tasks[task.uid] = task
+            session.predicates.note(task.pod)
+            session.rankings.note(task.pod)
+            if task.node != NO_NODE:
+                self._changes.nodes.add(task.node)
+        self._changes.queues.add(job.queue)
+
+    def _remake_others(self, session: Session) -> None:
+        session.others = []
+        for pod in self._pods[_NO_GROUP].values():
+            task = self._tasks[pod.uid] = session.open_task(pod)
+            session.predicates.note(pod)
+            session.rankings.note(pod)
+            if pod.scheduler != self.settings.scheduler_name:
+                session.others.append((pod, task.quantities))
+            if task.node != NO_NODE:
+                self._changes.nodes.add(task.node)
+
+    def _count_job(self, session: Session, uid: str) -> None:
+        """Sum a job as `Shares.set_usage` does."""
+        job, made = session.jobs[uid], _Usage()
+        for task in job.tasks.values():
+            if task.status & ALLOCATED_STATUSES:
+                made.held = plus(made.held, task.accepted_quantities)
+            elif task.status == PENDING:
+                made.waiting = plus(made.waiting, task.quantities)
+                if task.kind == BY_MEMORY:
+                    cpu, memory, gpu = made.waiting
+                    made.waiting = cpu, memory, gpu + task.gpu.memory_as_gpus(session.min_device_memory)
+        if not job.preemptible:
+            made.held_np = made.held
+        self._by_job[uid] = made
+
+    def _count_queue(self, session: Session, queue: str) -> None:
+        made = _Usage()
+        for job in session.families[queue].jobs:
+            usage = self._by_job[job.uid]
+            made.held = plus(made.held, usage.held)
+            made.held_np = plus(made.held_np, usage.held_np)
+            made.waiting = plus(made.waiting, usage.waiting)
+        self._by_queue[queue] = made
+
+    def _renew(self, session: Session) -> None:
+        """Begin a cycle: shares of now, and nothing decided or noted."""
+        session.n_groups = last_new_group(self._sharing.values())
+        session.starts_later = any(
+            group.last_start is not None and group.last_start > session.snapshot.now for group in self._groups.values()
+        )
+        total = session.shares.total
+        session.shares = Shares(session.snapshot.queues)
+        if self._changes.others:
+            session.shares.set_total(session.nodes, session.others)
+        else:
+            session.shares.total = total
+        for queue, usage in self._by_queue.items():
+            _charge(session.shares.queues.get(queue), usage)
+        session.shares.divide(self.settings.k_value)
+        session.topologies.forget_scores()
+        if len(session.nodes.changed) > _MOST_CHANGES:
+            session.rankings = type(session.rankings)(session)
+            session.nodes.changed.clear()
+        session.decided = Decided()
+        for job in session.jobs.values():
+            job.forget_notes()
+        session.reasons = Reasons(session)
+
+
+def _charge(leaf: QueueShare | None, usage: _Usage) -> None:
+    for queue in leaf.path if leaf is not None else ():
+        for numbers, amounts in (
+            (queue.request, usage.held),
+            (queue.request, usage.waiting),
+            (queue.allocated, usage.held),
+            (queue.allocated_np, usage.held_np),
+        ):
+            for r, amount in enumerate(amounts):
+                numbers[r] += amount
+
+
+def put_all(standing: Standing, groups: Iterable[PodGroup], pods: Iterable[Pod]) -> Standing:
+    """Add pod groups, then pods, and return what they were added to."""
+    for group in groups:
+        standing.put_group(group)
+    for pod in pods:
+        standing.put_pod(pod)
+    return standing
