@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from apportion_compiler.diagnostics.report import Report
     from apportion_policy.evaluation.limits import Limits
 
-_AUTHORING, _BACKENDS, _MANIFESTS = "AP0", "AP5", "AP7"
+_AUTHORING, _BACKENDS, _MANIFESTS, _SNAPSHOTS = "AP0", "AP5", "AP7", "AP8"
 
 
 def validated(policy: str, limits: Limits, as_of: date, environments: tuple[str, ...]) -> tuple[Inputs, Report]:
@@ -106,7 +106,8 @@ def _rules_run(report: Report) -> tuple[Rule, ...]:
 
     families = {"evaluation": (), "structure": (_AUTHORING,), "manifests": (_MANIFESTS,)}.get(report.reached)
     if families is None:
-        return tuple(rule for rule in RULES.values() if not rule.code.startswith((_BACKENDS, _MANIFESTS)))
+        others = (_BACKENDS, _MANIFESTS, _SNAPSHOTS)
+        return tuple(rule for rule in RULES.values() if not rule.code.startswith(others))
     return tuple(rule for rule in RULES.values() if rule.code.startswith(families))
 
 

@@ -16,10 +16,14 @@ HERE = Path(__file__).parent
 REPOSITORY = HERE.parent.parent
 HEADINGS = ("## What it finds", "## Why it is bad", "## Example", "## How to fix it", "## References")
 FILES = {"bad.py", "bad_helper.py", "bad.yaml", "good.py", "good.yaml", "expected.txt"}
-OF_FAMILY = {"AP0": set[str](), "AP7": {"bad.yaml", "good.yaml", "expected.txt"}}
-"""Families whose cases are no policies: what could not be evaluated, and raw manifests."""
-# Findings of these modules are made by the evaluation, the backends and the engines' rules, not by a check.
-TABLES = {f"apportion_compiler.checks.{name}" for name in ("authoring", "manifests", "refusals")}
+OF_FAMILY = {
+    "AP0": set[str](),
+    "AP7": {"bad.yaml", "good.yaml", "expected.txt"},
+    "AP8": {"bad.yaml", "good.yaml", "expected.txt"},
+}
+"""Families whose cases are no policies: what could not be evaluated, raw manifests, and snapshots of clusters."""
+# Findings of these modules are made by the evaluation, the backends, the engines' rules and the runtime, not by a check.
+TABLES = {f"apportion_compiler.checks.{name}" for name in ("authoring", "manifests", "refusals", "snapshots")}
 MODULES = [importlib.import_module(f"{checks.__name__}.{m.name}") for m in pkgutil.iter_modules(checks.__path__)]
 
 

@@ -1,4 +1,4 @@
-"""`apportion explain`: a rule's page, or every value of a queue and where it came from."""
+"""`apportion explain`: a rule's page, a queue of a policy, or a job or queue of a cluster."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from apportion_cli.cluster_inputs import moment, shard_option
 from apportion_cli.console import current
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.options import Output, as_of_option, fail_on_option, limit_options, limits, output_option
@@ -25,11 +26,21 @@ _CODE = re.compile(r"AP\d{3}")
 
 
 @click.command()
-@click.argument("subject", nargs=-1, required=True, metavar="RULE | queue ID")
+@click.argument("subject", nargs=-1, required=True, metavar="RULE | queue ID | job NAME")
 @click.option(
     "-p", "--policy", default=".", envvar=variable("policy"), type=click.Path(), help="The policy of the queue."
 )
 @place_options
+@click.option(
+    "--snapshot",
+    "snapshots",
+    multiple=True,
+    type=click.Path(),
+    metavar="SNAPSHOT",
+    help="The cluster of the job or queue, as `simulate --cycle` reads it; may be repeated.",
+)
+@moment
+@shard_option
 @output_option("text", "json")
 @fail_on_option
 @as_of_option
@@ -41,22 +52,35 @@ def explain(
     env: str | None,
     cluster: str | None,
     *,
+    snapshots: tuple[str, ...],
+    now: float | None,
+    shard: str | None,
     outputs: tuple[Output, ...],
     fail_on: str,
     as_of: date,
     time_limit: float | None,
     memory_limit: int | None,
 ) -> int:
-    r"""Explain a rule (AP201) or a queue (queue vision).
+    r"""Explain a rule (AP201), or a queue of a policy: every value of it, and where it came from.
+
+    With --snapshot: why a job waits or is evicted in the next cycle, or how a queue comes to its fair share.
 
     \b
     apportion explain AP201
     apportion explain queue vision --env prod
+    apportion explain job train-7 --snapshot cluster.yaml
+    apportion explain queue vision --snapshot cluster.yaml
     """
     from apportion_cli.delivery import deliver
 
     console = current()
     match subject:
+        case ("job" | "queue" as kind, name) if snapshots:
+            from apportion_cli.cluster_explanations import explain_in_cluster
+
+            return explain_in_cluster(kind, name, snapshots, now=now, shard=shard, outputs=outputs, fail_on=fail_on)
+        case ("job", _):
+            raise click.UsageError("a job is one of a cluster: give it with --snapshot")
         case (code,) if _CODE.fullmatch(code.upper()):
             from apportion_cli.rule_pages import rule_page
 
@@ -65,7 +89,7 @@ def explain(
         case ("queue", id_) | (id_,):
             pass
         case _:
-            raise click.UsageError("name a rule such as AP201, or a queue: queue vision")
+            raise click.UsageError("name a rule such as AP201, a queue (queue vision) or, with --snapshot, a job")
     from apportion_cli.findings import show_findings
     from apportion_cli.inputs import read_policy
 

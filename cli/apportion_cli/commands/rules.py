@@ -24,6 +24,7 @@ _FAMILIES = {
     "AP5": "what an engine cannot express",
     "AP6": "node pools and capacity",
     "AP7": "manifests",
+    "AP8": "snapshots of clusters",
 }
 
 

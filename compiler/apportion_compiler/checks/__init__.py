@@ -62,6 +62,7 @@ from apportion_compiler.checks.quota_oversubscribed import QUOTA_OVERSUBSCRIBED,
 from apportion_compiler.checks.refusals import REFUSALS
 from apportion_compiler.checks.reserved_namespace import RESERVED_NAMESPACE, reserved_namespace
 from apportion_compiler.checks.several_global_defaults import SEVERAL_GLOBAL_DEFAULTS, several_global_defaults
+from apportion_compiler.checks.snapshots import SNAPSHOTS
 from apportion_compiler.checks.unknown_engine_version import UNKNOWN_ENGINE_VERSION, unknown_engine_version
 from apportion_compiler.checks.unknown_parent import UNKNOWN_PARENT, unknown_parent
 from apportion_compiler.checks.unknown_reference import UNKNOWN_REFERENCE, unknown_reference
@@ -189,6 +190,7 @@ _RULES: tuple[Rule, ...] = (
     POOLS_DISAGREE,
     *REFUSALS.values(),
     *MANIFEST_RULES.values(),
+    *SNAPSHOTS.values(),
 )
 RULES: Mapping[str, Rule] = {rule.code: rule for rule in sorted(_RULES, key=lambda rule: rule.code)}
 """Every rule by its code, in order of code."""

@@ -1,0 +1,73 @@
+"""What `explain` says of a job or a queue of a cluster: both are looked at after a cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from apportion_cli.cluster_inputs import nearest, read_cluster
+from apportion_cli.console import current
+from apportion_cli.cycle_report import job_text, queue_text
+from apportion_cli.delivery import deliver
+from apportion_cli.exit_codes import ExitCode
+from apportion_cli.options import Output
+
+if TYPE_CHECKING:
+    from apportion_runtime.core.session import Session
+
+
+def explain_in_cluster(
+    kind: str,
+    name: str,
+    snapshots: Sequence[str],
+    *,
+    now: float | None,
+    shard: str | None,
+    outputs: Sequence[Output],
+    fail_on: str,
+) -> int:
+    """Print why a job waits, or how a queue comes to its fair share. Return the exit code.
+
+    Raises:
+        click.UsageError: If there is no such job or queue.
+    """
+    from apportion_runtime.core.cycle import cycle
+    from apportion_runtime.snapshots.document import to_json
+
+    console = current()
+    inputs = read_cluster(snapshots, now=now, shard=shard)
+    code = inputs.show(console, fail_on)
+    if inputs.snapshot is None:
+        return code or ExitCode.FINDINGS
+    session = cycle(inputs.snapshot, inputs.settings)
+    document, text = _job(session, name) if kind == "job" else _queue(session, name)
+    for output in outputs or (Output("text"),):
+        deliver(console, output, to_json(document) if output.format == "json" else text)
+    return code
+
+
+def _job(session: Session, name: str) -> tuple[dict[str, object], str]:
+    from apportion_runtime.core.explain.evictions import evictions
+    from apportion_runtime.core.explain.pending import why_pending
+    from apportion_runtime.snapshots.decisions import job_document
+
+    by_name = {job.name: job for job in session.jobs.values()}
+    by_name |= {f"{job.group.namespace}/{job.name}": job for job in session.jobs.values()}
+    if name not in by_name:
+        raise nearest("job", name, sorted(by_name))
+    job = by_name[name]
+    explained = why_pending(session, job)
+    document = job_document(session, explained)
+    evicted = [made.lines for made in {made.pod: made for made in evictions(session)}.values() if made.pod in job.tasks]
+    return document, job_text(document, explained.lines, evicted)
+
+
+def _queue(session: Session, name: str) -> tuple[dict[str, object], str]:
+    from apportion_runtime.core.explain.fair_share import fair_share
+    from apportion_runtime.snapshots.decisions import queue_document
+
+    if name not in session.shares.queues:
+        raise nearest("queue", name, sorted(session.shares.queues))
+    share = fair_share(session, name)
+    document = queue_document(session, share)
+    return document, queue_text(document, share.lines)

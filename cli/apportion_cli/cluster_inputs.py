@@ -1,0 +1,157 @@
+"""From paths on the command line to a snapshot of a cluster, with what is wrong with it as findings."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from apportion_cli.commands.version import version_text
+from apportion_cli.console import Console
+from apportion_cli.errors import CannotError
+from apportion_cli.exit_codes import ExitCode
+from apportion_cli.manifest_files import STDIN, STDIN_NAME, files_of
+from apportion_cli.sources import Sources, project_root
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from apportion_compiler.diagnostics.diagnostic import Diagnostic
+    from apportion_compiler.diagnostics.report import Report
+    from apportion_runtime.core.snapshot import Settings, Snapshot
+    from apportion_runtime.snapshots.faults import Fault
+    from apportion_runtime.snapshots.loading import Source
+
+_MOST_BYTES = 2 * 1024**3
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterInputs:
+    """A cluster that was read; `snapshot` is None where there is nothing to decide about."""
+
+    snapshot: Snapshot | None
+    settings: Settings
+    report: Report
+    sources: Sources
+
+    def show(self, console: Console, fail_on: str) -> ExitCode:
+        """Print the findings beside the result, and return what they mean for the exit code."""
+        from apportion_compiler.diagnostics.text import render_text, summary
+
+        if self.report.findings:
+            text = render_text(
+                self.report,
+                shown=self.sources.near,
+                read=self.sources.read,
+                style=console.style(stderr=True),
+                width=console.width(stderr=True),
+                brief=console.quiet,
+            )
+            console.err(text if console.quiet else f"{text}\n{summary(self.report)}\n")
+        return ExitCode.FINDINGS if self.report.fails(fail_on) else ExitCode.OK
+
+
+def read_cluster(paths: Sequence[str], *, now: float | None, shard: str | None) -> ClusterInputs:
+    """Return the cluster that files describe: a snapshot document, or Kubernetes objects.
+
+    Raises:
+        CannotError: If a path cannot be read.
+        click.UsageError: If there is no such shard.
+    """
+    from apportion_compiler.diagnostics.report import Finding, Report
+    from apportion_runtime.snapshots.faults import has_errors
+    from apportion_runtime.snapshots.reading import read_snapshot
+
+    first = paths[0]
+    sources = Sources(project_root(Path.cwd() / "snapshot" if first == STDIN else Path(first).absolute()), None)
+    texts = _texts(paths, sources)
+    try:
+        read = read_snapshot(texts, now=now, shard=shard)
+    except KeyError:
+        raise click.UsageError(f"there is no SchedulingShard `{shard}` in {', '.join(paths)}") from None
+    found = tuple(map(_finding, read.faults))
+    entry = texts[0].name if texts else first
+    report = Report(tuple(map(Finding, found)), entry, date.min, version_text(), "manifests")
+    decidable = None if has_errors(read.faults) else read.snapshot
+    return ClusterInputs(decidable, read.settings, report, sources)
+
+
+def nearest(word: str, name: str, known: Sequence[str]) -> click.UsageError:
+    """Return the refusal of a name that is not there, with the nearest that is."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, n=1)
+    return click.UsageError(f"there is no {word} {name}" + (f"; did you mean {near[0]}?" if near else ""))
+
+
+def _texts(paths: Sequence[str], sources: Sources) -> list[Source]:
+    from apportion_runtime.snapshots.loading import Source
+
+    read: dict[str, Source] = {}
+    for path in paths:
+        for file in files_of(path):
+            name = STDIN_NAME if file == STDIN else sources.name_of(os.path.abspath(file))  # noqa: PTH100
+            if name not in read:
+                text = _text(file)
+                sources.hold(name, text)
+                read[name] = Source(name, text)
+    return list(read.values())
+
+
+def _text(file: str) -> str:
+    try:
+        content = sys.stdin.buffer.read(_MOST_BYTES + 1) if file == STDIN else _content(Path(file))
+    except OSError as refused:
+        raise CannotError(f"{file} cannot be read: {refused.strerror}") from refused
+    if len(content) > _MOST_BYTES:
+        raise CannotError(f"{file} has more than the {_MOST_BYTES} bytes that are read")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as undecodable:
+        raise CannotError(f"{file} is not text in UTF-8: byte {undecodable.start} is none") from None
+
+
+def _content(path: Path) -> bytes:
+    with path.open("rb") as opened:
+        return opened.read(_MOST_BYTES + 1)
+
+
+def _finding(fault: Fault) -> Diagnostic:
+    from apportion_compiler.checks.snapshots import SNAPSHOTS
+    from apportion_compiler.diagnostics.diagnostic import Diagnostic
+    from apportion_policy.source import SourceLocation
+
+    at = SourceLocation(fault.file, fault.line)
+    return Diagnostic(SNAPSHOTS[fault.kind], fault.address, fault.message, at=at, hint=fault.hint)
+
+
+def moment(command: Callable[..., object]) -> Callable[..., object]:
+    """Add `--now`."""
+    return click.option("--now", callback=_parsed_moment, metavar="TIME", help=_NOW_HELP)(command)
+
+
+_NOW_HELP = "Moment of the cycle, such as 2026-11-21T08:00:00Z (default: the newest one that SNAPSHOT speaks of)."
+
+
+def _parsed_moment(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
+    if text is None:
+        return None
+    from apportion_runtime.snapshots.quantities import parse_time
+
+    try:
+        return parse_time(text)
+    except ValueError as wrong:
+        raise click.BadParameter(str(wrong)) from None
+
+
+def shard_option(command: Callable[..., object]) -> Callable[..., object]:
+    """Add `--shard`."""
+    return click.option(
+        "--shard", metavar="NAME", help="SchedulingShard whose part of the cluster is meant, if there are several."
+    )(command)

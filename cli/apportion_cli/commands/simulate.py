@@ -1,0 +1,99 @@
+"""`apportion simulate`: what the scheduler would decide about a cluster, and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from apportion_cli.cluster_inputs import moment, read_cluster, shard_option
+from apportion_cli.console import Console, current
+from apportion_cli.exit_codes import ExitCode
+from apportion_cli.options import Output, fail_on_option, output_option
+from apportion_cli.verbosity import console_options
+
+if TYPE_CHECKING:
+    from apportion_runtime.core.session import Session
+    from apportion_runtime.core.snapshot import Settings
+
+_ALL = "all"
+
+
+@click.command()
+@click.option(
+    "--cycle",
+    "snapshots",
+    multiple=True,
+    required=True,
+    type=click.Path(),
+    metavar="SNAPSHOT",
+    help="A file, a folder, or - for standard input; may be repeated.",
+)
+@click.option(
+    "--actions", metavar="LIST", help="Actions of the cycle: all, or some with commas (default: the snapshot's own)."
+)
+@moment
+@shard_option
+@output_option("text", "json", "yaml")
+@fail_on_option
+@console_options
+def simulate(
+    snapshots: tuple[str, ...],
+    actions: str | None,
+    *,
+    now: float | None,
+    shard: str | None,
+    outputs: tuple[Output, ...],
+    fail_on: str,
+) -> int:
+    r"""Decide one scheduling cycle over SNAPSHOT as KAI Scheduler does, and say why.
+
+    SNAPSHOT is a document of kind Snapshot (docs/snapshot.md), or Kubernetes objects as kubectl prints them.
+
+    \b
+    apportion simulate --cycle cluster.yaml
+    apportion simulate --cycle cluster/ --actions allocate -o json
+    kubectl get nodes,pods,queues.scheduling.run.ai,podgroups.scheduling.run.ai,\
+    priorityclasses -A -o json | apportion simulate --cycle -
+    """
+    from apportion_cli.delivery import deliver
+    from apportion_runtime.core.cycle import cycle
+
+    console = current()
+    inputs = read_cluster(snapshots, now=now, shard=shard)
+    settings = _with_actions(inputs.settings, actions)
+    code = inputs.show(console, fail_on)
+    if inputs.snapshot is None:
+        return code or ExitCode.FINDINGS
+    session = cycle(inputs.snapshot, settings)
+    for output in outputs or (Output("text"),):
+        deliver(console, output, _rendered(session, output, console))
+    return code
+
+
+def _with_actions(settings: Settings, asked: str | None) -> Settings:
+    from dataclasses import replace
+
+    from apportion_runtime.core.cycle import ACTIONS
+
+    if asked is None:
+        return settings
+    names = tuple(ACTIONS) if asked.strip() == _ALL else tuple(n.strip() for n in asked.split(",") if n.strip())
+    for name in names:
+        if name not in ACTIONS:
+            raise click.BadParameter(f"`{name}` is not one of {_ALL}, {', '.join(ACTIONS)}", param_hint="--actions")
+    if not names:
+        raise click.BadParameter("it names no action", param_hint="--actions")
+    return replace(settings, actions=names)
+
+
+def _rendered(session: Session, output: Output, console: Console) -> str:
+    from apportion_runtime.snapshots.decisions import decisions_document
+    from apportion_runtime.snapshots.document import to_json, to_yaml
+
+    if output.format == "text":
+        from apportion_cli.cycle_report import decisions_text
+
+        return decisions_text(session, (console if output.file is None else Console(color=False)).style())
+    document = decisions_document(session)
+    return to_json(document) if output.format == "json" else to_yaml(document)
