@@ -11,7 +11,9 @@ import pytest
 from apportion_runtime.cases.rounds import run_rounds
 from apportion_runtime.core.explain.evictions import ALLOWED, evictions
 from apportion_runtime.core.explain.fair_share import fair_share
+from apportion_runtime.core.explain.histogram import ROOM
 from apportion_runtime.core.explain.pending import pending_jobs
+from apportion_runtime.core.explain.pending_reasons import NoNode
 from apportion_runtime.core.session import Session
 
 FILES = sorted(
@@ -37,6 +39,9 @@ def test_every_decision_explains_itself(path: Path) -> None:
         before = state(session)
         for job in pending_jobs(session):
             assert job.reasons, job
+            for nodes in (reason.nodes for reason in job.reasons if isinstance(reason, NoNode)):
+                assert sum(count.n for count in nodes.counts) == nodes.n_nodes
+                assert all(count.reason != ROOM for count in nodes.counts)
         told = list(evictions(session))
         assert len(told) == len(session.decided.evictions)
         assert all(eviction.rule != ALLOWED for eviction in told)

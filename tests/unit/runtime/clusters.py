@@ -21,6 +21,8 @@ from apportion_runtime.core.status import PENDING, RUNNING
 
 NOW = 1_000_000.0
 FREE = QueueResource(quota=-1, limit=-1, weight=1)
+Made = tuple[PodGroup, list[Pod]]
+"""A pod group and its pods."""
 
 
 def node(name: str, gpus: int = 8, **changes: Any) -> Node:
@@ -38,7 +40,7 @@ def queue(
 
 def job(
     name: str, queue: str, n: int = 1, gpus: float = 1, *, needs: int | None = None, priority: int = 50, **changes: Any
-) -> tuple[PodGroup, list[Pod]]:
+) -> Made:
     """Return a gang of n pods; `on` names the node where they run, `pod` changes each of them."""
     on, of_pod = changes.pop("on", None), changes.pop("pod", {})
     group = PodGroup(
@@ -60,7 +62,7 @@ def job(
     return group, pods
 
 
-def run(nodes: list[Node], queues: list[Queue], jobs: list[tuple[PodGroup, list[Pod]]], **settings: Any) -> Session:
+def run(nodes: list[Node], queues: list[Queue], jobs: list[Made], **settings: Any) -> Session:
     """Run a cycle."""
     more = settings.pop("snapshot", {})
     groups, pods = tuple(group for group, _ in jobs), tuple(pod for _, own in jobs for pod in own)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from apportion_runtime.core.explain.evictions import evictions
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.snapshot import Settings
 
-from .clusters import NOW, job, node, queue, run
+from .clusters import NOW, Made, job, node, queue, run
 
 
 def told(session: Session) -> list[tuple[str, ...]]:
@@ -98,3 +100,41 @@ def test_a_stale_gang_is_told_what_it_lacks() -> None:
 def test_nothing_is_told_of_what_was_only_tried() -> None:
     session = run([node("n", 1)], [queue("a", quota=1), queue("b", quota=1)], [job("r", "b", on="n"), job("j", "a")])
     assert told(session) == []
+
+
+def test_the_engine_says_in_its_event_what_both_queues_hold() -> None:
+    session = run(
+        [node("n", 4)],
+        [queue("a", quota=2), queue("b", quota=2)],
+        [job("r", "b", on="n", gpus=4), job("j", "a", gpus=2)],
+    )
+    (eviction,) = evictions(session)
+    assert eviction.message.split("\n") == [
+        "Pod team/r-0 was preempted by workload team/j.",
+        (
+            "b uses <GPU: 4, CPU: 1 (cores), memory: 1 (GB)> with a quota of <GPU: 2, CPU: Unlimited (cores), memory: "
+            "Unlimited (GB)>, fair-share of <GPU: 2, CPU: 1 (cores), memory: 1 (GB)> and queue priority of <100>."
+        ),
+        (
+            "a uses <GPU: 0, CPU: 0 (cores), memory: 0 (GB)> with a quota of <GPU: 2, CPU: Unlimited (cores), memory: "
+            "Unlimited (GB)>, fair-share of <GPU: 2, CPU: 1 (cores), memory: 1 (GB)> and queue priority of <100>."
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "message"),
+    [
+        (
+            [job("r", "q", on="n", gpus=4), job("j", "q", priority=75)],
+            "Pod team/r-0 was preempted by higher priority workload team/j",
+        ),
+        (
+            [job("r", "q", needs=2, on="n", stale_since=NOW - 120)],
+            "Workload doesn't meet the minimum required number of pods (2), evicting remaining pod: team/r-0",
+        ),
+    ],
+)
+def test_the_engine_says_in_its_event_why(jobs: list[Made], message: str) -> None:
+    (eviction,) = evictions(run([node("n", 4)], [queue("q")], jobs))
+    assert eviction.message == message

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from apportion_runtime.core.explain.amounts import quantity
+from apportion_runtime.core.explain.eviction_messages import eviction_message
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.plugins.reclaim_rules import siblings
 from apportion_runtime.core.resources import CPU, GPU, MEMORY, Quantities, exceeds
@@ -61,6 +62,7 @@ class Eviction:
         for_queue: That job's queue.
         rule: Which rule allowed it, one of the constants above.
         because: The rule with its numbers.
+        message: What the engine says in its event.
         moved_to: The node where it waits for a new place.
         victim: The victim's side where both meet, and
         beneficiary: the other; both None inside one queue.
@@ -76,6 +78,7 @@ class Eviction:
     for_queue: str | None
     rule: str
     because: str
+    message: str
     moved_to: str | None = None
     victim: Side | None = None
     beneficiary: Side | None = None
@@ -101,7 +104,9 @@ def evictions(session: Session) -> Iterator[Eviction]:
         yield Eviction(
             task.uid, f"{task.pod.namespace}/{task.pod.name}", job.name, job.queue, session.nodes.names[node], action,
             None if beneficiary is None else f"{beneficiary.group.namespace}/{beneficiary.name}",
-            None if beneficiary is None else beneficiary.queue, rule, because, _moved_to(session, task), victim, other,
+            None if beneficiary is None else beneficiary.queue, rule, because,
+            eviction_message(session, action, task, beneficiary, takings.get(task.uid)),
+            _moved_to(session, task), victim, other,
         )  # fmt: skip
 
 

@@ -135,7 +135,8 @@ def _reasons(session: Session, job: Job, running: _Running) -> Iterator[PendingR
         return
     bounds = list(_bounds(session, job)) if session.keeps_shares else []
     yield from bounds
-    hopeless = next((why for task in tasks if (why := session.predicates.never(task)) is not None), None)
+    predicates = session.predicates
+    hopeless = next((why for task in tasks if (why := predicates.never(task) or predicates.blocked(task))), None)
     if hopeless is not None:
         yield Hopeless(hopeless)
         return

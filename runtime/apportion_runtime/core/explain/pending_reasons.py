@@ -117,7 +117,7 @@ class NoDomain:
 
 @dataclass(frozen=True, slots=True)
 class Hopeless:
-    """A pod asks for what no eviction could provide, in the engine's words."""
+    """A pod asks for what no node could provide, whoever left, in the engine's words."""
 
     message: str
 
