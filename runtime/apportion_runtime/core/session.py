@@ -28,12 +28,21 @@ from apportion_runtime.core.task import NO_NODE, Task
 
 @dataclass(slots=True)
 class Decided:
-    """What a cycle decided so far, in order."""
+    """What a cycle decided so far, in order.
+
+    Attributes:
+        binds: Pods with a place.
+        pipelines: Pods that wait for one.
+        evictions: Pods that leave, whence, and why.
+        takings: What the evictions change in the queues.
+        moved: Pods that leave one node and wait for another: they stand on both.
+    """
 
     binds: list[Task] = field(default_factory=list)
     pipelines: list[Task] = field(default_factory=list)
     evictions: list[tuple[Task, int, object]] = field(default_factory=list)
     takings: list[Taking] = field(default_factory=list)
+    moved: set[str] = field(default_factory=set)
 
 
 class Session:
@@ -164,9 +173,11 @@ class Session:
         """Note a place that was given."""
         self.decided.binds.append(task)
 
-    def decide_pipeline(self, task: Task) -> None:
-        """Note a place that is waited for."""
+    def decide_pipeline(self, task: Task, before: int) -> None:
+        """Note a place that is waited for, and the node where the pod stood before."""
         self.decided.pipelines.append(task)
+        if before not in (NO_NODE, task.node):
+            self.decided.moved.add(task.uid)
 
     def decide_evict(self, task: Task, node: int, why: object) -> None:
         """Note an eviction."""

@@ -169,7 +169,7 @@ class Statement:
                 session.jobs[task.job].last_eviction = session.snapshot.now
                 session.decide_evict(task, operation.node, operation.why)
             elif operation.kind == _PIPELINE:
-                session.decide_pipeline(task)
+                session.decide_pipeline(task, operation.node)
             elif operation.kind == _ALLOCATE:
                 session.jobs[task.job].update_status(task, BINDING)
                 session.decide_bind(task)

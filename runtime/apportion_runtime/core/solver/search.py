@@ -261,6 +261,9 @@ def _might_fit(session: Session, job: Job, nodes: Indices) -> bool:
     tasks = job.tasks_to_allocate(real=False)
     if any(task.kind != REGULAR or task.claims for task in tasks):
         return True
+    if any(task.uid in session.decided.moved for task in tasks):
+        # A pod that moved takes no room on the node that it left: the engine then gives it back its last place.
+        return True
     table = session.nodes
     free = (table.idle[nodes] + table.releasing[nodes]).clip(min=0).sum(axis=0)
     asked = sum((task.request for task in tasks[1:]), start=tasks[0].request) if tasks else 0 * free
