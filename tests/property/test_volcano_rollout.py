@@ -8,11 +8,12 @@ import pytest
 from hypothesis import example, given
 
 from apportion_compiler.backends.volcano.resource_lists import counts
-from apportion_compiler.backends.volcano.rollout import rollout
 from apportion_compiler.engine_rules.verdict import Effect
 from apportion_compiler.engine_rules.volcano import RULES
 from apportion_compiler.engine_rules.volcano.hierarchy import refused_deletion
 from apportion_compiler.engine_rules.volcano.tree import queue_tree
+from apportion_compiler.rollout.volcano import VOLCANO
+from apportion_compiler.rollout.waves import rollout
 
 from .volcano_trees import Tree, trees
 
@@ -67,7 +68,7 @@ def test_every_step_is_taken(former: Tree, wanted: Tree) -> None:
     state = {queue["metadata"]["name"]: queue for queue in former}
     promised = {name: counts(queue["spec"]["deserved"]) for name, queue in state.items()}
     shall = {queue["metadata"]["name"]: counts(queue["spec"]["deserved"]) for queue in wanted}
-    for step in rollout(former, wanted):
+    for step in rollout(former, wanted, VOLCANO):
         name = step.manifest["metadata"]["name"]  # type: ignore[index]
         existing = list(state.values())
         if step.action == "delete":
@@ -83,13 +84,13 @@ def test_every_step_is_taken(former: Tree, wanted: Tree) -> None:
 
 @given(trees())
 def test_nothing_changes_nothing(tree: Tree) -> None:
-    assert rollout(tree, tree) == ()
+    assert rollout(tree, tree, VOLCANO) == ()
 
 
 def test_a_simple_change_is_one_step_a_queue() -> None:
     former = [_queue("g", gpu=10), _queue("a", "g", 6), _queue("b", "g", 4)]
     wanted = [_queue("g", gpu=12), _queue("a", "g", 4), _queue("b", "g", 8)]
-    names = [step.manifest["metadata"]["name"] for step in rollout(former, wanted)]  # type: ignore[index]
+    names = [step.manifest["metadata"]["name"] for step in rollout(former, wanted, VOLCANO)]  # type: ignore[index]
     assert sorted(names) == ["a", "b", "g"]
     assert names.index("g") < names.index("b")
 
@@ -97,4 +98,4 @@ def test_a_simple_change_is_one_step_a_queue() -> None:
 def test_volcanos_own_queues_are_left_alone() -> None:
     own = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "spec": {}}
     former = [{**own, "metadata": {"name": "root"}}, {**own, "metadata": {"name": "default"}}, _queue("a", gpu=1)]
-    assert [(s.action, s.manifest["metadata"]) for s in rollout(former, [])] == [("delete", {"name": "a"})]
+    assert [(s.action, s.manifest["metadata"]) for s in rollout(former, [], VOLCANO)] == [("delete", {"name": "a"})]

@@ -1,0 +1,22 @@
+"""What makes an object itself, whichever version of its group it is written in."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from apportion_compiler.plain_objects import Manifest, group_of, name_of, text
+
+
+class Identity(NamedTuple):
+    """Group, kind, namespace (empty where there is none) and name."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+
+def identity_of(manifest: Manifest) -> Identity:
+    """Return an object's identity."""
+    namespace = text(manifest, "metadata", "namespace") or ""
+    return Identity(group_of(manifest), str(manifest.get("kind")), namespace, name_of(manifest))

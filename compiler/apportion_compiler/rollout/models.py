@@ -1,0 +1,17 @@
+"""The models of the engines whose queues need an order among themselves.
+
+Kueue's webhooks judge each object alone, YuniKorn and ACK read one object that holds the whole tree, and Kubernetes'
+own quotas know no parents: there the order in which a backend writes is enough, and deletion in reverse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_compiler.rollout.held import Model
+from apportion_compiler.rollout.kai import KAI
+from apportion_compiler.rollout.koordinator import KOORDINATOR
+from apportion_compiler.rollout.volcano import VOLCANO
+
+MODELS: Mapping[str, Model] = {"kai": KAI, "koordinator": KOORDINATOR, "volcano": VOLCANO}
+"""By the name of the backend."""

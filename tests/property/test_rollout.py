@@ -1,0 +1,124 @@
+"""Whatever two trees: each update leads on to the next, and every order that an update leaves open is one that the engine takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apportion_compiler.engine_rules import ENGINE_RULES
+from apportion_compiler.engine_rules.verdict import Effect
+from apportion_compiler.engine_rules.volcano.hierarchy import refused_deletion
+from apportion_compiler.engine_rules.volcano.tree import queue_tree
+from apportion_compiler.rollout.identity import Identity, identity_of
+from apportion_compiler.rollout.plan import Update, plan_target
+
+from .rollout_trees import Tree, queue_trees, quota_trees
+from .volcano_trees import trees as volcano_trees
+
+pytestmark = pytest.mark.property
+
+PAIRS = st.one_of(
+    *(
+        st.tuples(st.just(engine), made, made)
+        for engine, made in (("volcano", volcano_trees()), ("koordinator", quota_trees()), ("kai", queue_trees()))
+    )
+)
+Held = dict[Identity, dict[str, Any]]
+
+
+def _held(objects: Sequence[Mapping[str, Any]]) -> Held:
+    return {identity_of(m): dict(m) for m in objects}
+
+
+def _refused(engine: str, one: dict[str, Any], stored: Held) -> list[str]:
+    """What is refused of a write, and of KAI a queue that is dropped because its parent is missing."""
+    others = [m for key, m in stored.items() if key != identity_of(one)]
+    existing = list(stored.values())
+    found = [v.message for v in ENGINE_RULES[engine].check((one,), existing) if v.effect is Effect.REJECTED]
+    if engine == "kai":
+        names = {m["metadata"]["name"] for m in others}
+        parent = one["spec"].get("parentQueue")
+        found += [f"{parent} is missing"] if parent is not None and parent not in names else []
+    return found
+
+
+def _refused_deletion(engine: str, key: Identity, stored: Held) -> str | None:
+    if engine == "volcano":
+        return refused_deletion(key.name, queue_tree([], list(stored.values())))
+    if engine == "koordinator":
+        below = [
+            m for m in stored.values() if m["metadata"]["labels"]["quota.scheduling.koordinator.sh/parent"] == key.name
+        ]
+    else:
+        below = [m for m in stored.values() if m["spec"].get("parentQueue") == key.name]
+    return f"{key.name} has children" if below else None
+
+
+def _some_order(draw: st.DrawFn, update: Update) -> list[Identity]:
+    """Any order in which a tool that heeds `waits` could write the objects."""
+    left = [identity_of(m) for m in update.objects]
+    done: list[Identity] = []
+    while left:
+        free = [key for key in left if update.waits.get(key, frozenset()) <= set(done)]
+        assert free, "the objects wait for each other in a circle"
+        chosen = draw(st.sampled_from(free))
+        left.remove(chosen)
+        done.append(chosen)
+    return done
+
+
+def _run(draw: st.DrawFn, engine: str, stored: Held, update: Update, last: Update | None) -> None:
+    """Apply an update as a tool with a dependency graph does, and look at each step."""
+    wanted = _held(update.objects)
+    gone = stored.keys() - wanted.keys()
+    for key in _some_order(draw, update):
+        if stored.get(key) != wanted[key]:
+            assert _refused(engine, wanted[key], stored) == [], (key, wanted[key])
+            stored[key] = wanted[key]
+    waits = last.waits if last is not None else {}
+    while gone:
+        # What waited is deleted before what it waited for.
+        free = [key for key in sorted(gone) if not any(key in waits.get(other, ()) for other in gone if other != key)]
+        chosen = draw(st.sampled_from(free))
+        assert _refused_deletion(engine, chosen, stored) is None
+        del stored[chosen]
+        gone.discard(chosen)
+
+
+@given(st.data(), PAIRS)
+def test_every_order_of_every_update_is_taken(data: st.DataObject, pair: tuple[str, Tree, Tree]) -> None:
+    engine, former, wanted = pair
+    stored: Held = {}
+    (update,) = plan_target(engine, (), former)
+    _run(data.draw, engine, stored, update, None)  # type: ignore[arg-type]
+    last = update
+    for update in plan_target(engine, former, wanted):
+        _run(data.draw, engine, stored, update, last)  # type: ignore[arg-type]
+        last = update
+    assert stored == _held(wanted)
+
+
+@given(PAIRS)
+def test_planning_anew_after_each_update_arrives(pair: tuple[str, Tree, Tree]) -> None:
+    """Whoever applies the first update and asks again arrives too, which is what heals an interrupted run."""
+    engine, former, wanted = pair
+    held: Sequence[Mapping[str, Any]] = former
+    settled = True
+    for _ in range(8):
+        first, *others = plan_target(engine, held, wanted, was_settled=settled)
+        held, settled = first.objects, first.is_settled
+        if not others:
+            break
+    assert _held(held) == _held(wanted)
+
+
+@given(PAIRS)
+def test_nothing_changes_in_one_settled_update(pair: tuple[str, Tree, Tree]) -> None:
+    engine, tree, _ = pair
+    (update,) = plan_target(engine, tree, tree)
+    assert update.is_settled
+    assert list(update.objects) == tree

@@ -1,0 +1,113 @@
+"""Which changes need one update, which need several, and what waits for what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apportion_compiler.rollout.identity import identity_of
+from apportion_compiler.rollout.plan import Update, changes, plan_target
+from apportion_compiler.rollout.references import references
+
+Object = dict[str, Any]
+
+
+def _queue(name: str, parent: str = "root", gpu: int = 0) -> Object:
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": name},
+        "spec": {"parent": parent, "deserved": {"nvidia.com/gpu": str(gpu)}},
+    }
+
+
+def _named(kind: str, name: str, **spec: str) -> Object:
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}, "spec": dict(spec)}
+
+
+def _names(update: Update) -> list[str]:
+    return [str(m["metadata"]["name"]) for m in update.objects]  # type: ignore[index]
+
+
+def _waits(update: Update, name: str) -> set[str]:
+    return {other.name for key, found in update.waits.items() if key.name == name for other in found}
+
+
+A4_B4 = [_queue("g", gpu=8), _queue("a", "g", 4), _queue("b", "g", 4)]
+
+
+def test_quota_that_moves_from_one_sibling_to_another_is_one_update_that_waits() -> None:
+    (update,) = plan_target("volcano", A4_B4, [_queue("g", gpu=8), _queue("a", "g", 2), _queue("b", "g", 6)])
+    assert "a" in _waits(update, "b")
+
+
+def test_siblings_that_only_grow_do_not_wait_for_each_other() -> None:
+    (update,) = plan_target("volcano", A4_B4, [_queue("g", gpu=12), _queue("a", "g", 6), _queue("b", "g", 6)])
+    assert _waits(update, "a") == _waits(update, "b") == {"g"}
+
+
+def test_a_parent_that_shrinks_waits_for_its_children_and_leaves_the_stack_unsettled() -> None:
+    (update,) = plan_target("volcano", A4_B4, [_queue("g", gpu=4), _queue("a", "g", 2), _queue("b", "g", 2)])
+    assert _waits(update, "g") == {"a", "b"}
+    assert not update.is_settled
+
+
+def test_a_child_that_goes_so_that_its_parent_shrinks_needs_two_updates() -> None:
+    first, second = plan_target("volcano", A4_B4, [_queue("g", gpu=4), _queue("b", "g", 4)])
+    assert _names(first) == ["g", "b"]
+    assert first.objects[0] == _queue("g", gpu=8)
+    assert second.objects[0] == _queue("g", gpu=4)
+
+
+def test_deletions_below_each_other_are_settled_first_where_the_last_update_turned_the_order_round() -> None:
+    wanted: list[Object] = []
+    assert len(plan_target("volcano", A4_B4, wanted)) == 1
+    settling, deleting = plan_target("volcano", A4_B4, wanted, was_settled=False)
+    assert _names(settling) == ["g", "a", "b"]
+    assert _waits(settling, "a") == {"g"}
+    assert _names(deleting) == []
+
+
+def test_what_comes_before_the_queues_goes_with_the_first_update_and_the_rest_with_the_last() -> None:
+    former = [_named("Namespace", "old"), *A4_B4, _named("Tail", "tail", version="1")]
+    wanted = [
+        _named("Namespace", "new"),
+        _queue("g", gpu=4),
+        _queue("b", "g", 4),
+        _named("Tail", "tail", version="2"),
+    ]
+    first, second = plan_target("volcano", former, wanted)
+    assert _names(first) == ["new", "g", "b", "old", "tail"]
+    assert first.objects[-1] == former[-1]
+    assert list(second.objects) == wanted
+
+
+def test_an_engine_without_an_order_among_queues_needs_one_update_for_anything() -> None:
+    former = [_named("ResourceQuota", "a"), _named("ResourceQuota", "b")]
+    (update,) = plan_target("native", former, [_named("ResourceQuota", "c")])
+    assert _names(update) == ["c"]
+
+
+def test_a_queue_of_kai_is_written_in_one_update_even_where_promises_change_places() -> None:
+    def queue(name: str, gpu: int, parent: str | None = None) -> Object:
+        spec: Object = {"resources": {"gpu": {"quota": gpu, "limit": -1, "overQuotaWeight": 1}}}
+        if parent is not None:
+            spec["parentQueue"] = parent
+        return {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
+
+    former = [queue("a", 4), queue("b", 4, "a")]
+    wanted = [queue("b", 4), queue("a", 4, "b")]
+    (update,) = plan_target("kai", former, wanted)
+    assert "b" in _waits(update, "a")
+
+
+def test_an_object_waits_for_what_it_names_earlier_in_the_order() -> None:
+    flavor, queue = _named("ResourceFlavor", "h100"), _named("ClusterQueue", "team", flavor="h100")
+    space = _named("Namespace", "team-ns")
+    local = {**_named("LocalQueue", "team", clusterQueue="team"), "metadata": {"name": "team", "namespace": "team-ns"}}
+    assert references([space, flavor, queue, local]) == (frozenset(), frozenset(), {1}, {0, 2})
+
+
+def test_changes_are_counted_by_identity() -> None:
+    after = [_queue("g", gpu=9), _queue("a", "g", 4), _queue("c", "g")]
+    assert changes(A4_B4, after) == (1, 1, 1)
+    assert identity_of(A4_B4[0]) == ("scheduling.volcano.sh", "Queue", "", "g")
