@@ -16,6 +16,14 @@ from apportion_compiler.naming import object_name
 
 PreemptionPolicy = Literal["PreemptLowerPriority", "Never"]
 
+_KUBERNETES_OWN = "system-"
+"""Such names are taken for the classes that every cluster has from the start, and refused for others (AP402)."""
+
+
+def classes_to_make(program: Program) -> tuple[PriorityClass, ...]:
+    """Return the classes of a program without Kubernetes' own, which a policy may name and nobody writes."""
+    return tuple(cls for cls in program.priority_classes if not cls.name.startswith(_KUBERNETES_OWN))
+
 
 def priority_class(
     program: Program,

@@ -29,7 +29,7 @@ from apportion_compiler.backends.capability import (
     Refusal,
     Unsupported,
 )
-from apportion_compiler.backends.priority_classes import priority_class
+from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
 from apportion_compiler.backends.quota_tree import beyond_numbers
 from apportion_compiler.ir.gpu_models import counted_models
 from apportion_compiler.ir.program import Program
@@ -120,7 +120,7 @@ def emit(program: Program) -> Output:
     return Output(
         (
             # No chart installs any classes here.
-            *(priority_class(program, cls, "PreemptLowerPriority") for cls in program.priority_classes),
+            *(priority_class(program, cls, "PreemptLowerPriority") for cls in classes_to_make(program)),
             *queues(program),
             elastic_quota_tree(program),
             *workload_policies(program, engine_table(program)),

@@ -28,7 +28,7 @@ from apportion_compiler.backends.kai.names import INSTALLED_CLASSES, TOPOLOGY_AP
 from apportion_compiler.backends.kai.queues import queues
 from apportion_compiler.backends.kai.shards import emitted_shards, scheduling_shard, shards_of
 from apportion_compiler.backends.metadata import metadata
-from apportion_compiler.backends.priority_classes import priority_class
+from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
 from apportion_compiler.ir.program import PriorityClass, Program, Topology
 from apportion_compiler.naming import object_name
 
@@ -100,7 +100,7 @@ def emit(program: Program) -> Output:
         (
             *(
                 _priority_class(program, cls)
-                for cls in program.priority_classes
+                for cls in classes_to_make(program)
                 if own_classes or not cls.installed_by_engine
             ),
             *(_topology(program, topology) for topology in program.topologies),

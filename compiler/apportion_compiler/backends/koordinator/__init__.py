@@ -29,7 +29,7 @@ from apportion_compiler.backends.koordinator.quotas import quotas
 from apportion_compiler.backends.koordinator.refusals import refusals
 from apportion_compiler.backends.koordinator.topologies import topologies
 from apportion_compiler.backends.koordinator.trees import profiles, trees_of
-from apportion_compiler.backends.priority_classes import priority_class
+from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
 from apportion_compiler.ir.program import Program
 
 CAPABILITIES: Mapping[Feature, Capability] = {
@@ -108,7 +108,7 @@ def emit(program: Program) -> Output:
         (
             *(
                 priority_class(program, cls, "PreemptLowerPriority")
-                for cls in program.priority_classes
+                for cls in classes_to_make(program)
                 if INSTALLED_CLASSES.get(cls.name) != cls.value
             ),
             *topologies(program),

@@ -31,7 +31,7 @@ from apportion_compiler.backends.kueue.provisioning import admission_checks, pro
 from apportion_compiler.backends.kueue.queues import cluster_queues, cohorts, local_queues
 from apportion_compiler.backends.kueue.refusals import refusals
 from apportion_compiler.backends.metadata import metadata
-from apportion_compiler.backends.priority_classes import priority_class
+from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
 from apportion_compiler.ir.program import Program
 from apportion_compiler.naming import object_name
 
@@ -135,7 +135,7 @@ def _classes(program: Program) -> Iterator[Manifest]:
 
     The pods' classes evict nobody: kube-scheduler would take single pods out of workloads, whoever was promised what.
     """
-    for cls in program.priority_classes:
+    for cls in classes_to_make(program):
         yield priority_class(program, cls, "Never")
     for cls in program.priority_classes:
         yield {

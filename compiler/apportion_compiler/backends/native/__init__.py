@@ -32,7 +32,7 @@ from apportion_compiler.backends.native.node_labels import node_label_list
 from apportion_compiler.backends.native.quotas import limit_ranges, quotas
 from apportion_compiler.backends.native.scheduler import scheduler_configuration
 from apportion_compiler.backends.native.templates_workloads import workload_templates
-from apportion_compiler.backends.priority_classes import priority_class
+from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
 from apportion_compiler.ir.program import Program
 from apportion_compiler.naming import object_name
 
@@ -154,7 +154,7 @@ def _priority_classes(program: Program) -> Iterator[Manifest]:
     may evict nothing.
     """
     protected = min((cls.value for cls in program.priority_classes if not cls.preemptible), default=None)
-    for cls in program.priority_classes:
+    for cls in classes_to_make(program):
         above = protected is not None and cls.value > protected
         yield priority_class(program, cls, "Never" if above else "PreemptLowerPriority")
 

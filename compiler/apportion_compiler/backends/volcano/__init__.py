@@ -23,16 +23,13 @@ from apportion_compiler.backends.capability import (
     Refusal,
     Unsupported,
 )
-from apportion_compiler.backends.priority_classes import priority_class
+from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
 from apportion_compiler.backends.volcano.admission import engine_table
 from apportion_compiler.backends.volcano.bounds import beyond_engine
 from apportion_compiler.backends.volcano.chart import artifacts
 from apportion_compiler.backends.volcano.queues import queues
 from apportion_compiler.backends.volcano.scheduler import config_maps
 from apportion_compiler.ir.program import Program
-
-_KUBERNETES_OWN = "system-"
-"""Classes that every cluster has; the policy only refers to them. Volcano installs none."""
 
 CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.QUEUE_TREE: Native("Queue spec.parent"),
@@ -125,11 +122,7 @@ def emit(program: Program) -> Output:
     return Output(
         (
             # Volcano reads the value alone; the policy binds kube-scheduler, which schedules what is outside of queues.
-            *(
-                priority_class(program, cls, "PreemptLowerPriority")
-                for cls in program.priority_classes
-                if not cls.name.startswith(_KUBERNETES_OWN)
-            ),
+            *(priority_class(program, cls, "PreemptLowerPriority") for cls in classes_to_make(program)),
             *config_maps(program),
             *queues(program),
             *workload_policies(program, engine_table(program)),

@@ -21,16 +21,13 @@ from apportion_compiler.backends.capability import (
     Output,
     Unsupported,
 )
-from apportion_compiler.backends.priority_classes import priority_class
+from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
 from apportion_compiler.backends.yunikorn.admission import admission_policies
 from apportion_compiler.backends.yunikorn.chart import artifacts
 from apportion_compiler.backends.yunikorn.config_map import config_map
 from apportion_compiler.backends.yunikorn.names import ALLOW_PREEMPTION_ANNOTATION
 from apportion_compiler.backends.yunikorn.refusals import refusals
 from apportion_compiler.ir.program import PriorityClass, Program
-
-_KUBERNETES_OWN = "system-"
-"""Classes that every cluster has; the policy only refers to them. YuniKorn installs none."""
 
 _BY_GUARANTEE = "surplus goes to the queue that uses the smallest part of what it is guaranteed, and no field says else"
 _NO_WEIGHT = Unsupported(
@@ -121,11 +118,7 @@ def emit(program: Program) -> Output:
     """Return the objects of one cluster in apply order, and the Helm values they rely on."""
     return Output(
         (
-            *(
-                _priority_class(program, cls)
-                for cls in program.priority_classes
-                if not cls.name.startswith(_KUBERNETES_OWN)
-            ),
+            *(_priority_class(program, cls) for cls in classes_to_make(program)),
             config_map(program),
             *admission_policies(program),
         ),
