@@ -13,7 +13,7 @@ from apportion_policy.declaration import Declaration
 from apportion_policy.placement import PlacementStrategy
 from apportion_policy.pool import GPU_TAINT
 from apportion_policy.priority import BUILD, BUILD_PREEMPTIBLE, INFERENCE, TRAIN
-from apportion_policy.quantity import UNLIMITED
+from apportion_policy.quantity import UNLIMITED, Unlimited
 
 _QUANTITIES = frozenset(("cpu", "memory", "gpu", "extended", "over_quota_weight", "k_value"))
 """Fields that hold canonical text of a number, which an author writes as a number."""
@@ -59,7 +59,7 @@ def _declaration(value: Declaration, names: Names) -> Expression:
 
 
 def _member(value: Enum) -> Atom:
-    if value is UNLIMITED:
+    if isinstance(value, Unlimited):
         return Atom("UNLIMITED", ("UNLIMITED",))
     if isinstance(value, PlacementStrategy):
         return Atom(value.name, (value.name,))

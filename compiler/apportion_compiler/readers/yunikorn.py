@@ -35,7 +35,7 @@ from apportion_compiler.backends.yunikorn.tree import MAX_APPLICATIONS
 from apportion_compiler.engine_rules.yunikorn.amounts import parse_quantity
 from apportion_compiler.engine_rules.yunikorn.decoding import decode
 from apportion_compiler.engine_rules.yunikorn.manifests import UnreadableConfigError, is_config_map, queues_text
-from apportion_compiler.engine_rules.yunikorn.queues import with_limits_on_root, with_root
+from apportion_compiler.engine_rules.yunikorn.queues import root_of, with_limits_on_root, with_root
 from apportion_compiler.engine_rules.yunikorn.records import Limit, Partition, PlacementRule, Queue, partitions_of
 from apportion_compiler.engine_rules.yunikorn.refused import ConfigRefusedError
 from apportion_compiler.ir.program import UserLimit
@@ -66,7 +66,7 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
     if manifest is None:
         return Lifted((), classes)
     partition, notes = _partition(manifest)
-    (root,) = partition.queues or ()
+    root = root_of(partition)
     reading = _Reading(manifest, is_ours(manifest), _ids(root), _managed(root), notes)
     queues = tuple(_lift(root, reading))
     notes += _partition_notes(partition, root, reading)

@@ -8,7 +8,7 @@ whole ConfigMap to apply over the chart's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import yaml
 
@@ -189,7 +189,7 @@ def _node_labels(program: Program, trees: Sequence[Tree]) -> str:
     return _document(program, notes, labels)
 
 
-def _arguments(name: str, arguments: dict[str, object]) -> dict[str, object]:
+def _arguments(name: str, arguments: Mapping[str, object]) -> dict[str, object]:
     return {"name": name, "args": {"apiVersion": _API, "kind": f"{name}Args", **arguments}}
 
 

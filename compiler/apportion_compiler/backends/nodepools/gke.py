@@ -200,16 +200,15 @@ def _cluster(program: Program, pools: Sequence[GkePool]) -> Iterator[Document]:
     requested = made_on_request(pools)
     if requested:
         limits = auto_provisioning_limits([pool for pool, _ in pools])
-        args["cluster_autoscaling"] = {
+        autoscaling: dict[str, object] = {
             "enabled": True,
             "resource_limits": [{"resource_type": name, "maximum": amount} for name, amount in limits.items()],
             "auto_provisioning_defaults": {"management": management_on_request(requested)},
         }
         zones = sorted({zone for pool, _ in requested for zone in pool.zones})
         if zones:
-            autoscaling = args["cluster_autoscaling"]
-            assert isinstance(autoscaling, dict)
             autoscaling["auto_provisioning_locations"] = zones
+        args["cluster_autoscaling"] = autoscaling
     if args:
         yield Document(
             folder=FOLDER,

@@ -83,5 +83,8 @@ def unserved(about: About, manifest: Manifest, group: str, version: str) -> Iter
 def _shown(value: object) -> str:
     if isinstance(value, str):
         return f'the text "{value[:40]}"'
-    names = ((Mapping, "a mapping"), (list | tuple, "a list"), (bool, "a truth value"))
-    return next((name for kind, name in names if isinstance(value, kind)), str(value))
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    return "a truth value" if isinstance(value, bool) else str(value)

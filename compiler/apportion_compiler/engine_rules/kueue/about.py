@@ -51,8 +51,9 @@ class About:
 
     def tolerations(self, tolerations: object, field: str) -> Iterator[Verdict]:
         """Yield verdicts on tolerations, by the rules in the definitions and the webhook."""
-        for number, toleration in enumerate(tolerations if isinstance(tolerations, list) else ()):
-            held = toleration if isinstance(toleration, Mapping) else {}
+        listed: list[object] = tolerations if isinstance(tolerations, list) else []
+        for number, toleration in enumerate(listed):
+            held: Mapping[str, object] = toleration if isinstance(toleration, Mapping) else {}
             at = f"{field}[{number}]"
             key, operator = held.get("key"), held.get("operator")
             yield from self.one_of(operator, f"{at}.operator", ("Equal", "Exists"))

@@ -14,6 +14,7 @@ from apportion_compiler.engine_rules.yunikorn.queues import (
     check_max_applications,
     check_queue_resources,
     check_queues,
+    root_of,
     with_limits_on_root,
     with_root,
 )
@@ -45,7 +46,7 @@ def _validated(partitions: tuple[Partition, ...]) -> tuple[Partition, ...]:
             raise ConfigRefusedError(f"duplicate partition name found with name {name}", f"{partition.path}.name")
         names.add(name.lower())
         checked = with_limits_on_root(with_root(replace(partition, name=name)))
-        (root,) = checked.queues or ()
+        root = root_of(checked)
         check_queues(root, 1)
         check_queue_resources(root)
         check_placement_rules(checked)

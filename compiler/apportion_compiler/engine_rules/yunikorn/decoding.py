@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import yaml
+from yaml.composer import ComposerError
+from yaml.scanner import ScannerError
 
 from apportion_compiler.engine_rules.yunikorn.records import Fields
 from apportion_compiler.engine_rules.yunikorn.refused import ConfigRefusedError
@@ -65,7 +67,7 @@ def _composed(text: str) -> yaml.Node | None:
             return cast("yaml.Node | None", loader.get_node()) if loader.check_node() else None
         finally:
             loader.dispose()
-    except yaml.composer.ComposerError as fault:
+    except ComposerError as fault:
         raise ConfigRefusedError(f"yaml: {_unknown_anchor(text, fault)}") from None
     except yaml.MarkedYAMLError as fault:
         raise ConfigRefusedError(f"yaml: {_where(fault)}{fault.problem}") from None
@@ -85,7 +87,7 @@ def _where(fault: yaml.MarkedYAMLError) -> str:
     """Return the line as Go's parser names it: only the scanner's lines are counted from 1."""
     for mark in (fault.context_mark, fault.problem_mark):
         if mark is not None and mark.line:
-            return f"line {mark.line + (1 if isinstance(fault, yaml.scanner.ScannerError) else 0)}: "
+            return f"line {mark.line + (1 if isinstance(fault, ScannerError) else 0)}: "
     return ""
 
 

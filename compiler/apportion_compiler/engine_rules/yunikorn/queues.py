@@ -40,6 +40,13 @@ def with_root(partition: Partition) -> Partition:
     return replace(partition, queues=(root,))
 
 
+def root_of(partition: Partition) -> Queue:
+    """Return the one queue at the top of a partition that was validated."""
+    queues = partition.queues
+    assert queues is not None
+    return queues[0]
+
+
 def with_limits_on_root(partition: Partition) -> Partition:
     """Return the partition with its limits as its root's. Where both have limits, they must be the same."""
     (root,) = partition.queues or (Queue(),)
