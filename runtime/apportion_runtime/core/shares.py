@@ -197,7 +197,12 @@ class Shares:
         self.total = (total[0], total[1], total[2])
 
     def set_usage(self, jobs: Iterable[Job], device_memory: int | None) -> None:
-        """Count what pods hold and wait for, in their queue and every one above."""
+        """Count what pods hold and wait for, in their queue and every one above.
+
+        The engine adds pod by pod, job by job in the order of a map. Sums of whole devices are exact, so they are made
+        a job at a time, and first; parts of devices are added one after the other, as rounding decides comparisons.
+        """
+        parts: list[tuple[QueueShare, Quantities, bool, bool]] = []
         for job in jobs:
             leaf = self.queues.get(job.queue)
             if leaf is None:
@@ -205,17 +210,19 @@ class Shares:
             held, waiting = [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]
             for task in job.tasks.values():
                 if task.status & ALLOCATED_STATUSES:
-                    _increase(held, task.accepted_quantities)
+                    amounts, holds = task.accepted_quantities, True
                 elif task.status == PENDING:
-                    _increase(waiting, task.quantities)
-                    if task.kind == BY_MEMORY:
-                        waiting[GPU] += task.gpu.memory_as_gpus(device_memory)
-            for queue in leaf.path:
-                _increase(queue.request, held)
-                _increase(queue.request, waiting)
-                _increase(queue.allocated, held)
-                if not job.preemptible:
-                    _increase(queue.allocated_np, held)
+                    amounts, holds = _asked(task, device_memory), False
+                else:
+                    continue
+                if amounts[GPU] == int(amounts[GPU]):
+                    _increase(held if holds else waiting, amounts)
+                else:
+                    parts.append((leaf, amounts, holds, job.preemptible))
+            _count(leaf, held, holds=True, preemptible=job.preemptible)
+            _count(leaf, waiting, holds=False, preemptible=job.preemptible)
+        for leaf, amounts, holds, preemptible in parts:
+            _count(leaf, amounts, holds=holds, preemptible=preemptible)
 
     def divide(self, k_value: float) -> None:
         """Compute every queue's fair share, from the roots down."""
@@ -284,6 +291,22 @@ class FrozenShares(Mapping[str, QueueShare]):
 
     def __len__(self) -> int:
         return len(self._queues)
+
+
+def _asked(task: Task, device_memory: int | None) -> Quantities:
+    if task.kind != BY_MEMORY:
+        return task.quantities
+    cpu, memory, gpu = task.quantities
+    return cpu, memory, gpu + task.gpu.memory_as_gpus(device_memory)
+
+
+def _count(leaf: QueueShare, amounts: Sequence[float], *, holds: bool, preemptible: bool) -> None:
+    for queue in leaf.path:
+        _increase(queue.request, amounts)
+        if holds:
+            _increase(queue.allocated, amounts)
+            if not preemptible:
+                _increase(queue.allocated_np, amounts)
 
 
 def _increase(numbers: list[float], by: Sequence[float]) -> None:
