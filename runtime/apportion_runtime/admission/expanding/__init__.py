@@ -1,0 +1,48 @@
+"""From a workload to its pods, as its operator makes them: one module for kinds that are alike, and a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from apportion_runtime.admission.expanding.distributed import (
+    expand_jobset,
+    expand_leader_worker_set,
+    expand_train_job,
+    expand_training_job,
+)
+from apportion_runtime.admission.expanding.expansion import Ending, Expansion, Replacing, Slot
+from apportion_runtime.admission.expanding.plain import expand_job, expand_pod, expand_replicas, job_of
+from apportion_runtime.admission.expanding.ray import expand_cluster, expand_ray_job, expand_service
+from apportion_runtime.admission.objects import Manifest, kind_of
+
+__all__ = ["EXPANDERS", "Ending", "Expansion", "Replacing", "Slot", "expand", "job_of"]
+
+EXPANDERS: Mapping[tuple[str, str], Callable[[Manifest], Expansion]] = {
+    ("", "Pod"): expand_pod,
+    ("batch", "Job"): expand_job,
+    ("apps", "Deployment"): expand_replicas,
+    ("apps", "ReplicaSet"): expand_replicas,
+    ("apps", "StatefulSet"): expand_replicas,
+    ("ray.io", "RayCluster"): expand_cluster,
+    ("ray.io", "RayJob"): expand_ray_job,
+    ("ray.io", "RayService"): expand_service,
+    ("kubeflow.org", "PyTorchJob"): expand_training_job,
+    ("kubeflow.org", "TFJob"): expand_training_job,
+    ("kubeflow.org", "XGBoostJob"): expand_training_job,
+    ("kubeflow.org", "JAXJob"): expand_training_job,
+    ("kubeflow.org", "MPIJob"): expand_training_job,
+    ("jobset.x-k8s.io", "JobSet"): expand_jobset,
+    ("trainer.kubeflow.org", "TrainJob"): expand_train_job,
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): expand_leader_worker_set,
+}
+"""By API group and kind. A CronJob has no pods of its own: `job_of` gives the Jobs that it makes."""
+
+
+def expand(workload: Manifest) -> Expansion:
+    """Return what a workload comes to.
+
+    Raises:
+        KeyError: If nothing is known of its kind.
+        GroupingError: If its operator refuses it.
+    """
+    return EXPANDERS[kind_of(workload)](workload)

@@ -1,0 +1,99 @@
+"""What a workload comes to: the objects between it and its pods, and a slot for each pod that it wants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from apportion_runtime.admission.objects import Manifest, name_of, namespace_of
+
+
+class Ending(Enum):
+    """How a workload ends: each pod by itself, all pods at once, or only when it is deleted."""
+
+    EACH = "each"
+    TOGETHER = "together"
+    NEVER = "never"
+
+
+class Replacing(Enum):
+    """When a lost pod is made anew: at once, when it is gone (under its old name or another), or never."""
+
+    AT_ONCE = "at once"
+    WHEN_GONE = "when gone"
+    SAME_NAME = "same name"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A pod that is wanted. `owner` is the kind and the name of its owner among the objects of the workload."""
+
+    key: str
+    spec: Mapping[str, Any]
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    owner: tuple[str, str] | None
+    is_worker: bool = True
+    """Whether the work goes faster with it; a head or launcher only has to be there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """The objects between a workload and its pods, owners first, and the pods.
+
+    Owner references of `children` name no uid: who creates them knows it. `status` belongs into the workload's own.
+    `at_once` is how many slots have a pod at a time; None is all.
+    """
+
+    slots: tuple[Slot, ...]
+    ending: Ending
+    replacing: Replacing
+    children: tuple[dict[str, Any], ...] = ()
+    status: Mapping[str, Any] = field(default_factory=dict)
+    at_once: int | None = None
+
+
+def slot(
+    key: str,
+    template: Manifest,
+    owner: tuple[str, str] | None,
+    labels: Mapping[str, str] | None = None,
+    *,
+    is_worker: bool = True,
+    scheduler: str = "",
+) -> Slot:
+    """Return a slot for a pod of a template, with labels and a scheduler in place of its own."""
+    metadata = template.get("metadata") or {}
+    spec: Mapping[str, Any] = template.get("spec") or {}
+    if scheduler and spec.get("schedulerName") != scheduler:
+        spec = {**spec, "schedulerName": scheduler}
+    return Slot(
+        key=key,
+        spec=spec,
+        labels={**(metadata.get("labels") or {}), **(labels or {})},
+        annotations=metadata.get("annotations") or {},
+        owner=owner,
+        is_worker=is_worker,
+    )
+
+
+def child(
+    of: tuple[str, str],
+    name: str,
+    owner: Manifest,
+    spec: Mapping[str, Any],
+    *,
+    labels: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Return an object of a version and kind, owned by another; the uid of the owner is for its creator to add."""
+    reference = {
+        "apiVersion": owner.get("apiVersion"),
+        "kind": owner.get("kind"),
+        "name": name_of(owner),
+        "controller": True,
+    }
+    metadata = {"name": name, "namespace": namespace_of(owner), "labels": labels or {}, "ownerReferences": [reference]}
+    return {"apiVersion": of[0], "kind": of[1], "metadata": metadata, "spec": spec}

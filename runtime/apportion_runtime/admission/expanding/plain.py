@@ -1,0 +1,53 @@
+"""Kubernetes' own workloads: pods, Jobs, Deployments, and what is like them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apportion_runtime.admission.expanding.expansion import Ending, Expansion, Replacing, Slot, child, slot
+from apportion_runtime.admission.objects import Manifest, annotations_of, labels_of, name_of, nested, whole
+
+_JOB_NAME = "batch.kubernetes.io/job-name"
+_JOB_INDEX = "batch.kubernetes.io/job-completion-index"
+
+
+def expand_pod(workload: Manifest) -> Expansion:
+    """Return the pod itself, which nobody makes anew."""
+    only = Slot("", workload["spec"], labels_of(workload), annotations_of(workload), None)
+    return Expansion((only,), Ending.EACH, Replacing.NEVER)
+
+
+def expand_job(workload: Manifest) -> Expansion:
+    """Return a slot for each completion, as many with a pod at a time as the Job's parallelism."""
+    name = name_of(workload)
+    at_once = 1 if (said := whole(workload, "spec", "parallelism")) is None else said
+    wanted = at_once if (said := whole(workload, "spec", "completions")) is None else said
+    template = nested(workload, "spec", "template") or {}
+    slots = tuple(slot(str(i), template, ("Job", name), {_JOB_NAME: name, _JOB_INDEX: str(i)}) for i in range(wanted))
+    return Expansion(slots, Ending.EACH, Replacing.AT_ONCE, at_once=at_once)
+
+
+def job_of(cron_job: Manifest, number: int) -> dict[str, Any]:
+    """Return the Job that a CronJob makes at one of its times; `number` tells the times apart."""
+    template = nested(cron_job, "spec", "jobTemplate") or {}
+    metadata = template.get("metadata") or {}
+    made = child(("batch/v1", "Job"), f"{name_of(cron_job)}-{number}", cron_job, template.get("spec") or {})
+    made["metadata"]["labels"] = dict(metadata.get("labels") or {})
+    made["metadata"]["annotations"] = dict(metadata.get("annotations") or {})
+    return made
+
+
+def expand_replicas(workload: Manifest) -> Expansion:
+    """Return a slot for each replica of a Deployment, with its ReplicaSet, or of a ReplicaSet or StatefulSet."""
+    kind, name = str(workload.get("kind")), name_of(workload)
+    replicas = 1 if (said := whole(workload, "spec", "replicas")) is None else said
+    template = nested(workload, "spec", "template") or {}
+    children: tuple[dict[str, Any], ...] = ()
+    owner = (kind, name)
+    if kind == "Deployment":
+        owner = ("ReplicaSet", f"{name}-rs")
+        labels = (template.get("metadata") or {}).get("labels") or {}
+        children = (child(("apps/v1", owner[0]), owner[1], workload, {"replicas": replicas}, labels=labels),)
+    slots = tuple(slot(str(i), template, owner) for i in range(replicas))
+    replacing = Replacing.SAME_NAME if kind == "StatefulSet" else Replacing.AT_ONCE
+    return Expansion(slots, Ending.NEVER, replacing, children)

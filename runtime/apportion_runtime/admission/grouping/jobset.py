@@ -1,0 +1,83 @@
+"""JobSets: one pod group of two levels, a part for each replicated job and below it one for each replica.
+
+Source: pkg/podgrouper/podgrouper/plugins/jobset/jobset_grouper.go at d5bc503a.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from apportion_runtime.admission import words
+from apportion_runtime.admission.grouping.default import Owners, constraint_of, group_by_default
+from apportion_runtime.admission.grouping.grouping import Grouping, Part
+from apportion_runtime.admission.objects import (
+    GroupingError,
+    Manifest,
+    Objects,
+    annotations_of,
+    labels_of,
+    name_of,
+    namespace_of,
+    nested,
+    number_in,
+    text,
+    whole,
+)
+
+_IN_ORDER = "InOrder"
+
+
+def group_jobset(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
+    """Return one pod group that starts with all replicated jobs, or with the first where they start in order."""
+    jobs = nested(owner, "spec", "replicatedJobs") or ()
+    if not jobs:
+        raise GroupingError(f"jobset {namespace_of(owner)}/{name_of(owner)} has no replicatedJobs")
+    made = group_by_default(owner, pod, owners, objects)
+    parts: list[Part] = []
+    for number, job in enumerate(jobs):
+        parts += _parts(job, number)
+    made = replace(made, min_parts=_min_parts(owner, len(jobs)), min_members=0)
+    leaf = _leaf(pod)
+    if not any(part.name == leaf for part in parts):
+        raise GroupingError(f'leaf subgroup "{leaf}" not found for pod {namespace_of(pod)}/{name_of(pod)}')
+    return made.with_parts(parts, leaf)
+
+
+def _min_parts(owner: Manifest, n_jobs: int) -> int:
+    said = annotations_of(owner).get(words.MIN_MEMBERS)
+    if said is None:
+        return 1 if text(owner, "spec", "startupPolicy", "startupPolicyOrder") == _IN_ORDER else n_jobs
+    return min(_at_least_one(said, "JobSet"), n_jobs)
+
+
+def _parts(job: Mapping[str, Any], number: int) -> list[Part]:
+    name = text(job, "name")
+    if not name:
+        raise GroupingError(f"replicatedJobs[{number}] missing name")
+    replicas = 1 if (found := whole(job, "replicas")) is None else found
+    members = 1 if (found := whole(job, "template", "spec", "parallelism")) is None else found
+    said = nested(job, "template", "metadata", "annotations") or {}
+    if said.get(words.MIN_MEMBERS):
+        members = _at_least_one(said[words.MIN_MEMBERS], "replicatedJob template")
+    constraint = constraint_of(said.get)
+    if constraint is not None and not (constraint.topology and (constraint.required or constraint.preferred)):
+        constraint = None
+    below = [Part(f"{name}-replica-{i}", members, parent=name, constraint=constraint) for i in range(replicas)]
+    return [Part(name, min_parts=replicas), *below]
+
+
+def _leaf(pod: Manifest) -> str:
+    found = [labels_of(pod).get(key, "") for key in (words.JOBSET_JOB, words.JOBSET_INDEX)]
+    for key, value in zip((words.JOBSET_JOB, words.JOBSET_INDEX), found, strict=True):
+        if not value:
+            raise GroupingError(f'pod {namespace_of(pod)}/{name_of(pod)} missing required label "{key}"')
+    return f"{found[0]}-replica-{found[1]}"
+
+
+def _at_least_one(said: str, where: str) -> int:
+    found = number_in(said, f"{words.MIN_MEMBERS} annotation on {where}")
+    if found < 1:
+        raise GroupingError(f"invalid {words.MIN_MEMBERS} annotation on {where}: value {found} must be >= 1")
+    return found

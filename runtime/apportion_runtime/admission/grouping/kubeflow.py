@@ -1,0 +1,85 @@
+"""Jobs of Kubeflow's training operator but PyTorch's: all pods of all roles together, unless a policy says fewer.
+
+Source: pkg/podgrouper/podgrouper/plugins/kubeflow (distributed_common.go, mpi, tensorflow, xgboost, jax) at d5bc503a.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from apportion_runtime.admission import words
+from apportion_runtime.admission.grouping.default import Owners, group_by_default
+from apportion_runtime.admission.grouping.grouping import Grouping
+from apportion_runtime.admission.objects import (
+    GroupingError,
+    Manifest,
+    Objects,
+    name_of,
+    namespace_of,
+    nested,
+    text,
+    whole,
+)
+
+ROLES: Mapping[str, str] = {
+    "PyTorchJob": "pytorchReplicaSpecs",
+    "TFJob": "tfReplicaSpecs",
+    "XGBoostJob": "xgbReplicaSpecs",
+    "JAXJob": "jaxReplicaSpecs",
+    "MPIJob": "mpiReplicaSpecs",
+}
+"""The field of each kind that says how many pods of each role there are."""
+_MPI_LAUNCHER = "Launcher"
+_MPI_ROLES = (_MPI_LAUNCHER, "Worker")
+_AFTER_WORKERS = "WaitForWorkersReady"
+
+
+def group_distributed(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
+    """Return one pod group with a minimum of all pods, or of as many as the run policy says."""
+    made = group_by_default(owner, pod, owners, objects)
+    said = whole(owner, "spec", "runPolicy", "schedulingPolicy", "minAvailable")
+    return replace(made, min_members=n_pods(owner) if said is None else said)
+
+
+def group_mpi(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
+    """Return the same; a launcher that comes after its workers is not waited for before it is there."""
+    made = group_distributed(owner, pod, owners, objects)
+    if text(owner, "spec", "launcherCreationPolicy") != _AFTER_WORKERS:
+        return made
+    if objects.has_pods(namespace_of(owner), {words.JOB_NAME: name_of(owner), words.JOB_ROLE: "launcher"}):
+        return made
+    launchers = whole(owner, "spec", ROLES["MPIJob"], _MPI_LAUNCHER, "replicas") or 0
+    return replace(made, min_members=made.min_members - launchers)
+
+
+def n_pods(owner: Manifest) -> int:
+    """Return how many pods a job has in all its roles.
+
+    Raises:
+        GroupingError: If a role is missing, or has none.
+    """
+    kind, name = str(owner.get("kind")), name_of(owner)
+    field = ROLES[kind]
+    roles = nested(owner, "spec", field)
+    if not isinstance(roles, Mapping):
+        raise GroupingError(f"the type of the job {name} doesn't have a {field} field. Please fix the replica field")
+    for role in _MPI_ROLES if kind == "MPIJob" else ():
+        if role not in roles:
+            raise GroupingError(
+                f"the type of the job {name} doesn't have a {role} replica spec which is required. "
+                "Please fix the replica field"
+            )
+    total = 0
+    for role in roles:
+        replicas = whole(owner, "spec", field, role, "replicas")
+        if not replicas:
+            raise GroupingError(
+                f"the type of the job {name} doesn't allow for 0 {role} pods. Please fix the replica field"
+            )
+        total += replicas
+    if total <= 0:
+        raise GroupingError(
+            f"failed calculate number of pods for a distributed job {name}. Must be greater than 0, but got {total}"
+        )
+    return total

@@ -1,0 +1,99 @@
+"""PyTorchJobs: a part for the master and one for the workers, these in segments where a size is annotated.
+
+Source: pkg/podgrouper/podgrouper/plugins/kubeflow/pytorch/pytorch_grouper.go at d5bc503a.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from apportion_runtime.admission import words
+from apportion_runtime.admission.grouping.default import Owners
+from apportion_runtime.admission.grouping.grouping import Constraint, Grouping, Part
+from apportion_runtime.admission.grouping.kubeflow import group_distributed
+from apportion_runtime.admission.objects import (
+    GroupingError,
+    Manifest,
+    Objects,
+    annotations_of,
+    labels_of,
+    name_of,
+    namespace_of,
+    nested,
+    number_in,
+    text,
+    whole,
+)
+
+_MASTER, _WORKER = "Master", "Worker"
+
+
+def group_pytorch(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
+    """Return one pod group; elastic minima count as the minimum unless the run policy says one."""
+    made = group_distributed(owner, pod, owners, objects)
+    for path in (("elasticPolicy", "minReplicas"), ("runPolicy", "schedulingPolicy", "minAvailable")):
+        said = whole(owner, "spec", *path)
+        if said is not None:
+            made = replace(made, min_members=said)
+    roles = nested(owner, "spec", "pytorchReplicaSpecs") or {}
+    masters = whole(roles, _MASTER, "replicas") or 0
+    role = labels_of(pod).get(words.REPLICA_TYPE, "")
+    parts = [Part(_MASTER.lower(), masters)] if _MASTER in roles and masters else []
+    if _WORKER not in roles:
+        return made.with_parts(parts, role)
+    size = _segment_size(owner, pod, roles)
+    least = max(0, made.min_members - masters)
+    workers = 1 if (said := whole(roles, _WORKER, "replicas")) is None else said
+    n_segments = 0 if size is None else -(-workers // size)
+    if size is None or not n_segments:
+        return made.with_parts([*parts, Part(_WORKER.lower(), least)], role)
+    if n_segments > words.MAX_SEGMENTS:
+        raise GroupingError(
+            f"number of subgroups created for the segmentation {n_segments} is greater than max allowed segmentation "
+            f"{words.MAX_SEGMENTS}"
+        )
+    parts += _segments(workers, size, least, _segment_constraint(owner, pod, roles))
+    return made.with_parts(parts, f"worker-{_index(pod) // size}" if role == _WORKER.lower() else role)
+
+
+def _segments(workers: int, size: int, least: int, constraint: Constraint | None) -> list[Part]:
+    count = -(-workers // size)
+    needed = -(-least // size)
+    rest = workers % size
+    made = [Part(_WORKER.lower(), min_parts=count)]
+    for i in range(count):
+        members = 0 if i >= needed else rest if rest and i == count - 1 else size
+        made.append(Part(f"worker-{i}", members, parent=_WORKER.lower(), constraint=constraint))
+    return made
+
+
+def _index(pod: Manifest) -> int:
+    said = labels_of(pod).get(words.REPLICA_INDEX)
+    if said is None:
+        raise GroupingError(f"replica index label not found on pod {namespace_of(pod)}/{name_of(pod)}")
+    index = number_in(said, f"replica index {said}")
+    if index < 0:
+        raise GroupingError(f"replica index {said} is not valid. It must be bigger than 0")
+    return index
+
+
+def _segment_size(owner: Manifest, pod: Manifest, roles: Manifest) -> int | None:
+    del owner
+    said = _annotated(pod, roles, words.SEGMENT_SIZE)
+    if not said:
+        return None
+    size = number_in(said, "segment size")
+    if size <= 0:
+        raise GroupingError(f"segment size {said} on worker podTemplate needs to be a positive integer")
+    return size
+
+
+def _segment_constraint(owner: Manifest, pod: Manifest, roles: Manifest) -> Constraint | None:
+    topology = _annotated(pod, roles, words.TOPOLOGY) or annotations_of(owner).get(words.TOPOLOGY, "")
+    required = _annotated(pod, roles, words.SEGMENT_REQUIRED_LEVEL)
+    preferred = _annotated(pod, roles, words.SEGMENT_PREFERRED_LEVEL)
+    return Constraint(topology, required, preferred) if topology and (required or preferred) else None
+
+
+def _annotated(pod: Manifest, roles: Manifest, key: str) -> str:
+    return annotations_of(pod).get(key) or text(roles, _WORKER, "template", "metadata", "annotations", key)
