@@ -65,7 +65,7 @@ def job_document(session: Session, job: PendingJob) -> dict[str, Any]:
     """Return everything about one job: where its pods are, why some wait, and who was evicted."""
     tasks = sorted(session.jobs[job.job].tasks.values(), key=lambda task: task.pod.name)
     once = {made.pod: made for made in evictions(session)}.values()
-    mine = [made for made in once if made.pod in session.jobs[job.job].tasks]
+    mine = sorted((m for m in once if m.pod in session.jobs[job.job].tasks), key=lambda made: made.name)
     return {
         "apiVersion": API_VERSION,
         "kind": "JobExplanation",

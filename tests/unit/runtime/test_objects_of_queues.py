@@ -1,0 +1,159 @@
+"""What the core sees of queues, pod groups, their classes and topologies: a row for each of the cache's rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apportion_runtime.core.snapshot import Queue, QueueResource, SubGroup, Topology, TopologyConstraint
+
+from .objects import NOW, group, group_of, made, pod, queue, read
+
+QUEUES = {
+    "nothing said": ({}, Queue("q", None)),
+    "units": (
+        {
+            "parentQueue": "root",
+            "priority": 5,
+            "preemptMinRuntime": "1h30m",
+            "reclaimMinRuntime": "90s",
+            "resources": {
+                "gpu": {"quota": 8, "limit": -1, "overQuotaWeight": 2},
+                "cpu": {"quota": 4000, "limit": 8000},
+                "memory": {"quota": 1.5, "limit": -1},
+            },
+        },
+        Queue(
+            "q", "root", QueueResource(4000, 8000), QueueResource(1_500_000, -1), QueueResource(8, -1, 2), 5,
+            preempt_min_runtime=5400.0, reclaim_min_runtime=90.0,
+        ),
+    ),
+    "priority of zero": ({"priority": 0}, Queue("q", None, priority=0)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", QUEUES)
+def test_queues(case: str) -> None:
+    written, expected = QUEUES[case]
+    snapshot = read(queue("q", written), queue("root")).snapshot
+    assert snapshot is not None
+    assert next(q for q in snapshot.queues if q.name == "q") == expected
+
+
+def test_flat_fairness_hangs_all_queues_below_one() -> None:
+    shard = made("SchedulingShard", api="kai.scheduler/v1", spec={"args": {"full-hierarchy-fairness": "false"}})
+    snapshot = read(shard, queue("root"), queue("q", {"parentQueue": "lab"})).snapshot
+    assert snapshot is not None
+    endless = QueueResource(-1, -1, 1)
+    assert snapshot.queues == (
+        Queue("default", None, endless, endless, endless, created=NOW),
+        Queue("q", "default"),
+    )
+
+
+def classes(**values: int) -> list[dict[str, Any]]:
+    return [made("PriorityClass", name, api="scheduling.k8s.io/v1", value=value) for name, value in values.items()]
+
+
+PREEMPTIBILITY = {
+    "unknown class: 50": ({"priorityClassName": "gone"}, (50, True)),
+    "no class": ({}, (50, True)),
+    "below 100": ({"priorityClassName": "low"}, (99, True)),
+    "from 100": ({"priorityClassName": "high"}, (100, False)),
+    "said": ({"priorityClassName": "high", "preemptibility": "preemptible"}, (100, True)),
+    "said not": ({"preemptibility": "non-preemptible"}, (50, False)),
+    "of a queue that is not there": ({"queue": "gone", "priorityClassName": "high"}, (0, False)),
+}
+
+
+@pytest.mark.parametrize("case", PREEMPTIBILITY)
+def test_priority_and_preemptibility(case: str) -> None:
+    written, expected = PREEMPTIBILITY[case]
+    found = group_of(written, *classes(low=99, high=100))
+    assert (found.priority, found.preemptible) == expected
+
+
+def test_the_default_class_of_all_stands_for_a_missing_one() -> None:
+    default = {**classes(usual=70)[0], "globalDefault": True}
+    assert group_of({}, default).priority == 70
+
+
+def plain(least: int) -> SubGroup:
+    return SubGroup("", None, (SubGroup("default", least),))
+
+
+TREES = {
+    "one pod by default": ({}, plain(1)),
+    "a gang": ({"minMember": 4}, plain(4)),
+    "all elastic": ({"minMember": 0}, plain(0)),
+    "parts in order of name, parents in lower case": (
+        {
+            "minSubGroup": 1,
+            "subGroups": [
+                {"name": "b", "minMember": 2, "parent": "A"},
+                {"name": "a", "minSubGroup": 1},
+                {"name": "c"},
+            ],
+        },
+        SubGroup("", 1, (SubGroup("a", 1, (SubGroup("b", 2),)), SubGroup("c", 0))),
+    ),
+    "an unknown parent": ({"minMember": 3, "subGroups": [{"name": "a", "parent": "z"}]}, plain(1)),
+    "a name twice": ({"minMember": 3, "subGroups": [{"name": "a"}, {"name": "a"}]}, plain(1)),
+    "constraints": (
+        {
+            "minMember": 2,
+            "topologyConstraint": {"topology": "t", "requiredTopologyLevel": "rack", "preferredTopologyLevel": "host"},
+        },
+        SubGroup("", None, (SubGroup("default", 2),), TopologyConstraint("t", "example.com/rack", "host")),
+    ),
+    "a constraint without a topology": ({"topologyConstraint": {"requiredTopologyLevel": "rack"}}, plain(1)),
+}
+
+
+@pytest.mark.parametrize("case", TREES)
+def test_parts_of_pod_groups(case: str) -> None:
+    written, expected = TREES[case]
+    levels = [{"nodeLabel": "example.com/rack", "alias": "rack"}, {"nodeLabel": "host"}]
+    topology = made("Topology", "t", api="kai.scheduler/v1alpha1", spec={"levels": levels})
+    assert group_of(written, topology).root == expected
+
+
+def test_topologies_list_node_labels_widest_first() -> None:
+    levels = [{"nodeLabel": "zone"}, {"nodeLabel": "host"}]
+    snapshot = read(made("Topology", "t", api="kai.scheduler/v1alpha1", spec={"levels": levels}), queue()).snapshot
+    assert snapshot is not None
+    assert snapshot.topologies == (Topology("t", ("zone", "host")),)
+
+
+def test_times_of_pod_groups() -> None:
+    stamps = {
+        "kai.scheduler/last-start-timestamp": "2025-11-21T07:00:00Z",
+        "kai.scheduler/last-eviction-timestamp": "2025-11-21T08:00:00+01:00",
+        "kai.scheduler/stale-podgroup-timestamp": "yesterday",
+    }
+    found = group_of(
+        {"preemptionDelay": "2h", "stalenessGracePeriod": "-1s"},
+        creationTimestamp="2025-11-21T06:00:00Z",
+        annotations=stamps,
+    )
+    assert (found.created, found.last_start, found.last_eviction) == (NOW - 7200, NOW - 3600, NOW - 3600)
+    assert (found.stale_since, found.preemption_delay, found.staleness_grace) == (None, 7200.0, -1.0)
+
+
+@pytest.mark.parametrize(
+    ("backoff", "pool", "is_read"),
+    [(None, "default", True), (-1, "default", True), (1, "default", False), (1, "a", True)],
+)
+def test_a_group_that_backs_off_is_not_read(backoff: int | None, pool: str, is_read: bool) -> None:
+    status = {"schedulingConditions": [{"nodePool": pool, "transitionID": "1"}]}
+    snapshot = read(group({"schedulingBackoff": backoff}, status=status), queue()).snapshot
+    assert snapshot is not None
+    assert len(snapshot.pod_groups) == is_read
+
+
+def test_groups_are_known_by_name_alone() -> None:
+    here = pod(metadata={"annotations": {"pod-group-name": "g"}, "namespace": "other"})
+    snapshot = read(group(), queue(), here).snapshot
+    assert snapshot is not None
+    assert [each.group for each in snapshot.pods] == ["g"]

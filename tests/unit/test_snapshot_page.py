@@ -1,0 +1,20 @@
+"""The examples of the page on snapshots are read without a finding."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from apportion_runtime.snapshots.loading import Source
+from apportion_runtime.snapshots.reading import read_snapshot
+
+_PAGE = Path(__file__).parents[2] / "docs/snapshot.md"
+
+
+def test_the_document_of_the_page_is_one() -> None:
+    (text,) = re.findall(r"```yaml\n(.*?)```", _PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    read = read_snapshot([Source("docs/snapshot.md", text)])
+    assert read.faults == ()
+    assert read.snapshot is not None
+    assert [pod.name for pod in read.snapshot.pods] == ["train-0", "train-1"]
+    assert read.settings.k_value == 0.5
