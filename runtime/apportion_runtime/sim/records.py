@@ -1,0 +1,156 @@
+"""The scheduler's own records beside the objects: each is read once when it comes, and changed as the object is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.snapshot import Node, Pod, PodGroup
+from apportion_runtime.core.standing import Fixtures, Standing
+from apportion_runtime.snapshots.faults import Fault, Place
+from apportion_runtime.snapshots.kubernetes.configuration import Engine, configured
+from apportion_runtime.snapshots.kubernetes.devices import Claims, Devices
+from apportion_runtime.snapshots.kubernetes.nodes import read_nodes
+from apportion_runtime.snapshots.kubernetes.objects import Object, sorted_out
+from apportion_runtime.snapshots.kubernetes.pod_groups import PodGroupReader, read_topologies
+from apportion_runtime.snapshots.kubernetes.pods import PodReader
+from apportion_runtime.snapshots.kubernetes.queues import read_queues
+from apportion_runtime.snapshots.kubernetes.reader import rooted
+from apportion_runtime.snapshots.kubernetes.terms import PodTerms
+from apportion_runtime.snapshots.kubernetes.volumes import Existing
+from apportion_runtime.snapshots.loading import Found
+
+Manifest = Mapping[str, Any]
+_NOWHERE = Place(0, 0)
+
+
+class Records:
+    """The records of a cluster, standing ready for a cycle.
+
+    Args:
+        objects: What the engine reads beside nodes, pods and pod groups.
+        now: The moment, in seconds since 1970.
+
+    Attributes:
+        faults: What is wrong with the objects, as far as it was read.
+    """
+
+    def __init__(self, objects: Iterable[Manifest], now: float) -> None:
+        self.faults: list[Fault] = []
+        found = [Found(dict(made), Place(0, number)) for number, made in enumerate(objects)]
+        known = sorted_out(found, self.faults)
+        self.engine: Engine = configured(known, None, self.faults)
+        queues = read_queues(known["Queue"], self.engine, now, self.faults)
+        topologies, aliases = read_topologies(known["Topology"])
+        classes = known["PriorityClass"]
+        self._groups = PodGroupReader(classes, rooted(queues), aliases, self.engine, self.faults)
+        self._nodes: dict[str, Node] = {}
+        self._group_names: set[str] = set()
+        devices = Devices(known["ResourceSlice"], known["DeviceClass"], self.faults)
+        claims = Claims(known["ResourceClaim"], devices, self.engine)
+        self._pods = PodReader(
+            engine=self.engine,
+            now=now,
+            nodes=self._nodes.keys(),
+            groups=self._group_names,
+            bindings={},
+            claims=claims,
+            terms=PodTerms(known["Namespace"]),
+            existing=Existing(known["ConfigMap"], known["PersistentVolumeClaim"]),
+            has_zones=False,
+            faults=self.faults,
+        )
+        self.standing = Standing(
+            self.engine.settings,
+            Fixtures(
+                queues=queues,
+                topologies=topologies,
+                claims=claims.all(),
+                devices=devices.devices,
+                device_classes=devices.classes,
+            ),
+        )
+        parents = {queue.parent for queue in queues}
+        self.leaves = frozenset(queue.name for queue in queues if queue.name not in parents)
+        self._nodes_changed = False
+
+    @property
+    def parents(self) -> dict[str, str | None]:
+        """The queues, and of each the one above."""
+        return {queue.name: queue.parent for queue in self.standing.fixtures.queues}
+
+    def open(self, now: float) -> Session:
+        """Return a session on the cluster as it is."""
+        if self._nodes_changed:
+            nodes = tuple(self._nodes[name] for name in sorted(self._nodes))
+            self.standing.set_fixtures(replace(self.standing.fixtures, nodes=nodes))
+            self._nodes_changed = False
+        return self.standing.open(now)
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        """The nodes by name."""
+        return self._nodes
+
+    def put_node(self, made: Manifest) -> None:
+        """Read a node."""
+        node = _object(made)
+        for read in read_nodes({"Node": [node], "NodeResourceTopology": []}, {}, self.engine, self.faults):
+            self._nodes[read.name] = read
+            self._nodes_changed = True
+
+    def drop_node(self, name: str) -> None:
+        """Forget a node."""
+        if self._nodes.pop(name, None) is not None:
+            self._nodes_changed = True
+
+    def put_group(self, made: Manifest) -> PodGroup | None:
+        """Read a pod group; None where the engine passes it over. What the scheduler noted of it stays."""
+        name = made["metadata"]["name"]
+        before = self.standing.groups().get(name)
+        for read in self._groups.read([_object(made)]):
+            group = read
+            if before is not None:
+                group = replace(
+                    read,
+                    last_start=before.last_start,
+                    last_eviction=before.last_eviction,
+                    stale_since=before.stale_since,
+                )
+            self._group_names.add(name)
+            self.standing.put_group(group)
+            return group
+        return None
+
+    def set_group(self, group: PodGroup) -> None:
+        """Have a pod group's record other than it was."""
+        self.standing.put_group(group)
+
+    def drop_group(self, name: str) -> None:
+        """Forget a pod group and its pods."""
+        if name in self.standing.groups():
+            self._group_names.discard(name)
+            self.standing.drop_group(name)
+
+    def put_pod(self, made: Manifest) -> Pod:
+        """Read a pod."""
+        pod = self._pods.read([_object(made)])[0]
+        self.standing.put_pod(pod)
+        return pod
+
+    def set_pod(self, pod: Pod) -> Pod:
+        """Have a pod's record other than it was, and return it."""
+        self.standing.put_pod(pod)
+        return pod
+
+    def drop_pod(self, pod: Pod) -> None:
+        """Forget a pod."""
+        if pod.uid in self.standing.pods_of(pod.group or ""):
+            self.standing.drop_pod(pod)
+
+
+def _object(made: Manifest) -> Object:
+    metadata = made["metadata"]
+    return Object(made["kind"], metadata.get("namespace") or "", metadata["name"], made, _NOWHERE)
