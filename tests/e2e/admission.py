@@ -15,12 +15,18 @@ _REQUESTS = "provisioningrequests.autoscaling.x-k8s.io"
 
 def workload_of(kubectl: Kubectl, work: Object) -> Object | None:
     """Return the Workload that Kueue made for an object, if it has made one."""
-    meta = work["metadata"]
-    for one in kubectl.get("workloads.kueue.x-k8s.io", f"--namespace={meta['namespace']}")["items"]:
-        owners = one["metadata"].get("ownerReferences", ())
-        if any((owner["kind"], owner["name"]) == (work["kind"], meta["name"]) for owner in owners):
-            return dict(one)
-    return None
+    (found,) = workloads_of(kubectl, work)
+    return found
+
+
+def workloads_of(kubectl: Kubectl, *works: Object) -> list[Object | None]:
+    """Return the Workload of each object, None where Kueue has made none."""
+    made = {
+        (one["metadata"]["namespace"], owner["kind"], owner["name"]): dict(one)
+        for one in kubectl.get("workloads.kueue.x-k8s.io", "--all-namespaces")["items"]
+        for owner in one["metadata"].get("ownerReferences", ())
+    }
+    return [made.get((work["metadata"]["namespace"], work["kind"], work["metadata"]["name"])) for work in works]
 
 
 def condition(one: Object, type_: str) -> dict[str, Any]:
@@ -94,22 +100,21 @@ def _wait_until_it_runs(kubectl: Kubectl, work: Object) -> None:
     kubectl.must("wait", "--timeout=30s", *flags)
 
 
-def clear(kubectl: Kubectl, *namespaces: str) -> None:
-    """Delete every Job, and wait until its Workload has given its quota back."""
-    for namespace in namespaces:
-        kubectl.must("delete", "jobs", "--all", f"--namespace={namespace}")
-        kubectl.must("wait", "--for=delete", "workloads", "--all", f"--namespace={namespace}", "--timeout=60s")
+def clear(kubectl: Kubectl) -> None:
+    """Delete every Job, and wait until the Workloads have given their quota back."""
+    kubectl.must("delete", "jobs", "--all", "--all-namespaces")
+    kubectl.must("wait", "--for=delete", "workloads", "--all", "--all-namespaces", "--timeout=60s")
 
 
 def evicted(kubectl: Kubectl, *jobs: Object) -> list[Object]:
     """Return the Workloads, of Jobs, that were admitted and are no longer."""
-    found = [workload_of(kubectl, work) for work in jobs]
+    found = workloads_of(kubectl, *jobs)
     return [one for one in found if one is not None and condition(one, "Evicted").get("status") == "True"]
 
 
-def provisioning_requests(kubectl: Kubectl, namespace: str) -> list[Object]:
-    """Return what a cluster's autoscaler is asked for on behalf of a namespace."""
-    return list(kubectl.get(_REQUESTS, f"--namespace={namespace}")["items"])
+def provisioning_requests(kubectl: Kubectl) -> list[Object]:
+    """Return what a cluster's autoscaler is asked for."""
+    return list(kubectl.get(_REQUESTS, "--all-namespaces")["items"])
 
 
 def answer_request(kubectl: Kubectl, request: Object, type_: str) -> None:

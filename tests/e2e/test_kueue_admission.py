@@ -29,7 +29,7 @@ def cluster(
     with installed(cluster, trees, refused=(pod("vision", scheduler=None, node="node-1"),)):
         cluster.must("wait", "--for=condition=Active", "clusterqueues", "--all", "--timeout=60s")
         yield cluster
-        clear(cluster, "vision", "search-batch")
+        clear(cluster)
 
 
 def test_an_admitted_job_is_sent_to_its_machines(cluster: Kubectl) -> None:
@@ -43,20 +43,20 @@ def test_an_admitted_job_is_sent_to_its_machines(cluster: Kubectl) -> None:
     pods = cluster.get("job", work["metadata"]["name"], "--namespace=search-batch")["spec"]["template"]["spec"]
     assert pods["nodeSelector"]["apportion.dev/gpu-model"] == "a100"
     assert "nvidia.com/gpu" in {toleration["key"] for toleration in pods["tolerations"]}
-    clear(cluster, "search-batch")
+    clear(cluster)
 
 
 def test_a_job_over_the_limit_is_not_admitted(cluster: Kubectl) -> None:
     """Vision may use 16 GPUs, idle though the rest is: 16 run, and 17 do not."""
     within = bound_job(POLICY, "on-kueue", "vision", "--workers", "2", "--gpus", "8", "--name", "within")
     admit(cluster, within)
-    clear(cluster, "vision")
+    clear(cluster)
     over = bound_job(POLICY, "on-kueue", "vision", "--workers", "17", "--gpus", "1", "--name", "over")
     submit(cluster, over)
     refused = wait_for(cluster, over, is_held_back, "held back")
     assert "nvidia.com/gpu in flavor a100" in condition(refused, "QuotaReserved")["message"]
     assert not may_run(cluster, over)
-    clear(cluster, "vision")
+    clear(cluster)
 
 
 def test_a_job_that_names_no_queue_does_not_run(cluster: Kubectl) -> None:
@@ -77,4 +77,4 @@ def test_the_higher_class_goes_first_in_a_queue(cluster: Kubectl) -> None:
     given_way = wait_for(cluster, batch, is_preempted, "preempted")
     assert condition(given_way, "Preempted")["reason"] == "InClusterQueue"
     assert not may_run(cluster, batch)
-    clear(cluster, "vision")
+    clear(cluster)

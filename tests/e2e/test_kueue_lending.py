@@ -43,7 +43,7 @@ def cluster(cluster_for: ClusterFor, states: Mapping[str, Trees]) -> Iterator[Ku
     with installed(cluster, states["first"], refused=(pod("lender", scheduler=None, node="node-1"),)):
         cluster.must("wait", "--for=condition=Active", "clusterqueues", "--all", "--timeout=60s")
         yield cluster
-        clear(cluster, "lender", "borrower", "keeper")
+        clear(cluster)
 
 
 def test_what_is_lent_is_taken_back(cluster: Kubectl) -> None:

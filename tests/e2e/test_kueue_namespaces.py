@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from .admission import answer_request, clear, condition, is_admitted, provisioning_requests, workload_of
+from .admission import answer_request, clear, condition, is_admitted, provisioning_requests, workloads_of
 from .bound import bound_job
 from .kubectl import Kubectl, Object
 from .rendered import Tree, compile_policy, delete, policies
@@ -58,7 +58,7 @@ def test_work_of_every_namespace_is_admitted(
             assert answer.accepted, answer.said
             _wait_until_admitted(kubectl, jobs, f"{environment}/{name}")
         finally:
-            clear(kubectl, *dict.fromkeys(queue["metadata"]["namespace"] for queue in queues))
+            clear(kubectl)
             delete(kubectl, *trees)
             if nodes:
                 kubectl.must("delete", "nodes", *(node["metadata"]["name"] for node in nodes))
@@ -92,23 +92,25 @@ def _make_nodes(kubectl: Kubectl, nodes: Sequence[Object]) -> None:
         status = {"status": {"capacity": _ROOM, "allocatable": _ROOM, "conditions": [ready]}}
         flags = ("--subresource=status", "--type=merge", "--patch", json.dumps(status))
         kubectl.must("patch", "node", node["metadata"]["name"], *flags)
+        # The API server puts it on every new node, and what takes it off again does not run here.
+        kubectl.must("taint", "node", node["metadata"]["name"], "node.kubernetes.io/not-ready-")
 
 
 def _wait_until_admitted(kubectl: Kubectl, jobs: Sequence[Object], where: str) -> None:
     deadline = time.monotonic() + _ADMITTED_S
-    waiting, answered = list(jobs), set[str]()
-    while waiting:
-        for job in list(waiting):
-            made = workload_of(kubectl, job)
-            if made is not None and is_admitted(made):
-                waiting.remove(job)
-                continue
-            assert time.monotonic() < deadline, (
-                f"{where}: {job['metadata']['namespace']}/{job['metadata']['name']} is not admitted: "
-                f"{None if made is None else condition(made, 'QuotaReserved')}"
-            )
-            for request in provisioning_requests(kubectl, job["metadata"]["namespace"]):
-                if request["metadata"]["uid"] not in answered:
-                    answered.add(request["metadata"]["uid"])
-                    answer_request(kubectl, request, "Provisioned")
+    answered = set[str]()
+    while True:
+        made = workloads_of(kubectl, *jobs)
+        waiting = [job for job, one in zip(jobs, made, strict=True) if one is None or not is_admitted(one)]
+        if not waiting:
+            return
+        assert time.monotonic() < deadline, f"{where}: not admitted: " + "; ".join(
+            f"{job['metadata']['namespace']}: {None if one is None else condition(one, 'QuotaReserved')}"
+            for job, one in zip(jobs, made, strict=True)
+            if job in waiting
+        )
+        for request in provisioning_requests(kubectl):
+            if request["metadata"]["uid"] not in answered:
+                answered.add(request["metadata"]["uid"])
+                answer_request(kubectl, request, "Provisioned")
         time.sleep(0.2)

@@ -33,7 +33,7 @@ def cluster(
     with installed(cluster, trees, refused=(pod(_NAMESPACE, scheduler=None, node="node-1"),)):
         cluster.must("wait", "--for=condition=Active", "clusterqueues,admissionchecks", "--all", "--timeout=60s")
         yield cluster
-        clear(cluster, _NAMESPACE)
+        clear(cluster)
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def _checks(one: Object) -> dict[str, str]:
 
 def _request(cluster: Kubectl) -> Object:
     deadline = time.monotonic() + _ANSWERED_S
-    while not (found := provisioning_requests(cluster, _NAMESPACE)):
+    while not (found := provisioning_requests(cluster)):
         assert time.monotonic() < deadline, "no ProvisioningRequest was made"
         time.sleep(0.2)
     (request,) = found
