@@ -18,6 +18,7 @@ from apportion_runtime.snapshots.faults import (
     NEGATIVE,
     OVERCOMMITTED,
     OVERLAPPING,
+    QUANTITY,
     UNKNOWN_GROUP,
     UNKNOWN_NODE,
     UNKNOWN_QUEUE,
@@ -26,6 +27,7 @@ from apportion_runtime.snapshots.faults import (
     Path,
     Place,
 )
+from apportion_runtime.snapshots.kubernetes.nodes import LEAST_DEVICE_MEMORY
 
 _PARTS = 100
 _GIGABYTE = 1e9
@@ -87,6 +89,12 @@ def _amounts(snapshot: Snapshot, places: Places) -> Iterator[Fault]:
             if amount < 0:
                 message = f"it has {amount:g} of {name}, which is negative"
                 yield Fault(NEGATIVE, f"node {node.name}", message, hint, places.at("Node", node.name, "allocatable"))
+        if node.gpu_memory is not None and node.gpu_memory < LEAST_DEVICE_MEMORY:
+            message = f"its GPUs have {node.gpu_memory} MiB, and the engine counts hundreds"
+            hint_of_memory = "write MiB, or leave the memory out"
+            yield Fault(
+                QUANTITY, f"node {node.name}", message, hint_of_memory, places.at("Node", node.name, "gpu_memory")
+            )
     for pod in snapshot.pods:
         if min(pod.request.values(), default=0.0) < 0:
             name = min(pod.request, key=lambda name: pod.request[name])

@@ -40,6 +40,7 @@ _OF_DOCUMENT: Mapping[str, Path] = {
     "queue": ("queue",),
     "parent": ("parent",),
     "allocatable": ("allocatable",),
+    "gpu_memory": ("gpuMemory",),
     "allocation": ("allocation",),
 }
 _SECTIONS = {

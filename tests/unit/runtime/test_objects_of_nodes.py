@@ -57,6 +57,10 @@ NODES = {
         {"labels": {"nvidia.com/gpu.memory": "80GB"}},
         {"gpu_memory": None, "gpu_memory_synced": False},
     ),
+    "too little device memory": (
+        {"labels": {"nvidia.com/gpu.memory": "50"}},
+        {"gpu_memory": None, "gpu_memory_synced": False},
+    ),
     "device count": ({"labels": {"nvidia.com/gpu.count": "8"}}, {"n_gpus": 8}),
     "mig by label": (
         {"labels": {"node-role.kubernetes.io/mig-enabled": "true", "nvidia.com/mig.strategy": "mixed"}},

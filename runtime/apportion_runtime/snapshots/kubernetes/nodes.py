@@ -17,6 +17,8 @@ from apportion_runtime.snapshots.quantities import parse_integer
 
 _PRESSURES = frozenset(("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"))
 _ZONE = "Node"
+LEAST_DEVICE_MEMORY = 100
+"""MiB. The engine rounds down to hundreds, and nothing can be a part of no memory."""
 _POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
 _OLD_POLICIES = {
     "SingleNUMANodePodLevel": ("single-numa-node", "pod"),
@@ -76,7 +78,10 @@ def _label_number(node: Object, key: str, faults: list[Fault]) -> int | None:
     if text is None:
         return None
     try:
-        return parse_integer(text)
+        number = parse_integer(text)
+        if key == words.DEVICE_MEMORY and number < LEAST_DEVICE_MEMORY:
+            raise ValueError(f"{number} MiB is less than the {LEAST_DEVICE_MEMORY} MiB that the engine counts by")
+        return number
     except ValueError as wrong:
         faults.append(
             Fault(
