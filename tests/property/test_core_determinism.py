@@ -1,0 +1,81 @@
+"""The same cluster gives the same decisions, in whatever order its objects are listed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apportion_runtime.core.cycle import cycle
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.snapshot import Snapshot
+from apportion_runtime.core.task import Task
+
+from .core_strategies import Cluster, clusters
+
+pytestmark = pytest.mark.property
+
+
+def _decisions(session: Session) -> tuple[object, ...]:
+    """What was decided, and where every pod ended up."""
+
+    def placed(task: Task) -> tuple[object, ...]:
+        return task.uid, task.status, session.nodes.names[task.node] if task.node >= 0 else None, task.gpu_groups
+
+    decided = session.decided
+    return (
+        [placed(task) for task in decided.binds],
+        [placed(task) for task in decided.pipelines],
+        # A stale gang's pods are evicted one after the other in no order that means anything.
+        sorted((task.uid, node, str(why)) for task, node, why in decided.evictions),
+        {task.uid: placed(task) for job in session.jobs.values() for task in job.tasks.values()},
+    )
+
+
+def _numbers(session: Session) -> tuple[object, ...]:
+    """Every number that a later action would have started from."""
+    nodes = session.nodes
+    return (
+        {name: (queue.fair, queue.allocated, queue.allocated_np) for name, queue in session.shares.queues.items()},
+        nodes.idle.tolist(),
+        nodes.releasing.tolist(),
+        nodes.used.tolist(),
+    )
+
+
+@given(cluster=clusters())
+def test_the_same_cluster_gives_the_same_decisions(cluster: Cluster) -> None:
+    once, again = cycle(*cluster), cycle(*cluster)
+    assert _decisions(once) == _decisions(again)
+    assert _numbers(once) == _numbers(again)
+
+
+@st.composite
+def _shuffled(draw: st.DrawFn) -> tuple[Cluster, Snapshot]:
+    snapshot, how = draw(clusters())
+    # Where only some jobs may be moved, the engine takes the first it meets in a map, the core the first listed.
+    how = replace(how, max_consolidation_preemptees=-1)
+    return (snapshot, how), replace(
+        snapshot,
+        nodes=tuple(draw(st.permutations(snapshot.nodes))),
+        queues=tuple(draw(st.permutations(snapshot.queues))),
+        pod_groups=tuple(draw(st.permutations(snapshot.pod_groups))),
+        pods=tuple(draw(st.permutations(snapshot.pods))),
+    )
+
+
+@given(both=_shuffled())
+def test_the_order_of_objects_changes_nothing(both: tuple[Cluster, Snapshot]) -> None:
+    """Sums of parts of devices are rounded in the order of the pods; what is decided does not depend on it."""
+    (snapshot, how), shuffled = both
+    assert _decisions(cycle(snapshot, how)) == _decisions(cycle(shuffled, how))
+
+
+@pytest.mark.slow
+@settings(settings.get_profile("thorough"))
+@given(both=_shuffled())
+def test_the_order_of_objects_changes_nothing_in_many_clusters(both: tuple[Cluster, Snapshot]) -> None:
+    (snapshot, how), shuffled = both
+    assert _decisions(cycle(snapshot, how)) == _decisions(cycle(shuffled, how))

@@ -1,0 +1,71 @@
+"""A cluster left to itself comes to rest, or goes round in a way that is the real engine's own.
+
+`data/core-loops.json` holds one cluster for each action that is known to undo a cycle's work in the next, why it does,
+and what the real engine (d5bc503a) made of it in six rounds.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from apportion_runtime.cases.rounds import run_rounds
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.status import NAMES
+
+from .core_strategies import Case, cases
+
+pytestmark = pytest.mark.property
+
+MOST_CYCLES = 5
+LOOPS: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parent / "data" / "core-loops.json").read_text(encoding="utf-8")
+)
+
+
+def _decided(session: Session) -> tuple[frozenset[tuple[str, int]], frozenset[tuple[str, str]]]:
+    """What was bound where, and who was evicted by which action; pods that wait for a place change nothing."""
+    evictions = frozenset((task.uid, why[0]) for task, _, why in session.decided.evictions if isinstance(why, tuple))
+    return frozenset((task.uid, task.node) for task in session.decided.binds), evictions
+
+
+def _comes_to_rest(case: Case) -> None:
+    seen = []
+    for session, _ in islice(run_rounds(case), MOST_CYCLES + 4):
+        seen.append(_decided(session))
+        if seen[-1] == (frozenset(), frozenset()):
+            assert len(seen) <= MOST_CYCLES + 1
+            return
+    evicting = {action for _, evictions in seen[MOST_CYCLES:] for _, action in evictions}
+    assert seen[-1] in seen[:-1], "it neither rests nor repeats itself"
+    assert evicting, "it binds for ever, and evicts nobody"
+    assert evicting <= {loop["action"] for loop in LOOPS}
+
+
+@given(case=cases())
+def test_a_cluster_comes_to_rest_within_five_cycles(case: Case) -> None:
+    """Between two cycles, what was bound runs, and what was evicted waits anew, as in the engine's own tests."""
+    _comes_to_rest(case)
+
+
+@pytest.mark.slow
+@settings(settings.get_profile("thorough"))
+@given(case=cases())
+def test_many_clusters_come_to_rest_within_five_cycles(case: Case) -> None:
+    _comes_to_rest(case)
+
+
+@pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: loop["action"])
+def test_recorded_loops_are_the_engines(loop: dict[str, Any]) -> None:
+    rounds = []
+    for session, _ in islice(run_rounds(loop["case"]), len(loop["rounds"])):
+        tasks = [task for job in session.jobs.values() for task in job.tasks.values()]
+        rounds.append({t.uid: [NAMES[t.status], session.nodes.names[t.node] if t.node >= 0 else ""] for t in tasks})
+        last = _decided(session)
+    assert rounds == loop["rounds"]
+    assert loop["action"] in {action for _, action in last[1]}
