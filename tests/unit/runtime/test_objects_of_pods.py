@@ -46,7 +46,7 @@ def test_failed_pods_are_not_watched() -> None:
 def test_of_a_pod_that_succeeded_only_its_group_is_kept() -> None:
     metadata = {"annotations": {"pod-group-name": "g"}, "labels": {"kai.scheduler/subgroup-name": "a", "b": "c"}}
     found = pod_of({**asking({"cpu": "1"}), "nodeName": "n"}, group(), metadata=metadata, status={"phase": "Succeeded"})
-    assert (found.group, found.sub_group, found.node, found.request, found.labels) == ("g", "a", None, {}, {})
+    assert (found.group, found.sub_group, found.node, found.request, found.labels) == ("g", "a", None, BASE, {})
 
 
 BINDINGS = {

@@ -19,13 +19,14 @@ from apportion_runtime.snapshots.kubernetes.configuration import Engine
 from apportion_runtime.snapshots.kubernetes.devices import Claims, allocation
 from apportion_runtime.snapshots.kubernetes.gpus import gpu_groups, gpu_request
 from apportion_runtime.snapshots.kubernetes.objects import Object
-from apportion_runtime.snapshots.kubernetes.requests import APP, INIT, SIDECAR, pod_requirements
+from apportion_runtime.snapshots.kubernetes.requests import APP, INIT, SIDECAR, Requirements, pod_requirements
 from apportion_runtime.snapshots.kubernetes.terms import PodTerms, required_nodes, tolerations
 from apportion_runtime.snapshots.kubernetes.times import created, moment
 from apportion_runtime.snapshots.kubernetes.volumes import Existing
 
 _FAILED = "Failed"
 _ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - what Kubernetes calls any address of a host.
+_EMPTY: Mapping[str, float] = Requirements().vector()
 Zones = tuple[tuple[str, Mapping[str, float]], ...]
 _Asked = tuple[Mapping[str, float], GpuRequest, tuple[Container, ...]]
 
@@ -85,7 +86,11 @@ class PodReader:
         if references and is_known:
             named = [c["resourceClaimName"] for c in spec.get("resourceClaims") or () if c.get("resourceClaimName")]
             claimed = self._claims.gpus_of(uid, pod.namespace, named)
-        gpu, is_old_mig = gpu_request(pod, gpu, claimed, self._faults)
+        asked = gpu
+        gpu, is_old_mig = gpu_request(pod, asked, claimed, self._faults)
+        if asked.mig and gpu.mig != asked.mig:
+            # An annotation takes the place of MIG instances, and what they count for stays.
+            request = {**request, **{name: float(count) for name, count in asked.mig}}
         labels = pod.labels
         groups = gpu_groups(labels)
         if binding is not None:
@@ -133,7 +138,9 @@ class PodReader:
 
     def _succeeded(self, pod: Object, uid: str) -> Pod:
         sub_group = pod.labels.get(words.SUB_GROUP, "")
-        return Pod(uid, pod.name, pod.namespace, self._group(pod), SUCCEEDED, sub_group=sub_group, scheduler="")
+        return Pod(
+            uid, pod.name, pod.namespace, self._group(pod), SUCCEEDED, sub_group=sub_group, request=_EMPTY, scheduler=""
+        )  # fmt: skip
 
     def _group(self, pod: Object) -> str | None:
         name = pod.annotations.get(words.POD_GROUP)
