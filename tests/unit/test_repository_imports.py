@@ -26,6 +26,15 @@ BREACHES = {
     "packages": ("policy/apportion_policy/quantity.py", "import apportion_compiler"),
     "runtime-shares-no-types": ("runtime/apportion_runtime/core/queue_order.py", "import apportion_policy"),
     "core-is-pure": ("runtime/apportion_runtime/core/queue_order.py", "import os"),
+    "admission-knows-the-core-alone": (
+        "runtime/apportion_runtime/admission/objects.py",
+        "import apportion_runtime.snapshots",
+    ),
+    "simulation-is-closed": ("runtime/apportion_runtime/sim/clock.py", "import time"),
+    "decisions-know-no-simulation": (
+        "runtime/apportion_runtime/snapshots/places.py",
+        "import apportion_runtime.sim.clock",
+    ),
     "policy": ("policy/apportion_policy/quantity.py", "import networkx"),
     "stages": ("compiler/apportion_compiler/graph/graph.py", "import apportion_compiler.checks"),
     "backends-see-the-ir": (

@@ -87,9 +87,10 @@ class Scaled:
 
 @dataclass(frozen=True, slots=True)
 class Leaves:
-    """A workload is deleted by whoever made it."""
+    """A workload is deleted by whoever made it; or only if it has not run by then."""
 
     workload: int
+    only_if_unstarted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

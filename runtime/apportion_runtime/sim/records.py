@@ -94,10 +94,15 @@ class Records:
         """The nodes by name."""
         return self._nodes
 
+    def read_node(self, made: Manifest) -> Node | None:
+        """Return what a node is to the scheduler; None where it is not of its part of the cluster."""
+        read = read_nodes({"Node": [_object(made)], "NodeResourceTopology": []}, {}, self.engine, self.faults)
+        return read[0] if read else None
+
     def put_node(self, made: Manifest) -> None:
         """Read a node."""
-        node = _object(made)
-        for read in read_nodes({"Node": [node], "NodeResourceTopology": []}, {}, self.engine, self.faults):
+        read = self.read_node(made)
+        if read is not None:
             self._nodes[read.name] = read
             self._nodes_changed = True
 

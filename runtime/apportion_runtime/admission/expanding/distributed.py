@@ -56,7 +56,7 @@ def expand_jobset(workload: Manifest) -> Expansion:
         for i in range(replicas):
             key = f"{called}-{i}"
             labels = {words.JOBSET_JOB: called, words.JOBSET_INDEX: str(i)}
-            children.append(child(("batch/v1", "Job"), f"{name}-{key}", workload, job, labels))
+            children.append(child(("batch/v1", "Job"), f"{name}-{key}", workload, job, labels=labels))
             slots += (
                 slot(f"{key}-{n}", job.get("template") or {}, ("Job", f"{name}-{key}"), labels) for n in range(pods)
             )

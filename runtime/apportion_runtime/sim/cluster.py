@@ -1,0 +1,218 @@
+"""A simulation from end to end: what the compiler emitted, a scenario, and the loop that lets things happen.
+
+Every event is taken in its order; when anything changed, the scheduler looks at the cluster at its next turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from apportion_runtime.core.session import Session
+from apportion_runtime.sim.clock import Clock
+from apportion_runtime.sim.deciding import Scheduler
+from apportion_runtime.sim.events import (
+    Arrives,
+    CronDue,
+    CycleDue,
+    Event,
+    EventQueue,
+    Leaves,
+    NodeDrains,
+    NodeFails,
+    NodeJoins,
+    ObjectDeleted,
+    PodGone,
+    PodReady,
+    PodRuns,
+    PoolCheck,
+    Scaled,
+    WorkDone,
+)
+from apportion_runtime.sim.history import ENDED_BY_DELETION, ENDED_BY_EVICTION, ENDED_BY_NODE, History
+from apportion_runtime.sim.machines import cordon, remove_node, set_ready
+from apportion_runtime.sim.node_pools import NodePools
+from apportion_runtime.sim.records import Records
+from apportion_runtime.sim.scenario import Incident, Manifest, Scenario
+from apportion_runtime.sim.store import Conflict, Store
+from apportion_runtime.sim.workloads import Workloads
+from apportion_runtime.sim.world import World
+
+KAI_CLASSES: Mapping[str, int] = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
+"""Priority classes that KAI Scheduler's chart installs (deployments/kai-scheduler/templates/priorityclasses)."""
+
+
+class Cluster:
+    """A cluster that is simulated.
+
+    Args:
+        objects: What was compiled for the engine, and whatever else it reads.
+        scenario: Nodes, workloads, and what happens.
+        may_evict: Asked before each eviction, as a disruption budget would be.
+        keeps_facts: Whether every single fact is kept, or only what reports reckon with.
+
+    Attributes:
+        world: Everything that is there.
+        history: Everything that happened.
+    """
+
+    def __init__(
+        self,
+        objects: Iterable[Manifest],
+        scenario: Scenario,
+        *,
+        may_evict: Callable[[Manifest], bool] = lambda pod: True,
+        keeps_facts: bool = True,
+    ) -> None:
+        self.scenario = scenario
+        clock = Clock(scenario.start, scenario.start)
+        store = Store(clock, may_evict)
+        fixed = [*_made(store, (*objects, *scenario.objects)), *_made(store, _default_classes(store))]
+        records = Records(fixed, scenario.start)
+        self.history = History(keeps_facts=keeps_facts, parents=records.parents)
+        self.world = World(clock, EventQueue(), store, records, self.history, scenario.timing)
+        self.workloads = Workloads(self.world)
+        self.pools = NodePools(self.world, scenario.pools)
+        self._scheduler = Scheduler(self.world, self.workloads, self._after_cycle)
+        self._handlers: dict[type[Event], Callable[[Any], None]] = {
+            Arrives: lambda event: self.workloads.arrive(event.workload),
+            CronDue: lambda event: self.workloads.make_job(event.workload, event.number),
+            CycleDue: lambda _: self._scheduler.take_turn() if self.world.takes_turn() else None,
+            Leaves: lambda event: self.workloads.leave(event.workload, only_if_unstarted=event.only_if_unstarted),
+            NodeDrains: lambda event: self._drain(event.node),
+            NodeFails: lambda event: self._fail(event.node),
+            NodeJoins: lambda event: self._join(event.node, event.pool),
+            ObjectDeleted: lambda event: self._deleted(event.kind, event.namespace, event.name),
+            PodGone: self._pod_gone,
+            PodReady: lambda event: self.workloads.kubelet.make_ready(event.uid),
+            PodRuns: lambda event: self.workloads.kubelet.run(event.uid),
+            PoolCheck: lambda _: self.pools.check(),
+            Scaled: lambda event: self.workloads.scale(event.workload, event.replicas, event.group),
+            WorkDone: self._work_done,
+        }
+        self._begin(records)
+
+    def _begin(self, records: Records) -> None:
+        for made in self.world.store.list("Node"):
+            records.put_node(made)
+        self.pools.begin()
+        start = self.scenario.start
+        for work in self.scenario.works:
+            self.world.events.plan(start + work.arrives_s, Arrives(self.workloads.add(work)))
+        for incident in self.scenario.incidents:
+            self.world.events.plan(start + incident.at_s, _event_of(incident))
+
+    @property
+    def ends_at(self) -> float | None:
+        """When the scenario ends; None where it ends by itself."""
+        until = self.scenario.until_s
+        return None if until is None else self.scenario.start + until
+
+    def step(self) -> bool:
+        """Let the next event happen; tell whether there was one before the end."""
+        at = self.world.events.next_at()
+        if at is None or (self.ends_at is not None and at > self.ends_at):
+            return False
+        at, event = self.world.events.take()
+        self.world.clock.advance(at)
+        self._handlers[type(event)](event)
+        return True
+
+    def run(self, told: Callable[[float], None] | None = None) -> History:
+        """Let everything happen, and return what did; `told` is told the seconds gone by after each event."""
+        while self.step():
+            if told is not None:
+                told(self.world.elapsed_s)
+        if self.ends_at is not None:
+            self.world.clock.advance(max(self.world.now, self.ends_at))
+        return self.finish()
+
+    def finish(self) -> History:
+        """Close the history where the simulation stands, and return it."""
+        self.history.end(self.world.elapsed_s)
+        return self.history
+
+    def _after_cycle(self, session: Session) -> None:
+        if self.pools.can_grow:
+            self.pools.grow(session)
+            self.pools.settle()
+
+    def _pod_gone(self, event: PodGone) -> None:
+        self.workloads.pod_gone(event.uid)
+        self.pools.settle()
+
+    def _work_done(self, event: WorkDone) -> None:
+        self.workloads.work_done(event.workload, event.slot, event.turn)
+        self.pools.settle()
+
+    def _join(self, node: str, pool: str) -> None:
+        if self.world.store.get("Node", "", node) is not None:
+            set_ready(self.world, node, ready=True)
+        elif pool:
+            self.pools.join(node, pool)
+
+    def _fail(self, node: str) -> None:
+        if self.world.store.get("Node", "", node) is not None:
+            set_ready(self.world, node, ready=False)
+            self.workloads.kubelet.lose_node(node)
+
+    def _drain(self, node: str) -> None:
+        if self.world.store.get("Node", "", node) is not None:
+            cordon(self.world, node)
+            for uid in list(self.world.pods_on.get(node, ())):
+                self.workloads.kubelet.stop(self.world.pods[uid], ENDED_BY_EVICTION)
+
+    def _deleted(self, kind: str, namespace: str, name: str) -> None:
+        """Somebody deleted an object; what is not there any more is passed over."""
+        world = self.world
+        made = world.store.get(kind, namespace, name)
+        if made is None:
+            return
+        world.note("deleted", why=f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}")
+        if kind == "Pod":
+            self.workloads.remove_pod(made["metadata"]["uid"], ENDED_BY_DELETION)
+        elif kind == "Node":
+            for uid in list(world.pods_on.get(name, ())):
+                self.workloads.remove_pod(uid, ENDED_BY_NODE)
+            remove_node(world, name)
+            self.pools.gone(name)
+        elif kind == "PodGroup":
+            self.workloads.group_deleted(namespace, name)
+        else:
+            self.workloads.deleted(kind, namespace, name)
+
+
+def _made(store: Store, objects: Iterable[Manifest]) -> list[Manifest]:
+    """Make objects, each once: what two trees have alike is one object."""
+    made: list[Manifest] = []
+    for manifest in objects:
+        try:
+            created = store.create(manifest)
+        except Conflict:
+            continue
+        made.append(created)
+    return [each for each in made if each["kind"] != "Node"]
+
+
+def _default_classes(store: Store) -> Iterable[Manifest]:
+    for name, value in KAI_CLASSES.items():
+        if store.get("PriorityClass", "", name) is None:
+            yield {
+                "apiVersion": "scheduling.k8s.io/v1",
+                "kind": "PriorityClass",
+                "metadata": {"name": name},
+                "value": value,
+            }
+
+
+def _event_of(incident: Incident) -> Event:
+    match incident.what:
+        case "fails":
+            return NodeFails(incident.node)
+        case "drains":
+            return NodeDrains(incident.node)
+        case "joins":
+            return NodeJoins(incident.node)
+        case "deleted":
+            return ObjectDeleted(*incident.object)
+    raise ValueError(f"nothing is known of an incident `{incident.what}`")

@@ -1,0 +1,79 @@
+"""Node objects of pools, and what happens to a node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apportion_runtime.sim.scenario import Pool
+from apportion_runtime.sim.store import Manifest
+from apportion_runtime.sim.world import World
+
+POOL_LABEL = "apportion.dev/node-pool"
+_HOSTNAME = "kubernetes.io/hostname"
+
+
+def node_name(pool: Pool, number: int) -> str:
+    """Return the name of a node of a pool; numbers of equal width keep names in order."""
+    return f"{pool.name}-{number:04}"
+
+
+def node_manifest(pool: Pool, name: str) -> dict[str, Any]:
+    """Return a node of a pool, ready."""
+    shape = pool.shape
+    labels = {_HOSTNAME: name, POOL_LABEL: pool.name, **shape.labels}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"taints": [dict(taint) for taint in shape.taints]} if shape.taints else {},
+        "status": {"allocatable": dict(shape.allocatable), "conditions": _conditions(ready=True)},
+    }
+
+
+def _conditions(*, ready: bool) -> list[dict[str, str]]:
+    return [{"type": "Ready", "status": "True" if ready else "Unknown"}]
+
+
+def add_node(world: World, made: Manifest) -> None:
+    """Have a node join."""
+    world.records.put_node(world.store.create(made))
+    note_capacity(world)
+    world.note("node-joined", node=made["metadata"]["name"])
+    world.touch()
+
+
+def remove_node(world: World, name: str) -> None:
+    """Take a node away."""
+    world.store.delete("Node", "", name)
+    world.records.drop_node(name)
+    note_capacity(world)
+    world.note("node-left", node=name)
+    world.touch()
+
+
+def set_ready(world: World, name: str, *, ready: bool) -> None:
+    """Have a node fail, or come back; one that comes back takes pods again."""
+    made = world.store.patch_status("Node", "", name, {"conditions": _conditions(ready=ready)})
+    if ready and made["spec"].get("unschedulable"):
+        made = world.store.update({**made, "spec": {k: v for k, v in made["spec"].items() if k != "unschedulable"}})
+    world.records.put_node(made)
+    note_capacity(world)
+    world.note("node-joined" if ready else "node-failed", node=name)
+    world.touch()
+
+
+def cordon(world: World, name: str) -> None:
+    """Have a node take no more pods."""
+    made = world.store.get("Node", "", name)
+    assert made is not None
+    world.records.put_node(world.store.update({**made, "spec": {**made["spec"], "unschedulable": True}}))
+    note_capacity(world)
+    world.note("node-drained", node=name)
+    world.touch()
+
+
+def note_capacity(world: World) -> None:
+    """Note the GPUs of the nodes that take pods."""
+    nodes = world.records.nodes.values()
+    gpus = sum(node.allocatable.get("gpu", 0.0) for node in nodes if node.ready and not node.unschedulable)
+    world.history.set_capacity(gpus, world.elapsed_s)

@@ -1,0 +1,65 @@
+"""How far the work of a workload, or of one of its pods, has come.
+
+Work is counted in seconds of one worker; its pace is the number of workers that are at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from apportion_runtime.core.snapshot import SubGroup
+
+_DEFAULT_PART = "default"
+
+
+@dataclass(slots=True)
+class Progress:
+    """Work that is done at a pace, and lost back to the last checkpoint when it stops.
+
+    `checkpoint` is the work between two checkpoints: 0 keeps everything, None nothing. `turn` counts changes of pace.
+    """
+
+    total: float
+    checkpoint: float | None
+    gpus_per_worker: float
+    done: float = 0.0
+    pace: float = 0.0
+    at: float = 0.0
+    turn: int = 0
+
+    def change_pace(self, now: float, pace: float) -> None:
+        """Go on with another number of workers."""
+        self.done = min(self.total, self.done + self.pace * (now - self.at))
+        self.at, self.pace = now, pace
+        self.turn += 1
+
+    def stop(self, now: float) -> float:
+        """Stop, and return the GPU seconds that have to be spent again."""
+        self.change_pace(now, 0.0)
+        if self.checkpoint is None:
+            kept = 0.0
+        elif self.checkpoint > 0:
+            kept = self.done // self.checkpoint * self.checkpoint
+        else:
+            kept = self.done
+        lost, self.done = self.done - kept, kept
+        return lost * self.gpus_per_worker
+
+    @property
+    def ends_at(self) -> float | None:
+        """When it is done at this pace; None where it stands."""
+        return self.at + (self.total - self.done) / self.pace if self.pace > 0 else None
+
+
+def is_satisfied(part: SubGroup, counts: Mapping[str, int]) -> bool:
+    """Tell whether a part of a pod group has its minimum, given the pods of each of its pod sets."""
+    if not part.children:
+        return counts.get(part.name, 0) >= (part.min_members or 0)
+    satisfied = sum(is_satisfied(child, counts) for child in part.children)
+    return satisfied >= (len(part.children) if part.min_members is None else part.min_members)
+
+
+def part_of(sub_group: str) -> str:
+    """Return the pod set of a pod, by the sub-group it names."""
+    return sub_group or _DEFAULT_PART

@@ -1,0 +1,69 @@
+"""A workload while it is there: its objects, the pod of each slot, and how far its work has come."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from apportion_runtime.admission.expanding import Ending, Expansion, Slot
+from apportion_runtime.sim.progress import Progress
+from apportion_runtime.sim.scenario import Manifest, Work
+
+ALL = ""
+"""The slot that stands for the whole of a workload whose pods work together."""
+
+
+@dataclass(slots=True)
+class Group:
+    """A pod group: its manifest, its pods, and of each pod set those that are ready and those that have a place."""
+
+    name: str
+    made: Manifest
+    pods: dict[str, None] = field(default_factory=dict)
+    ready: Counter[str] = field(default_factory=Counter)
+    placed: Counter[str] = field(default_factory=Counter)
+    works: bool = False
+
+
+@dataclass(slots=True)
+class Running:
+    """A workload that was made and is not over."""
+
+    number: int
+    work: Work
+    manifest: Manifest
+    expansion: Expansion
+    slots: dict[str, Slot] = field(default_factory=dict)
+    pods: dict[str, str] = field(default_factory=dict)
+    """By slot the uid of its pod."""
+    n_made: Counter[str] = field(default_factory=Counter)
+    over: set[str] = field(default_factory=set)
+    """Slots that want no pod any more: their work is done, or their pod was lost for good."""
+    progress: dict[str, Progress] = field(default_factory=dict)
+    groups: dict[str, Group] = field(default_factory=dict)
+    children: list[tuple[str, str]] = field(default_factory=list)
+    """Kinds and names of the objects between it and its pods."""
+    outcome: str = ""
+    """Why it is being deleted, once it is."""
+
+    def group_of(self, name: str | None) -> Group | None:
+        """Return a pod group of it by name."""
+        return self.groups.get(name or "")
+
+    @property
+    def ends_together(self) -> bool:
+        """Whether all its pods have one work to do."""
+        return self.expansion.ending is not Ending.EACH
+
+    def progress_of(self, slot: str, gpus: float) -> Progress | None:
+        """Return the work that a slot takes part in; None where it has no end."""
+        work = self.work
+        if work.work_s is None:
+            return None
+        key = ALL if self.ends_together else slot
+        found = self.progress.get(key)
+        if found is None:
+            n_workers = 1 if key else max(1, sum(made.is_worker for made in self.slots.values()))
+            checkpoint = None if work.checkpoint_s is None else work.checkpoint_s * n_workers
+            found = self.progress[key] = Progress(work.work_s * n_workers, checkpoint, gpus)
+        return found

@@ -1,0 +1,139 @@
+"""Reading the fields of a scenario document: what is there, of which kind, and nothing that is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from apportion_runtime.snapshots.quantities import parse_duration, parse_quantity
+
+
+class ScenarioError(ValueError):
+    """A scenario that cannot be read, with where in it the fault stands."""
+
+
+@dataclass(slots=True)
+class Fields:
+    """A mapping of a document; `done` refuses what nobody asked for."""
+
+    data: Mapping[str, Any]
+    path: str
+    _known: set[str] = field(default_factory=set)
+
+    def fault(self, key: str, message: str) -> ScenarioError:
+        """Return the error for a field."""
+        return ScenarioError(f"{self.path}.{key}: {message}" if self.path else f"{key}: {message}")
+
+    def raw(self, key: str) -> Any:
+        """Return what stands there; None where nothing does."""
+        self._known.add(key)
+        return self.data.get(key)
+
+    def text(self, key: str, default: str = "") -> str:
+        """Return a text; numbers are texts, too."""
+        found = self.raw(key)
+        if found is None:
+            return default
+        if isinstance(found, bool) or not isinstance(found, str | int | float):
+            raise self.fault(key, f"`{found}` is not a text")
+        return str(found)
+
+    def number(self, key: str, default: float = 0.0) -> float:
+        """Return a number that is not negative."""
+        found = self.raw(key)
+        if found is None:
+            return default
+        if isinstance(found, bool) or not isinstance(found, int | float) or found < 0:
+            raise self.fault(key, f"`{found}` is not a number of 0 or more")
+        return float(found)
+
+    def whole(self, key: str, default: int = 0) -> int:
+        """Return a whole number that is not negative."""
+        found = self.number(key, float(default))
+        if found != int(found):
+            raise self.fault(key, f"`{found:g}` is not a whole number")
+        return int(found)
+
+    def maybe_whole(self, key: str) -> int | None:
+        """Return the same, None where nothing is said."""
+        return None if self.raw(key) is None else self.whole(key)
+
+    def truth(self, key: str, *, default: bool = False) -> bool:
+        """Return true or false."""
+        found = self.raw(key)
+        if found is None:
+            return default
+        if not isinstance(found, bool):
+            raise self.fault(key, f"`{found}` is neither true nor false")
+        return found
+
+    def seconds(self, key: str, default: float = 0.0) -> float:
+        """Return a duration in seconds: `90s`, `1h30m`, `2d`, or a number of seconds."""
+        found = self.raw(key)
+        if found is None:
+            return default
+        if isinstance(found, int | float) and not isinstance(found, bool) and found >= 0:
+            return float(found)
+        try:
+            return _seconds(str(found))
+        except ValueError:
+            raise self.fault(key, f"`{found}` is not a duration such as 90s, 1h30m or 2d") from None
+
+    def maybe_seconds(self, key: str) -> float | None:
+        """Return the same, None where nothing is said."""
+        return None if self.raw(key) is None else self.seconds(key)
+
+    def quantity(self, key: str, default: str) -> str:
+        """Return an amount as Kubernetes writes it."""
+        text = self.text(key, default)
+        try:
+            parse_quantity(text)
+        except ValueError as wrong:
+            raise self.fault(key, str(wrong)) from None
+        return text
+
+    def texts(self, key: str) -> dict[str, str]:
+        """Return a mapping of texts."""
+        found = self.raw(key) or {}
+        if not isinstance(found, Mapping):
+            raise self.fault(key, "it is not a mapping")
+        return {str(name): str(value) for name, value in found.items()}
+
+    def maybe(self, key: str) -> Fields | None:
+        """Return the fields of a mapping, None where there is none."""
+        found = self.raw(key)
+        if found is None:
+            return None
+        return Fields(_mapping(found, f"{self.path}.{key}"), f"{self.path}.{key}" if self.path else key)
+
+    def each(self, key: str) -> Iterator[Fields]:
+        """Yield the fields of each item of a list."""
+        found = self.raw(key) or []
+        if not isinstance(found, list):
+            raise self.fault(key, "it is not a list")
+        for number, item in enumerate(found):
+            path = f"{self.path}.{key}[{number}]" if self.path else f"{key}[{number}]"
+            yield Fields(_mapping(item, path), path)
+
+    def done(self) -> None:
+        """Refuse what was not asked for."""
+        unknown = sorted(str(key) for key in self.data if key not in self._known)
+        if unknown:
+            raise self.fault(unknown[0], f"nothing is known of it; known are {', '.join(sorted(self._known))}")
+
+
+def _mapping(found: object, path: str) -> Mapping[str, Any]:
+    if not isinstance(found, Mapping):
+        raise ScenarioError(f"{path}: it is not a mapping")
+    return found
+
+
+def _seconds(text: str) -> float:
+    days, found, rest = text.partition("d")
+    if not found:
+        days, rest = "0", text
+    total = float(days) * 86_400 + (parse_duration(rest) if rest else 0.0)
+    if total < 0:
+        raise ValueError(text)
+    return total

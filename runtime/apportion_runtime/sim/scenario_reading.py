@@ -1,0 +1,238 @@
+"""A scenario from its YAML document; docs/simulation.md describes it for those who write one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import yaml
+
+from apportion_runtime.admission.objects import name_of
+from apportion_runtime.sim.clock import DEFAULT_START
+from apportion_runtime.sim.scenario import Incident, Manifest, NodeShape, Pool, Scaling, Scenario, Timing, Work
+from apportion_runtime.sim.scenario_fields import Fields, ScenarioError
+from apportion_runtime.sim.shorthand import KINDS, Short, Size, manifest_of
+from apportion_runtime.snapshots.quantities import parse_time
+
+Reader = Callable[[str], Sequence[Manifest]]
+"""From a file's name, as the scenario says it, to the objects in it. Raises `OSError`, `ValueError`."""
+
+_DEFAULT_GPU_MEMORY = 81_920
+
+
+def read_scenario(text: str, read: Reader) -> Scenario:
+    """Return the scenario that a text describes.
+
+    Raises:
+        ScenarioError: If it cannot be read, with the place in it.
+    """
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as wrong:
+        raise ScenarioError(str(wrong).replace("\n", " ")) from None
+    if not isinstance(document, Mapping):
+        raise ScenarioError("a scenario is a mapping with nodes and workloads")
+    fields = Fields(document, "")
+    made = Scenario(
+        name=fields.text("name"),
+        start=_start(fields),
+        until_s=fields.maybe_seconds("until"),
+        timing=_timing(fields.maybe("timing")),
+        pools=tuple(_pool(each) for each in fields.each("nodes")),
+        works=tuple(work for each in fields.each("workloads") for work in _works(each, read)),
+        objects=tuple(_objects(fields, read)),
+        incidents=tuple(_incident(each) for each in fields.each("events")),
+    )
+    fields.done()
+    if made.until_s is None and any(work.manifest.get("kind") == "CronJob" for work in made.works):
+        raise ScenarioError("until: a scenario with a CronJob ends at a time that it says")
+    return made
+
+
+def _start(fields: Fields) -> float:
+    found = fields.raw("start")
+    if found is None:
+        return DEFAULT_START
+    try:
+        return parse_time(found if isinstance(found, str) else found.isoformat())
+    except (ValueError, AttributeError):
+        raise fields.fault("start", f"`{found}` is not a time such as 2026-01-05T08:00:00Z") from None
+
+
+def _timing(fields: Fields | None) -> Timing:
+    known = Timing()
+    if fields is None:
+        return known
+    made = Timing(
+        period_s=fields.seconds("period", known.period_s),
+        container_start_s=fields.seconds("container_start", known.container_start_s),
+        grace_s=fields.seconds("grace", known.grace_s),
+        node_lost_s=fields.seconds("node_lost", known.node_lost_s),
+    )
+    if made.period_s <= 0:
+        raise fields.fault("period", "the scheduler's period is more than 0")
+    fields.done()
+    return made
+
+
+def _pool(fields: Fields) -> Pool:
+    name = fields.text("pool")
+    if not name:
+        raise fields.fault("pool", "a pool has a name")
+    count = fields.whole("count", 1)
+    least = count if (said := fields.maybe_whole("min")) is None else said
+    most = count if (said := fields.maybe_whole("max")) is None else said
+    if not least <= count <= most:
+        raise fields.fault("count", f"{count} is not between min {least} and max {most}")
+    made = Pool(
+        name,
+        _shape(fields),
+        count,
+        least,
+        most,
+        fields.seconds("scale_up", 180.0),
+        fields.seconds("idle", 600.0),
+    )
+    fields.done()
+    return made
+
+
+def _shape(fields: Fields) -> NodeShape:
+    gpus = fields.whole("gpus")
+    allocatable = {
+        "cpu": fields.quantity("cpu", "64"),
+        "memory": fields.quantity("memory", "512Gi"),
+        "pods": str(fields.whole("pods", 110)),
+    }
+    labels = fields.texts("labels")
+    memory = fields.whole("gpu_memory", _DEFAULT_GPU_MEMORY)
+    if gpus:
+        allocatable["nvidia.com/gpu"] = str(gpus)
+        labels = {"nvidia.com/gpu.count": str(gpus), "nvidia.com/gpu.memory": str(memory), **labels}
+    taints: list[Mapping[str, str]] = []
+    for taint in fields.each("taints"):
+        taints.append({key: taint.text(key) for key in ("key", "value", "effect")})
+        taint.done()
+    return NodeShape(labels, allocatable, tuple(taints))
+
+
+def _works(fields: Fields, read: Reader) -> Iterator[Work]:
+    manifests = _manifests(fields, read)
+    count, every = fields.whole("count", 1), fields.seconds("every")
+    like = Work(
+        manifest={},
+        arrives_s=fields.seconds("at"),
+        work_s=fields.maybe_seconds("duration"),
+        lifetime_s=fields.maybe_seconds("lifetime"),
+        startup_s=fields.seconds("startup"),
+        checkpoint_s=fields.maybe_seconds("checkpoint"),
+        fails=fields.truth("fails"),
+        scalings=tuple(_scaling(each) for each in fields.each("load")),
+        cancelled_s=fields.maybe_seconds("cancel_after"),
+    )
+    fields.done()
+    for number in range(count):
+        for manifest in manifests:
+            made = manifest if count == 1 else _renamed(manifest, f"{name_of(manifest)}-{number}")
+            yield replace(like, manifest=made, arrives_s=like.arrives_s + number * every)
+
+
+def _renamed(manifest: Manifest, name: str) -> dict[str, Any]:
+    return {**manifest, "metadata": {**manifest["metadata"], "name": name}}
+
+
+def _scaling(fields: Fields) -> Scaling:
+    made = Scaling(fields.seconds("at"), fields.whole("replicas"), fields.text("group"))
+    fields.done()
+    return made
+
+
+def _manifests(fields: Fields, read: Reader) -> list[Manifest]:
+    inline, file = fields.raw("manifest"), fields.text("file")
+    if inline is not None:
+        if not isinstance(inline, Mapping) or not inline.get("kind") or not name_of(inline):
+            raise fields.fault("manifest", "it is an object with a kind and a name")
+        return [inline]
+    if file:
+        wanted = fields.text("name")
+        found = [made for made in _read(fields, "file", file, read) if not wanted or name_of(made) == wanted]
+        if not found:
+            raise fields.fault("file", f"there is no workload {wanted} in {file}" if wanted else f"{file} is empty")
+        return found
+    return [_short(fields)]
+
+
+def _short(fields: Fields) -> Manifest:
+    kind = fields.text("kind", "Job")
+    if kind not in KINDS:
+        raise fields.fault("kind", f"`{kind}` cannot be said in short; known are {', '.join(KINDS)}")
+    name = fields.text("name")
+    if not name:
+        raise fields.fault("name", "a workload has a name")
+    head = fields.maybe("head")
+    short = Short(
+        kind=kind,
+        name=name,
+        namespace=fields.text("namespace", "default"),
+        queue=fields.text("queue"),
+        priority=fields.text("priority"),
+        size=_size(fields),
+        pods=fields.whole("pods", 1),
+        least=fields.maybe_whole("min"),
+        head=None if head is None else _size(head),
+        at_once=fields.maybe_whole("parallelism"),
+        schedule=fields.text("schedule"),
+        labels=fields.texts("labels"),
+        annotations=fields.texts("annotations"),
+        node_selector=fields.texts("node_selector"),
+        tolerations=tuple({key: str(each.raw(key)) for key in each.data} for each in fields.each("tolerations")),
+    )
+    if head is not None:
+        head.done()
+    if (kind == "CronJob") != bool(short.schedule):
+        raise fields.fault("schedule", "a CronJob has one, and no other workload")
+    return manifest_of(short)
+
+
+def _size(fields: Fields) -> Size:
+    gpus = fields.number("gpus")
+    if gpus > 1 and gpus != int(gpus):
+        raise fields.fault("gpus", f"`{gpus:g}` is neither whole devices nor a part of one")
+    return Size(fields.quantity("cpu", "1"), fields.quantity("memory", "4Gi"), gpus, fields.whole("gpu_memory"))
+
+
+def _objects(fields: Fields, read: Reader) -> Iterator[Manifest]:
+    found = fields.raw("objects") or []
+    if not isinstance(found, list):
+        raise fields.fault("objects", "it is not a list")
+    for item in found:
+        if isinstance(item, str):
+            yield from _read(fields, "objects", item, read)
+        elif isinstance(item, Mapping) and item.get("kind"):
+            yield item
+        else:
+            raise fields.fault("objects", "each is an object, or the name of a file")
+
+
+def _read(fields: Fields, key: str, file: str, read: Reader) -> Sequence[Manifest]:
+    try:
+        return read(file)
+    except (OSError, ValueError) as wrong:
+        reason = wrong.strerror if isinstance(wrong, OSError) else wrong
+        raise fields.fault(key, f"{file} cannot be read: {reason}") from None
+
+
+def _incident(fields: Fields) -> Incident:
+    at, node = fields.seconds("at"), fields.text("node")
+    deleted = fields.maybe("deleted")
+    if deleted is not None:
+        made = Incident(at, "deleted", object=(deleted.text("kind"), deleted.text("namespace"), deleted.text("name")))
+        deleted.done()
+    else:
+        what = fields.text("what")
+        if what not in ("fails", "drains", "joins") or not node:
+            raise fields.fault("what", "a node `fails`, `drains` or `joins`, or something is `deleted`")
+        made = Incident(at, what, node)
+    fields.done()
+    return made

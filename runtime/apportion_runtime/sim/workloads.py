@@ -1,0 +1,415 @@
+"""What the operators of workloads do: make pods and what stands between, replace lost ones, scale, and clean up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from apportion_runtime.admission import words
+from apportion_runtime.admission.expanding import Ending, Expansion, Replacing, Slot, expand, job_of
+from apportion_runtime.admission.objects import GroupingError, kind_of, labels_of, name_of, namespace_of
+from apportion_runtime.core.snapshot import Pod
+from apportion_runtime.core.status import SUCCEEDED
+from apportion_runtime.sim.cron import due_times
+from apportion_runtime.sim.events import CronDue, Leaves, Scaled
+from apportion_runtime.sim.history import ENDED_BY_DELETION, ENDED_BY_FAILURE, ENDED_BY_SUCCESS, WorkloadFacts
+from apportion_runtime.sim.kubelet import Kubelet
+from apportion_runtime.sim.pace import Pace
+from apportion_runtime.sim.pod_groups import Lookup, PodGrouper
+from apportion_runtime.sim.progress import is_satisfied, part_of
+from apportion_runtime.sim.running import Group, Running
+from apportion_runtime.sim.scaling import scaled
+from apportion_runtime.sim.scenario import Manifest, Work
+from apportion_runtime.sim.store import Conflict
+from apportion_runtime.sim.world import PodState, World
+
+_CRON_JOB = ("batch", "CronJob")
+_DEFAULT_NAMESPACE = "default"
+DELETED, LOST, REFUSED = "deleted", "lost", "refused"
+
+
+class Workloads:
+    """The workloads of a simulation, by their number."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.works: list[Work] = []
+        self.running: dict[int, Running] = {}
+        self._grouper = PodGrouper(world)
+        self._pace = Pace(world)
+        self.kubelet = Kubelet(world, startup_s=self._startup_s, ready=self._ready, stops=self._stops)
+
+    def add(self, work: Work) -> int:
+        """Take in a workload that is to come, and return its number."""
+        manifest = work.manifest
+        number = len(self.works)
+        self.works.append(work)
+        namespace = namespace_of(manifest) or _DEFAULT_NAMESPACE
+        self._world.history.workloads.append(
+            WorkloadFacts(number, name_of(manifest), str(manifest.get("kind")), namespace, work.arrives_s)
+        )
+        return number
+
+    def arrive(self, number: int) -> None:
+        """Make a workload with its objects and pods."""
+        world, work = self._world, self.works[number]
+        facts = world.history.workloads[number]
+        metadata = {**work.manifest["metadata"], "namespace": facts.namespace}
+        try:
+            made = world.store.create({**work.manifest, "metadata": metadata})
+            if kind_of(made) == _CRON_JOB:
+                self._plan_jobs(number, made)
+                return
+            expansion = expand(made)
+        except (Conflict, GroupingError, KeyError, ValueError) as refused:
+            why = f"nothing is known of {refused}" if isinstance(refused, KeyError) else str(refused)
+            facts.outcome, facts.finished_s = REFUSED, world.elapsed_s
+            world.note("refused", workload=number, why=why)
+            return
+        facts.queue = labels_of(made).get(words.QUEUE, "")
+        world.note("arrived", workload=number)
+        running = self.running[number] = Running(number, work, made, expansion)
+        running.slots = {slot.key: slot for slot in expansion.slots}
+        self._make_children(running, expansion)
+        if expansion.status:
+            running.manifest = world.store.patch_status(made["kind"], facts.namespace, facts.name, expansion.status)
+        self._fill(running)
+        for scaling in work.scalings:
+            event = Scaled(number, scaling.replicas, scaling.group)
+            world.events.plan(max(world.now, world.clock.start + scaling.at_s), event)
+        if work.lifetime_s is not None:
+            world.events.plan(world.now + work.lifetime_s, Leaves(number))
+        if work.cancelled_s is not None:
+            world.events.plan(world.now + work.cancelled_s, Leaves(number, only_if_unstarted=True))
+        if not running.slots and running.expansion.ending is not Ending.NEVER:
+            self._finish(running, ENDED_BY_SUCCESS)
+
+    def _make_children(self, running: Running, expansion: Expansion) -> None:
+        world = self._world
+        namespace = namespace_of(running.manifest)
+        for made in expansion.children:
+            reference = made["metadata"]["ownerReferences"][0]
+            owner = world.store.get(reference["kind"], namespace, reference["name"])
+            assert owner is not None
+            owners = [{**reference, "uid": owner["metadata"]["uid"]}]
+            world.store.create({**made, "metadata": {**made["metadata"], "ownerReferences": owners}})
+            running.children.append((made["kind"], made["metadata"]["name"]))
+
+    def _plan_jobs(self, number: int, made: Manifest) -> None:
+        self._world.note("arrived", workload=number)
+        times = due_times(made["spec"].get("schedule") or "", self._world.now)
+        at = next(times, None)
+        if at is not None:
+            self._world.events.plan(at, CronDue(number, 1))
+
+    def make_job(self, number: int, count: int) -> None:
+        """Make the next Job of a CronJob, and have the one after it come in time."""
+        world, work = self._world, self.works[number]
+        facts = world.history.workloads[number]
+        cron_job = world.store.get("CronJob", facts.namespace, facts.name)
+        if cron_job is None:
+            return
+        made = job_of(cron_job, count)
+        made["metadata"]["ownerReferences"][0]["uid"] = cron_job["metadata"]["uid"]
+        own = Work(
+            made,
+            world.elapsed_s,
+            work.work_s,
+            None,
+            work.startup_s,
+            work.checkpoint_s,
+            work.fails,
+            (),
+            work.cancelled_s,
+        )
+        self.arrive(self.add(own))
+        at = next(due_times(cron_job["spec"]["schedule"], world.now + 1), None)
+        if at is not None:
+            world.events.plan(at, CronDue(number, count + 1))
+
+    def _fill(self, running: Running) -> None:
+        """Make the pods that are wanted and not there."""
+        expansion = running.expansion
+        room = len(running.slots) if expansion.at_once is None else expansion.at_once - len(running.pods)
+        for key, slot in running.slots.items():
+            if room <= 0:
+                return
+            if key not in running.pods and key not in running.over:
+                self._make_pod(running, slot)
+                room -= 1
+
+    def _make_pod(self, running: Running, slot: Slot) -> None:
+        world = self._world
+        facts = world.history.workloads[running.number]
+        made = self._create_pod(running, slot)
+        uid, name = made["metadata"]["uid"], made["metadata"]["name"]
+        made = self._grouper.grouped(running, made)
+        record = world.records.put_pod(made)
+        state = PodState(uid, facts.namespace, name, running.number, slot.key, record)
+        world.pods[uid] = state
+        running.pods[slot.key] = uid
+        group = running.groups.get(record.group or "")
+        if group is not None:
+            group.pods[uid] = None
+            self._wait(group, state)
+        if state.waits:
+            world.n_pending += 1
+        world.touch()
+
+    def _create_pod(self, running: Running, slot: Slot) -> Manifest:
+        world, manifest = self._world, running.manifest
+        if slot.owner is None:
+            return manifest
+        number = running.n_made[slot.key]
+        running.n_made[slot.key] += 1
+        name = f"{slot.owner[1]}-{slot.key}"
+        if number and running.expansion.replacing is not Replacing.SAME_NAME:
+            name = f"{name}-r{number}"
+        namespace = namespace_of(manifest)
+        kind, owner_name = slot.owner
+        owner = world.store.get(kind, namespace, owner_name)
+        assert owner is not None
+        reference = {
+            "apiVersion": owner["apiVersion"],
+            "kind": kind,
+            "name": owner_name,
+            "uid": owner["metadata"]["uid"],
+            "controller": True,
+        }
+        metadata = {
+            "name": name,
+            "namespace": namespace,
+            "labels": slot.labels,
+            "annotations": slot.annotations,
+            "ownerReferences": [reference],
+        }
+        made = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": slot.spec}
+        return world.store.create({**made, "status": {"phase": "Pending"}})
+
+    def _wait(self, group: Group, pod: PodState) -> None:
+        """Have a group wait, unless what it has is enough."""
+        record = self._world.records.standing.groups().get(group.name)
+        if record is None or not is_satisfied(record.root, group.placed):
+            queue = self._world.history.workloads[pod.workload].queue
+            self._world.history.begin_wait(group.name, pod.workload, queue, self._world.elapsed_s)
+
+    def placed(self, uid: str) -> None:
+        """A pod was given a place."""
+        pod = self._world.pods[uid]
+        group = self._group(pod)
+        if group is None:
+            return
+        group.placed[part_of(pod.record.sub_group)] += 1
+        record = self._world.records.standing.groups()[group.name]
+        if is_satisfied(record.root, group.placed) and self._world.history.end_wait(group.name, self._world.elapsed_s):
+            facts = self._world.history.workloads[pod.workload]
+            facts.why_waiting = ""
+            if facts.started_s is None:
+                facts.started_s = self._world.elapsed_s
+            self._world.note("started", workload=pod.workload, why=f"{sum(group.placed.values())} pods placed")
+
+    def _group(self, pod: PodState) -> Group | None:
+        running = self.running.get(pod.workload)
+        return None if running is None else running.group_of(pod.record.group)
+
+    def _startup_s(self, workload: int) -> float:
+        return self.works[workload].startup_s
+
+    def _ready(self, pod: PodState) -> None:
+        running = self.running.get(pod.workload)
+        if running is None:
+            return
+        group = self._group(pod)
+        if group is not None:
+            group.ready[part_of(pod.record.sub_group)] += 1
+        self._pace.reckon(running, pod)
+
+    def _stops(self, pod: PodState) -> None:
+        running = self.running.get(pod.workload)
+        if running is None:
+            return
+        group, part = self._group(pod), part_of(pod.record.sub_group)
+        was_ready = pod.is_ready
+        pod.is_ready = False
+        if group is not None:
+            if pod.is_bound:
+                group.placed[part] -= 1
+            if was_ready:
+                group.ready[part] -= 1
+        if was_ready and not running.outcome and pod.slot not in running.over:
+            self._pace.reckon(running, pod)
+        if running.expansion.replacing is Replacing.AT_ONCE and pod.slot not in running.over and not running.outcome:
+            if running.pods.get(pod.slot) == pod.uid:
+                del running.pods[pod.slot]
+            self._fill(running)
+
+    def work_done(self, number: int, slot: str, turn: int) -> None:
+        """The work of a workload, or of one of its pods, is done, unless its pace changed since that was planned."""
+        running = self.running.get(number)
+        progress = None if running is None else running.progress.get(slot)
+        if running is None or progress is None or progress.turn != turn or running.outcome:
+            return
+        if running.ends_together:
+            self._finish(running, ENDED_BY_FAILURE if running.work.fails else ENDED_BY_SUCCESS)
+            return
+        self._end_pod(running, slot)
+        self._fill(running)
+        if len(running.over) == len(running.slots):
+            self._finish(running, ENDED_BY_FAILURE if running.work.fails else ENDED_BY_SUCCESS)
+
+    def _end_pod(self, running: Running, slot: str) -> None:
+        """A pod ends by itself; the engine knows it as one that succeeded until the workload is over."""
+        world, uid = self._world, running.pods.pop(slot)
+        pod = world.pods[uid]
+        running.over.add(slot)
+        how = ENDED_BY_FAILURE if running.work.fails else ENDED_BY_SUCCESS
+        pod.leaving = how
+        group, record = self._group(pod), pod.record
+        world.note(how, workload=running.number, pod=pod.name, node=record.node or "")
+        self.kubelet.forget(uid, how)
+        if group is not None and how == ENDED_BY_SUCCESS:
+            group.pods.pop(uid, None)
+            world.records.set_pod(_succeeded(pod))
+
+    def scale(self, number: int, replicas: int, group: str) -> None:
+        """Have a workload want another number of replicas."""
+        running = self.running.get(number)
+        if running is None or running.outcome:
+            return
+        world = self._world
+        for made in scaled(running.manifest, replicas, group, Lookup(world)):
+            world.store.update(made)
+        found = world.store.get(running.manifest["kind"], namespace_of(running.manifest), name_of(running.manifest))
+        assert found is not None
+        running.manifest, running.expansion = found, expand(found)
+        running.slots = {slot.key: slot for slot in running.expansion.slots}
+        world.note("scaled", workload=number, why=f"{group or 'replicas'}: {replicas}")
+        for key, uid in list(running.pods.items()):
+            if key not in running.slots:
+                running.over.add(key)
+                self.kubelet.stop(world.pods[uid], ENDED_BY_DELETION)
+        running.over -= running.slots.keys()
+        self._fill(running)
+        self._regroup(running)
+
+    def _regroup(self, running: Running) -> None:
+        for uid in running.pods.values():
+            pod = self._world.pods.get(uid)
+            if pod is not None and not pod.leaving and running.groups:
+                made = self._world.store.get("Pod", pod.namespace, pod.name)
+                assert made is not None
+                self._grouper.grouped(running, made)
+                return
+
+    def leave(self, number: int, *, only_if_unstarted: bool = False) -> None:
+        """Delete a workload."""
+        running = self.running.get(number)
+        if running is None or running.outcome:
+            return
+        if only_if_unstarted and self._world.history.workloads[number].started_s is not None:
+            return
+        self._delete(running, DELETED)
+
+    def deleted(self, kind: str, namespace: str, name: str) -> None:
+        """Somebody deleted a workload."""
+        for running in list(self.running.values()):
+            made = running.manifest
+            if (made["kind"], namespace_of(made), name_of(made)) == (kind, namespace, name):
+                self.leave(running.number)
+
+    def group_deleted(self, namespace: str, name: str) -> None:
+        """Somebody deleted a pod group; its pods are grouped anew."""
+        world = self._world
+        world.store.delete("PodGroup", namespace, name)
+        world.records.drop_group(name)
+        for running in self.running.values():
+            group = running.groups.get(name)
+            for uid in group.pods if group is not None else ():
+                pod = world.pods[uid]
+                made = world.store.get("Pod", pod.namespace, pod.name)
+                assert made is not None
+                self._grouper.grouped(running, made)
+                world.records.set_pod(pod.record)
+        world.touch()
+
+    def _delete(self, running: Running, outcome: str) -> None:
+        running.outcome = outcome
+        for uid in list(running.pods.values()):
+            if uid in self._world.pods:
+                self.kubelet.stop(self._world.pods[uid], ENDED_BY_DELETION)
+        self._clean_up(running)
+
+    def pod_gone(self, uid: str) -> None:
+        """A pod that was being deleted is gone."""
+        pod = self._world.pods.get(uid)
+        if pod is not None:
+            self._world.note("gone", workload=pod.workload, pod=pod.name, node=pod.record.node or "", why=pod.leaving)
+            self.remove_pod(uid)
+
+    def remove_pod(self, uid: str, ended_by: str = "") -> None:
+        """Take a pod away at once, and make the one that takes its place."""
+        pod = self._world.pods.get(uid)
+        running = None if pod is None else self.running.get(pod.workload)
+        group = None if pod is None else self._group(pod)
+        self.kubelet.forget(uid, ended_by)
+        if pod is None or running is None:
+            return
+        if group is not None:
+            group.pods.pop(uid, None)
+        if running.pods.get(pod.slot) == uid:
+            del running.pods[pod.slot]
+            if running.expansion.replacing is Replacing.NEVER:
+                running.over.add(pod.slot)
+        if running.outcome:
+            self._clean_up(running)
+            return
+        if running.expansion.replacing is Replacing.NEVER and not running.pods:
+            running.outcome = LOST
+            self._clean_up(running)
+            return
+        self._fill(running)
+        if group is not None and not group.pods:
+            self._drop_group(running, group.name)
+
+    def _finish(self, running: Running, outcome: str) -> None:
+        world = self._world
+        running.outcome = outcome
+        for slot in list(running.pods):
+            uid = running.pods[slot]
+            if uid in world.pods and world.pods[uid].is_bound and not world.pods[uid].leaving:
+                self._end_pod(running, slot)
+            elif uid in world.pods:
+                self.kubelet.stop(world.pods[uid], ENDED_BY_DELETION)
+        self._clean_up(running)
+
+    def _clean_up(self, running: Running) -> None:
+        """Once the last pod is gone, take away the workload's groups and objects."""
+        world = self._world
+        if any(uid in world.pods for group in running.groups.values() for uid in group.pods):
+            return
+        if any(uid in world.pods for uid in running.pods.values()):
+            return
+        for name in list(running.groups):
+            self._drop_group(running, name)
+        namespace = namespace_of(running.manifest)
+        for kind, name in (*reversed(running.children), (str(running.manifest["kind"]), name_of(running.manifest))):
+            if world.store.get(kind, namespace, name) is not None:
+                world.store.delete(kind, namespace, name)
+        facts = world.history.workloads[running.number]
+        facts.outcome, facts.finished_s = running.outcome, world.elapsed_s
+        facts.why_waiting = ""
+        world.note("finished", workload=running.number, why=running.outcome)
+        del self.running[running.number]
+        world.touch()
+
+    def _drop_group(self, running: Running, name: str) -> None:
+        world = self._world
+        made = running.groups.pop(name).made
+        world.history.drop_wait(name)
+        world.records.drop_group(name)
+        namespace = namespace_of(made)
+        if world.store.get("PodGroup", namespace, name) is not None:
+            world.store.delete("PodGroup", namespace, name)
+
+
+def _succeeded(pod: PodState) -> Pod:
+    return replace(pod.record, status=SUCCEEDED, node=None, gpu_groups=())
