@@ -165,7 +165,8 @@ class Session:
         """Evict a pod for good, outside of any statement."""
         node = task.node
         self.jobs[task.job].update_status(task, RELEASING)
-        self.nodes.update(task, node)
+        if node != NO_NODE:
+            self.nodes.update(task, node)
         self.on_deallocate(task)
         self.decide_evict(task, node, why)
 

@@ -19,7 +19,7 @@ from apportion_runtime.core.session import Session
 from apportion_runtime.core.shares import QueueShare
 from apportion_runtime.core.statement import Taking
 from apportion_runtime.core.status import PIPELINED
-from apportion_runtime.core.task import Task
+from apportion_runtime.core.task import NO_NODE, Task
 
 OVER_FAIR_SHARE, OVER_QUOTA, MOVED, LOWER_PRIORITY, STALE, ALLOWED = (
     "over-fair-share", "over-quota", "moved", "lower-priority", "stale-gang", "allowed",
@@ -102,7 +102,7 @@ def evictions(session: Session) -> Iterator[Eviction]:
         rule, because = _rule(session, action, task, beneficiary, takings.get(task.uid))
         victim, other = _sides(session, job, beneficiary, takings.get(task.uid))
         yield Eviction(
-            task.uid, f"{task.pod.namespace}/{task.pod.name}", job.name, job.queue, session.nodes.names[node], action,
+            task.uid, f"{task.pod.namespace}/{task.pod.name}", job.name, job.queue, (session.nodes.names[node] if node != NO_NODE else task.pod.node or ""), action,
             None if beneficiary is None else f"{beneficiary.group.namespace}/{beneficiary.name}",
             None if beneficiary is None else beneficiary.queue, rule, because,
             eviction_message(session, action, task, beneficiary, takings.get(task.uid)),

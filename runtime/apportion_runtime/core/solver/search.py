@@ -191,14 +191,15 @@ def _cap_members(group: SubGroupSet) -> bool:
 def _simulate(probing: _Probing, scenario: Scenario, feasible: Mask) -> _Solution | None:
     session, hunt = probing.session, probing.hunt
     chosen = scenario.victims()
-    if not chosen:
+    # A pod on a node that is not there cannot be evicted, and the engine gives up on whatever needs it.
+    if not chosen or any(task.node == NO_NODE for task in chosen):
         return None
     statement = session.statement()
     for task in chosen:
         statement.evict(task, (hunt.action, hunt.job.uid))
     # Evicted pods stand where they stood, so the nodes are known before they are placed anew.
     reachable = feasible.copy()
-    reachable[[task.node for task in chosen if task.node != NO_NODE]] = True
+    reachable[[task.node for task in chosen]] = True
     if not _place_all(probing, statement, scenario, np.flatnonzero(reachable)):
         statement.discard()
         return None
