@@ -170,6 +170,7 @@ class Job:
         "last_eviction",
         "last_start",
         "n_active_allocated",
+        "n_counted",
         "name",
         "number",
         "pod_sets",
@@ -204,8 +205,8 @@ class Job:
         self.pod_sets = {pod_set.name: pod_set for pod_set in root.pod_sets()}
         self.tasks: dict[str, Task] = {}
         self.counts: dict[int, int] = {}
-        # Pods that hold a place and are not leaving.
-        self.n_active_allocated = 0
+        # Pods that hold a place and are not leaving; the second as the engine counts, see `Statement.evict`.
+        self.n_active_allocated = self.n_counted = 0
         self.allocated: Vector = np.zeros(len(self.index))
         self.fit_errors: list[JobFitError] = []
         self.task_errors: dict[str, TaskFitErrors] = {}
@@ -223,6 +224,7 @@ class Job:
             self.counts[task.status] = self.counts.get(task.status, 0) + 1
             if task.status & ACTIVE_ALLOCATED_STATUSES:
                 self.n_active_allocated += 1
+                self.n_counted += 1
             if task.status & ALLOCATED_STATUSES:
                 self.allocated = self.allocated + task.request
         self._forget()
@@ -262,7 +264,9 @@ class Job:
         pod_set = self.pod_sets[task.pod_set]
         pod_set.count(old, -1)
         pod_set.count(status, 1)
-        self.n_active_allocated += bool(status & ACTIVE_ALLOCATED_STATUSES) - bool(old & ACTIVE_ALLOCATED_STATUSES)
+        more = bool(status & ACTIVE_ALLOCATED_STATUSES) - bool(old & ACTIVE_ALLOCATED_STATUSES)
+        self.n_active_allocated += more
+        self.n_counted += more
         self.counts[old] -= 1
         self.counts[status] = self.counts.get(status, 0) + 1
         if old & ALLOCATED_STATUSES:
@@ -457,7 +461,7 @@ def tasks_to_evict(job: Job) -> tuple[list[Task], bool]:
     One pod, or one part, where there are more than needed; otherwise all.
     """
     tasks = _surplus(job.root) or [task for pod_set in job.root.pod_sets() for task in _evictable(pod_set)]
-    return tasks, len(tasks) < job.n_active_allocated
+    return tasks, len(tasks) < job.n_counted
 
 
 def _surplus(group: SubGroupSet) -> list[Task]:

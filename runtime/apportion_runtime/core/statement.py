@@ -36,7 +36,10 @@ _EVICT, _UNEVICT, _PIPELINE, _ALLOCATE = range(4)
 
 @dataclass(slots=True, eq=False)
 class _Operation:
-    """What was done to a task and what it was before. `void` marks an eviction that was taken back."""
+    """What was done to a task and what it was before.
+
+    `void` marks an eviction that was taken back, `again` one of a pod that was evicted already.
+    """
 
     kind: int
     task: Task
@@ -50,6 +53,7 @@ class _Operation:
     charged: Quantities = NO_QUANTITIES
     of: _Operation | None = None
     void: bool = False
+    again: bool = False
 
 
 class Statement:
@@ -77,7 +81,15 @@ class Statement:
         self.rollback(0)
 
     def evict(self, task: Task, why: object = None) -> None:
-        """Have a pod leave its node."""
+        """Have a pod leave its node.
+
+        A search may name a victim several times, once for each batch that it came in. The engine then evicts several
+        copies of the pod: its queue is charged less each time, and its job counts one pod less each time, where another
+        pod of the job is left with the status that the pod had.
+        """
+        again = task.status == RELEASING
+        if again:
+            self._count_out_again(task)
         before = _Operation(
             _EVICT,
             task,
@@ -89,9 +101,16 @@ class Statement:
             task.claims,
             why,
             task.accepted_quantities,
+            again=again,
         )
         self._release(task)
         self._operations.append(before)
+
+    def _count_out_again(self, task: Task) -> None:
+        job = self._session.jobs[task.job]
+        first = next((o for o in self._operations if o.kind == _EVICT and o.task is task), None)
+        if first is not None and job.counts.get(first.status):
+            job.n_counted -= 1
 
     def _release(self, task: Task) -> None:
         session = self._session
@@ -234,6 +253,8 @@ class Statement:
     def _undo_evict(self, operation: _Operation) -> None:
         if not operation.void:
             self._restore(operation)
+            if operation.again:
+                self._session.jobs[operation.task.job].n_counted += 1
 
     def _undo_unevict(self, operation: _Operation) -> None:
         assert operation.of is not None

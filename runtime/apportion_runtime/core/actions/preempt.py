@@ -42,7 +42,7 @@ def _attempt(session: Session, job: Job) -> Statement | None:
                 if other.preemptible
                 and other.priority < job.priority
                 and other.queue == job.queue
-                and other.n_active_allocated > 0
+                and other.n_counted != 0
                 and has_pods_here(session, other)
                 and (not protects or may_be_preempted(session, other))
             ]

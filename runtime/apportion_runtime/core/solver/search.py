@@ -203,14 +203,35 @@ def _simulate(probing: _Probing, scenario: Scenario, feasible: Mask) -> _Solutio
     if not _place_all(probing, statement, scenario, np.flatnonzero(reachable)):
         statement.discard()
         return None
-    evicted = [task for task in chosen if task.status == RELEASING]
-    moved = [task for task in chosen if task.status == PIPELINED]
+    gone = _gone(chosen)
     if not hunt.validator(scenario):
         statement.discard()
         return None
-    batches = _batches_of([*evicted, *moved], scenario)
-    is_settled = not scenario.potential and [task for batch in batches for task in batch] == scenario.recorded
+    batches = _batches_of(gone, scenario)
+    # Each eviction of a pod that is evicted already leaves a trace in its job when it is taken back.
+    is_once = len({task.uid for task in chosen}) == len(chosen)
+    is_same = not scenario.potential and [task for batch in batches for task in batch] == scenario.recorded
+    is_settled = is_same and is_once
     return _Solution(statement, batches, is_settled)
+
+
+def _gone(chosen: Sequence[Task]) -> list[Task]:
+    """Return the victims that did not get their place back, those that wait for another one last.
+
+    Of a pod that was named several times, a place is given back to the first copy and another place to the last: the
+    other copies count as evicted.
+    """
+    last = {task.uid: number for number, task in enumerate(chosen)}
+    seen: set[str] = set()
+    evicted: list[Task] = []
+    moved: list[Task] = []
+    for number, task in enumerate(chosen):
+        if task.status == PIPELINED:
+            (moved if number == last[task.uid] else evicted).append(task)
+        elif task.status == RELEASING or task.uid in seen:
+            evicted.append(task)
+        seen.add(task.uid)
+    return [*evicted, *moved]
 
 
 def _batches_of(tasks: Sequence[Task], scenario: Scenario) -> _Batches:
@@ -219,7 +240,7 @@ def _batches_of(tasks: Sequence[Task], scenario: Scenario) -> _Batches:
     seen: set[str] = set()
     for task in tasks:
         if task.uid not in seen:
-            batch = list(scenario.batch_of(task))
+            batch = list({other.uid: other for other in scenario.batch_of(task)}.values())
             seen.update(other.uid for other in batch)
             found.append(batch)
     return found
