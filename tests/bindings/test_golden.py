@@ -14,7 +14,7 @@ import yaml
 from apportion_compiler.bindings import ENGINES, KINDS
 from apportion_compiler.bindings.bind import bind
 from apportion_compiler.bindings.options import Options, parse_secret
-from apportion_compiler.emit.dumper import dump_all
+from apportion_compiler.dumper import dump_all
 from apportion_compiler.engine_rules.workloads import workload_verdicts
 
 from ..conformance.schemas import errors

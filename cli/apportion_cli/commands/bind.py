@@ -223,6 +223,6 @@ def _text(bound: Bound, form: str) -> str:
         document = objects[0] if len(objects) == 1 else {"apiVersion": "v1", "kind": "List", "items": objects}
         # YAML reads dates, which JSON has not.
         return json.dumps(document, indent=2, ensure_ascii=False, default=str) + "\n"
-    from apportion_compiler.emit.dumper import dump_all
+    from apportion_compiler.dumper import dump_all
 
     return dump_all(bound.objects)

@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from apportion_compiler.backends.capability import Manifest, Output
 from apportion_compiler.backends.metadata import GROUP, TOP_QUEUE_LABEL
-from apportion_compiler.emit.dumper import dump_all
+from apportion_compiler.dumper import dump_all
 
 API_VERSION = f"{GROUP}/v1"
 INVENTORY = "inventory.json"

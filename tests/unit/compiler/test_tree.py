@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apportion_compiler.backends.capability import Artifact, Manifest, Output
+from apportion_compiler.dumper import dump_all
 from apportion_compiler.emit.disk import compare, former_objects, write
-from apportion_compiler.emit.dumper import dump_all
 from apportion_compiler.emit.tree import dump_documents, object_key, render_target
 
 

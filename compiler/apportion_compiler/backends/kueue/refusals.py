@@ -47,9 +47,10 @@ def _fractions(program: Program) -> Iterator[Refusal]:
 def _overcommitted(program: Program) -> Iterator[Refusal]:
     """A cohort has what its members have: a parent that promises more than it has, has more."""
     by_id = {queue.id: queue for queue in program.queues}
+    counted = counted_resources(program)
     for queue in program.queues:
         children = [by_id[child].guaranteed for child in queue.children]
-        for resource in counted_resources(program) if children else ():
+        for resource in counted if children else ():
             promised, has = _bounded(children, resource), queue.guaranteed.get(resource, 0)
             if promised is not None and isinstance(has, int) and promised > has:
                 yield Refusal(

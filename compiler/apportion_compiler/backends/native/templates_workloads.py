@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import yaml
-
 from apportion_compiler.backends.capability import Artifact, Manifest
 from apportion_compiler.backends.native.names import GPU_RESOURCE, gpu_models
 from apportion_compiler.backends.native.quotas import effective_limits
+from apportion_compiler.dumper import dump_all
 from apportion_compiler.ir.program import NodePool, Program, Queue
 from apportion_compiler.naming import label_value, object_name
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
@@ -110,8 +109,7 @@ def _file(program: Program, queue: Queue, pools: list[NodePool], max_replicas: i
         f"# Source: {queue.source.file}:{queue.source.line}\n"
     )
     documents = (cron_job(namespace, _TRAINING, pod), autoscaler(namespace, _SERVING, max_replicas))
-    text = yaml.safe_dump_all(documents, sort_keys=False, width=120, explicit_start=True)
-    return Artifact(f"templates/{object_name(queue.id)}.yaml", header + text)
+    return Artifact(f"templates/{object_name(queue.id)}.yaml", header + dump_all(documents))
 
 
 def _affinity(program: Program, pools: list[NodePool]) -> dict[str, object]:

@@ -6,7 +6,7 @@ not let be lent is `guarantee`, which nobody else is given. `capability` is the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import GROUP, metadata
@@ -31,12 +31,14 @@ def is_divided(program: Program) -> bool:
 def queues(program: Program) -> Iterator[Manifest]:
     """Yield the Queue objects, part after part of the cluster, each part's in tree order."""
     partitions = partitions_of(program)
-    divided = is_divided(program)
+    divided = len(partitions) > 1
+    grouped = uses_groups(program, divided=divided)
     for partition, names in zip(partitions, queue_names(program, partitions), strict=True):
         amounts = queue_amounts(program, partition, names, divided=divided)
         for queue in program.queues:
             if queue.id in names:
-                yield _queue(program, queue, partition, names, amounts[queue.id])
+                groups = groups_of(program, queue, partition) if grouped and queue.is_leaf else ()
+                yield _queue(program, queue, partition, names, amounts[queue.id], groups=groups)
 
 
 def whole_weight(queue: Queue) -> int:
@@ -44,7 +46,15 @@ def whole_weight(queue: Queue) -> int:
     return min(max((queue.weight.get(GPU, 1000) + 500) // 1000, 1), MAX_WEIGHT)
 
 
-def _queue(program: Program, queue: Queue, partition: Partition, names: QueueNames, amounts: QueueAmounts) -> Manifest:
+def _queue(
+    program: Program,
+    queue: Queue,
+    partition: Partition,
+    names: QueueNames,
+    amounts: QueueAmounts,
+    *,
+    groups: Sequence[str],
+) -> Manifest:
     spec: dict[str, object] = {
         "parent": ROOT_QUEUE if queue.parent is None else names[queue.parent],
         "weight": whole_weight(queue),
@@ -60,10 +70,8 @@ def _queue(program: Program, queue: Queue, partition: Partition, names: QueueNam
         spec["guarantee"] = {"resource": written(amounts.guarantee)}
     if amounts.capability:
         spec["capability"] = written(amounts.capability)
-    if queue.is_leaf and uses_groups(program, divided=is_divided(program)):
-        groups = groups_of(program, queue, partition)
-        if groups:
-            spec["affinity"] = {"nodeGroupAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": list(groups)}}
+    if groups:
+        spec["affinity"] = {"nodeGroupAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": list(groups)}}
     return {
         "apiVersion": SCHEDULING_API,
         "kind": "Queue",
