@@ -208,11 +208,22 @@ def _simulate(probing: _Probing, scenario: Scenario, feasible: Mask) -> _Solutio
         statement.discard()
         return None
     batches = _batches_of(gone, scenario)
-    # Each eviction of a pod that is evicted already leaves a trace in its job when it is taken back.
-    is_once = len({task.uid for task in chosen}) == len(chosen)
     is_same = not scenario.potential and [task for batch in batches for task in batch] == scenario.recorded
-    is_settled = is_same and is_once
-    return _Solution(statement, batches, is_settled)
+    return _Solution(statement, batches, is_same and _leaves_no_trace(session, scenario))
+
+
+def _leaves_no_trace(session: Session, scenario: Scenario) -> bool:
+    """Tell whether the session is as before once the try is taken back, so that the same try would end the same.
+
+    The engine does not balance its books of shared devices, of resource claims and of pods that it evicted twice.
+    Whole numbers of CPU, memory and devices add up.
+    """
+    victims = scenario.victims()
+    return (
+        "numa" not in session.plugins
+        and all(task.kind == REGULAR and not task.claims for task in (*scenario.pending, *victims))
+        and len({task.uid for task in victims}) == len(victims)
+    )
 
 
 def _gone(chosen: Sequence[Task]) -> list[Task]:
