@@ -13,8 +13,9 @@ from apportion_cli.errors import CannotError
 from apportion_compiler.backends import BACKENDS
 from apportion_compiler.backends.capability import Feature
 from apportion_compiler.compile import Compilation, Target
-from apportion_compiler.emit.disk import TreeChange, compare, former_objects, write
-from apportion_compiler.emit.tree import PRUNE, render_target
+from apportion_compiler.emit.disk import TreeChange, compare, write
+from apportion_compiler.emit.rendered import folder_of, rendered_files
+from apportion_compiler.emit.tree import PRUNE
 from apportion_compiler.fidelity import FidelityLine, fidelity
 
 
@@ -119,17 +120,9 @@ def report_json(reports: tuple[TargetReport, ...], out: Path) -> str:
 
 def _render(compilation: Compilation, target: Target, out: Path, as_of: date, *, writing: bool) -> TargetReport:
     output, program = compilation.outputs[target], compilation.programs[target]
-    folder = out / target.environment / target.cluster / target.backend
-    identity = {
-        "organisation": program.organisation,
-        "environment": target.environment,
-        "cluster": target.cluster,
-        "target": target.backend,
-        "engineVersion": program.engine_version,
-        "asOf": as_of.isoformat(),
-    }
+    folder = folder_of(target, out)
     try:
-        files = render_target(output, identity, former_objects(folder))
+        files = rendered_files(compilation, target, out, as_of)
         change = write(folder, files) if writing else compare(folder, files)
     except ValueError as malformed:
         raise CannotError(

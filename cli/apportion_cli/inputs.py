@@ -11,7 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from apportion_cli.sources import Sources, project_root
+from apportion_cli.sources import Sources
+from apportion_policy.evaluation.root import project_root
 
 if TYPE_CHECKING:
     from apportion_compiler.diagnostics.diagnostic import Diagnostic

@@ -11,7 +11,8 @@ from apportion_cli.commands.version import version_text
 from apportion_cli.errors import CannotError
 from apportion_cli.inputs import Inputs
 from apportion_cli.manifest_files import STDIN, STDIN_NAME, read_files
-from apportion_cli.sources import Sources, project_root
+from apportion_cli.sources import Sources
+from apportion_policy.evaluation.root import project_root
 
 if TYPE_CHECKING:
     from apportion_compiler.diagnostics.diagnostic import Diagnostic

@@ -7,7 +7,6 @@ policy's own.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from apportion_policy.evaluation.tree import PolicyTree
 
-_MARKS = (".git", "pyproject.toml", "apportion.toml")
 _MAX_QUOTED_BYTES = 32 * 1024 * 1024
 
 
@@ -77,12 +75,3 @@ class Sources:
             return path.read_bytes().decode("utf-8")
         except (OSError, UnicodeDecodeError):
             return None
-
-
-def project_root(entry: Path) -> Path:
-    """Return the nearest folder above a policy's entry that a project begins with, else the entry's own folder."""
-    return next((above for above in entry.parents if _begins_project(above)), entry.parent)
-
-
-def _begins_project(folder: Path, exists: Callable[[str], bool] = os.path.exists) -> bool:
-    return any(exists(os.path.join(folder, mark)) for mark in _MARKS)  # noqa: PTH118 - called for every ancestor.

@@ -71,7 +71,6 @@ def _updates(
     early = list(wanted[:first])
     kept = {identity_of(m) for m in early}
     late_before = [m for m in former if not model.is_ordered(m) and identity_of(m) not in kept]
-    late = [m for m in wanted[first:] if not model.is_ordered(m)]
     state, _ = states([m for m in former if model.is_ordered(m)], [m for m in wanted if model.is_ordered(m)], model)
     updates: list[Update] = []
     for wave in made:
@@ -80,9 +79,10 @@ def _updates(
             state.apply(queue)
         for queue in wave.deletes:
             state.delete(queue.name)
+        # The last update holds what is wanted as the backend wrote it, and so the same when it is planned again.
         held = [state.queues[name].manifest for name in state.parents_first()]
-        rest = late if wave is made[-1] else late_before
-        updates.append(_ordered([*early, *held, *rest], wave, waits))
+        objects = wanted if wave is made[-1] else [*early, *held, *late_before]
+        updates.append(_ordered(objects, wave, waits))
     return tuple(updates)
 
 

@@ -1,0 +1,64 @@
+"""What a stack has applied: kept as one of its outputs, and read back before the next update."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from apportion_compiler.plain_objects import Manifest
+
+OUTPUT = "applied"
+"""The stack output that holds it: text, because it is for the next update and not for people."""
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedTarget:
+    """A target's objects in apply order, and whether the update that applied them was settled."""
+
+    objects: tuple[Manifest, ...] = ()
+    is_settled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What was applied, by `cluster/target`."""
+
+    targets: Mapping[str, AppliedTarget] = field(default_factory=dict)
+
+
+def dump(applied: Applied) -> str:
+    """Return it as text: compressed JSON in base64."""
+    document = {
+        "version": _VERSION,
+        "targets": {
+            name: {"settled": target.is_settled, "objects": list(target.objects)}
+            for name, target in applied.targets.items()
+        },
+    }
+    # No time of day goes into the bytes, so the same objects are the same text.
+    packed = zlib.compress(json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode(), 9)
+    return base64.b64encode(packed).decode("ascii")
+
+
+def load(text: str) -> Applied:
+    """Return what `dump` wrote.
+
+    Raises:
+        ValueError: If the text is none of its.
+    """
+    try:
+        document = json.loads(zlib.decompress(base64.b64decode(text, validate=True)))
+        version, targets = document["version"], document["targets"]
+    except (KeyError, TypeError, ValueError, zlib.error) as malformed:
+        raise ValueError(f"the output `{OUTPUT}` of the stack is not what this program wrote: {malformed}") from None
+    if version != _VERSION:
+        raise ValueError(f"the output `{OUTPUT}` of the stack is of version {version}; this program knows {_VERSION}")
+    return Applied({name: _target(target["objects"], settled=target["settled"]) for name, target in targets.items()})
+
+
+def _target(objects: Sequence[Manifest], *, settled: bool) -> AppliedTarget:
+    return AppliedTarget(tuple(objects), settled)

@@ -1,0 +1,49 @@
+"""What a stack tells others: for each queue of each cluster its name there, and what work must carry to run in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_compiler.bindings import ENGINES
+from apportion_compiler.bindings.bind import bind
+from apportion_compiler.bindings.errors import BindingError
+from apportion_compiler.bindings.options import Options
+from apportion_compiler.compile import Compilation
+from apportion_compiler.emit.tree import dump_documents
+from apportion_compiler.ir.program import Program, Queue
+from apportion_compiler.workload_shapes import found, mapping
+
+_KIND = "Job"
+
+
+def queue_outputs(compilation: Compilation) -> dict[str, dict[str, object]]:
+    """Return by cluster and queue what a team needs; queues that hold no work are left out."""
+    clusters: dict[str, dict[str, object]] = {}
+    for target, program in compilation.programs.items():
+        if target.backend == program.engine:
+            clusters[target.cluster] = {queue.id: _queue(program, queue) for queue in program.queues if queue.is_leaf}
+    return clusters
+
+
+def _queue(program: Program, queue: Queue) -> dict[str, object]:
+    engine = ENGINES[program.engine]
+    told: dict[str, object] = {
+        "title": queue.title or queue.id,
+        "namespaces": list(queue.namespaces),
+        "priorityClasses": list(queue.priority_classes),
+        "workloadQueue": engine.workload_queue(program, queue),
+    }
+    try:
+        objects = bind(program, queue.id, _KIND, Options())
+    except BindingError as refused:
+        # A queue without a namespace is one that nobody can use yet, and no reason to stop the stack.
+        return {**told, "bind": f"# {refused}"}
+    work = next(one for one in objects if one["kind"] == _KIND)
+    told["labels"] = _labels(work)
+    told["podLabels"] = _labels(mapping(found(work, "spec", "template")))
+    told["bind"] = dump_documents([dict(one) for one in objects]).decode()
+    return told
+
+
+def _labels(work: Mapping[str, object]) -> dict[str, object]:
+    return dict(mapping(found(dict(work), "metadata", "labels")))

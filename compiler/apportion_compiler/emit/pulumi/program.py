@@ -1,0 +1,147 @@
+"""The program of a stack: read the settings, compile the policy, and register or render what came of it.
+
+`stacks/__main__.py` calls `run`. What was applied last decides the order: the stack keeps it as an output and the
+next run reads it. Where one update is not enough, `run` stops with the sentence that says so, unless `apportion up`
+asked for the first of several.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import date
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pulumi_kubernetes
+
+from apportion_compiler.compile import Compilation
+from apportion_compiler.emit.disk import write
+from apportion_compiler.emit.pulumi import applied
+from apportion_compiler.emit.pulumi.node_pools import register_node_pools
+from apportion_compiler.emit.pulumi.outputs import queue_outputs
+from apportion_compiler.emit.pulumi.planning import NextUpdate, next_update, several_updates
+from apportion_compiler.emit.pulumi.reading import Refused, compile_stack
+from apportion_compiler.emit.pulumi.settings import (
+    NAMESPACE,
+    ClusterAccess,
+    SettingsError,
+    StackSettings,
+    read_settings,
+)
+from apportion_compiler.emit.pulumi.tree import Treatment, register_target
+from apportion_compiler.emit.rendered import folder_of, rendered_files
+
+STAGED = "APPORTION_STAGED"
+"""Set by `apportion up`: apply the first update of several instead of stopping."""
+FORMER = "APPORTION_FORMER"
+"""Set by `apportion up`: a file with what was applied, where the stack's own output does not know."""
+
+Transformation = Callable[[pulumi.ResourceTransformationArgs], pulumi.ResourceTransformationResult | None]
+
+
+def run(today: date, root: Path, environment: Mapping[str, str] = os.environ) -> None:
+    """Bring the stack up.
+
+    Args:
+        today: The day that decides which overrides hold, where the configuration names none.
+        root: Folder that a policy, a kubeconfig or an output folder is relative to: the one of `Pulumi.yaml`.
+        environment: Variables of the process.
+
+    Raises:
+        pulumi.RunError: If the stack cannot be brought up as it is told to.
+    """
+    try:
+        _run(today, root, environment)
+    except (Refused, SettingsError) as refused:
+        raise pulumi.RunError(str(refused)) from None
+
+
+def _run(today: date, root: Path, environment: Mapping[str, str]) -> None:
+    settings = read_settings(pulumi.Config(NAMESPACE), pulumi.get_stack())
+    as_of = settings.as_of or today
+    compilation = compile_stack(_rooted(settings, root), as_of)
+    if settings.mode == "render":
+        _render(compilation, root / settings.out, as_of)
+        return
+    update = next_update(compilation, _former(environment), settings.node_pools)
+    if update.remaining and STAGED not in environment:
+        raise Refused(several_updates(update.remaining, settings.environment))
+    _apply(compilation, update, settings, root)
+
+
+def _rooted(settings: StackSettings, root: Path) -> StackSettings:
+    return replace(settings, policy=str(root / settings.policy))
+
+
+def _render(compilation: Compilation, out: Path, as_of: date) -> None:
+    for target in compilation.outputs:
+        change = write(folder_of(target, out), rendered_files(compilation, target, out, as_of))
+        n_files = len((*change.added, *change.changed, *change.removed))
+        pulumi.info(f"{folder_of(target, out)}: {n_files} files written")
+    pulumi.export("rendered", [folder_of(target, out).as_posix() for target in compilation.outputs])
+
+
+def _former(environment: Mapping[str, str]) -> applied.Applied:
+    """Return what was applied, as `apportion up` found it in the stack's state or as the stack's output says."""
+    if FORMER in environment:
+        return applied.load(Path(environment[FORMER]).read_text(encoding="ascii"))
+    own = f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
+    answer = pulumi.runtime.invoke("pulumi:pulumi:readStackOutputs", {"name": own}).value or {}
+    text = (answer.get("outputs") or {}).get(applied.OUTPUT)
+    try:
+        return applied.Applied() if text is None else applied.load(text)
+    except ValueError as malformed:
+        raise Refused(str(malformed)) from None
+
+
+def _apply(compilation: Compilation, update: NextUpdate, settings: StackSettings, root: Path) -> None:
+    if settings.transformation is not None:
+        pulumi.runtime.register_stack_transformation(_transformation(settings.transformation))
+    providers = _providers(compilation, settings, root)
+    made: list[pulumi.Resource] = []
+    for target, held in update.targets.items():
+        treatment = Treatment(providers[target.cluster], settings.protect == "guaranteed", frozenset(settings.adopt))
+        made += register_target(target, compilation.programs[target], held, treatment)
+    made += register_node_pools(compilation, settings)
+    pulumi.export("environment", settings.environment)
+    pulumi.export("queues", queue_outputs(compilation))
+    pulumi.export("remaining", update.remaining)
+    # Until every object is there, what the stack says of itself stays what it was.
+    text = applied.dump(update.applied)
+    pulumi.export(applied.OUTPUT, pulumi.Output.all(*(one.urn for one in made)).apply(lambda _: text))
+
+
+def _providers(compilation: Compilation, settings: StackSettings, root: Path) -> dict[str, pulumi.ProviderResource]:
+    names = list(dict.fromkeys(target.cluster for target in compilation.outputs))
+    unknown = [name for name in names if name not in settings.clusters]
+    if unknown and len(names) > 1:
+        raise Refused(
+            f"environment {settings.environment} has {len(names)} clusters, and {NAMESPACE}:clusters does not say how "
+            f"{', '.join(unknown)} is reached: name a context for each, or choose with {NAMESPACE}:targets"
+        )
+    return {name: _provider(name, settings.clusters.get(name, ClusterAccess()), root) for name in names}
+
+
+def _provider(cluster: str, access: ClusterAccess, root: Path) -> pulumi.ProviderResource:
+    kubeconfig = access.kubeconfig
+    if kubeconfig is not None and "\n" not in kubeconfig:
+        kubeconfig = str(root / Path(kubeconfig).expanduser())
+    return pulumi_kubernetes.Provider(
+        cluster, kubeconfig=kubeconfig, context=access.context, enable_server_side_apply=True
+    )
+
+
+def _transformation(reference: str) -> Transformation:
+    module, colon, name = reference.partition(":")
+    try:
+        found: Any = getattr(import_module(module), name) if colon else None
+    except (ImportError, AttributeError) as missing:
+        raise Refused(f"{NAMESPACE}:transformation: {missing}") from None
+    if not callable(found):
+        raise Refused(f"{NAMESPACE}:transformation is module:function, not {reference}")
+    transformation: Transformation = found
+    return transformation

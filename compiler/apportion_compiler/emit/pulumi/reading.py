@@ -1,0 +1,60 @@
+"""From a stack's settings to what its targets shall hold: the policy is evaluated apart, checked and compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+from pathlib import Path
+
+from apportion_compiler.checks.authoring import authoring_findings
+from apportion_compiler.compile import Compilation, compile_policy
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Severity, has_errors
+from apportion_compiler.emit.pulumi.settings import StackSettings
+from apportion_compiler.errors import UnknownTargetError
+from apportion_compiler.targets import targets_of
+from apportion_policy import wire
+from apportion_policy.evaluation.parent import Rejected, start
+from apportion_policy.evaluation.root import project_root
+from apportion_policy.policy import Policy
+
+
+class Refused(Exception):
+    """The stack cannot be brought up as it is told to: what to say to a person."""
+
+
+def compile_stack(settings: StackSettings, as_of: date) -> Compilation:
+    """Return the compilation of the stack's environment.
+
+    Raises:
+        Refused: If there is no policy, it has errors, or the environment or a target is unknown.
+    """
+    policy = read_policy(settings.policy)
+    try:
+        targets = targets_of(policy, (settings.environment,), settings.targets)
+    except UnknownTargetError as unknown:
+        raise Refused(str(unknown)) from None
+    compilation = compile_policy(policy, targets, as_of)
+    if has_errors(compilation.diagnostics):
+        raise Refused(_errors(compilation.diagnostics))
+    return compilation
+
+
+def read_policy(entry: str) -> Policy:
+    """Evaluate a policy in a confined child process and return it. Raises `Refused`."""
+    outcome = start(entry).result()
+    if isinstance(outcome, Rejected):
+        raise Refused(_errors(authoring_findings(outcome.faults)))
+    try:
+        return wire.load(outcome.document, project_root(Path(outcome.tree.entry)))
+    except wire.WireError as malformed:
+        raise Refused(f"the policy disturbed its own evaluation: {malformed}") from None
+
+
+def _errors(findings: Iterable[Diagnostic]) -> str:
+    lines = [
+        f"  {d.at.file}:{d.at.line}: error[{d.code}] {d.message}"
+        for d in findings
+        if d.effective_severity is Severity.ERROR and d.suppression is None
+    ]
+    noun = "error" if len(lines) == 1 else "errors"
+    return "\n".join((f"the policy has {len(lines)} {noun}; `apportion validate` says more", *lines))

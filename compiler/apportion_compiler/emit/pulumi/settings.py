@@ -1,0 +1,143 @@
+"""What a stack is told by its configuration, read once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, Protocol
+
+NAMESPACE = "apportion"
+"""The namespace of the keys: `apportion:policy`."""
+_PROTECTS = ("none", "guaranteed")
+_MODES = ("apply", "render")
+
+
+class SettingsError(ValueError):
+    """A key that is missing or holds what it cannot: one clause without a full stop."""
+
+
+class Config(Protocol):
+    """What is read of Pulumi's configuration."""
+
+    def get(self, key: str) -> str | None:
+        """Return a key's text."""
+
+    def get_object(self, key: str) -> Any:
+        """Return a key's structure."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterAccess:
+    """How a cluster is reached: a kubeconfig (a path or its content) and a context in it; None is the default."""
+
+    kubeconfig: str | None = None
+    context: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StackSettings:
+    """A stack's configuration.
+
+    Attributes:
+        policy: File or folder of the policy.
+        environment: Which of its environments.
+        targets: Only these targets; all where there is none.
+        as_of: The day that decides which overrides hold; None where the caller's clock does.
+        clusters: How clusters are reached, by name.
+        protect: `guaranteed` protects queues that are promised something, and what holds them.
+        adopt: Names of resources that exist and are imported; `*` means all.
+        transformation: `module:function` that Pulumi calls for every resource.
+        mode: `apply` to clusters, or `render` to files.
+        out: Folder of the rendered trees.
+        node_pools: For each cluster whose pools the stack makes, what the documents ask to be supplied.
+    """
+
+    policy: str
+    environment: str
+    targets: tuple[str, ...] = ()
+    as_of: date | None = None
+    clusters: Mapping[str, ClusterAccess] = field(default_factory=dict)
+    protect: str = "none"
+    adopt: tuple[str, ...] = ()
+    transformation: str | None = None
+    mode: str = "apply"
+    out: str = "rendered"
+    node_pools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def read_settings(config: Config, stack: str) -> StackSettings:
+    """Return a stack's settings; the environment is named as the stack where nothing is said.
+
+    Raises:
+        SettingsError: If a key holds what it cannot.
+    """
+    policy = config.get("policy")
+    if policy is None:
+        raise SettingsError(f"{NAMESPACE}:policy is missing: the policy's file or folder")
+    return StackSettings(
+        policy=policy,
+        environment=config.get("environment") or stack,
+        targets=_names(config, "targets"),
+        as_of=_day(config.get("asOf")),
+        clusters=_clusters(config),
+        protect=_one_of(config, "protect", _PROTECTS),
+        adopt=_names(config, "import"),
+        transformation=config.get("transformation"),
+        mode=_one_of(config, "mode", _MODES),
+        out=config.get("out") or "rendered",
+        node_pools=_node_pools(config),
+    )
+
+
+def _names(config: Config, key: str) -> tuple[str, ...]:
+    """Return a list of names, which may be written with commas as one text."""
+    text = config.get(key)
+    if text is None:
+        return ()
+    if not text.lstrip().startswith("["):
+        return tuple(name.strip() for name in text.split(",") if name.strip())
+    names = config.get_object(key)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise SettingsError(f"{NAMESPACE}:{key} is a list of names")
+    return tuple(names)
+
+
+def _one_of(config: Config, key: str, choices: tuple[str, ...]) -> str:
+    value = config.get(key) or choices[0]
+    if value not in choices:
+        raise SettingsError(f"{NAMESPACE}:{key} is {' or '.join(choices)}, not {value}")
+    return value
+
+
+def _day(text: str | None) -> date | None:
+    try:
+        return None if text is None else date.fromisoformat(text)
+    except ValueError:
+        raise SettingsError(f"{NAMESPACE}:asOf is a date such as 2026-11-21, not {text}") from None
+
+
+def _clusters(config: Config) -> dict[str, ClusterAccess]:
+    found = _object(config, "clusters")
+    access: dict[str, ClusterAccess] = {}
+    for name, how in found.items():
+        if not isinstance(how, Mapping) or not set(how) <= {"kubeconfig", "context"}:
+            raise SettingsError(f"{NAMESPACE}:clusters says of each cluster its kubeconfig or context, or both")
+        access[name] = ClusterAccess(how.get("kubeconfig"), how.get("context"))
+    return access
+
+
+def _node_pools(config: Config) -> dict[str, Mapping[str, Any]]:
+    found = _object(config, "nodePools")
+    if not all(isinstance(supplied, Mapping) for supplied in found.values()):
+        raise SettingsError(f"{NAMESPACE}:nodePools says for each cluster what its pools are to be supplied with")
+    return found
+
+
+def _object(config: Config, key: str) -> dict[str, Any]:
+    found = config.get_object(key)
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise SettingsError(f"{NAMESPACE}:{key} has an entry for each cluster")
+    return found

@@ -1,0 +1,116 @@
+"""The resources of a target: a component for it, one for each queue below the other, and the objects where they belong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+
+import pulumi
+
+from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
+from apportion_compiler.compile import Target
+from apportion_compiler.emit.pulumi.naming import (
+    QUEUE_TYPE,
+    TARGET_TYPE,
+    import_id,
+    other_urns,
+    queue_name,
+    resource_name,
+    resource_type,
+    target_name,
+)
+from apportion_compiler.emit.pulumi.treatment import (
+    fields_of_controllers,
+    holds_a_promise,
+    immutable_fields,
+    owned,
+    promised,
+)
+from apportion_compiler.ir.program import Program, Queue
+from apportion_compiler.naming import label_value
+from apportion_compiler.plain_objects import Manifest, labels_of
+from apportion_compiler.rollout.identity import Identity, identity_of
+from apportion_compiler.rollout.plan import Update
+
+
+@dataclass(frozen=True, slots=True)
+class Treatment:
+    """How the objects of a stack are registered.
+
+    Attributes:
+        provider: The cluster's provider; None is Pulumi's default one.
+        protects: Whether what holds a promise is protected from deletion.
+        adopt: Names of resources to import; `*` means all.
+    """
+
+    provider: pulumi.ProviderResource | None = None
+    protects: bool = False
+    adopt: frozenset[str] = frozenset()
+
+
+def register_target(target: Target, program: Program, update: Update, treatment: Treatment) -> list[pulumi.Resource]:
+    """Register a target's components and objects, each after what it waits for, and return the objects' resources."""
+    top = pulumi.ComponentResource(TARGET_TYPE, target_name(target))
+    tree = _Tree(target, program, top)
+    objects = {identity_of(manifest): manifest for manifest in update.objects}
+    promises = promised(program) if treatment.protects else frozenset[str]()
+    made: dict[Identity, pulumi.Resource] = {}
+    for key in _in_order(objects, update.waits):
+        manifest = objects[key]
+        parent, depth = tree.place_of(manifest)
+        name, type_ = resource_name(target, key), resource_type(manifest)
+        options = pulumi.ResourceOptions(
+            parent=parent,
+            provider=treatment.provider,
+            depends_on=[made[other] for other in sorted(update.waits.get(key, ()))],
+            protect=holds_a_promise(manifest, promises) if treatment.protects else None,
+            ignore_changes=fields_of_controllers(manifest),
+            replace_on_changes=immutable_fields(manifest),
+            # Of two objects with one name there can be only one.
+            delete_before_replace=True,
+            aliases=list(other_urns(pulumi.get_stack(), pulumi.get_project(), type_, name, depth)),
+            import_=import_id(manifest) if treatment.adopt & {"*", name} else None,
+        )
+        made[key] = pulumi.CustomResource(type_, name, dict(owned(manifest)), options)
+    tree.close()
+    return list(made.values())
+
+
+def _in_order(objects: Mapping[Identity, Manifest], waits: Mapping[Identity, frozenset[Identity]]) -> list[Identity]:
+    sorter: TopologicalSorter[Identity] = TopologicalSorter()
+    for key in objects:
+        sorter.add(key, *sorted(waits.get(key, ())))
+    return list(sorter.static_order())
+
+
+class _Tree:
+    """The components of a target's queues, made when the first object needs them."""
+
+    def __init__(self, target: Target, program: Program, top: pulumi.ComponentResource) -> None:
+        self._target = target
+        self._top = top
+        self._queues: Mapping[str, Queue] = {queue.id: queue for queue in program.queues}
+        self._by_label = {label_value(queue.id): queue.id for queue in program.queues}
+        self._components: dict[str, pulumi.ComponentResource] = {}
+
+    def place_of(self, manifest: Manifest) -> tuple[pulumi.ComponentResource, int]:
+        """Return the component that an object hangs below, and how many queues that is deep."""
+        queue_id = self._by_label.get(labels_of(manifest).get(QUEUE_ID_LABEL, ""))
+        if queue_id is None:
+            return self._top, 0
+        return self._component(queue_id), len(self._queues[queue_id].path)
+
+    def _component(self, queue_id: str) -> pulumi.ComponentResource:
+        if queue_id not in self._components:
+            parent = self._queues[queue_id].parent
+            above = self._top if parent is None else self._component(parent)
+            self._components[queue_id] = pulumi.ComponentResource(
+                QUEUE_TYPE, queue_name(self._target, queue_id), None, pulumi.ResourceOptions(parent=above)
+            )
+        return self._components[queue_id]
+
+    def close(self) -> None:
+        """Say that nothing more comes below the components."""
+        for component in (*reversed(self._components.values()), self._top):
+            component.register_outputs({})

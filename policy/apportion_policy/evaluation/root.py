@@ -1,0 +1,18 @@
+"""Relative to which folder the files of a policy are named, in findings and in what is compiled."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+_MARKS = (".git", "pyproject.toml", "apportion.toml")
+
+
+def project_root(entry: Path) -> Path:
+    """Return the nearest folder above a policy's entry that a project begins with, else the entry's own folder."""
+    return next((above for above in entry.parents if _begins_project(above)), entry.parent)
+
+
+def _begins_project(folder: Path, exists: Callable[[str], bool] = os.path.exists) -> bool:
+    return any(exists(os.path.join(folder, mark)) for mark in _MARKS)  # noqa: PTH118 - called for every ancestor.

@@ -1,0 +1,11 @@
+"""The program of every stack. What a stack is for stands in `Pulumi.<stack>.yaml` beside it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from apportion_compiler.emit.pulumi.program import run
+
+# Paths of the configuration are relative to the folder of `Pulumi.yaml`.
+run(datetime.now(UTC).date(), Path(__file__).resolve().parents[1])

@@ -1,0 +1,207 @@
+"""What a stack's program tells the engine: every object once, where it belongs, after what it waits for."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pulumi = pytest.importorskip("pulumi", reason="the extra `pulumi` is not installed")
+
+from apportion_compiler.compile import compile_policy  # noqa: E402
+from apportion_compiler.emit.pulumi.applied import load  # noqa: E402
+from apportion_compiler.emit.pulumi.program import FORMER, STAGED  # noqa: E402
+from apportion_compiler.emit.pulumi.reading import read_policy  # noqa: E402
+from apportion_compiler.emit.pulumi.treatment import FIELD_MANAGER_ANNOTATION, plain  # noqa: E402
+from apportion_compiler.targets import targets_of  # noqa: E402
+
+from .stack_runs import DAY, Registered, Run, policy_in, run_stack  # noqa: E402
+
+pytestmark = pytest.mark.pulumi
+ENGINES = ("ack", "kai", "koordinator", "kueue", "native", "volcano", "yunikorn")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return policy_in(tmp_path)
+
+
+def up(root: Path, engine: str, last: Run | None = None, *, staged: bool = False, **config: Any) -> Run:
+    return run_stack(
+        root,
+        {"environment": f"on-{engine}", **config},
+        last=last.outputs if last is not None else None,
+        environment={STAGED: "1"} if staged else {},
+    )
+
+
+def below(run: Run, one: Registered) -> list[str]:
+    """The names of what a resource hangs below, the nearest first."""
+    by_urn = {other.urn: other for other in run.registered}
+    above: list[str] = []
+    while one.parent in by_urn:
+        one = by_urn[one.parent]
+        above.append(one.name)
+    return above
+
+
+def waits_for(run: Run, name: str) -> set[str]:
+    names = {one.urn: one.name for one in run.registered}
+    return {names[urn] for urn in run.objects[name].waits if urn in names} & run.objects.keys()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_object_of_every_target_is_registered_once(root: Path, engine: str) -> None:
+    run = up(root, engine)
+    policy = read_policy(str(root / "policy"))
+    compiled = compile_policy(policy, targets_of(policy, (f"on-{engine}",)), DAY)
+    wanted = [m for output in compiled.outputs.values() for m in output.manifests]
+    assert len({one.urn for one in run.registered}) == len(run.registered)
+    key = lambda m: (m["kind"], m["metadata"].get("namespace") or "", m["metadata"]["name"])  # noqa: E731
+    given = sorted((dict(plain(one.inputs)) for one in run.objects.values()), key=key)
+    assert given == sorted((dict(m) for m in wanted), key=key)
+
+
+def test_objects_hang_below_the_queues_they_belong_to(root: Path) -> None:
+    run = up(root, "kai")
+    assert below(run, run.objects["one/kai/Queue/vision"]) == ["one/kai/vision", "one/kai/research", "one/kai"]
+    assert below(run, run.objects["one/kai/Queue/research"]) == ["one/kai/research", "one/kai"]
+
+
+def test_objects_are_applied_by_our_own_field_manager_and_leave_the_status_to_controllers(root: Path) -> None:
+    queue = up(root, "kueue").objects["one/kueue/ClusterQueue/vision"]
+    assert queue.inputs["metadata"]["annotations"][FIELD_MANAGER_ANNOTATION] == "apportion"
+    assert queue.ignores == ("status",)
+    assert "one" in queue.provider
+
+
+def test_children_wait_for_their_parents_and_local_queues_for_theirs(root: Path) -> None:
+    assert "one/koordinator/ElasticQuota/koordinator-system/research" in waits_for(
+        up(root, "koordinator"), "one/koordinator/ElasticQuota/koordinator-system/vision"
+    )
+    kueue = up(root, "kueue")
+    local = next(name for name in kueue.objects if re.fullmatch("one/kueue/LocalQueue/vision/.*", name))
+    assert "one/kueue/ClusterQueue/vision" in waits_for(kueue, local)
+
+
+def test_what_cannot_change_in_place_is_replaced(root: Path) -> None:
+    objects = up(root, "kai").objects.values()
+    classes = [one for one in objects if one.type.endswith(":PriorityClass")]
+    assert classes
+    assert all(one.replaces == ("value", "preemptionPolicy") for one in classes)
+
+
+def test_protection_covers_what_holds_a_promise_and_is_off_unless_asked(root: Path) -> None:
+    assert not any(one.protect for one in up(root, "native").objects.values())
+    protected = {name for name, one in up(root, "native", protect="guaranteed").objects.items() if one.protect}
+    assert "one/native/Namespace/vision" in protected
+    assert any("/ResourceQuota/vision/" in name for name in protected)
+    assert not any("RoleBinding" in name for name in protected)
+
+
+def test_a_move_to_another_depth_keeps_the_object_by_an_alias(root: Path) -> None:
+    before = up(root, "kai")
+    moved = before.objects["one/kai/Queue/vision"]
+    text = (root / "policy" / "organisation.py").read_text()
+    text = text.replace(
+        'department("research", amounts(14, 56), amounts(20, 80), VISION, SPEECH),',
+        'department("research", amounts(14, 56), amounts(20, 80), SPEECH), VISION,',
+    )
+    (root / "policy" / "organisation.py").write_text(text)
+    after = up(root, "kai", before).objects["one/kai/Queue/vision"]
+    assert after.urn != moved.urn
+    assert moved.urn in after.aliases
+
+
+def test_urns_stay_when_a_team_moves_to_another_department_and_when_others_come(root: Path) -> None:
+    before = up(root, "kueue")
+    after = up(policy_in(root, "moved"), "kueue", before)
+    assert {one.urn for one in before.objects.values()} <= {one.urn for one in after.objects.values()}
+
+
+def test_order_of_declarations_does_not_matter(root: Path) -> None:
+    before = up(root, "kai")
+    file = root / "policy" / "organisation.py"
+    file.write_text(file.read_text().replace("VISION, SPEECH)", "SPEECH, VISION)", 1))
+    after = up(root, "kai")
+    assert {one.urn: one.waits for one in before.registered} == {one.urn: one.waits for one in after.registered}
+
+
+def test_a_second_run_changes_nothing(root: Path) -> None:
+    first = up(root, "volcano")
+    second = up(root, "volcano", first)
+    assert first.registered == second.registered
+    assert first.outputs == second.outputs
+
+
+def test_the_stack_keeps_what_it_applied(root: Path) -> None:
+    run = up(root, "volcano")
+    applied = load(run.outputs["applied"])
+    assert set(applied.targets) == {"one/volcano", "one/native"}
+    assert sum(len(target.objects) for target in applied.targets.values()) == len(run.objects)
+
+
+def test_one_update_stops_where_several_are_needed_and_says_what_to_run(root: Path) -> None:
+    grown = up(policy_in(root, "moved"), "volcano")
+    (root / "policy" / "organisation.py").write_text(
+        (root / "policy" / "organisation.py")
+        .read_text()
+        .replace(
+            'department("product", amounts(12, 48), amounts(16, 64), SEARCH, SPEECH)',
+            'department("product", amounts(8, 32), amounts(12, 48), SEARCH, SPEECH)',
+        )
+    )
+    policy_in(root, "without-ads")
+    with pytest.raises(pulumi.RunError, match=r"needs 2 updates.*apportion up on-volcano.*nothing was changed"):
+        up(root, "volcano", grown)
+    first = up(root, "volcano", grown, staged=True)
+    assert first.outputs["remaining"] == 1
+    assert "one/volcano/Queue/ads" not in first.objects
+    second = up(root, "volcano", first, staged=True)
+    assert second.outputs["remaining"] == 0
+
+
+def test_what_was_applied_can_come_from_a_file(root: Path, tmp_path: Path) -> None:
+    run = up(root, "volcano")
+    (tmp_path / "former").write_text(run.outputs["applied"])
+    again = run_stack(root, {"environment": "on-volcano"}, environment={FORMER: str(tmp_path / "former")})
+    assert again.outputs["remaining"] == 0
+
+
+def test_existing_objects_are_imported_where_asked(root: Path) -> None:
+    run = up(root, "kai", **{"import": ["one/kai/Queue/vision"]})
+    assert run.objects["one/kai/Queue/vision"].import_id == "vision"
+    assert run.objects["one/kai/Queue/research"].import_id == ""
+    everything = up(root, "native", **{"import": "*"})
+    assert everything.objects["one/native/RoleBinding/vision/apportion-team"].import_id == "vision/apportion-team"
+
+
+def test_outputs_tell_a_team_what_its_work_must_carry(root: Path) -> None:
+    told = up(root, "kueue").outputs["queues"]["one"]["vision"]
+    assert told["namespaces"] == ["vision"]
+    assert told["labels"]["kueue.x-k8s.io/queue-name"] == told["workloadQueue"]
+    assert "kind: Job" in told["bind"]
+
+
+def test_a_policy_with_errors_stops_before_anything_is_registered(root: Path) -> None:
+    file = root / "policy" / "organisation.py"
+    file.write_text(file.read_text().replace("amounts(14, 56)", "amounts(1, 4)", 1))
+    with pytest.raises(pulumi.RunError, match=r"policy/organisation.py:\d+: error\[AP201\]"):
+        up(root, "kai")
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"policy": "nowhere"}, "nowhere"),
+        ({"environment": "mars"}, "there is no environment mars"),
+        ({"protect": "all"}, "apportion:protect is none or guaranteed, not all"),
+        ({"asOf": "soon"}, "apportion:asOf is a date"),
+        ({"transformation": "nowhere:f"}, "apportion:transformation: No module named"),
+    ],
+)
+def test_a_wrong_setting_is_one_sentence(root: Path, config: dict[str, str], said: str) -> None:
+    with pytest.raises(pulumi.RunError, match=re.escape(said)):
+        run_stack(root, {"environment": "on-kai", **config})
