@@ -39,6 +39,8 @@ class Claims:
         self.is_on = "dynamicresources" in session.plugins
         self._claims = {(claim.namespace, claim.name): claim for claim in snapshot.claims}
         self._allocated = {key: claim.allocation for key, claim in self._claims.items()}
+        # Devices in use. Not counted: where two claims came to hold a device, the first to let go of it frees it.
+        self._in_use = {key for held in self._allocated.values() if held is not None for key in held.devices}
         self._users = {key: list(claim.reserved_for) for key, claim in self._claims.items()}
         self._extended: dict[str, Allocation] = {}
         self._classes = {made.name for made in snapshot.device_classes}
@@ -137,7 +139,7 @@ class Claims:
                 held = found[0]
             if task.uid not in self._users[key]:
                 self._users[key].append(task.uid)
-            self._allocated[key] = held
+            self._set(key, held)
             task.claims = {**task.claims, ref.name: held}
         if task.wants_devices:
             special = self._special(task.pod, task.node)
@@ -159,12 +161,20 @@ class Claims:
             if task.uid in users:
                 users.remove(task.uid)
             if not users:
-                self._allocated[key] = None
+                self._set(key, None)
             if ref.name in task.claims:
                 task.claims = {**task.claims, ref.name: self._allocated[key]}
         # The engine forgets with the devices that there were any to hold: a pod that is given back its place has none.
         task.wants_devices = False
         self._extended.pop(task.uid, None)
+
+    def _set(self, key: tuple[str, str], held: Allocation | None) -> None:
+        before = self._allocated[key]
+        if before is None and held is not None:
+            self._in_use.update(held.devices)
+        elif before is not None and held is None:
+            self._in_use.difference_update(before.devices)
+        self._allocated[key] = held
 
     def _extended_requests(self, pod: Pod) -> Iterator[tuple[str, int]]:
         for name in self._class_of:
@@ -185,8 +195,7 @@ class Claims:
     def _allocate(self, i: int, claims: Sequence[Claim]) -> list[Allocation] | None:
         """Return devices of a node for each of some claims, or None where they are not to be had together."""
         here = self._reachable(i)
-        held = (*self._allocated.values(), *self._extended.values())
-        taken = {key for allocation in held if allocation is not None for key in allocation.devices}
+        taken = self._in_use.union(*(allocation.devices for allocation in self._extended.values()))
         if len({device.key for device in here}) < len(here):
             # A pool that names a device twice is invalid, and nothing is given from it.
             return None
