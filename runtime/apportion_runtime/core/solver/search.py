@@ -19,6 +19,7 @@ from apportion_runtime.core.job_order import JobOrder
 from apportion_runtime.core.nodes import Indices, Mask
 from apportion_runtime.core.placing import place_job
 from apportion_runtime.core.session import Session
+from apportion_runtime.core.snapshot import Allocation
 from apportion_runtime.core.solver.generators import GENERATORS, Search
 from apportion_runtime.core.solver.placing_order import placing_order, waiting_jobs
 from apportion_runtime.core.solver.scenario import Scenario
@@ -63,6 +64,7 @@ class _Probing:
         session: The session.
         hunt: The hunt.
         tasks: Pods of the next step.
+        claims: What the claims of each of these pods held when the hunt began.
         feasible: Nodes that come into question without any eviction.
         victims: Those who may be evicted; each try takes from it and has it rewound.
         waiting: Jobs with pods that wait, by queue.
@@ -72,6 +74,7 @@ class _Probing:
     session: Session
     hunt: Hunt
     tasks: Sequence[Task]
+    claims: Sequence[dict[str, Allocation | None]]
     feasible: Mask
     victims: JobOrder
     waiting: Mapping[str, Members]
@@ -88,8 +91,10 @@ def solve(session: Session, hunt: Hunt) -> Statement | None:
     tasks = list(job.tasks_to_allocate(real=False))
     if not tasks:
         return None
+    claims = [task.claims for task in tasks]
+    victims = hunt.victims().rewindable()
     probing = _Probing(
-        session, hunt, tasks, feasible_nodes(session, job), hunt.victims().rewindable(), waiting_jobs(session), set()
+        session, hunt, tasks, claims, feasible_nodes(session, job), victims, waiting_jobs(session), set()
     )
     for name in session.settings.generators:
         solution = _solve_with(probing, name)
@@ -152,6 +157,23 @@ def _largest(n: int, succeeds: Callable[[int], bool]) -> int:
 
 
 def _probe(probing: _Probing, generator: str, n: int, recorded: _Batches) -> _Solution | None:
+    """Try with some of the pods.
+
+    The engine tries with copies of them: they remember what their claims held when the hunt began, on whatever node
+    that was, and replace the pods themselves once one was placed.
+    """
+    pending = probing.tasks[:n]
+    before = [task.claims for task in pending]
+    for task, claims in zip(pending, probing.claims, strict=False):
+        task.claims = claims
+    solution = _first_solution(probing, generator, n, recorded)
+    for task, claims, own in zip(pending, probing.claims, before, strict=False):
+        if task.claims is claims:
+            task.claims = own
+    return solution
+
+
+def _first_solution(probing: _Probing, generator: str, n: int, recorded: _Batches) -> _Solution | None:
     session, hunt = probing.session, probing.hunt
     partial = _partial(hunt.job, probing.tasks[:n])
     before = [list(batch) for batch in recorded]
