@@ -8,7 +8,7 @@ from typing import Literal
 
 from apportion_compiler.backends.capability import Backend, Feature, Lowered, Native, Unsupported
 from apportion_compiler.checks.refusals import REFUSALS
-from apportion_compiler.diagnostics.diagnostic import Diagnostic
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Severity
 from apportion_compiler.ir.gpu_models import promised_of_any_model
 from apportion_compiler.ir.program import Program, Queue
 from apportion_policy.quantity import Amount, Unlimited, add
@@ -57,6 +57,7 @@ def fidelity_findings(program: Program, backend: Backend) -> Iterator[Diagnostic
             f"{backend.name} cannot express {refusal.message}",
             refusal.at,
             hint=refusal.hint,
+            severity=Severity.WARNING if refusal.bound_is_a_setting else None,
             scope=f"{program.environment}/{program.cluster}",
         )
 

@@ -94,7 +94,8 @@ class Output:
 class Refusal:
     """What one policy asks beyond the bounds of a feature that the engine otherwise has, such as a tree too deep.
 
-    `message` goes on from "<backend> cannot express"; `code` and `hint` are those of `Unsupported`.
+    `message` goes on from "<backend> cannot express"; `code` and `hint` are those of `Unsupported`. `bound_is_a_setting`
+    says that an operator can move the bound, so that the finding is a warning whatever its rule.
     """
 
     code: str
@@ -102,6 +103,7 @@ class Refusal:
     at: SourceLocation
     message: str
     hint: str
+    bound_is_a_setting: bool = False
 
 
 def nothing_refused(program: Program) -> Iterator[Refusal]:

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from apportion_compiler.backends import ack
+from apportion_compiler.diagnostics.diagnostic import Severity
+from apportion_compiler.fidelity import fidelity_findings
 from apportion_compiler.ir.program import Program
 from apportion_compiler.readers.ack import READER
 from apportion_policy import UNLIMITED, AckSettings, Engine, Queue, Resources, Weight
@@ -95,6 +97,17 @@ def test_parts_of_gpus_are_cut_off_and_refused_where_they_are_promised() -> None
 
 def test_sums_beyond_64_bits_are_refused() -> None:
     assert _refused(_program(Queue(id="a", guaranteed=Resources(memory="2Ei"))))[0][0] == "AP519"
+
+
+def test_a_tree_beyond_one_object_is_said_and_not_refused() -> None:
+    """An operator can raise etcd's bound, so it is a warning although the rule is an error elsewhere."""
+    amounts = Resources(cpu=8, memory="64Gi", gpu=1)
+    many = [Queue(id=f"team-{i:05d}", namespaces=(f"team-{i:05d}",), guaranteed=amounts) for i in range(10_000)]
+    program = _program(*many)
+    (finding,) = (d for d in fidelity_findings(program, ack.BACKEND) if d.code == "AP518")
+    assert finding.effective_severity is Severity.WARNING
+    assert "etcd takes 1.5 MiB" in finding.message
+    assert not any(d.code == "AP518" for d in fidelity_findings(_program(*many[:2_000]), ack.BACKEND))
 
 
 def test_weights_and_min_runtimes_leave_no_trace() -> None:

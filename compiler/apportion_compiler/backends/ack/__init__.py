@@ -12,6 +12,7 @@ docs/backends/ack.md.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 
 from apportion_compiler.backends.ack.admission import engine_table
@@ -36,6 +37,11 @@ from apportion_compiler.ir.program import Program
 from apportion_policy.resources import GPU
 
 _NODE = "ElasticQuotaTree spec.root.children[*]"
+
+_MANY_QUEUES = 1000
+"""Fewer cannot be too long for one object."""
+_MAX_BYTES = 1536 * 1024
+"""Default of etcd's --max-request-bytes (server/embed/config.go, DefaultMaxRequestBytes)."""
 
 CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.QUEUE_TREE: Native(f"{_NODE}.children"),
@@ -134,6 +140,24 @@ def refusals(program: Program) -> Iterator[Refusal]:
     yield from _unheld_priorities(program)
     yield from _bounds_by_model(program)
     yield from beyond_numbers(program, [tree_numbers(program).total])
+    yield from _too_long(program)
+
+
+def _too_long(program: Program) -> Iterator[Refusal]:
+    """Yield a refusal of a tree that an API server's store does not take as one object."""
+    if len(program.queues) < _MANY_QUEUES:
+        return
+    size = len(json.dumps(elastic_quota_tree(program), separators=(",", ":")))
+    if size > _MAX_BYTES:
+        yield Refusal(
+            "AP518",
+            f"cluster {program.environment}/{program.cluster}",
+            program.source,
+            f"a tree of {len(program.queues)} queues: as one object it has {size / 2**20:.1f} MiB, and etcd takes "
+            f"{_MAX_BYTES / 2**20:g} MiB unless --max-request-bytes says otherwise",
+            "leave out queues that bound nothing, or divide them among clusters",
+            bound_is_a_setting=True,
+        )
 
 
 def _unheld_priorities(program: Program) -> Iterator[Refusal]:
