@@ -48,16 +48,36 @@ policy = Policy(
     environments=(
         Environment(
             name="prod",
-            clusters=(Cluster(name="main", engine=Engine.KAI, engine_version="0.17.0", pools=POOLS),),
+            clusters=tuple(
+                Cluster(name=name, engine=Engine(engine), engine_version=version, pools=POOLS)
+                for name, engine, version in {clusters}
+            ),
         ),
     ),
 )
 '''
 
 
-def write_organisation(folder: Path, *, departments: int, leaves: int, pools: int) -> Path:
+KAI = (("main", "kai", "0.17.0"),)
+EVERY_ENGINE = (
+    *KAI,
+    ("kueue", "kueue", "0.18.3"),
+    ("volcano", "volcano", "1.16.0"),
+    ("koordinator", "koordinator", "1.8.0"),
+    ("ack", "ack", "1.21"),
+    ("yunikorn", "yunikorn", "1.8.0"),
+    ("native", "native", "1.34"),
+)
+"""Clusters by name, engine and version."""
+
+
+def write_organisation(
+    folder: Path, *, departments: int, leaves: int, pools: int, clusters: tuple[tuple[str, str, str], ...] = KAI
+) -> Path:
     """Write `policy.py` into a folder and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "policy.py"
-    path.write_text(_POLICY.format(departments=departments, leaves=leaves, pools=pools), encoding="utf-8")
+    path.write_text(
+        _POLICY.format(departments=departments, leaves=leaves, pools=pools, clusters=repr(clusters)), encoding="utf-8"
+    )
     return path

@@ -8,19 +8,21 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
 import yaml
 
 from .conftest import BenchSize
-from .organisation import write_organisation
+from .organisation import EVERY_ENGINE, write_organisation
 from .process import paired_ratio, peak_mib, run
 
 pytestmark = pytest.mark.bench
 
 APPORTION = [str(Path(sys.executable).with_name("apportion"))]
 PEAK_MIB = 600
+EVERY_ENGINE_RATIO = 1
 ROUNDS = 5
 
 
@@ -125,3 +127,55 @@ def test_help_imports_nothing_heavy() -> None:
     shown = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     modules = set(json.loads(shown.stdout.splitlines()[-1]))
     assert not modules & {"pydantic", "networkx", "numpy", "pulumi"}
+
+
+_EVERY_ENGINE = """
+import json, resource, runpy, sys, time
+from datetime import date
+import yaml
+from apportion_compiler.compile import compile_policy
+from apportion_compiler.emit.tree import render_target
+from apportion_compiler.targets import targets_of
+
+policy = runpy.run_path(sys.argv[1])["policy"]
+started = time.process_time()
+compiled = compile_policy(policy, targets_of(policy), date(2026, 11, 21))
+emitted = time.process_time()
+for target, output in compiled.outputs.items():
+    render_target(output, {"target": target.backend})
+rendered = time.process_time()
+documents = [manifest for output in compiled.outputs.values() for manifest in output.manifests]
+dumping = time.process_time()
+yaml.dump_all(documents, Dumper=yaml.CSafeDumper, sort_keys=False)
+dump = time.process_time() - dumping
+print(json.dumps({
+    "engines": sorted({target.backend for target in compiled.outputs}),
+    "documents": len(documents),
+    "compile": (emitted - started) / dump,
+    "all": (rendered - started) / dump,
+    "mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+}))
+"""
+
+
+def test_every_engine_in_one_process(tmp_path: Path, bench_size: BenchSize) -> None:
+    """Checks, all seven engines with the plain objects beside each, and their trees' bytes, against one dump of them."""
+    policy = write_organisation(
+        tmp_path,
+        departments=bench_size.n_departments,
+        leaves=bench_size.n_leaf_queues,
+        pools=bench_size.n_pools,
+        clusters=EVERY_ENGINE,
+    )
+    command = [sys.executable, "-c", _EVERY_ENGINE, str(policy)]
+    rounds = [
+        json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        for _ in range(3 if bench_size.judged else 1)
+    ]
+    assert rounds[0]["engines"] == sorted(engine for _, engine, _ in EVERY_ENGINE)
+    compiled, everything, peak = (median(run[key] for run in rounds) for key in ("compile", "all", "mib"))
+    _report("compile_policy for seven engines, CPU / dump", compiled, None)
+    _report("the same and every tree's bytes, CPU / dump", everything, EVERY_ENGINE_RATIO)
+    _report(f"{rounds[0]['documents']} objects of seven engines: peak memory", peak, None, "MiB")
+    if bench_size.judged:
+        assert everything <= EVERY_ENGINE_RATIO
