@@ -33,13 +33,13 @@ def _attempt(session: Session, job: Job) -> Statement | None:
     if not _enough_gpus(session, job):
         return None
     bound = session.settings.max_consolidation_preemptees
+    others = [
+        other
+        for other in running_preemptible(session.jobs.values())
+        if other.uid != job.uid and other.n_counted != 0 and has_pods_here(session, other)
+    ]
 
     def victims() -> JobOrder:
-        others = [
-            other
-            for other in running_preemptible(session.jobs.values())
-            if other.uid != job.uid and other.n_counted != 0 and has_pods_here(session, other)
-        ]
         # The engine takes the first it meets in a map; here they are the first of the snapshot.
         return victim_order(session, others if bound == _NO_BOUND else others[: bound + 1])
 

@@ -32,10 +32,11 @@ def reclaim(session: Session) -> None:
 
 def _attempt(session: Session, job: Job) -> Statement | None:
     frozen = session.shares.frozen()
+    candidates = list(_candidates(session, job))
 
     def victims() -> JobOrder:
         order = victim_order(session, ())
-        order.fill_by_queue(_candidates(session, job))
+        order.fill_by_queue(candidates)
         return order
 
     def validator(scenario: Scenario) -> bool:

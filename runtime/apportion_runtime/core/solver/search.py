@@ -56,7 +56,7 @@ class Hunt:
     action: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Probing:
     """A hunt under way: what is the same in each try, as each is taken back before the next.
 
@@ -69,6 +69,7 @@ class _Probing:
         victims: Those who may be evicted; each try takes from it and has it rewound.
         waiting: Jobs with pods that wait, by queue.
         failed: Scenarios that are known to fail.
+        left_traces: Whether a try that was taken back may have left the session other than it was.
     """
 
     session: Session
@@ -79,6 +80,15 @@ class _Probing:
     victims: JobOrder
     waiting: Mapping[str, Members]
     failed: set[object]
+    left_traces: bool = False
+
+    def order_of_victims(self) -> JobOrder:
+        """Return the order of victims from its beginning.
+
+        The engine fills it anew for each try. To rewind it comes to the same as long as no share and no job differs
+        from what it was.
+        """
+        return self.hunt.victims() if self.left_traces else self.victims.rewind()
 
 
 def solve(session: Session, hunt: Hunt) -> Statement | None:
@@ -179,7 +189,7 @@ def _first_solution(probing: _Probing, generator: str, n: int, recorded: _Batche
     before = [list(batch) for batch in recorded]
     nodes = probing.feasible.copy()
     nodes[[task.node for batch in before for task in batch if task.node != NO_NODE]] = True
-    search = Search(session, partial, before, probing.victims.rewind, nodes)
+    search = Search(session, partial, before, probing.order_of_victims, nodes)
     for scenario in GENERATORS[generator](search):
         key = scenario.fingerprint()
         if key in probing.failed:
@@ -216,6 +226,8 @@ def _simulate(probing: _Probing, scenario: Scenario, feasible: Mask) -> _Solutio
     # A pod on a node that is not there cannot be evicted, and the engine gives up on whatever needs it.
     if not chosen or any(task.node == NO_NODE for task in chosen):
         return None
+    leaves_traces = _leaves_traces(session, scenario)
+    probing.left_traces |= leaves_traces
     statement = session.statement()
     for task in chosen:
         statement.evict(task, (hunt.action, hunt.job.uid))
@@ -231,20 +243,20 @@ def _simulate(probing: _Probing, scenario: Scenario, feasible: Mask) -> _Solutio
         return None
     batches = _batches_of(gone, scenario)
     is_same = not scenario.potential and [task for batch in batches for task in batch] == scenario.recorded
-    return _Solution(statement, batches, is_same and _leaves_no_trace(session, scenario))
+    return _Solution(statement, batches, is_same and not leaves_traces)
 
 
-def _leaves_no_trace(session: Session, scenario: Scenario) -> bool:
-    """Tell whether the session is as before once the try is taken back, so that the same try would end the same.
+def _leaves_traces(session: Session, scenario: Scenario) -> bool:
+    """Tell whether the session may differ from before once the try is taken back: the same try might end otherwise.
 
     The engine does not balance its books of shared devices, of resource claims and of pods that it evicted twice.
     Whole numbers of CPU, memory and devices add up.
     """
     victims = scenario.victims()
     return (
-        "numa" not in session.plugins
-        and all(task.kind == REGULAR and not task.claims for task in (*scenario.pending, *victims))
-        and len({task.uid for task in victims}) == len(victims)
+        "numa" in session.plugins
+        or any(task.kind != REGULAR or task.claims for task in (*scenario.pending, *victims))
+        or len({task.uid for task in victims}) < len(victims)
     )
 
 
@@ -309,9 +321,10 @@ def _place_all(probing: _Probing, statement: Statement, scenario: Scenario, node
 def _might_fit(session: Session, job: Job, nodes: Indices) -> bool:
     """Tell whether a victim's next step may find room again: where all nodes together lack it, it cannot.
 
-    What stays out whichever job comes first need not be waited for in the order.
+    What stays out whichever job comes first need not be waited for in the order. A job with pods that wait is: what was
+    reckoned for it here is kept, and gives it its place among those that wait until its pods change.
     """
-    if "numa" in session.plugins:
+    if "numa" in session.plugins or job.n_pending:
         return True
     tasks = job.tasks_to_allocate(real=False)
     if any(task.kind != REGULAR or task.claims for task in tasks):
