@@ -80,8 +80,11 @@ def _nodes(objects: Sequence[Object]) -> Iterator[Object]:
     for one in objects:
         topology = one["spec"].get("topologyName") if one["kind"] == "ResourceFlavor" else None
         if topology is not None:
-            labels = dict.fromkeys(levels[topology], one["metadata"]["name"]) | one["spec"]["nodeLabels"]
-            meta = {"name": one["metadata"]["name"], "labels": labels}
+            name = one["metadata"]["name"]
+            # Kueue knows a host by its name alone, so that no wider domain may have the same.
+            domains = {level: f"{name}-{number}" for number, level in enumerate(levels[topology])}
+            labels = {**domains, **one["spec"]["nodeLabels"], "kubernetes.io/hostname": name}
+            meta = {"name": name, "labels": labels}
             yield {"apiVersion": "v1", "kind": "Node", "metadata": meta}
 
 
