@@ -61,8 +61,11 @@ class Scenario:
                 return batch
         raise KeyError(task.uid)
 
-    def fingerprint(self) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-        """Return what makes it the same scenario, in whatever order it was put together."""
+    def fingerprint(self) -> tuple[tuple[str, ...], ...]:
+        """Return what makes it the same scenario, in whatever order it was put together.
+
+        A victim that is named twice makes another scenario.
+        """
         return _uids(self.pending), _uids(self.recorded), _uids(self.potential)
 
     def narrowed(self, batches: Iterable[Sequence[Task]]) -> Scenario:
@@ -73,5 +76,5 @@ class Scenario:
         return made
 
 
-def _uids(tasks: Iterable[Task]) -> frozenset[str]:
-    return frozenset(task.uid for task in tasks)
+def _uids(tasks: Iterable[Task]) -> tuple[str, ...]:
+    return tuple(sorted(task.uid for task in tasks))
