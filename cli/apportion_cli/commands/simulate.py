@@ -9,10 +9,12 @@ import click
 from apportion_cli.cluster_inputs import moment, read_cluster, shard_option
 from apportion_cli.console import Console, current
 from apportion_cli.exit_codes import ExitCode
-from apportion_cli.options import Output, fail_on_option, output_option
+from apportion_cli.options import Output, as_of_option, fail_on_option, output_option
 from apportion_cli.verbosity import console_options
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from apportion_runtime.core.session import Session
     from apportion_runtime.core.snapshot import Settings
 
@@ -20,11 +22,19 @@ _ALL = "all"
 
 
 @click.command()
+@click.argument("policy", required=False, type=click.Path(), metavar="[POLICY]")
+@click.option(
+    "--scenario",
+    type=click.Path(),
+    metavar="FILE",
+    help="Run POLICY, or a rendered tree, on an embedded cluster: FILE says its nodes and workloads.",
+)
+@click.option("--env", metavar="NAME", help="The environment of POLICY that is simulated.")
+@click.option("--cluster", metavar="NAME", help="The cluster of POLICY that is simulated.")
 @click.option(
     "--cycle",
     "snapshots",
     multiple=True,
-    required=True,
     type=click.Path(),
     metavar="SNAPSHOT",
     help="A file, a folder, or - for standard input; may be repeated.",
@@ -34,28 +44,47 @@ _ALL = "all"
 )
 @moment
 @shard_option
-@output_option("text", "json", "yaml")
+@output_option("text", "json", "yaml", "jsonl")
+@as_of_option
 @fail_on_option
 @console_options
 def simulate(
+    policy: str | None,
+    *,
+    scenario: str | None,
+    env: str | None,
+    cluster: str | None,
     snapshots: tuple[str, ...],
     actions: str | None,
-    *,
     now: float | None,
     shard: str | None,
     outputs: tuple[Output, ...],
+    as_of: date,
     fail_on: str,
 ) -> int:
-    r"""Decide one scheduling cycle over SNAPSHOT as KAI Scheduler does, and say why.
+    r"""Decide one scheduling cycle over SNAPSHOT as KAI Scheduler does, or run a whole scenario.
 
+    A scenario (docs/simulation.md) says nodes, workloads and what happens; POLICY is compiled for its cluster first.
     SNAPSHOT is a document of kind Snapshot (docs/snapshot.md), or Kubernetes objects as kubectl prints them.
 
     \b
+    apportion simulate policy.py --env prod --scenario scenario.yaml -o jsonl=events.jsonl -o text
+    apportion simulate rendered/prod/main --scenario scenario.yaml
     apportion simulate --cycle cluster.yaml
     apportion simulate --cycle cluster/ --actions allocate -o json
     kubectl get nodes,pods,queues.scheduling.run.ai,podgroups.scheduling.run.ai,\
     priorityclasses -A -o json | apportion simulate --cycle -
     """
+    if scenario is not None:
+        from apportion_cli.scenario_run import run_scenario
+
+        if snapshots or any(output.format == "yaml" for output in outputs):
+            raise click.UsageError("--cycle and -o yaml are of one cycle; --scenario writes text, json and jsonl")
+        return run_scenario(policy or ".", scenario, env=env, cluster=cluster, as_of=as_of, outputs=outputs)
+    if policy is not None or not snapshots or any(output.format == "jsonl" for output in outputs):
+        raise click.UsageError(
+            "give --scenario FILE for a policy, or --cycle SNAPSHOT for one cycle (text, json, yaml)"
+        )
     from apportion_cli.delivery import deliver
     from apportion_runtime.core.cycle import cycle
 

@@ -14,6 +14,8 @@ from apportion_runtime.sim.history import ENDED_BY_EVICTION, Sample, Taken
 from apportion_runtime.sim.workloads import Workloads
 from apportion_runtime.sim.world import World
 
+_SAMPLE_S = 300.0
+"""How old the numbers of queues may be while nobody waits, in seconds."""
 _MOST_FRUITLESS = 10
 """Turns in a row whose decisions the cluster refused, after which the scheduler waits for something to happen."""
 
@@ -33,13 +35,13 @@ class Scheduler:
         self._after = after
         self._was_waiting = True
         self._n_fruitless = 0
-        self._is_timed = False
+        self._sampled_s = 0.0
 
     def take_turn(self) -> None:
         """Run a cycle if it could decide anything."""
         world = self._world
         waits = world.n_pending > 0
-        if not waits and not self._was_waiting:
+        if not waits and not self._was_waiting and world.elapsed_s - self._sampled_s < _SAMPLE_S:
             return
         self._was_waiting = waits
         world.history.n_cycles += 1
@@ -121,7 +123,7 @@ class Scheduler:
                 facts.why_waiting = why
 
     def _sample(self, session: Session) -> None:
-        at = self._world.elapsed_s
+        at = self._sampled_s = self._world.elapsed_s
         for queue in session.shares.queues.values():
             sample = Sample(at, queue.allocated[GPU], queue.fair[GPU], queue.deserved[GPU], queue.request[GPU])
             self._world.history.sample(queue.name, sample)

@@ -1,0 +1,159 @@
+"""A history in numbers: for each queue, and for the cluster. Every report shows these and no others.
+
+Waits are of pod groups: from wanting to run until the minimum had places; of those that never had, until the end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+from apportion_runtime.sim.history import History, Sample
+
+_HOUR = 3600.0
+_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSummary:
+    """One queue, with everything below it.
+
+    `fair_gpu_hours` is its fair share over time, as of each cycle; `share` is what it used as a part of that, None
+    where it was owed nothing. Waits are seconds, None where nobody waited.
+    """
+
+    name: str
+    parent: str | None
+    gpu_hours: float
+    fair_gpu_hours: float
+    share: float | None
+    n_groups: int
+    n_waiting: int
+    wait_p50_s: float | None
+    wait_p90_s: float | None
+    wait_p99_s: float | None
+    n_evicted_pods: int
+    n_evictions: int
+    lost_gpu_hours: float
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A simulation.
+
+    `utilisation` is the part of the GPUs' time that pods held them; `makespan_s` is from the first arrival to the last
+    end.
+    """
+
+    duration_s: float
+    n_workloads: int
+    outcomes: Mapping[str, int]
+    n_cycles: int
+    gpu_hours: float
+    capacity_gpu_hours: float
+    utilisation: float
+    makespan_s: float
+    n_evictions: int
+    lost_gpu_hours: float
+    queues: tuple[QueueSummary, ...]
+
+    def document(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {"apiVersion": "apportion.dev/v1", "kind": "SimulationSummary", **asdict(self)}
+
+
+def summarise(history: History) -> Summary:
+    """Return the numbers of a history that has ended."""
+    workloads = history.workloads
+    outcomes: dict[str, int] = {}
+    for facts in workloads:
+        outcomes[facts.outcome or "unfinished"] = outcomes.get(facts.outcome or "unfinished", 0) + 1
+    used = sum(stay.gpus * (stay.until_s - stay.since_s) for stay in history.stays) / _HOUR
+    capacity = _integral(history.capacity, history.ended_s) / _HOUR
+    ends = [facts.finished_s for facts in workloads if facts.finished_s is not None and facts.started_s is not None]
+    first = min((facts.arrived_s for facts in workloads), default=0.0)
+    return Summary(
+        duration_s=history.ended_s,
+        n_workloads=len(workloads),
+        outcomes=dict(sorted(outcomes.items())),
+        n_cycles=history.n_cycles,
+        gpu_hours=_rounded(used),
+        capacity_gpu_hours=_rounded(capacity),
+        utilisation=_rounded(used / capacity) if capacity else 0.0,
+        makespan_s=_rounded(max(ends, default=first) - first),
+        n_evictions=sum(facts.n_evictions for facts in workloads),
+        lost_gpu_hours=_rounded(sum(facts.lost_gpu_s for facts in workloads) / _HOUR),
+        queues=tuple(_queues(history)),
+    )
+
+
+def _queues(history: History) -> Iterable[QueueSummary]:
+    paths = {name: _path(name, history.parents) for name in history.parents}
+    used = dict.fromkeys(paths, 0.0)
+    waits: dict[str, list[float]] = {name: [] for name in paths}
+    counts: dict[str, list[float]] = {name: [0, 0, 0, 0] for name in paths}
+    for stay in history.stays:
+        for name in paths.get(stay.queue, ()):
+            used[name] += stay.gpus * (stay.until_s - stay.since_s) / _HOUR
+    for wait in history.waits:
+        for name in paths.get(wait.queue, ()):
+            waits[name].append((history.ended_s if wait.until_s is None else wait.until_s) - wait.since_s)
+            counts[name][0] += wait.until_s is None
+    for taken in history.taken:
+        for name in paths.get(taken.queue, ()):
+            counts[name][1] += 1
+    for facts in history.workloads:
+        for name in paths.get(facts.queue, ()):
+            counts[name][2] += facts.n_evictions
+            counts[name][3] += facts.lost_gpu_s / _HOUR
+    for name, parent in history.parents.items():
+        fair = _fair(history.samples.get(name, ()), history.ended_s) / _HOUR
+        n_waiting, n_pods, n_evictions, lost = counts[name]
+        lasted = sorted(waits[name])
+        yield QueueSummary(
+            name, parent, _rounded(used[name]), _rounded(fair), _rounded(used[name] / fair) if fair > 0 else None,
+            len(lasted), int(n_waiting), percentile(lasted, 50), percentile(lasted, 90), percentile(lasted, 99),
+            int(n_pods), int(n_evictions), _rounded(lost),
+        )  # fmt: skip
+
+
+def _path(name: str, parents: Mapping[str, str | None]) -> tuple[str, ...]:
+    found: list[str] = []
+    at: str | None = name
+    while at is not None and at in parents and at not in found:
+        found.append(at)
+        at = parents[at]
+    return tuple(found)
+
+
+def _fair(samples: Sequence[Sample], until_s: float) -> float:
+    return _integral([(sample.at_s, sample.fair) for sample in samples], until_s)
+
+
+def _integral(steps: Sequence[tuple[float, float]], until_s: float) -> float:
+    """Return the area below a line of steps, each of which holds until the next."""
+    ends = [*steps, (until_s, 0.0)]
+    return sum(value * max(0.0, following - at) for (at, value), (following, _) in pairwise(ends))
+
+
+def percentile(lasted: Sequence[float], percent: int) -> float | None:
+    """Return the value that a percentage of sorted values do not exceed; None where there are none."""
+    if not lasted:
+        return None
+    return _rounded(lasted[max(0, math.ceil(len(lasted) * percent / 100) - 1)])
+
+
+def _rounded(value: float) -> float:
+    return round(value, _DIGITS)
+
+
+def evicted_by(history: History) -> dict[tuple[str, str], int]:
+    """Return how many pods each queue lost to each other one, by the queue that got the place and the one that lost."""
+    found: dict[tuple[str, str], int] = {}
+    for taken in history.taken:
+        key = (taken.for_queue, taken.queue)
+        found[key] = found.get(key, 0) + 1
+    return found
