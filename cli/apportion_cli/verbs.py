@@ -27,6 +27,8 @@ VERBS: Mapping[str, Verb] = dict(
         _verb("bind", "Write a workload that runs in a queue."),
         ("import", Verb("apportion_cli.commands.import_:import_", "Write the objects of an engine as a policy.")),
         _verb("simulate", "Decide one scheduling cycle over a snapshot of a cluster, and say why."),
+        _verb("preview", "Say what `up` would do to an environment's clusters."),
+        _verb("up", "Bring an environment's clusters to the policy, in updates that are each valid."),
         _verb("explain", "Explain a rule, a queue of a policy, or a job or queue of a cluster."),
         _verb("graph", "Draw the organisation's tree with its quotas."),
         _verb("rules", "List the rules."),

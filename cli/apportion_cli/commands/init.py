@@ -17,15 +17,16 @@ from apportion_cli.verbosity import console_options
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False), default=Path())
 @click.option("--organisation", help="Its name in the policy. Default: the directory's name.")
+@click.option("--pulumi", is_flag=True, help="Also a Pulumi project with a stack for each environment.")
 @console_options
-def init(directory: Path, organisation: str | None) -> None:
+def init(directory: Path, organisation: str | None, *, pulumi: bool) -> None:
     """Write a policy that compiles at once, with a CI workflow and pre-commit hooks.
 
     Files that exist are left as they are; nothing is written if any of them is in the way.
     """
     console = current()
     name = _organisation_name(organisation or directory.resolve().name)
-    wanted = scaffold_files(name, version_text())
+    wanted = scaffold_files(name, version_text(), with_pulumi=pulumi)
     in_the_way = [path for path in wanted if (directory / path).exists()]
     if in_the_way:
         raise CannotError(
@@ -36,8 +37,11 @@ def init(directory: Path, organisation: str | None) -> None:
         _write(directory / path, text)
         console.out(f"  wrote {path}")
     where = "" if directory == Path() else f" {directory}"
+    stack = f"\n  apportion preview dev{f' --dir{where}' if where else ''}" if pulumi else ""
     if not console.quiet:
-        console.out(f"\nNext:\n  apportion validate{where}\n  apportion graph{where}\n  apportion compile{where}")
+        console.out(
+            f"\nNext:\n  apportion validate{where}\n  apportion graph{where}\n  apportion compile{where}{stack}"
+        )
 
 
 def _write(path: Path, text: str) -> None:

@@ -17,15 +17,16 @@ _TEMPLATES = (
     ".gitattributes",
     "README.md",
 )
+_PULUMI = ("Pulumi.yaml", "stacks/__main__.py", "stacks/Pulumi.dev.yaml", "stacks/Pulumi.prod.yaml", ".gitignore")
 
 
-def scaffold_files(organisation: str, version: str) -> Mapping[str, str]:
-    """Return the scaffold as relative path to text."""
+def scaffold_files(organisation: str, version: str, *, with_pulumi: bool = False) -> Mapping[str, str]:
+    """Return the scaffold as relative path to text; with Pulumi's project and stacks where they are wanted."""
     folder = files("apportion_cli.scaffold")
     return {
         name: folder.joinpath(f"{name.lstrip('.').replace('/.', '/')}.tmpl")
         .read_text(encoding="utf-8")
         .replace("@ORGANISATION@", organisation)
         .replace("@VERSION@", version)
-        for name in _TEMPLATES
+        for name in (*_TEMPLATES, *(_PULUMI if with_pulumi else ()))
     }

@@ -9,7 +9,7 @@ from apportion_compiler.backends.nodepools import NAME as NODE_POOLS
 from apportion_compiler.compile import Compilation, Target
 from apportion_compiler.emit.pulumi.applied import Applied, AppliedTarget
 from apportion_compiler.emit.pulumi.naming import target_name
-from apportion_compiler.rollout.plan import Update, plan_target
+from apportion_compiler.rollout.plan import Update, changes, plan_target
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,14 @@ class NextUpdate:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class StackPlan:
+    """All updates of a stack: how many, and for each target how many objects are made, changed and deleted."""
+
+    n_updates: int
+    changes: tuple[tuple[str, int, int, int], ...]
+
+
 def next_update(compilation: Compilation, former: Applied, pools_of: Collection[str] = ()) -> NextUpdate:
     """Return the next update from what was applied towards a compilation.
 
@@ -38,16 +46,34 @@ def next_update(compilation: Compilation, former: Applied, pools_of: Collection[
         former: What was applied.
         pools_of: Clusters whose node pools the stack makes; of others it never touches any.
     """
-    remaining = 0
-    updates: dict[Target, Update] = {}
-    for target, output in compilation.outputs.items():
-        if target.backend == NODE_POOLS and target.cluster not in pools_of:
-            continue
-        before = former.targets.get(target_name(target), AppliedTarget())
-        plan = plan_target(target.backend, before.objects, output.manifests, was_settled=before.is_settled)
-        updates[target] = plan[0]
-        remaining = max(remaining, len(plan) - 1)
-    return NextUpdate(updates, remaining)
+    plans = {target: _plan(compilation, target, former) for target in _touched(compilation, pools_of)}
+    remaining = max((len(plan) - 1 for plan in plans.values()), default=0)
+    return NextUpdate({target: plan[0] for target, plan in plans.items()}, remaining)
+
+
+def plan_stack(compilation: Compilation, former: Applied, pools_of: Collection[str] = ()) -> StackPlan:
+    """Return the plan of all updates; the arguments are those of `next_update`."""
+    touched = _touched(compilation, pools_of)
+    n_updates = max((len(_plan(compilation, target, former)) for target in touched), default=0)
+    counted = [
+        (target_name(target), *changes(_before(target, former).objects, compilation.outputs[target].manifests))
+        for target in touched
+    ]
+    return StackPlan(n_updates, tuple(counted))
+
+
+def _touched(compilation: Compilation, pools_of: Collection[str]) -> list[Target]:
+    return [t for t in compilation.outputs if t.backend != NODE_POOLS or t.cluster in pools_of]
+
+
+def _before(target: Target, former: Applied) -> AppliedTarget:
+    return former.targets.get(target_name(target), AppliedTarget())
+
+
+def _plan(compilation: Compilation, target: Target, former: Applied) -> tuple[Update, ...]:
+    before = _before(target, former)
+    wanted = compilation.outputs[target].manifests
+    return plan_target(target.backend, before.objects, wanted, was_settled=before.is_settled)
 
 
 def several_updates(remaining: int, environment: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import date
 from importlib import import_module
 from pathlib import Path
@@ -24,7 +23,7 @@ from apportion_compiler.emit.pulumi import applied
 from apportion_compiler.emit.pulumi.node_pools import register_node_pools
 from apportion_compiler.emit.pulumi.outputs import queue_outputs
 from apportion_compiler.emit.pulumi.planning import NextUpdate, next_update, several_updates
-from apportion_compiler.emit.pulumi.reading import Refused, compile_stack
+from apportion_compiler.emit.pulumi.reading import Refused, compile_stack, rooted
 from apportion_compiler.emit.pulumi.settings import (
     NAMESPACE,
     ClusterAccess,
@@ -33,12 +32,8 @@ from apportion_compiler.emit.pulumi.settings import (
     read_settings,
 )
 from apportion_compiler.emit.pulumi.tree import Treatment, register_target
+from apportion_compiler.emit.pulumi.words import FORMER, STAGED
 from apportion_compiler.emit.rendered import folder_of, rendered_files
-
-STAGED = "APPORTION_STAGED"
-"""Set by `apportion up`: apply the first update of several instead of stopping."""
-FORMER = "APPORTION_FORMER"
-"""Set by `apportion up`: a file with what was applied, where the stack's own output does not know."""
 
 Transformation = Callable[[pulumi.ResourceTransformationArgs], pulumi.ResourceTransformationResult | None]
 
@@ -63,7 +58,7 @@ def run(today: date, root: Path, environment: Mapping[str, str] = os.environ) ->
 def _run(today: date, root: Path, environment: Mapping[str, str]) -> None:
     settings = read_settings(pulumi.Config(NAMESPACE), pulumi.get_stack())
     as_of = settings.as_of or today
-    compilation = compile_stack(_rooted(settings, root), as_of)
+    compilation = compile_stack(rooted(settings, root), as_of)
     if settings.mode == "render":
         _render(compilation, root / settings.out, as_of)
         return
@@ -71,10 +66,6 @@ def _run(today: date, root: Path, environment: Mapping[str, str]) -> None:
     if update.remaining and STAGED not in environment:
         raise Refused(several_updates(update.remaining, settings.environment))
     _apply(compilation, update, settings, root)
-
-
-def _rooted(settings: StackSettings, root: Path) -> StackSettings:
-    return replace(settings, policy=str(root / settings.policy))
 
 
 def _render(compilation: Compilation, out: Path, as_of: date) -> None:

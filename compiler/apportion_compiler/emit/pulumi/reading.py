@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -37,6 +38,11 @@ def compile_stack(settings: StackSettings, as_of: date) -> Compilation:
     if has_errors(compilation.diagnostics):
         raise Refused(_errors(compilation.diagnostics))
     return compilation
+
+
+def rooted(settings: StackSettings, root: Path) -> StackSettings:
+    """Return settings whose policy is named from a folder."""
+    return replace(settings, policy=str(root / settings.policy))
 
 
 def read_policy(entry: str) -> Policy:

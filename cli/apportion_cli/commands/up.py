@@ -1,0 +1,59 @@
+"""`apportion up`: bring clusters to the policy."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from apportion_cli.commands.preview import stack_options
+from apportion_cli.console import Console, current
+from apportion_cli.options import Output, as_of_option, output_option
+from apportion_cli.verbosity import console_options
+
+if TYPE_CHECKING:
+    from datetime import date
+
+
+@click.command()
+@stack_options
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--unlock", is_flag=True, help="Clear the lock of an update that was killed; asks first.")
+@output_option("text", "json")
+@as_of_option
+@console_options
+def up(environment: str, folder: Path, *, yes: bool, unlock: bool, outputs: tuple[Output, ...], as_of: date) -> None:
+    """Bring the clusters of ENV to the policy, in as many updates as its engines need.
+
+    ENV is the stack, whose configuration names the policy and its environment. An update that was interrupted is
+    finished by the next one. Needs `pulumi` on PATH.
+    """
+    from apportion_cli.delivery import deliver
+    from apportion_cli.stack_report import plan_text, up_json
+    from apportion_cli.stacks import DeployedStack
+
+    console = current()
+    stack = DeployedStack(environment, folder)
+    if unlock and (yes or _agrees(console, "Clear the lock? No update of this stack may be running.")):
+        stack.unlock()
+    plan = stack.plan(as_of)
+    console.err(plan_text(plan))
+    if not yes and not _agrees(console, "Go ahead?"):
+        raise click.Abort
+    # The engine's own talk goes beside the result, which a pipe takes.
+    n_updates = stack.up(console.err if not console.quiet else _silent)
+    for output in outputs or (Output("text"),):
+        text = up_json(plan, n_updates) if output.format == "json" else f"{environment} is as the policy says\n"
+        deliver(console, output, text)
+
+
+def _agrees(console: Console, question: str) -> bool:
+    if not sys.stdin.isatty():
+        raise click.UsageError(f"{question} Nobody can answer here: say --yes")
+    return click.confirm(question, err=True)
+
+
+def _silent(text: str) -> None:
+    """Drop what the engine says."""

@@ -1,0 +1,218 @@
+"""Driving Pulumi's engine. The one module of the command line that knows Pulumi."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from apportion_cli.errors import CannotError
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from pulumi.automation import Stack
+
+    from apportion_compiler.emit.pulumi.applied import Applied
+
+_INSTALL = "https://www.pulumi.com/docs/install/"
+_MAX_UPDATES = 20
+PROJECT = "Pulumi.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class TargetChange:
+    """How many objects of a target an update makes, changes and deletes."""
+
+    target: str
+    made: int
+    changed: int
+    deleted: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing to do."""
+        return not (self.made or self.changed or self.deleted)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is between a stack and its policy, and in how many updates it goes."""
+
+    environment: str
+    n_updates: int
+    changes: tuple[TargetChange, ...]
+
+
+class DeployedStack:
+    """A stack of the project in a folder."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        """Select the stack, or make it where there is none.
+
+        Raises:
+            CannotError: If Pulumi is not installed, or refuses.
+        """
+        self.name = name
+        self._folder = _project(folder)
+        automation = _automation()
+        options = automation.LocalWorkspaceOptions(work_dir=str(self._folder), env_vars=_variables(self._folder))
+        with _said():
+            self._stack: Stack = automation.create_or_select_stack(name, work_dir=str(self._folder), opts=options)
+
+    def plan(self, as_of: date) -> Plan:
+        """Return what `up` would do, by the policy and the stack's state alone: no cluster is asked."""
+        from apportion_compiler.emit.pulumi.planning import plan_stack
+        from apportion_compiler.emit.pulumi.reading import Refused, compile_stack, rooted
+        from apportion_compiler.emit.pulumi.settings import SettingsError, read_settings
+
+        try:
+            with _said():
+                config = _Values(self._stack.get_all_config())
+            settings = rooted(read_settings(config, self.name), self._folder)
+            compilation = compile_stack(settings, settings.as_of or as_of)
+            plan = plan_stack(compilation, self._applied(), settings.node_pools)
+        except (Refused, SettingsError) as refused:
+            raise CannotError(str(refused)) from None
+        return Plan(settings.environment, plan.n_updates, tuple(TargetChange(*change) for change in plan.changes))
+
+    def preview(self, say: Callable[[str], None]) -> None:
+        """Let the engine say what the next update would do."""
+        with self._told(), _said():
+            self._stack.preview(on_output=say, color="never")
+
+    def up(self, say: Callable[[str], None]) -> int:
+        """Run updates until the clusters hold what the policy says, and return how many it took."""
+        for number in range(1, _MAX_UPDATES + 1):
+            with self._told(), _said():
+                result = self._stack.up(on_output=say, color="never", show_secrets=False)
+            remaining = result.outputs.get("remaining")
+            if remaining is None or not remaining.value:
+                return number
+            say(f"update {number} is done; {int(remaining.value)} to go\n")
+        raise CannotError(f"the stack {self.name} is not there after {_MAX_UPDATES} updates")
+
+    def unlock(self) -> None:
+        """Clear the lock that an update left which was killed."""
+        with _said():
+            self._stack.cancel()
+
+    def _applied(self) -> Applied:
+        from apportion_compiler.emit.pulumi.state import applied_in
+
+        with _said():
+            exported = self._stack.export_stack()
+        try:
+            return applied_in(exported.deployment or {})
+        except ValueError as malformed:
+            raise CannotError(str(malformed)) from None
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Tell the stack's program that several updates are fine, and what the state says was applied."""
+        from apportion_compiler.emit.pulumi.applied import dump
+        from apportion_compiler.emit.pulumi.words import FORMER, STAGED
+
+        with tempfile.TemporaryDirectory(prefix="apportion-") as folder:
+            former = Path(folder) / "applied"
+            former.write_text(dump(self._applied()), encoding="ascii")
+            workspace = self._stack.workspace
+            before = workspace.env_vars
+            workspace.env_vars = {**before, STAGED: "1", FORMER: str(former)}
+            try:
+                yield
+            finally:
+                workspace.env_vars = before
+
+
+class LockedError(CannotError):
+    """Somebody else updates the stack, or somebody's update was killed."""
+
+
+class _Values:
+    """Pulumi's answer about a stack's configuration, as the program itself would read it."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = {key: value.value for key, value in values.items()}
+
+    def get(self, key: str) -> str | None:
+        """Return a key's text."""
+        return self._values.get(f"apportion:{key}")
+
+    def get_object(self, key: str) -> Any:
+        """Return a key's structure."""
+        text = self.get(key)
+        return None if text is None else json.loads(text)
+
+
+def _automation() -> Any:
+    if shutil.which("pulumi") is None:
+        raise CannotError("`pulumi` is not on PATH, and this command drives it", hint=f"install it: {_INSTALL}")
+    try:
+        import pulumi.automation
+        import pulumi_kubernetes  # noqa: F401 - the stack's program needs it.
+    except ImportError:
+        raise CannotError("Pulumi's Python library is not installed", hint="pip install 'apportion[pulumi]'") from None
+    return pulumi.automation
+
+
+def _project(folder: Path) -> Path:
+    here = folder.resolve()
+    for above in (here, *here.parents):
+        if (above / PROJECT).is_file():
+            return above
+    raise CannotError(
+        f"there is no {PROJECT} in {folder} or above it", hint="apportion init --pulumi writes a first one"
+    )
+
+
+def _variables(folder: Path) -> dict[str, str]:
+    """Return what an engine without an account needs: stacks in files beside the project, unless the user chose."""
+    variables = {"PULUMI_SKIP_UPDATE_CHECK": "true"}
+    chosen = "PULUMI_BACKEND_URL" in os.environ or _logged_in() or "backend:" in (folder / PROJECT).read_text()
+    if not chosen:
+        (folder / ".pulumi-state").mkdir(exist_ok=True)
+        variables["PULUMI_BACKEND_URL"] = f"file://{folder / '.pulumi-state'}"
+    if not {"PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"} & set(os.environ) and not chosen:
+        # The stack's configuration holds no secret.
+        variables["PULUMI_CONFIG_PASSPHRASE"] = ""
+    return variables
+
+
+def _logged_in() -> bool:
+    home = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
+    try:
+        return bool(json.loads((home / "credentials.json").read_text(encoding="utf-8")).get("current"))
+    except (OSError, ValueError):
+        return False
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    """Turn what Pulumi says when it fails into a sentence."""
+    from pulumi.automation.errors import CommandError, ConcurrentUpdateError, InvalidVersionError
+
+    try:
+        yield
+    except ConcurrentUpdateError:
+        raise LockedError(
+            "another update of this stack is running, or one was killed and left its lock",
+            hint="wait for it; if nothing runs, use --unlock",
+        ) from None
+    except InvalidVersionError as old:
+        raise CannotError(str(old), hint=f"install a newer one: {_INSTALL}") from None
+    except CommandError as failed:
+        raise CannotError(_reason(str(failed))) from None
+
+
+def _reason(output: str) -> str:
+    """Return the lines of Pulumi's output that say what went wrong."""
+    lines = [line.strip() for line in output.splitlines()]
+    wrong = [line for line in lines if line.lower().startswith(("error:", "* "))]
+    return "Pulumi failed: " + ("; ".join(dict.fromkeys(wrong)) or " ".join(lines[-3:]))

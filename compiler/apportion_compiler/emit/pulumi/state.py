@@ -1,0 +1,42 @@
+"""What a stack holds according to its state, which also knows what an interrupted update left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from apportion_compiler.emit.pulumi import applied
+from apportion_compiler.emit.pulumi.applied import Applied, AppliedTarget
+from apportion_compiler.emit.pulumi.treatment import plain
+from apportion_compiler.plain_objects import Manifest
+from apportion_compiler.rollout.identity import identity_of
+
+_OBJECT = "kubernetes:"
+
+
+def applied_in(deployment: Mapping[str, Any]) -> Applied:
+    """Return what a stack has applied, from the deployment that Pulumi exports.
+
+    Where the state holds what the stack's output says, that is it: it knows the order. Where the two differ, an update
+    was interrupted, and the state is right about what is there.
+    """
+    resources: Sequence[Mapping[str, Any]] = deployment.get("resources") or ()
+    said = Applied()
+    held: dict[str, list[Manifest]] = {}
+    for resource in resources:
+        urn, type_ = str(resource["urn"]), str(resource["type"])
+        if type_ == "pulumi:pulumi:Stack":
+            text = (resource.get("outputs") or {}).get(applied.OUTPUT)
+            said = Applied() if not isinstance(text, str) else applied.load(text)
+        elif type_.startswith(_OBJECT) and not resource.get("delete"):
+            cluster, backend, _ = urn.rpartition("::")[2].split("/", 2)
+            held.setdefault(f"{cluster}/{backend}", []).append(plain(resource["inputs"]))
+    return Applied({name: _reconciled(objects, said.targets.get(name)) for name, objects in held.items()})
+
+
+def _reconciled(objects: Sequence[Manifest], said: AppliedTarget | None) -> AppliedTarget:
+    by_key = {identity_of(m): m for m in objects}
+    if said is not None and {identity_of(m): m for m in said.objects} == by_key:
+        return said
+    # Which edges the interrupted update had left is not known: the next deletion settles them first.
+    return AppliedTarget(tuple(objects), is_settled=False)

@@ -1,0 +1,8 @@
+"""Variables by which `apportion up` speaks with a stack's program."""
+
+from __future__ import annotations
+
+STAGED = "APPORTION_STAGED"
+"""Apply the first update of several instead of stopping."""
+FORMER = "APPORTION_FORMER"
+"""A file with what was applied, by the stack's state, where the stack's own output may not know."""

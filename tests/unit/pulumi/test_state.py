@@ -1,0 +1,67 @@
+"""What a stack's exported state says was applied: its own word where that is right, what is there where it is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pulumi", reason="the extra `pulumi` is not installed")
+
+from apportion_compiler.emit.pulumi.applied import Applied, AppliedTarget, dump, load
+from apportion_compiler.emit.pulumi.state import applied_in
+from apportion_compiler.emit.pulumi.treatment import owned
+
+pytestmark = pytest.mark.pulumi
+
+
+def _object(name: str, **spec: int) -> dict[str, Any]:
+    metadata = {"name": name, "annotations": {}}
+    return {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": metadata, "spec": dict(spec)}
+
+
+A, B = _object("a", gpu=1), _object("b", gpu=2)
+SAID = Applied({"main/kai": AppliedTarget((A, B))})
+
+
+def _deployment(*objects: dict[str, Any], said: Applied = SAID, **more: Any) -> dict[str, Any]:
+    stack = {"urn": "urn:pulumi:dev::p::pulumi:pulumi:Stack::p-dev", "type": "pulumi:pulumi:Stack"}
+    type_ = "kubernetes:scheduling.run.ai/v2:Queue"
+    held = [
+        {
+            "urn": f"urn:pulumi:dev::p::apportion:index:Target${type_}::main/kai/Queue/{one['metadata']['name']}",
+            "type": type_,
+            "inputs": owned(one),
+            **more,
+        }
+        for one in objects
+    ]
+    return {"resources": [{**stack, "outputs": {"applied": dump(said)}}, *held]}
+
+
+def test_what_is_there_as_the_stack_says_keeps_its_order() -> None:
+    assert applied_in(_deployment(B, A)) == SAID
+
+
+def test_after_an_interrupted_update_what_is_there_counts() -> None:
+    found = applied_in(_deployment(_object("a", gpu=5))).targets["main/kai"]
+    assert found == AppliedTarget((_object("a", gpu=5),), is_settled=False)
+
+
+def test_what_is_being_deleted_is_not_there() -> None:
+    assert applied_in(_deployment(A, B, delete=True)) == Applied()
+
+
+def test_a_stack_that_was_never_up_holds_nothing() -> None:
+    assert applied_in({}) == Applied()
+
+
+@pytest.mark.parametrize("text", ["", "rubbish", "e30="])
+def test_text_of_something_else_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not what this program wrote"):
+        load(text)
+
+
+def test_what_was_applied_survives_the_way_through_text() -> None:
+    assert load(dump(SAID)) == SAID
+    assert dump(SAID) == dump(load(dump(SAID)))
