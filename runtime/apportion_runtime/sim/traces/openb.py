@@ -1,0 +1,163 @@
+"""The openb trace: a list of nodes and a list of pods as CSV.
+
+Columns: README of alibaba/clusterdata, cluster-trace-gpu-v2023; its paper is Weng et al., "Beware of Fragmentation:
+Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent", USENIX ATC 2023. docs/traces.md has the rules.
+"""
+
+from __future__ import annotations
+
+import csv
+import zlib
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from io import StringIO
+
+from apportion_runtime.sim.traces.records import End, Skip, Source, Trace, TraceError, TraceJob, TraceNode, in_order
+from apportion_runtime.sim.traces.rows import BadRow, Row, Table, kubernetes_name, read_each, rows_of
+
+NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
+POD_COLUMNS = (
+    "name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "qos", "pod_phase", "creation_time",
+    "deletion_time", "scheduled_time",
+)  # fmt: skip
+_CURE = "take the lists as cluster-trace-gpu-v2023 has them, with their first row"
+_MISFIT = "give every row one field for each column"
+_DEVICE = 1000
+
+_ENDS: Mapping[str, End] = {
+    "Running": End.STOPPED,
+    "Pending": End.STOPPED,
+    "Unknown": End.STOPPED,
+    "Succeeded": End.SUCCEEDED,
+    "Failed": End.FAILED,
+}
+"""By phase, of pods that had a place; what has none never ran, whatever its phase."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenbRules:
+    """What the trace does not say.
+
+    Attributes:
+        priorities: By QoS the priority class.
+        queues: By QoS the queues; among several a pod's name decides, always in the same way.
+    """
+
+    priorities: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "LS": "inference", "Guaranteed": "build", "Burstable": "build-preemptible", "BE": "train",
+        }
+    )  # fmt: skip
+    queues: Mapping[str, Sequence[str]] = field(
+        default_factory=lambda: {
+            "LS": ("serving",), "Guaranteed": ("development",), "Burstable": ("development",), "BE": ("training",),
+        }
+    )  # fmt: skip
+
+
+def read_openb(nodes: Source, pods: Source, rules: OpenbRules | None = None) -> Trace:
+    """Return the trace of two lists.
+
+    Raises:
+        TraceError: If a list is no such list.
+    """
+    rules = OpenbRules() if rules is None else rules
+    machines: dict[str, TraceNode] = {}
+    jobs: dict[str, TraceJob] = {}
+    skips: list[Skip] = []
+
+    def take_node(row: Row) -> None:
+        made = _node(row)
+        _check_new(made.name, machines)
+        machines[made.name] = made
+
+    def take_pod(row: Row) -> None:
+        made = _job(row, rules)
+        _check_new(made.name, jobs)
+        jobs[made.name] = made
+
+    n_rows = read_each(_rows(nodes, NODE_COLUMNS), take_node, skips, _MISFIT)
+    n_rows += read_each(_rows(pods, POD_COLUMNS), take_pod, skips, _MISFIT)
+    return Trace("openb", tuple(machines.values()), in_order(list(jobs.values())), tuple(skips), n_rows)
+
+
+def _rows(source: Source, needed: Sequence[str]) -> Iterator[Row]:
+    return rows_of(source.file, _lines(source), Table(needed, _CURE))
+
+
+def _lines(source: Source) -> Iterator[tuple[int, Sequence[str]]]:
+    reader = csv.reader(StringIO(source.text.removeprefix("\ufeff"), newline=None))
+    line = 1
+    try:
+        for fields in reader:
+            if fields:
+                yield line, fields
+            line = reader.line_num + 1
+    except csv.Error as wrong:
+        raise TraceError(source.file, line, f"the CSV cannot be read ({wrong})", "look for a quote too many") from None
+
+
+def _check_new(name: str, known: Container[str]) -> None:
+    if name in known:
+        raise BadRow(f"`{name}` is there already", "give every row another name")
+
+
+def _node(row: Row) -> TraceNode:
+    gpus, model = row.whole("gpu"), row.text("model")
+    if (gpus > 0) != bool(model):
+        said = f"model `{model}`" if model else "no model"
+        raise BadRow(f"a node of {gpus} GPUs has {said}", "give the model of nodes with GPUs, and of no others")
+    return TraceNode(kubernetes_name(row.text("sn")), row.whole("cpu_milli"), row.whole("memory_mib"), gpus, model)
+
+
+def _job(row: Row, rules: OpenbRules) -> TraceJob:
+    name, qos = kubernetes_name(row.text("name")), row.text("qos")
+    priority, queues = rules.priorities.get(qos), rules.queues.get(qos)
+    if priority is None or not queues:
+        known = ", ".join(sorted(qos for qos in rules.priorities if rules.queues.get(qos)))
+        raise BadRow(f"the rules know no QoS `{qos}`", f"add it to the rules, or write one of {known}")
+    gpus, gpu_milli = _gpus(row)
+    arrives_s, stays_s, end = _life(row)
+    return TraceJob(
+        name=name,
+        file=row.file,
+        line=row.line,
+        queue=queues[zlib.crc32(name.encode()) % len(queues)],
+        priority=priority,
+        cpu_milli=row.whole("cpu_milli"),
+        memory_mib=row.whole("memory_mib"),
+        gpus=gpus,
+        gpu_milli=gpu_milli,
+        gpu_models=tuple(sorted({model for model in row.text("gpu_spec").split("|") if model})) if gpus else (),
+        arrives_s=arrives_s,
+        stays_s=stays_s,
+        end=end,
+    )
+
+
+def _gpus(row: Row) -> tuple[int, int]:
+    """Return the devices, and the thousandths of each."""
+    gpus = row.whole("num_gpu")
+    if gpus == 0:
+        return 0, _DEVICE
+    each = row.whole("gpu_milli")
+    if not 0 < each <= _DEVICE:
+        raise BadRow(f"gpu_milli {each} is no part of a device", "write 1 to 1000, thousandths of each device")
+    return gpus, each
+
+
+def _life(row: Row) -> tuple[float, float | None, End]:
+    """Return when a pod arrives, how long it works or waits, and how it ends."""
+    phase = row.text("pod_phase")
+    end = _ENDS.get(phase)
+    if end is None:
+        raise BadRow(f"`{phase}` is no phase of a pod", f"write one of {', '.join(_ENDS)}")
+    created, scheduled, deleted = (row.seconds(f"{what}_time") for what in ("creation", "scheduled", "deletion"))
+    if created is None:
+        raise BadRow("there is no creation_time", "write the second at which the pod was made")
+    began = created if scheduled is None else scheduled
+    if began < created or (deleted is not None and deleted < began):
+        raise BadRow("its times are not in the order creation, scheduled, deletion", "correct the times of this row")
+    if deleted is None:
+        return created, None, End.OPEN
+    return created, deleted - began, End.NEVER_RAN if scheduled is None else end

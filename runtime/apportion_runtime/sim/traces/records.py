@@ -1,0 +1,144 @@
+"""A recorded load, whatever wrote it: machines, jobs in the order of their arrival, and the rows that are neither."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class TraceError(ValueError):
+    """A trace of which nothing can be read: one sentence with file, line and cure."""
+
+    def __init__(self, file: str, line: int, reason: str, cure: str) -> None:
+        super().__init__(f"{file}:{line}: {reason}; {cure}")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text, and the name under which messages speak of it."""
+
+    file: str
+    text: str
+
+
+class End(Enum):
+    """How a job ended where it was recorded."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    """It was taken away while it ran."""
+    NEVER_RAN = "never-ran"
+    """It was taken away while it waited."""
+    OPEN = "open"
+    """It was there when the record ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceNode:
+    """A machine. `memory_mib` is its main memory; `gpu_model` is empty where it has no GPU."""
+
+    name: str
+    cpu_milli: int
+    memory_mib: int
+    gpus: int = 0
+    gpu_model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceJob:
+    """Pods that are alike and start together.
+
+    Attributes:
+        name: A name that Kubernetes takes, unique in the trace.
+        file: Where the row stands,
+        line: and its first line, from 1. Several jobs may come of one row.
+        queue: The queue by the reader's rule.
+        priority: The priority class by the reader's rule.
+        cpu_milli: Of each pod, like what follows.
+        memory_mib: Main memory.
+        gpus: Devices.
+        gpu_milli: Thousandths of each of these devices.
+        gpu_models: Models that will do; empty is any.
+        n_pods: How many there are.
+        arrives_s: Seconds from the beginning of the trace.
+        stays_s: How long it works, or waits if it never ran; None is for ever.
+        end: How it ended.
+    """
+
+    name: str
+    file: str
+    line: int
+    queue: str
+    priority: str
+    cpu_milli: int
+    memory_mib: int
+    gpus: int = 0
+    gpu_milli: int = 1000
+    gpu_models: tuple[str, ...] = ()
+    n_pods: int = 1
+    arrives_s: float = 0.0
+    stays_s: float | None = None
+    end: End = End.SUCCEEDED
+
+    @property
+    def all_gpu_milli(self) -> int:
+        """Thousandths of devices of all pods together."""
+        return self.n_pods * self.gpus * self.gpu_milli
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """A row that is no node and no job. `cure` is empty where nothing is wrong with it."""
+
+    file: str
+    line: int
+    reason: str
+    cure: str = ""
+
+    @property
+    def text(self) -> str:
+        """One sentence for people."""
+        said = f"{self.file}:{self.line}: {self.reason}"
+        return f"{said}; {self.cure}" if self.cure else said
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What was recorded.
+
+    Attributes:
+        name: What it is called; the namespace of its jobs.
+        nodes: Machines in the order of their rows; none where the format has none.
+        jobs: Jobs by arrival, at one moment in the order of their rows.
+        skips: Every other row.
+        n_rows: Rows that were read, of all files: those of `nodes`, of `jobs` and of `skips` together.
+        start: The moment of its beginning in seconds since 1970; None where it says none.
+    """
+
+    name: str
+    nodes: tuple[TraceNode, ...]
+    jobs: tuple[TraceJob, ...]
+    skips: tuple[Skip, ...] = ()
+    n_rows: int = 0
+    start: float | None = None
+
+    @property
+    def faults(self) -> tuple[Skip, ...]:
+        """Rows with which something is wrong."""
+        return tuple(skip for skip in self.skips if skip.cure)
+
+    @property
+    def gpu_milli(self) -> int:
+        """Thousandths of the devices of all nodes."""
+        return sum(node.gpus for node in self.nodes) * 1000
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """Queues that jobs name, sorted."""
+        return tuple(sorted({job.queue for job in self.jobs}))
+
+
+def in_order(jobs: list[TraceJob]) -> tuple[TraceJob, ...]:
+    """Return jobs by arrival; those of one moment stay in their order."""
+    return tuple(sorted(jobs, key=lambda job: job.arrives_s))

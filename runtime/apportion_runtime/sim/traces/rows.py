@@ -1,0 +1,128 @@
+"""Rows of a table with named columns, and what may be wrong with a field of one."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from apportion_runtime.sim.traces.records import Skip, TraceError
+from apportion_runtime.snapshots.quantities import parse_integer
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
+_UNFIT = re.compile(r"[^a-z0-9]+", re.ASCII)
+_LONGEST_NAME = 52
+"""Room for what is put behind a job's name to name its pods, within the 63 characters of a label."""
+_LARGEST = 10**15
+
+
+class BadRow(ValueError):
+    """A row that is not taken: why, and what to do about it; no cure where nothing is wrong with it."""
+
+    def __init__(self, reason: str, cure: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.cure = cure
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The fields of a row by column; `line` is its first one, from 1."""
+
+    file: str
+    line: int
+    columns: Mapping[str, int]
+    fields: Sequence[str]
+
+    def text(self, column: str) -> str:
+        """Return what stands there; empty where there is no such column."""
+        found = self.columns.get(column)
+        return "" if found is None else self.fields[found].strip()
+
+    def whole(self, column: str) -> int:
+        """Return a whole number of 0 or more. Raises `BadRow`."""
+        text = self.text(column)
+        try:
+            number = parse_integer(text)
+        except ValueError:
+            number = -1
+        if not 0 <= number <= _LARGEST:
+            raise BadRow(f"{column} `{text}` is not a whole number of 0 or more", f"correct {column} in this row")
+        return number
+
+    def seconds(self, column: str) -> float | None:
+        """Return a number of seconds of 0 or more, None where nothing stands. Raises `BadRow`."""
+        text = self.text(column)
+        if not text:
+            return None
+        try:
+            number = float(text)
+        except ValueError:
+            number = -1.0
+        if not (math.isfinite(number) and 0 <= number <= _LARGEST):
+            raise BadRow(f"{column} `{text}` is not a number of seconds of 0 or more", f"correct {column} in this row")
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns that a table needs, and what to do where one is missing."""
+
+    needed: Sequence[str]
+    cure: str
+
+
+def rows_of(file: str, lines: Iterator[tuple[int, Sequence[str]]], table: Table) -> Iterator[Row]:
+    """Yield the rows of a table whose first row names the columns.
+
+    Args:
+        file: For messages.
+        lines: The first line of each row, and its fields; empty rows are no rows.
+        table: What the format says.
+
+    Raises:
+        TraceError: If it is empty, or a column that it needs is missing, or any is there twice.
+    """
+    line, heading = next(lines, (1, ()))
+    names = [name.strip() for name in heading]
+    missing = [name for name in table.needed if name not in names]
+    if missing:
+        raise TraceError(file, line, f"there is no column {', '.join(missing)}", table.cure)
+    twice = [name for number, name in enumerate(names) if name in names[:number]]
+    if twice:
+        raise TraceError(file, line, f"the column `{twice[0]}` is there twice", table.cure)
+    columns = {name: number for number, name in enumerate(names)}
+    for line, fields in lines:
+        yield Row(file, line, columns, fields)
+
+
+def read_each(rows: Iterable[Row], take: Callable[[Row], None], skips: list[Skip], misfit: str) -> int:
+    """Have each row taken, or reported among the skips; return how many there were.
+
+    A row of another width than the heading is reported with the cure `misfit`; so is one for which `take` raises
+    `BadRow`.
+    """
+    n_rows = 0
+    for row in rows:
+        n_rows += 1
+        n_fields, n_columns = len(row.fields), len(row.columns)
+        if n_fields != n_columns:
+            reason = f"there are {n_fields} fields where the heading has {n_columns}"
+            skips.append(Skip(row.file, row.line, reason, misfit))
+            continue
+        try:
+            take(row)
+        except BadRow as bad:
+            skips.append(Skip(row.file, row.line, bad.reason, bad.cure))
+    return n_rows
+
+
+def kubernetes_name(text: str) -> str:
+    """Return a text as Kubernetes takes names: unchanged if it can be. Raises `BadRow` if nothing is left of it."""
+    if len(text) <= _LONGEST_NAME and _NAME.fullmatch(text):
+        return text
+    made = _UNFIT.sub("-", text.lower())[:_LONGEST_NAME].strip("-")
+    if not made:
+        raise BadRow(f"`{text}` is no name", "give it one of letters and digits")
+    return made

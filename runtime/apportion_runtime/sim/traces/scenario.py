@@ -1,0 +1,108 @@
+"""A trace as a scenario of the embedded cluster: node objects, and a Job for each job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from apportion_runtime.sim.clock import DEFAULT_START
+from apportion_runtime.sim.machines import node_manifest
+from apportion_runtime.sim.scenario import NodeShape, Pool, Scenario, Timing, Work
+from apportion_runtime.sim.shorthand import Short, Size, manifest_of
+from apportion_runtime.sim.traces.records import End, Trace, TraceJob, TraceNode
+from apportion_runtime.sim.traces.rows import kubernetes_name
+
+ROW_ANNOTATION = "apportion.dev/trace-row"
+"""File and line that a workload comes of."""
+MODEL_LABEL = "nvidia.com/gpu.product"
+DEVICE_MEMORY_MIB = 16_000
+"""What nodes are labelled with, because the engine shares no device without it. Traces ask for parts of devices, never
+for their memory, so that it decides nothing; it is a multiple of 1000 so that thousandths are whole."""
+_PODS = "110"
+
+
+def scenario_of(
+    trace: Trace,
+    *,
+    timing: Timing | None = None,
+    startup_s: float = 0.0,
+    checkpoint_s: float | None = None,
+    until_s: float | None = None,
+) -> Scenario:
+    """Return a scenario: the nodes are among its objects, under the names that they have in the trace.
+
+    Args:
+        trace: As recorded, or transformed.
+        timing: How fast the cluster is.
+        startup_s: How long pods load before they work; traces do not say.
+        checkpoint_s: How often what was done is kept; None loses it with the pod. Traces do not say.
+        until_s: When it ends; a trace with jobs that stay for ever needs it only if nothing else ends them.
+    """
+    return Scenario(
+        name=trace.name,
+        objects=tuple(node_object(node) for node in trace.nodes),
+        works=tuple(work_of(job, trace.name, startup_s=startup_s, checkpoint_s=checkpoint_s) for job in trace.jobs),
+        timing=Timing() if timing is None else timing,
+        start=DEFAULT_START if trace.start is None else trace.start,
+        until_s=until_s,
+    )
+
+
+def node_object(node: TraceNode) -> Mapping[str, Any]:
+    """Return a node, ready, of a pool named for its GPUs."""
+    allocatable = {"cpu": f"{node.cpu_milli}m", "memory": f"{node.memory_mib}Mi", "pods": _PODS}
+    labels: dict[str, str] = {}
+    pool = "cpu"
+    if node.gpus:
+        allocatable["nvidia.com/gpu"] = str(node.gpus)
+        labels = {
+            "nvidia.com/gpu.count": str(node.gpus),
+            "nvidia.com/gpu.memory": str(DEVICE_MEMORY_MIB),
+            MODEL_LABEL: node.gpu_model,
+        }
+        pool = kubernetes_name(f"{node.gpu_model}-{node.gpus}")
+    shape = NodeShape(labels, allocatable)
+    return node_manifest(Pool(pool, shape, size=1, least=1, most=1), node.name)
+
+
+def work_of(job: TraceJob, namespace: str, *, startup_s: float = 0.0, checkpoint_s: float | None = None) -> Work:
+    """Return the workload of a job; one that never ran leaves when it left, whether or not it has a place by then."""
+    ran = job.end is not End.NEVER_RAN
+    return Work(
+        manifest=_manifest(job, namespace),
+        arrives_s=job.arrives_s,
+        work_s=job.stays_s if ran else None,
+        lifetime_s=None if ran else job.stays_s,
+        startup_s=startup_s,
+        checkpoint_s=checkpoint_s,
+        fails=job.end is End.FAILED,
+    )
+
+
+def _manifest(job: TraceJob, namespace: str) -> Mapping[str, Any]:
+    shared = job.gpus > 0 and job.gpu_milli < 1000
+    gpus = job.gpu_milli / 1000 if shared else float(job.gpus)
+    short = Short(
+        kind="Job",
+        name=job.name,
+        namespace=namespace,
+        queue=job.queue,
+        priority=job.priority,
+        size=Size(f"{job.cpu_milli}m", f"{job.memory_mib}Mi", gpus),
+        pods=job.n_pods,
+        least=job.n_pods if job.n_pods > 1 else None,
+        annotations={ROW_ANNOTATION: f"{job.file}:{job.line}"},
+        node_selector={MODEL_LABEL: job.gpu_models[0]} if len(job.gpu_models) == 1 else {},
+    )
+    made = manifest_of(short)
+    template = made["spec"]["template"]
+    if shared and job.gpus > 1:
+        template["metadata"]["annotations"]["gpu-fraction-num-devices"] = str(job.gpus)
+    if len(job.gpu_models) > 1:
+        template["spec"]["affinity"] = _one_of(job.gpu_models)
+    return made
+
+
+def _one_of(models: tuple[str, ...]) -> Mapping[str, Any]:
+    term = {"matchExpressions": [{"key": MODEL_LABEL, "operator": "In", "values": list(models)}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}

@@ -1,0 +1,153 @@
+"""Other loads made of a recorded one. Each is a pure function: the same trace and seed give the same trace.
+
+As recorded, there is nothing to do. Weng et al. (USENIX ATC 2023) inflate a trace until the cluster is full; a trace
+that asks for little of its cluster is compressed onto a part of its nodes, or its arrivals in time.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from apportion_runtime.sim.traces.records import End, Trace, TraceJob
+
+_FIRST_ARRIVALS = 0.01
+_N_HALVINGS = 60
+_GREATEST_FACTOR = 1e9
+
+
+def inflated(trace: Trace, *, load: float = 1.0, every_s: float = 1.0, seed: int | None = None) -> Trace:
+    """Return a trace whose jobs come one after another, again and again, and stay, until what they ask for is enough.
+
+    Args:
+        trace: The recorded load.
+        load: The share of the nodes' GPUs that is asked for in the end; more than 1 is more than there is.
+        every_s: Seconds from one arrival to the next.
+        seed: None takes the jobs in their order each time; a number shuffles them, each time anew.
+
+    Raises:
+        ValueError: If there is no GPU, or no job asks for one.
+    """
+    asked = sum(job.all_gpu_milli for job in trace.jobs)
+    wanted = load * trace.gpu_milli
+    if not asked or not trace.gpu_milli:
+        raise ValueError("a trace of nodes with GPUs and of jobs that ask for them can be inflated, and no other")
+    chance = None if seed is None else random.Random(seed)  # noqa: S311 -- repeatable chance is what is wanted
+    made: list[TraceJob] = []
+    so_far, n_turns = 0, 0
+    while so_far < wanted:
+        n_turns += 1
+        for job in _turn(trace.jobs, chance):
+            if so_far >= wanted:
+                break
+            so_far += job.all_gpu_milli
+            name = job.name if n_turns == 1 else f"{job.name}-r{n_turns}"
+            made.append(replace(job, name=name, arrives_s=len(made) * every_s, stays_s=None, end=End.OPEN))
+    return replace(trace, jobs=tuple(made))
+
+
+def _turn(jobs: Sequence[TraceJob], chance: random.Random | None) -> Sequence[TraceJob]:
+    return jobs if chance is None else chance.sample(jobs, len(jobs))
+
+
+def compressed_on_nodes(trace: Trace, share: float, *, seed: int = 0) -> Trace:
+    """Return a trace on a share of its nodes, of each shape as many as its part of all (to less than one node).
+
+    Args:
+        trace: The recorded load.
+        share: More than 0, at most 1; one node is left in any case.
+        seed: Which of the nodes that are alike stay, and where the parts are not whole, how they are rounded.
+
+    Raises:
+        ValueError: If the share is no share.
+    """
+    if not 0 < share <= 1:
+        raise ValueError(f"{share:g} is no share of the nodes; it is more than 0 and at most 1")
+    n_nodes = len(trace.nodes)
+    n_left = min(n_nodes, max(1, round(n_nodes * share)))
+    chance = random.Random(seed)  # noqa: S311 -- repeatable chance is what is wanted
+    order = list(range(n_nodes))
+    chance.shuffle(order)
+    shapes = [(node.gpu_model, node.gpus, node.cpu_milli, node.memory_mib) for node in trace.nodes]
+    order.sort(key=lambda number: shapes[number])
+    begin = chance.random()
+    left = sorted(order[min(n_nodes - 1, int((begin + i) * n_nodes / n_left))] for i in range(n_left if n_nodes else 0))
+    return replace(trace, nodes=tuple(trace.nodes[number] for number in left))
+
+
+def compressed_in_time(trace: Trace, load: float) -> Trace:
+    """Return a trace with its arrivals drawn together until `offered_load` is what is wanted; how long jobs stay stays.
+
+    A load below the recorded one draws them apart.
+
+    Raises:
+        ValueError: If no drawing together makes such a load.
+    """
+    least, most = 1 / _GREATEST_FACTOR, _GREATEST_FACTOR
+    demand = _demand(trace)
+    reach = [_load(demand, factor) for factor in (least, most)]
+    if not reach[0] <= load <= reach[1]:
+        raise ValueError(
+            f"arrivals drawn together or apart make a load of {reach[0]:.2g} to {reach[1]:.2g} and not {load:g}; "
+            "take a part of the nodes first"
+        )
+    for _ in range(_N_HALVINGS):
+        middle = math.sqrt(least * most)
+        least, most = (middle, most) if _load(demand, middle) < load else (least, middle)
+    return faster(trace, most)
+
+
+def faster(trace: Trace, factor: float) -> Trace:
+    """Return a trace whose arrivals follow each other that much faster; how long jobs stay stays.
+
+    Raises:
+        ValueError: If the factor is not more than 0.
+    """
+    if not (factor > 0 and math.isfinite(factor)):
+        raise ValueError(f"nothing is faster by {factor:g}; it is a number of more than 0")
+    first = trace.jobs[0].arrives_s if trace.jobs else 0.0
+    jobs = (replace(job, arrives_s=first + (job.arrives_s - first) / factor) for job in trace.jobs)
+    return replace(trace, jobs=tuple(jobs))
+
+
+def offered_load(trace: Trace) -> float:
+    """Return the share of the nodes' GPUs that jobs ask for on average, if each had its place as soon as it came.
+
+    The average is over the time from when a hundredth of the jobs has come until the last comes: a recording may
+    begin with a long time in which hardly anything does. A job that has no end counts until then.
+    """
+    return _load(_demand(trace), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Demand:
+    """What jobs ask for (thousandths of devices), when, how long, and between which moments it is counted."""
+
+    jobs: tuple[tuple[int, float, float], ...]
+    begin: float
+    last: float
+    gpu_milli: int
+
+
+def _demand(trace: Trace) -> _Demand:
+    arrivals = [job.arrives_s for job in trace.jobs] or [0.0]
+    jobs = tuple(
+        (job.all_gpu_milli, job.arrives_s, math.inf if job.stays_s is None else job.stays_s) for job in trace.jobs
+    )
+    return _Demand(jobs, arrivals[int(len(jobs) * _FIRST_ARRIVALS)], arrivals[-1], trace.gpu_milli)
+
+
+def _load(demand: _Demand, factor: float) -> float:
+    begin, last = demand.begin, demand.last
+    if last <= begin or not demand.gpu_milli:
+        return 0.0
+    asked = 0.0
+    for gpu_milli, arrives_s, stays_s in demand.jobs:
+        # To stay that much longer is the same share of the time as to come that much faster.
+        until = min(arrives_s + stays_s * factor, last)
+        since = max(arrives_s, begin)
+        if gpu_milli and until > since:
+            asked += gpu_milli * (until - since)
+    return asked / (demand.gpu_milli * (last - begin))
