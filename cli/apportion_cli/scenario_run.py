@@ -203,11 +203,11 @@ def _rendered(summary: Summary, history: History, scenario: Scenario, output: Ou
 def summary_text(summary: Summary, name: str) -> str:
     """Return the summary for a terminal."""
     ended = ", ".join(f"{count} {outcome}" for outcome, count in summary.outcomes.items())
+    lost = f"{_count(summary.n_evictions, 'eviction')}, {summary.lost_gpu_hours:,.1f} GPU-hours lost"
     lines = [
         f"{name or 'simulation'}: {_lasting(summary.duration_s)}, {summary.n_workloads} workloads ({ended})",
         f"GPU-hours {summary.gpu_hours:,.1f} of {summary.capacity_gpu_hours:,.1f} ({summary.utilisation:.0%})",
-        f"makespan {_lasting(summary.makespan_s)}, {_count(summary.n_evictions, 'eviction')}, "
-         f"{summary.lost_gpu_hours:,.1f} GPU-hours lost",
+        f"makespan {_lasting(summary.makespan_s)}, {lost}",
         "",
     ]
     header = ("queue", "GPU-hours", "fair share", "used", "wait p50", "p90", "p99", "waiting", "evicted", "lost GPU-h")

@@ -44,7 +44,7 @@ class Pace:
             for uid in group.pods
             if uid in self._world.pods and self._world.pods[uid].is_ready
         ]
-        n_workers = sum(running.slots[self._world.pods[uid].slot].is_worker for uid in ready)
+        n_workers = sum(running.is_worker(self._world.pods[uid].slot) for uid in ready)
         has_workers = any(slot.is_worker for slot in running.slots.values())
         return float(n_workers if has_workers else bool(ready))
 
@@ -52,7 +52,7 @@ class Pace:
         if not running.ends_together:
             return pod.gpus
         pods = [self._world.pods[uid] for uid in running.pods.values() if uid in self._world.pods]
-        workers = sum(running.slots[made.slot].is_worker for made in pods)
+        workers = sum(running.is_worker(made.slot) for made in pods)
         return sum(made.gpus for made in pods) / max(1, workers)
 
     def _plan_end(self, running: Running, slot: str, progress: Progress) -> None:

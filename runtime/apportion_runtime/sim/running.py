@@ -23,6 +23,8 @@ class Group:
     ready: Counter[str] = field(default_factory=Counter)
     placed: Counter[str] = field(default_factory=Counter)
     works: bool = False
+    has_lost: bool = False
+    """Whether a pod that had a place left it before its work was done."""
 
 
 @dataclass(slots=True)
@@ -45,6 +47,11 @@ class Running:
     """Kinds and names of the objects between it and its pods."""
     outcome: str = ""
     """Why it is being deleted, once it is."""
+
+    def is_worker(self, slot: str) -> bool:
+        """Tell whether the work goes faster with a slot's pod; one that is wanted no more was a worker's."""
+        made = self.slots.get(slot)
+        return made is None or made.is_worker
 
     def group_of(self, name: str | None) -> Group | None:
         """Return a pod group of it by name."""

@@ -233,6 +233,7 @@ class Workloads:
         if group is not None:
             if pod.is_bound:
                 group.placed[part] -= 1
+                group.has_lost = True
             if was_ready:
                 group.ready[part] -= 1
         if was_ready and not running.outcome and pod.slot not in running.over:

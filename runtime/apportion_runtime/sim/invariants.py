@@ -1,0 +1,123 @@
+"""What holds after every event, whatever happens: reckoned from the objects, not from what the scheduler believes.
+
+A run may check it now and then (`broken(world, …)` is a pass over all pods); tests check it after every event.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from apportion_runtime.core.resources import MEMORY
+from apportion_runtime.core.snapshot import Node
+from apportion_runtime.core.status import RELEASING, RUNNING
+from apportion_runtime.sim.progress import is_satisfied
+from apportion_runtime.sim.running import Running
+from apportion_runtime.sim.world import PodState, World
+
+_TOLERANCE = 1e-6
+
+
+def broken(world: World, running: Mapping[int, Running]) -> list[str]:
+    """Return what does not hold, in words; empty where everything does."""
+    return [*_lost_pods(world, running), *_objects(world), *_overfull_nodes(world), *_half_started(running, world)]
+
+
+def _lost_pods(world: World, running: Mapping[int, Running]) -> Iterator[str]:
+    """Every slot that is wanted has a pod, or waits for its last one to go; every pod belongs to a workload."""
+    by_workload: dict[int, Counter[str]] = {}
+    for pod in world.pods.values():
+        by_workload.setdefault(pod.workload, Counter())[pod.slot] += 1
+        if pod.workload not in running:
+            yield f"pod {pod.name} is there, and its workload is not"
+    for number, workload in running.items():
+        have = by_workload.get(number, Counter())
+        wanted = [key for key in workload.slots if key not in workload.over]
+        at_once = workload.expansion.at_once
+        if workload.outcome:
+            continue
+        if at_once is not None:
+            if sum(have[key] > 0 for key in wanted) < min(at_once, len(wanted)):
+                yield f"{world.history.workloads[number].name} has fewer pods than it wants"
+            continue
+        for key in wanted:
+            if not have[key]:
+                yield f"{world.history.workloads[number].name} has no pod for {key or 'itself'}"
+
+
+def _objects(world: World) -> Iterator[str]:
+    """Each pod is one object, and stands where the object says."""
+    stored = {made["metadata"]["uid"]: made for made in world.store.list("Pod")}
+    for uid in stored.keys() ^ world.pods.keys():
+        yield f"pod {uid} is known on one side alone"
+    for uid in stored.keys() & world.pods.keys():
+        said, known = stored[uid]["spec"].get("nodeName"), world.pods[uid].record.node
+        if said != known:
+            yield f"pod {world.pods[uid].name} stands on {said}, and the scheduler believes {known}"
+
+
+def _overfull_nodes(world: World) -> Iterator[str]:
+    """No node holds more than it has, and no device is promised twice."""
+    for name, uids in world.pods_on.items():
+        pods = [world.pods[uid] for uid in uids]
+        node = world.records.nodes.get(name)
+        if node is None:
+            if pods:
+                yield f"pods stand on {name}, which is not there"
+            continue
+        used: Counter[str] = Counter()
+        devices = 0
+        shared: Counter[str] = Counter()
+        for pod in pods:
+            used.update(pod.record.request)
+            if pod.record.gpu_groups:
+                for group in pod.record.gpu_groups:
+                    shared[group] += _mib(pod, node)
+            else:
+                devices += pod.record.gpu.count
+        for resource, amount in used.items():
+            if amount > node.allocatable.get(resource, 0.0) + _TOLERANCE:
+                yield f"{name} holds {amount:g} of {resource} and has {node.allocatable.get(resource, 0.0):g}"
+        if devices + len(shared) > node.allocatable.get("gpu", 0.0):
+            yield f"{name} promises {devices} devices and {len(shared)} shared ones of {node.allocatable.get('gpu', 0.0):g}"
+        memory = (node.gpu_memory or 100) // 100 * 100
+        yield from (f"{name} promises {mib} MiB of device {group}" for group, mib in shared.items() if mib > memory)
+
+
+def _mib(pod: PodState, node: Node) -> int:
+    gpu = pod.record.gpu
+    return gpu.memory if gpu.memory > 0 else int(gpu.portion * ((node.gpu_memory or 100) // 100 * 100))
+
+
+def _half_started(running: Mapping[int, Running], world: World) -> Iterator[str]:
+    """A pod group that never lost a pod has none of its pods placed, or its minimum."""
+    groups = world.records.standing.groups()
+    for workload in running.values():
+        for group in workload.groups.values():
+            record = groups.get(group.name)
+            if record is None or group.has_lost or not sum(group.placed.values()):
+                continue
+            if not is_satisfied(record.root, group.placed):
+                yield f"{group.name} has {sum(group.placed.values())} pods placed, less than its minimum"
+
+
+def over_limit(world: World) -> Iterator[str]:
+    """Yield queues whose pods hold more than their limit; one that was lowered meanwhile may."""
+    held: Counter[tuple[str, int]] = Counter()
+    queues = {queue.name: queue for queue in world.records.standing.fixtures.queues}
+    groups = world.records.standing.groups()
+    for pod in world.pods.values():
+        group = groups.get(pod.record.group or "")
+        if group is None or pod.record.status not in (RUNNING, RELEASING):
+            continue
+        at: str | None = group.queue
+        while at is not None and at in queues:
+            held[at, 0] += int(pod.record.request.get("cpu", 0.0))
+            held[at, MEMORY] += int(pod.record.request.get("memory", 0.0))
+            held[at, 2] += round(pod.gpus * 100)
+            at = queues[at].parent
+    for (name, resource), amount in held.items():
+        queue = queues[name]
+        bound = (queue.cpu, queue.memory, queue.gpu)[resource].limit
+        if bound >= 0 and amount > bound * (100 if resource == 2 else 1) + _TOLERANCE:
+            yield f"queue {name} holds {amount} of resource {resource}, over its limit {bound:g}"

@@ -1,0 +1,274 @@
+"""Which pod group each kind of workload's pods belong to, with which minimum and parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from apportion_runtime.admission.expanding import EXPANDERS, Expansion, expand
+from apportion_runtime.admission.grouping import GROUPERS, group
+from apportion_runtime.admission.grouping.grouping import Grouping
+from apportion_runtime.admission.grouping.pod_group import pod_group
+from apportion_runtime.admission.objects import GroupingError, Manifest
+
+_SPEC = {"schedulerName": "kai-scheduler", "containers": [{"name": "main"}]}
+_TEMPLATE = {"spec": _SPEC}
+
+
+class Objects:
+    """Objects that are there, and priority classes of any of these names."""
+
+    def __init__(self, *made: Manifest, classes: tuple[str, ...] = ("train", "build", "inference")) -> None:
+        self.made = {(str(m["kind"]), str(m["metadata"]["name"])): m for m in made}
+        self.classes = classes
+        self.launcher = False
+
+    def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
+        if kind == "PriorityClass":
+            return {"kind": kind} if name in self.classes else None
+        return self.made.get((kind, name))
+
+    def has_pods(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        return self.launcher
+
+
+def workload(kind: str, version: str, spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    labels = metadata.pop("labels", {"kai.scheduler/queue": "team-a"})
+    meta = {"name": "w", "namespace": "ns", "uid": "uid-w", "labels": labels, **metadata}
+    return {"apiVersion": version, "kind": kind, "metadata": meta, "spec": spec}
+
+
+def pods_of(made: Manifest, objects: Objects) -> tuple[Expansion, list[Manifest]]:
+    """Return the pods of a workload as its operator makes them, and add all objects between."""
+    expansion = expand(made)
+    if expansion.status:
+        made = {**made, "status": expansion.status}
+    objects.made[str(made["kind"]), "w"] = made
+    for number, child in enumerate(expansion.children):
+        reference = child["metadata"]["ownerReferences"][0]
+        owner = objects.made[reference["kind"], reference["name"]]
+        reference["uid"] = owner["metadata"]["uid"]
+        child["metadata"]["uid"] = f"uid-{number}"
+        objects.made[child["kind"], child["metadata"]["name"]] = child
+    pods = []
+    for slot in expansion.slots:
+        metadata: dict[str, Any] = {"name": f"pod-{slot.key}", "namespace": "ns", "uid": f"uid-pod-{slot.key}"}
+        metadata |= {"labels": slot.labels, "annotations": slot.annotations}
+        if slot.owner is not None:
+            uid = objects.made[slot.owner]["metadata"]["uid"]
+            metadata["ownerReferences"] = [{"kind": slot.owner[0], "name": slot.owner[1], "uid": uid}]
+        pods.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": slot.spec})
+    return expansion, pods
+
+
+def groupings(made: Manifest, objects: Objects | None = None) -> list[Grouping]:
+    objects = Objects() if objects is None else objects
+    found = [group(pod, objects) for pod in pods_of(made, objects)[1]]
+    assert all(each is not None for each in found)
+    return [each for each in found if each is not None]
+
+
+def ray_cluster(**workers: Any) -> dict[str, Any]:
+    group_spec = {"groupName": "gpu", "replicas": 4, "template": _TEMPLATE, **workers}
+    return {"headGroupSpec": {"template": _TEMPLATE}, "workerGroupSpecs": [group_spec]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"),
+    [
+        ("RayCluster", ray_cluster(minReplicas=2)),
+        ("RayJob", {"submissionMode": "HTTPMode", "rayClusterSpec": ray_cluster(minReplicas=2)}),
+        ("RayService", {"rayClusterConfig": ray_cluster(minReplicas=2)}),
+    ],
+)
+def test_ray_has_a_part_for_the_head_and_for_each_group_of_workers(kind: str, spec: dict[str, Any]) -> None:
+    found = groupings(workload(kind, "ray.io/v1", spec))
+    assert {made.name for made in found} == {"pg-w-uid-w"}
+    assert [made.sub_group for made in found] == ["headgroup", *["gpu"] * 4]
+    assert [(part.name, part.min_members) for part in found[0].parts] == [("headgroup", 1), ("gpu", 2)]
+    assert found[0].min_members == 3
+    assert found[0].queue == "team-a"
+
+
+def test_ray_without_a_minimum_starts_with_all_its_workers_and_hosts() -> None:
+    found = groupings(workload("RayCluster", "ray.io/v1", ray_cluster(numOfHosts=2)))
+    assert [(part.name, part.min_members) for part in found[0].parts] == [("headgroup", 1), ("gpu", 8)]
+    assert len(found) == 9
+
+
+def test_a_suspended_group_of_ray_workers_is_no_part() -> None:
+    found = groupings(workload("RayCluster", "ray.io/v1", ray_cluster(suspended=True)))
+    assert [part.name for part in found[0].parts] == ["headgroup"]
+
+
+def test_more_ray_workers_at_least_than_wanted_are_refused_in_the_engines_words() -> None:
+    objects = Objects()
+    made = workload("RayCluster", "ray.io/v1", ray_cluster(minReplicas=5))
+    _, pods = pods_of(made, objects)
+    with pytest.raises(GroupingError, match="Given 4 replicas and 5 minReplicas"):
+        group(pods[0], objects)
+
+
+def test_a_ray_job_with_a_submitter_pod_is_refused_as_kuberay_does() -> None:
+    made = workload("RayJob", "ray.io/v1", {"rayClusterSpec": ray_cluster()})
+    with pytest.raises(GroupingError, match="K8sJobMode"):
+        expand(made)
+
+
+def test_rays_own_priority_label_wins_even_if_there_is_no_such_class() -> None:
+    labels = {"kai.scheduler/queue": "q", "ray.io/priority-class-name": "nowhere", "priorityClassName": "build"}
+    found = groupings(workload("RayCluster", "ray.io/v1", ray_cluster(), labels=labels))
+    assert found[0].priority_class == "nowhere"
+
+
+def test_a_job_is_one_group_whose_pods_start_one_by_one() -> None:
+    found = groupings(workload("Job", "batch/v1", {"completions": 3, "parallelism": 3, "template": _TEMPLATE}))
+    assert {made.name for made in found} == {"pg-w-uid-w"}
+    assert found[0].min_members == 1
+    annotated = {"kai.scheduler/batch-min-member": "3"}
+    spec = {"completions": 3, "parallelism": 3, "template": _TEMPLATE}
+    assert groupings(workload("Job", "batch/v1", spec, annotations=annotated))[0].min_members == 3
+
+
+def test_each_replica_of_a_deployment_is_a_group_of_class_inference() -> None:
+    found = groupings(workload("Deployment", "apps/v1", {"replicas": 2, "template": _TEMPLATE}))
+    assert [made.name for made in found] == ["pg-pod-0-uid-pod-0", "pg-pod-1-uid-pod-1"]
+    assert {made.priority_class for made in found} == {"inference"}
+    named = {"kai.scheduler/queue": "q", "priorityClassName": "build"}
+    found = groupings(workload("Deployment", "apps/v1", {"replicas": 1, "template": _TEMPLATE}, labels=named))
+    assert found[0].priority_class == "build"
+
+
+def test_a_bare_pod_is_its_own_group_of_class_train() -> None:
+    made = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "ns", "uid": "u"}, "spec": _SPEC}
+    found = group(made, Objects())
+    assert found is not None
+    assert (found.name, found.priority_class, found.queue, found.has_queue) == (
+        "pg-p-u",
+        "train",
+        "default-queue",
+        False,
+    )
+
+
+def test_a_class_that_is_not_there_counts_as_none() -> None:
+    labels = {"kai.scheduler/queue": "q", "priorityClassName": "gold"}
+    found = groupings(workload("Job", "batch/v1", {"template": _TEMPLATE}, labels=labels))
+    assert found[0].priority_class == "train"
+
+
+def test_pytorch_takes_the_elastic_minimum_unless_the_run_policy_says_one() -> None:
+    roles = {
+        "Master": {"replicas": 1, "template": _TEMPLATE},
+        "Worker": {"replicas": 4, "template": _TEMPLATE},
+    }
+    spec: dict[str, Any] = {"pytorchReplicaSpecs": roles, "elasticPolicy": {"minReplicas": 3}}
+    found = groupings(workload("PyTorchJob", "kubeflow.org/v1", spec))
+    assert [(p.name, p.min_members) for p in found[0].parts] == [("master", 1), ("worker", 2)]
+    assert [made.sub_group for made in found] == ["master", *["worker"] * 4]
+    spec["runPolicy"] = {"schedulingPolicy": {"minAvailable": 5}}
+    assert groupings(workload("PyTorchJob", "kubeflow.org/v1", spec))[0].min_members == 5
+
+
+def test_segments_of_pytorch_workers_beyond_the_minimum_are_elastic() -> None:
+    template = {"metadata": {"annotations": {"kai.scheduler/segment-size": "2"}}, "spec": _SPEC}
+    roles = {"Worker": {"replicas": 5, "template": template}}
+    spec = {"pytorchReplicaSpecs": roles, "elasticPolicy": {"minReplicas": 3}}
+    found = groupings(workload("PyTorchJob", "kubeflow.org/v1", spec))
+    assert [(p.name, p.min_members, p.min_parts) for p in found[0].parts] == [
+        ("worker", 0, 3),
+        ("worker-0", 2, None),
+        ("worker-1", 2, None),
+        ("worker-2", 0, None),
+    ]
+    assert [made.sub_group for made in found] == ["worker-0", "worker-0", "worker-1", "worker-1", "worker-2"]
+
+
+def test_an_mpi_launcher_that_comes_later_is_not_waited_for() -> None:
+    roles = {"Launcher": {"replicas": 1, "template": _TEMPLATE}, "Worker": {"replicas": 2, "template": _TEMPLATE}}
+    spec = {"mpiReplicaSpecs": roles, "launcherCreationPolicy": "WaitForWorkersReady"}
+    made = workload("MPIJob", "kubeflow.org/v2beta1", spec)
+    assert groupings(made)[0].min_members == 2
+    objects = Objects()
+    objects.launcher = True
+    assert groupings(made, objects)[0].min_members == 3
+
+
+def test_a_jobset_has_two_levels_and_starts_with_the_first_job_where_they_go_in_order() -> None:
+    job = {"spec": {"parallelism": 2, "template": _TEMPLATE}}
+    spec: dict[str, Any] = {
+        "replicatedJobs": [{"name": "a", "replicas": 2, "template": job}, {"name": "b", "template": job}]
+    }
+    found = groupings(workload("JobSet", "jobset.x-k8s.io/v1alpha2", spec))
+    assert [(p.name, p.parent, p.min_parts, p.min_members) for p in found[0].parts] == [
+        ("a", "", 2, 0),
+        ("a-replica-0", "a", None, 2),
+        ("a-replica-1", "a", None, 2),
+        ("b", "", 1, 0),
+        ("b-replica-0", "b", None, 2),
+    ]
+    assert found[0].min_parts == 2
+    assert found[-1].sub_group == "b-replica-0"
+    spec["startupPolicy"] = {"startupPolicyOrder": "InOrder"}
+    assert groupings(workload("JobSet", "jobset.x-k8s.io/v1alpha2", spec))[0].min_parts == 1
+
+
+def test_a_train_job_is_grouped_as_the_jobset_that_is_made_of_it() -> None:
+    spec = {"trainer": {"numNodes": 3, "resourcesPerNode": {"requests": {"nvidia.com/gpu": "8"}}}}
+    found = groupings(workload("TrainJob", "trainer.kubeflow.org/v1alpha1", spec))
+    assert len(found) == 3
+    assert found[0].owner["kind"] == "JobSet"
+    assert [(p.name, p.min_members) for p in found[0].parts] == [("node", 0), ("node-replica-0", 3)]
+
+
+def test_each_replica_of_a_leader_worker_set_is_a_gang_of_leader_and_workers() -> None:
+    spec = {"replicas": 2, "leaderWorkerTemplate": {"size": 3, "workerTemplate": _TEMPLATE}}
+    found = groupings(workload("LeaderWorkerSet", "leaderworkerset.x-k8s.io/v1", spec))
+    assert [made.name for made in found] == [*["pg-w-uid-w-group-0"] * 3, *["pg-w-uid-w-group-1"] * 3]
+    assert [(p.name, p.min_members) for p in found[0].parts] == [("leader", 1), ("workers", 2)]
+    assert [made.sub_group for made in found[:3]] == ["leader", "workers", "workers"]
+
+
+def test_segments_of_a_leader_worker_set_hold_the_leader_in_the_first() -> None:
+    template = {"size": 5, "workerTemplate": _TEMPLATE, "subGroupPolicy": {"subGroupSize": 2}}
+    found = groupings(workload("LeaderWorkerSet", "leaderworkerset.x-k8s.io/v1", {"leaderWorkerTemplate": template}))
+    assert [(p.name, p.parent, p.min_members, p.min_parts) for p in found[0].parts] == [
+        ("segment-0", "", 0, 2),
+        ("segment-1", "", 2, None),
+        ("leader", "segment-0", 1, None),
+        ("workers", "segment-0", 2, None),
+    ]
+    assert [made.sub_group for made in found] == ["leader", "workers", "workers", "segment-1", "segment-1"]
+
+
+def test_pods_of_other_schedulers_and_of_skipped_owners_are_left_alone() -> None:
+    objects = Objects()
+    made = workload("Job", "batch/v1", {"template": {"spec": {"containers": []}}})
+    assert group(pods_of(made, objects)[1][0], objects) is None
+    skipped = workload(
+        "Job", "batch/v1", {"template": _TEMPLATE}, annotations={"kai.scheduler/skip-podgrouper": "true"}
+    )
+    assert group(pods_of(skipped, objects)[1][0], objects) is None
+
+
+def test_an_owner_that_is_gone_is_told() -> None:
+    objects = Objects()
+    _, pods = pods_of(workload("Job", "batch/v1", {"template": _TEMPLATE}), objects)
+    objects.made.clear()
+    with pytest.raises(GroupingError, match="failed to find Job: <ns/w>"):
+        group(pods[0], objects)
+
+
+def test_the_object_of_a_group_keeps_its_queue_when_it_is_written_again() -> None:
+    made = groupings(workload("RayCluster", "ray.io/v1", ray_cluster(minReplicas=2)))[0]
+    first = pod_group(made, None)
+    assert first["spec"]["subGroups"][1] == {"name": "gpu", "minMember": 2}
+    first["spec"]["queue"] = "moved"
+    assert pod_group(made, first)["spec"]["queue"] == "moved"
+
+
+def test_every_kind_that_is_grouped_by_itself_can_be_expanded() -> None:
+    """A CronJob has no pods of its own."""
+    assert GROUPERS.keys() - EXPANDERS.keys() == {("batch", "CronJob")}
