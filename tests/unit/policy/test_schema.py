@@ -16,8 +16,10 @@ from apportion_policy.schema import DIALECT, policy_schema
 
 REPOSITORY = Path(__file__).parents[3]
 PUBLISHED = REPOSITORY / "compiler/apportion_compiler/schemas/policy.v1.json"
-DOCUMENTS = [f for f in sorted(REPOSITORY.glob("tests/diagnostics/*/good.yaml")) if not f.parent.name.startswith("AP7")]
-"""Those of AP7xx are raw manifests."""
+DOCUMENTS = [
+    f for f in sorted(REPOSITORY.glob("tests/diagnostics/*/good.yaml")) if not f.parent.name.startswith(("AP7", "AP8"))
+]
+"""Those of AP7xx are raw manifests, those of AP8xx snapshots of clusters."""
 HEAD = "organisation: {name: acme}\n"
 
 
