@@ -11,16 +11,23 @@ import sys
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from apportion_cli.commands.version import PACKAGES, version_text
 from apportion_cli.console import current
+from apportion_cli.errors import CannotError
 from apportion_cli.exit_codes import ExitCode
-from apportion_cli.options import Output, output_option
-from apportion_cli.settings import read_settings, settings_in_force
+from apportion_cli.options import Output, as_of_option, limit_options, limits, output_option
+from apportion_cli.scopes import cluster_scope, place_options
+from apportion_cli.settings import read_settings, settings_in_force, variable
 from apportion_cli.verbosity import console_options
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from apportion_policy.evaluation.limits import Limits
 
 _TOOLS = {
     "kubectl": "applies and prunes rendered trees",
@@ -40,19 +47,82 @@ class Finding:
 
 
 @click.command()
+@click.option(
+    "--export",
+    "exports",
+    multiple=True,
+    metavar="FILE",
+    help="Compare a cluster's objects (kubectl get crds,deploy,sts,cm -A -o json) with what a policy relies on.",
+)
+@click.option(
+    "-p", "--policy", default=".", envvar=variable("policy"), type=click.Path(), help="The policy, for --export."
+)
+@place_options
+@as_of_option
 @output_option("text", "json")
+@limit_options
 @console_options
-def doctor(outputs: tuple[Output, ...]) -> int:
+def doctor(
+    *,
+    exports: tuple[str, ...],
+    policy: str,
+    env: str | None,
+    cluster: str | None,
+    as_of: date,
+    outputs: tuple[Output, ...],
+    time_limit: float | None,
+    memory_limit: int | None,
+) -> int:
     """Look at the installation, the confinement of policies, the tools on PATH and the settings in force.
 
-    Exit code 3 if something that apportion needs is broken.
+    With --export, look at a cluster instead: does it have the API versions, the engine's version and the configuration
+    that the policy's output relies on?
+
+    Exit code 3 if something that apportion, or the output, needs is not as it must be.
     """
     from apportion_cli.delivery import deliver
 
-    findings = [*_installation(), *_confinement(), *_tools(), *_settings()]
+    if exports:
+        findings = _cluster(
+            exports, policy, env=env, cluster=cluster, as_of=as_of, within=limits(time_limit, memory_limit)
+        )
+    else:
+        findings = [*_installation(), *_confinement(), *_tools(), *_settings()]
     for output in outputs or (Output("text"),):
         deliver(current(), output, _json(findings) if output.format == "json" else _text(findings))
     return ExitCode.CANNOT if any(finding.state == "bad" for finding in findings) else ExitCode.OK
+
+
+def _cluster(
+    exports: tuple[str, ...], policy: str, *, env: str | None, cluster: str | None, as_of: date, within: Limits
+) -> list[Finding]:
+    """Compare an export with what the policy's output for the cluster relies on.
+
+    Raises:
+        CannotError: If the policy has errors, or a file cannot be read.
+    """
+    from apportion_cli.inputs import read_policy
+    from apportion_cli.manifest_files import read_files
+
+    inputs = read_policy(policy, within)
+    from apportion_compiler.backends import BACKENDS
+    from apportion_compiler.compile import check_policy
+    from apportion_compiler.diagnostics.diagnostic import has_errors
+    from apportion_compiler.installation import installation
+    from apportion_compiler.ir.lower import lower
+
+    checked = None if inputs.policy is None else check_policy(inputs.policy, as_of)
+    if checked is None or checked.graph is None or has_errors(checked.diagnostics):
+        raise CannotError("the policy has errors", hint=f"apportion validate {policy}")
+    held = [file for _, file in read_files(exports, inputs.sources)]
+    faults = [fault.message for file in held for fault in file.faults]
+    if faults:
+        raise CannotError(f"the export cannot be read: {faults[0]}")
+    program = lower(checked.graph, cluster_scope(checked.graph, env, cluster))
+    manifests = [placed.manifest for file in held for placed in file.objects]
+    found = installation(program, BACKENDS[program.engine].emit(program), manifests)
+    section = f"{program.environment}/{program.cluster}, {program.engine}"
+    return [Finding(section, one.name, one.state, one.text) for one in found]
 
 
 def _installation() -> list[Finding]:

@@ -104,6 +104,20 @@ def test_init_overwrites_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["policy.py"]
 
 
+def test_doctor_compares_an_export_with_what_the_policy_relies_on(tmp_path: Path) -> None:
+    container = {"name": "manager", "image": "registry.k8s.io/kueue/kueue:v0.16.0"}
+    spec = {"template": {"spec": {"containers": [container]}}}
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "kueue"}, "spec": spec}
+    export = tmp_path / "export.json"
+    export.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [deployment]}), encoding="utf-8")
+    where = ("-p", str(_ACME), "--env", "prod", "--cluster", "queue-asia", *_AS_OF)
+    shown = _apportion("doctor", "--export", str(export), *where, "-o", "json")
+    assert shown.returncode == 3
+    found = {(f["name"], f["state"]): f["text"] for f in json.loads(shown.stdout)["findings"]}
+    assert found["kueue version", "bad"] == "v0.16.0, and the policy says 0.18.3"
+    assert ("ConfigMap kueue-system/kueue-manager-config", "missing") in found
+
+
 def test_doctor_reports_the_confinement() -> None:
     document = json.loads(_apportion("doctor", "-o", "json").stdout)
     layers = {f["name"]: f["state"] for f in document["findings"] if f["section"] == "confinement"}

@@ -20,7 +20,13 @@ from apportion_policy import (
     Queue,
 )
 
-VERSIONS = {Engine.ACK: "1.21", Engine.KOORDINATOR: "1.8"}
+VERSIONS = {
+    Engine.KAI: "0.17",
+    Engine.KUEUE: "0.18",
+    Engine.VOLCANO: "1.16",
+    Engine.KOORDINATOR: "1.8",
+    Engine.ACK: "1.21",
+}
 
 
 def gpu_pool(model: str, n_machines: int = 2) -> NodePool:

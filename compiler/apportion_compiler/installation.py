@@ -1,0 +1,185 @@
+"""What a compiled cluster relies on beside its objects, compared with an export of the cluster.
+
+Looked at: the API versions that the objects need, the engine's version by its images, the configurations that the
+engine reads from ConfigMaps, and KubeRay's batch scheduler. Chart values that no object of a cluster shows are named, so
+that a person compares them. An export is what `kubectl get crds,deployments,configmaps -A -o json` prints.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import yaml
+
+from apportion_compiler.backends.capability import Output
+from apportion_compiler.backends.kueue.manager import CONFIGURATION_FILE
+from apportion_compiler.backends.kueue.names import SYSTEM_NAMESPACE
+from apportion_compiler.engine_versions import parse_version
+from apportion_compiler.ir.program import Program
+from apportion_compiler.plain_objects import described, group_of, items, mapping, name_of, of_kind, text
+
+Manifest = Mapping[str, object]
+
+_IMAGES: Mapping[str, re.Pattern[str]] = {
+    "kai": re.compile(r"kai-scheduler/[\w-]+:(?P<version>[\w.-]+)"),
+    "kueue": re.compile(r"kueue/kueue:(?P<version>[\w.-]+)"),
+    "volcano": re.compile(r"volcanosh/vc-(?:scheduler|controller-manager):(?P<version>[\w.-]+)"),
+    "koordinator": re.compile(r"koordinator-sh/koord-(?:scheduler|manager):(?P<version>[\w.-]+)"),
+    "ack": re.compile(r"kube-queue(?:-controller)?:(?P<version>[\w.-]+)"),
+    "yunikorn": re.compile(r"yunikorn:scheduler-(?P<version>[\w.-]+)"),
+}
+"""By the engine: an image of it, with the release in its tag."""
+_KUBERAY = re.compile(r"kuberay[\w/-]*operator")
+_KUBERAY_FILE = "kuberay-values.yaml"
+_BATCH_SCHEDULER = "--batch-scheduler="
+_KUEUE_CONFIG_MAP = "kueue-manager-config"
+_VALUES_FILES = ("values.yaml", "components.yaml")
+_BUILT_IN = (
+    "", "apps", "batch", "autoscaling", "policy", "admissionregistration.k8s.io", "rbac.authorization.k8s.io",
+    "scheduling.k8s.io",
+)  # fmt: skip
+"""Groups that every API server has, among those that backends write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """One thing that the output relies on. `missing`: the export does not show it; `bad`: it shows something else."""
+
+    name: str
+    state: Literal["ok", "missing", "bad"]
+    text: str
+
+
+def installation(program: Program, output: Output, export: Sequence[Manifest]) -> Iterator[Installed]:
+    """Yield what becomes of each thing that one engine's output relies on."""
+    yield from _served(output.manifests, export)
+    yield from _version(program, export)
+    yield from _configurations(output, export)
+    for artifact in output.artifacts:
+        if artifact.name == _KUBERAY_FILE:
+            yield from _batch_scheduler(text(yaml.safe_load(artifact.content), "batchScheduler", "name"), export)
+        elif artifact.name in _VALUES_FILES:
+            yield Installed(artifact.name, "missing", "no object shows these; compare them with `helm get values`")
+
+
+def _served(manifests: Iterable[Manifest], export: Sequence[Manifest]) -> Iterator[Installed]:
+    definitions = of_kind(export, "apiextensions.k8s.io", "CustomResourceDefinition")
+    served = {
+        (text(crd, "spec", "group"), text(crd, "spec", "names", "kind"), text(version, "name"))
+        for crd in definitions
+        for version in items(crd, "spec", "versions")
+        if mapping(version).get("served") is True
+    }
+    kinds = {(text(crd, "spec", "group"), text(crd, "spec", "names", "kind")) for crd in definitions}
+    needed = dict.fromkeys((group_of(m), str(m["kind"]), str(m["apiVersion"]).rpartition("/")[2]) for m in manifests)
+    for group, kind, version in needed:
+        if group in _BUILT_IN:
+            continue
+        name = f"{kind}.{group}/{version}"
+        if not definitions:
+            yield Installed(name, "missing", "the export has no CustomResourceDefinitions")
+        elif (group, kind, version) in served:
+            yield Installed(name, "ok", "served")
+        else:
+            known = "another version is" if (group, kind) in kinds else "its definition is not"
+            yield Installed(name, "bad", f"not served: {known} installed")
+
+
+def _version(program: Program, export: Sequence[Manifest]) -> Iterator[Installed]:
+    pattern = _IMAGES.get(program.engine)
+    if pattern is None:
+        return
+    wanted = parse_version(program.engine_version)
+    tags = {match["version"] for image in _images(export) if (match := pattern.search(image))}
+    if not tags:
+        yield Installed(f"{program.engine} version", "missing", f"no image of {program.engine} is in the export")
+    for tag in sorted(tags):
+        found = parse_version(tag)
+        same = found is None or wanted is None or found == wanted
+        said = f"{tag}, and the policy says {program.engine_version}"
+        yield Installed(f"{program.engine} version", "ok" if same else "bad", tag if same else said)
+
+
+def _images(export: Sequence[Manifest]) -> Iterator[str]:
+    for container in _containers(export):
+        if (image := text(container, "image")) is not None:
+            yield image
+
+
+def _containers(export: Sequence[Manifest]) -> Iterator[Mapping[str, object]]:
+    for kind in ("Deployment", "StatefulSet", "DaemonSet"):
+        for workload in of_kind(export, "apps", kind):
+            for container in items(workload, "spec", "template", "spec", "containers"):
+                yield mapping(container)
+
+
+def _configurations(output: Output, export: Sequence[Manifest]) -> Iterator[Installed]:
+    """Compare each ConfigMap that the engine reads, as far as the policy needs it."""
+    wanted: list[Manifest] = [m for m in output.manifests if m["kind"] == "ConfigMap"]
+    for artifact in output.artifacts:
+        parsed = (
+            yaml.safe_load(artifact.content) if artifact.name.endswith(".yaml") and "/" not in artifact.name else {}
+        )
+        if artifact.name == CONFIGURATION_FILE:
+            named = {"name": _KUEUE_CONFIG_MAP, "namespace": SYSTEM_NAMESPACE}
+            data = {CONFIGURATION_FILE: artifact.content}
+            wanted.append({"apiVersion": "v1", "kind": "ConfigMap", "metadata": named, "data": data})
+        elif isinstance(parsed, dict) and parsed.get("kind") == "ConfigMap":
+            wanted.append(parsed)
+    found = {(text(m, "metadata", "namespace"), name_of(m)): m for m in of_kind(export, "", "ConfigMap")}
+    for config_map in wanted:
+        installed = found.get((text(config_map, "metadata", "namespace"), name_of(config_map)))
+        if installed is None:
+            yield Installed(described(config_map), "missing", "it is not in the export")
+            continue
+        differing = next(_differences(_parsed(config_map), _parsed(installed)), None)
+        yield Installed(
+            described(config_map),
+            "ok" if differing is None else "bad",
+            "it says what the policy relies on" if differing is None else f"{differing} is not as the policy needs it",
+        )
+
+
+def _parsed(config_map: Manifest) -> Mapping[str, object]:
+    return {
+        **{key: _document(str(value)) for key, value in mapping(config_map, "data").items()},
+        **mapping(config_map, "binaryData"),
+    }
+
+
+def _document(content: str) -> object:
+    try:
+        return yaml.safe_load(content)
+    except yaml.YAMLError:
+        return content
+
+
+def _differences(wanted: object, found: object, path: str = "") -> Iterator[str]:
+    """Yield the paths of what is wanted and not there; what is there besides does not matter."""
+    if isinstance(wanted, Mapping) and isinstance(found, Mapping):
+        for key, value in wanted.items():
+            at = f"{path}.{key}" if path else str(key)
+            if key not in found:
+                yield at
+            else:
+                yield from _differences(value, found[key], at)
+    elif isinstance(wanted, list) and isinstance(found, list):
+        for number, value in enumerate(wanted):
+            if not any(next(_differences(value, other), None) is None for other in found):
+                yield f"{path}[{number}]"
+    elif wanted != found:
+        yield path or "its text"
+
+
+def _batch_scheduler(wanted: str | None, export: Sequence[Manifest]) -> Iterator[Installed]:
+    operators = [c for c in _containers(export) if _KUBERAY.search(text(c, "image") or "")]
+    if not operators:
+        yield Installed("KubeRay", "missing", "no operator of KubeRay is in the export")
+    for container in operators:
+        arguments = [str(a) for a in (*items(container, "command"), *items(container, "args"))]
+        found = next((a.removeprefix(_BATCH_SCHEDULER) for a in arguments if a.startswith(_BATCH_SCHEDULER)), None)
+        said = f"batchScheduler.name is {found or 'not set'}" + ("" if found == wanted else f", and must be {wanted}")
+        yield Installed("KubeRay", "ok" if found == wanted else "bad", said)
