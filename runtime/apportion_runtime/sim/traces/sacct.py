@@ -1,0 +1,212 @@
+"""Slurm's accounting as `sacct -P` (or `-p`) lists it. Source: sacct(1) at Slurm 25.11; docs/traces.md has the rules."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from apportion_runtime.sim.traces.records import End, Skip, Source, Trace, TraceJob, in_order
+from apportion_runtime.sim.traces.rows import BadRow, Row, Table, kubernetes_name, read_each, rows_of
+from apportion_runtime.sim.traces.tres import MOST_AT_ONCE, shape_of
+
+FORMAT = "JobID,Account,QOS,State,Submit,Eligible,Start,End,Elapsed,Timelimit,AllocTRES,ReqTRES"
+"""Columns to list. Account, QOS, Eligible and Timelimit say more where they are there; the others are needed."""
+_TABLE = Table(
+    ("JobID", "Account", "State", "Submit", "Start", "End", "Elapsed", "AllocTRES", "ReqTRES"),
+    f"list with sacct -P -X --format={FORMAT}",
+)
+_MISFIT = "leave out columns of free text such as JobName, or list with another --delimiter"
+_NOTHING = frozenset({"", "unknown", "none", "n/a", "(null)"})
+
+_ENDS: Mapping[str, End] = {
+    **dict.fromkeys(("COMPLETED",), End.SUCCEEDED),
+    **dict.fromkeys(("FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE"), End.FAILED),
+    **dict.fromkeys(("CANCELLED", "PREEMPTED", "REQUEUED"), End.STOPPED),
+    **dict.fromkeys(
+        (
+            "PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "RESIZING", "SIGNALING", "STAGE_OUT",
+            "STOPPED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT",
+        ),
+        End.OPEN,
+    ),
+}  # fmt: skip
+_REVOKED = "REVOKED"
+
+_JOB = re.compile(r"(\d{1,18})(?:_(\d{1,18})|\+(\d{1,18})|_\[(.+)\])?", re.ASCII)
+_TASKS = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", re.ASCII)
+_SPAN = re.compile(r"(?:(?:(\d{1,9})-)?(\d{1,9}):)?(\d{1,9}):(\d{1,9})(?:\.\d+)?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmRules:
+    """What the accounting does not say.
+
+    Attributes:
+        queues: By account the queue; of others it is the account as Kubernetes takes names.
+        priorities: By QOS the priority class.
+        priority: The class of every other QOS.
+        models: By Slurm's GPU type the models that nodes are labelled with; of other types any device will do.
+        shares_per_gpu: How many `shard` or `mps` are one device.
+    """
+
+    queues: Mapping[str, str] = field(default_factory=dict)
+    priorities: Mapping[str, str] = field(default_factory=dict)
+    priority: str = "train"
+    models: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    shares_per_gpu: Mapping[str, int] = field(default_factory=dict)
+
+
+def read_sacct(listing: Source, rules: SlurmRules | None = None, *, delimiter: str = "|") -> Trace:
+    """Return the jobs of a listing; it says nothing of nodes.
+
+    Raises:
+        TraceError: If it is no such listing.
+    """
+    rules = SlurmRules() if rules is None else rules
+    jobs: list[TraceJob] = []
+    skips: list[Skip] = []
+    seen: set[tuple[str, str]] = set()
+    runs: Counter[str] = Counter()
+
+    def take(row: Row) -> None:
+        ids = _ids(row)
+        submit = row.text("Submit")
+        again = [made for made in ids if (made, submit) in seen]
+        if again:
+            raise BadRow(f"the job {row.text('JobID')} submitted at {submit} is there already", "list every job once")
+        like = _job(row, rules)
+        for made in ids:
+            seen.add((made, submit))
+            runs[made] += 1
+            jobs.append(replace(like, name=made if runs[made] == 1 else f"{made}-run{runs[made]}"))
+
+    n_rows = read_each(rows_of(listing.file, _lines(listing, delimiter), _TABLE), take, skips, _MISFIT)
+    begin = min((job.arrives_s for job in jobs), default=None)
+    shifted = [replace(job, arrives_s=job.arrives_s - begin) for job in jobs] if begin is not None else []
+    return Trace("slurm", (), in_order(shifted), tuple(skips), n_rows, begin)
+
+
+def _lines(listing: Source, delimiter: str) -> Iterator[tuple[int, Sequence[str]]]:
+    # Fields are never quoted, so that a quote is a character like others.
+    texts = listing.text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    # With -p there is a delimiter behind the last field, too.
+    cut = len(delimiter) if texts[0].endswith(delimiter) else 0
+    for number, text in enumerate(texts, start=1):
+        if text.strip():
+            yield number, (text[:-cut] if cut and text.endswith(delimiter) else text).split(delimiter)
+
+
+def _ids(row: Row) -> list[str]:
+    """Return the names of the jobs of a row: several where array tasks that wait are listed together."""
+    text = row.text("JobID")
+    if "." in text.replace("...", ""):
+        raise BadRow(f"{text} is a step of a job that is listed itself")
+    match = _JOB.fullmatch(text)
+    if match is None:
+        raise BadRow(f"`{text}` is no job", "list JobID as sacct does, such as 12, 12_3 or 12+1")
+    job, task, part, tasks = match.groups()
+    if tasks is not None:
+        return [f"job-{job}-{number}" for number in _tasks(text, tasks)]
+    return [f"job-{job}-{task}" if task else f"job-{job}-part{part}" if part else f"job-{job}"]
+
+
+def _tasks(job: str, text: str) -> list[int]:
+    found: dict[int, None] = {}
+    cure = "list with --array, which gives each task a row"
+    for part in text.partition("%")[0].split(","):
+        match = _TASKS.fullmatch(part)
+        if match is None:
+            raise BadRow(f"the tasks of `{job}` cannot be told", cure)
+        first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
+        if last < first or step < 1 or (last - first) // step + len(found) >= MOST_AT_ONCE:
+            raise BadRow(f"`{job}` is no list of 1 to {MOST_AT_ONCE} tasks", cure)
+        found.update(dict.fromkeys(range(first, last + 1, step)))
+    return list(found)
+
+
+def _job(row: Row, rules: SlurmRules) -> TraceJob:
+    arrives_s, stays_s, end = _life(row)
+    resources = row.text("AllocTRES") or row.text("ReqTRES")
+    if not resources:
+        raise BadRow("neither AllocTRES nor ReqTRES says what it asks for", _TABLE.cure)
+    shape = shape_of(resources, rules.shares_per_gpu)
+    account = row.text("Account")
+    queue = rules.queues.get(account)
+    if queue is None and not account:
+        raise BadRow("it has no account", "name a queue in the rules for the account that is empty")
+    return TraceJob(
+        name="",
+        file=row.file,
+        line=row.line,
+        queue=kubernetes_name(account) if queue is None else queue,
+        priority=rules.priorities.get(row.text("QOS"), rules.priority),
+        cpu_milli=shape.cpu_milli,
+        memory_mib=shape.memory_mib,
+        gpus=shape.gpus,
+        gpu_milli=shape.gpu_milli,
+        gpu_models=tuple(rules.models.get(shape.model, ())),
+        n_pods=shape.n_pods,
+        arrives_s=arrives_s,
+        stays_s=stays_s,
+        end=end,
+    )
+
+
+def _life(row: Row) -> tuple[float, float | None, End]:
+    """Return when a job arrives (seconds since 1970), how long it works or waits, and how it ends."""
+    state = (row.text("State").split() or [""])[0].rstrip("+")
+    if state == _REVOKED:
+        raise BadRow("the job runs on another cluster of the federation")
+    end = _ENDS.get(state)
+    if end is None:
+        raise BadRow(f"`{state}` is no state of a job", "list State as sacct does, such as COMPLETED")
+    submit, start, ended = (_moment(row, column) for column in ("Submit", "Start", "End"))
+    if submit is None:
+        raise BadRow("nothing says when it was submitted", _TABLE.cure)
+    elapsed = _span(row, "Elapsed") or 0.0
+    eligible = _moment(row, "Eligible")
+    arrives_s = submit if eligible is None else max(submit, eligible)
+    if end is End.OPEN:
+        return arrives_s, _span(row, "Timelimit"), end
+    if elapsed or (start is not None and end is not End.STOPPED and state != "DEADLINE"):
+        return arrives_s, elapsed, end
+    if ended is None:
+        raise BadRow(f"it is {state} and nothing says when it ended", _TABLE.cure)
+    if ended < submit:
+        raise BadRow("it ended before it was submitted", "correct Submit and End of this row")
+    # One that depends on others may be cancelled before it could have run.
+    arrives_s = min(arrives_s, ended)
+    return arrives_s, ended - arrives_s, End.NEVER_RAN
+
+
+def _moment(row: Row, column: str) -> float | None:
+    """Return a time of Slurm's, taken as UTC: what zone it is in, it does not say."""
+    text = row.text(column)
+    if text.lower() in _NOTHING:
+        return None
+    try:
+        if text.isascii() and text.isdigit():
+            return float(int(text)) if len(text) <= 12 else _no_time(column, text)
+        made = datetime.fromisoformat(text)
+    except ValueError:
+        return _no_time(column, text)
+    return (made if made.tzinfo is not None else made.replace(tzinfo=UTC)).timestamp()
+
+
+def _no_time(column: str, text: str) -> float:
+    raise BadRow(f"{column} `{text}` is no time such as 2026-11-21T08:00:00", "list without SLURM_TIME_FORMAT")
+
+
+def _span(row: Row, column: str) -> float | None:
+    """Return a duration in seconds; None where there is none, or no limit."""
+    text = row.text(column)
+    if text.lower() in _NOTHING or text.lower() in ("unlimited", "partition_limit"):
+        return None
+    match = _SPAN.fullmatch(text)
+    if match is None:
+        raise BadRow(f"{column} `{text}` is no duration such as 1-02:03:04", f"correct {column} in this row")
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)

@@ -1,0 +1,106 @@
+"""Slurm's trackable resources (`billing=8,cpu=8,gres/gpu:a100=2,gres/gpu=2,mem=64G,node=1`) as pods that are alike.
+
+Amounts are of a whole job. Source: sacct(1), slurm.conf(5) AccountingStorageTRES, at Slurm 25.11.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from apportion_runtime.sim.traces.rows import BadRow
+
+MOST_AT_ONCE = 100_000
+"""Pods of a job, or jobs of a row; what is more is a slip rather than a load."""
+_GPU, _GRES = "gres/gpu", "gres/"
+_MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([KMGTP]?)", re.ASCII)
+_IN_MIB = {"K": Fraction(1, 1024), "": Fraction(1), "M": Fraction(1), "G": Fraction(1024), "T": Fraction(1024**2)}
+_IN_MIB["P"] = Fraction(1024**3)
+_AS_THEY_ARE = "list with --noconvert, and AllocTRES and ReqTRES in full"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """`n_pods` pods, each with as many devices of which it has so many thousandths; `model` is Slurm's GPU type."""
+
+    n_pods: int
+    cpu_milli: int
+    memory_mib: int
+    gpus: int
+    gpu_milli: int
+    model: str
+
+
+def shape_of(text: str, shares_per_gpu: Mapping[str, int]) -> Shape:
+    """Return the pods of a job: one for each node, or one for each GPU where they do not divide by the nodes.
+
+    Args:
+        text: The resources.
+        shares_per_gpu: By name of a shared resource (`shard`, `mps`) how many of it are one device.
+
+    Raises:
+        BadRow: If they cannot be read.
+    """
+    amounts = _amounts(text)
+    if "cpu" not in amounts:
+        raise BadRow(f"`{text}` names no cpu", _AS_THEY_ARE)
+    n_nodes = max(1, _whole(amounts, "node"))
+    gpus, model = _gpus(amounts)
+    gpu_milli = 1000
+    if not gpus:
+        gpus, gpu_milli = _shares(amounts, n_nodes, shares_per_gpu)
+    n_pods = n_nodes if gpus % n_nodes == 0 else gpus
+    if n_pods > MOST_AT_ONCE:
+        raise BadRow(f"`{text}` is a job on {n_pods} nodes", f"correct it; at most {MOST_AT_ONCE} are read")
+    cpu_milli, memory_mib = _whole(amounts, "cpu") * 1000, _memory_mib(amounts.get("mem", "0"))
+    return Shape(n_pods, -(-cpu_milli // n_pods), -(-memory_mib // n_pods), gpus // n_pods, gpu_milli, model)
+
+
+def _amounts(text: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        name, equals, amount = part.strip().partition("=")
+        if not equals or name in found:
+            raise BadRow(f"`{text}` is no list of resources such as cpu=8,gres/gpu=2,mem=64G,node=1", _AS_THEY_ARE)
+        found[name] = amount
+    return found
+
+
+def _whole(amounts: Mapping[str, str], name: str) -> int:
+    text = amounts.get(name, "0")
+    if not re.fullmatch(r"\d{1,9}", text, re.ASCII):
+        raise BadRow(f"{name} `{text}` is not a whole number", _AS_THEY_ARE)
+    return int(text)
+
+
+def _memory_mib(text: str) -> int:
+    match = _MEMORY.fullmatch(text)
+    if match is None:
+        raise BadRow(f"mem `{text}` is not an amount of memory", _AS_THEY_ARE)
+    mib = Fraction(match[1]) * _IN_MIB[match[2]]
+    return -(-mib.numerator // mib.denominator)
+
+
+def _gpus(amounts: Mapping[str, str]) -> tuple[int, str]:
+    """Return the devices and their type: what is counted by type is counted in all as well, where both are kept."""
+    typed = {name[len(_GPU) + 1 :]: _whole(amounts, name) for name in amounts if name.startswith(f"{_GPU}:")}
+    types = [model for model, count in typed.items() if count]
+    if len(types) > 1:
+        raise BadRow(f"its GPUs are of {len(types)} types, {' and '.join(types)}", "write a row for each type")
+    return max(_whole(amounts, _GPU), sum(typed.values())), types[0] if types else ""
+
+
+def _shares(amounts: Mapping[str, str], n_nodes: int, shares_per_gpu: Mapping[str, int]) -> tuple[int, int]:
+    """Return the devices of which a job has a part on its nodes, and the thousandths of each; no more than one kind."""
+    for kind in ("shard", "mps"):
+        asked = -(-_whole(amounts, _GRES + kind) // n_nodes)
+        if not asked:
+            continue
+        whole = shares_per_gpu.get(kind, 0)
+        if whole <= 0:
+            raise BadRow(f"nothing says how many {_GRES}{kind} are one GPU", f"say in the rules how many {kind} are")
+        devices = -(-asked // whole)
+        return devices * n_nodes, -(-asked * 1000 // (whole * devices))
+    return 0, 1000
