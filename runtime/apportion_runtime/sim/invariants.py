@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from apportion_runtime.core.resources import MEMORY
 from apportion_runtime.core.snapshot import Node
-from apportion_runtime.core.status import RELEASING, RUNNING
+from apportion_runtime.core.status import RUNNING
 from apportion_runtime.sim.progress import is_satisfied
 from apportion_runtime.sim.running import Running
 from apportion_runtime.sim.world import PodState, World
@@ -102,13 +102,13 @@ def _half_started(running: Mapping[int, Running], world: World) -> Iterator[str]
 
 
 def over_limit(world: World) -> Iterator[str]:
-    """Yield queues whose pods hold more than their limit; one that was lowered meanwhile may."""
+    """Yield queues whose pods hold more than their limit; what is leaving does not count, as in the engine."""
     held: Counter[tuple[str, int]] = Counter()
     queues = {queue.name: queue for queue in world.records.standing.fixtures.queues}
     groups = world.records.standing.groups()
     for pod in world.pods.values():
         group = groups.get(pod.record.group or "")
-        if group is None or pod.record.status not in (RUNNING, RELEASING):
+        if group is None or pod.record.status != RUNNING:
             continue
         at: str | None = group.queue
         while at is not None and at in queues:

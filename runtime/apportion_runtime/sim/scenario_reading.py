@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from apportion_runtime.admission.objects import name_of
+from apportion_runtime.admission.objects import name_of, namespace_of
 from apportion_runtime.sim.clock import DEFAULT_START
 from apportion_runtime.sim.scenario import Incident, Manifest, NodeShape, Pool, Scaling, Scenario, Timing, Work
 from apportion_runtime.sim.scenario_fields import Fields, ScenarioError
@@ -131,15 +131,18 @@ def _works(fields: Fields, read: Reader) -> Iterator[Work]:
         scalings=tuple(_scaling(each) for each in fields.each("load")),
         cancelled_s=fields.maybe_seconds("cancel_after"),
     )
+    namespace = fields.text("namespace")
     fields.done()
     for number in range(count):
         for manifest in manifests:
-            made = manifest if count == 1 else _renamed(manifest, f"{name_of(manifest)}-{number}")
+            made = manifest if count == 1 else _with(manifest, name=f"{name_of(manifest)}-{number}")
+            if namespace and not namespace_of(made):
+                made = _with(made, namespace=namespace)
             yield replace(like, manifest=made, arrives_s=like.arrives_s + number * every)
 
 
-def _renamed(manifest: Manifest, name: str) -> dict[str, Any]:
-    return {**manifest, "metadata": {**manifest["metadata"], "name": name}}
+def _with(manifest: Manifest, **metadata: str) -> dict[str, Any]:
+    return {**manifest, "metadata": {**manifest["metadata"], **metadata}}
 
 
 def _scaling(fields: Fields) -> Scaling:

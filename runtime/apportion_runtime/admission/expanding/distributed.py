@@ -75,7 +75,9 @@ def expand_train_job(workload: Manifest) -> Expansion:
     metadata = {"labels": nested(workload, "spec", "labels") or {}}
     job = {"parallelism": whole(trainer, "numNodes") or 1, "template": {"metadata": metadata, "spec": pod_spec}}
     spec = {"replicatedJobs": [{"name": "node", "replicas": 1, "template": {"spec": job}}]}
-    jobset = child(("jobset.x-k8s.io/v1alpha2", "JobSet"), name_of(workload), workload, spec, labels=labels_of(workload))
+    jobset = child(
+        ("jobset.x-k8s.io/v1alpha2", "JobSet"), name_of(workload), workload, spec, labels=labels_of(workload)
+    )
     made = expand_jobset(jobset)
     return replace(made, children=(jobset, *made.children))
 

@@ -67,7 +67,7 @@ def slot(
 ) -> Slot:
     """Return a slot for a pod of a template, with labels and a scheduler in place of its own."""
     metadata = template.get("metadata") or {}
-    spec: Mapping[str, Any] = template.get("spec") or {}
+    spec = defaulted(template.get("spec") or {})
     if scheduler and spec.get("schedulerName") != scheduler:
         spec = {**spec, "schedulerName": scheduler}
     return Slot(
@@ -78,6 +78,24 @@ def slot(
         owner=owner,
         is_worker=is_worker,
     )
+
+
+def defaulted(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a pod's spec as the API server keeps it: a container that asks for nothing asks for its limits."""
+    if all(_asks_for_its_limits(container) for container in spec.get("containers") or ()):
+        return spec
+    containers = [
+        {**container, "resources": {**resources, "requests": {**limits, **(resources.get("requests") or {})}}}
+        for container in spec["containers"]
+        for resources in (container.get("resources") or {},)
+        for limits in (resources.get("limits") or {},)
+    ]
+    return {**spec, "containers": containers}
+
+
+def _asks_for_its_limits(container: Mapping[str, Any]) -> bool:
+    resources = container.get("resources") or {}
+    return (resources.get("limits") or {}).keys() <= (resources.get("requests") or {}).keys()
 
 
 def child(

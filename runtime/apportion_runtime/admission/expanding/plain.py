@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apportion_runtime.admission.expanding.expansion import Ending, Expansion, Replacing, Slot, child, slot
+from apportion_runtime.admission.expanding.expansion import Ending, Expansion, Replacing, Slot, child, defaulted, slot
 from apportion_runtime.admission.objects import Manifest, annotations_of, labels_of, name_of, nested, whole
 
 _JOB_NAME = "batch.kubernetes.io/job-name"
@@ -13,7 +13,7 @@ _JOB_INDEX = "batch.kubernetes.io/job-completion-index"
 
 def expand_pod(workload: Manifest) -> Expansion:
     """Return the pod itself, which nobody makes anew."""
-    only = Slot("", workload["spec"], labels_of(workload), annotations_of(workload), None)
+    only = Slot("", defaulted(workload["spec"]), labels_of(workload), annotations_of(workload), None)
     return Expansion((only,), Ending.EACH, Replacing.NEVER)
 
 

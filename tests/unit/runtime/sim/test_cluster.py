@@ -1,0 +1,269 @@
+"""Small clusters: what becomes of workloads, nodes and pools, moment by moment."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from apportion_runtime.sim.clock import Clock
+from apportion_runtime.sim.cluster import Cluster
+from apportion_runtime.sim.cron import due_times
+from apportion_runtime.sim.events import Arrives, CycleDue, EventQueue, PodGone
+from apportion_runtime.sim.history import History, Wait
+from apportion_runtime.sim.scenario_fields import ScenarioError
+from apportion_runtime.sim.scenario_reading import read_scenario
+from apportion_runtime.sim.store import Conflict, Refused, Store
+from apportion_runtime.sim.summary import percentile, summarise
+
+
+def queue(name: str, parent: str = "", quota: float = -1, limit: float = -1) -> dict[str, Any]:
+    free = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
+    resources = {"cpu": free, "memory": free, "gpu": {"quota": quota, "limit": limit, "overQuotaWeight": 1}}
+    spec = {"resources": resources, **({"parentQueue": parent} if parent else {})}
+    return {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
+
+
+QUEUES = (queue("top"), queue("a", "top", 2), queue("b", "top", 2))
+
+
+def run(text: str, objects: tuple[dict[str, Any], ...] = QUEUES) -> tuple[History, Cluster]:
+    cluster = Cluster(objects, read_scenario(text, lambda name: []))
+    return cluster.run(), cluster
+
+
+def times(history: History, what: str, workload: str = "") -> list[float]:
+    return [fact.at_s for fact in history.facts if fact.what == what and workload in ("", fact.workload)]
+
+
+NODES = "nodes: [{pool: gpu, count: 1, gpus: 4, cpu: 32, memory: 128Gi}]\n"
+
+
+def test_a_pod_starts_loads_works_and_ends() -> None:
+    history, _ = run(
+        NODES + "workloads: [{name: p, kind: Pod, queue: a, gpus: 1, at: 10s, startup: 60s, duration: 100s}]"
+    )
+    assert times(history, "bound") == [10.0]
+    assert times(history, "running") == [12.0]
+    assert times(history, "succeeded") == [172.0]
+    assert history.workloads[0].outcome == "succeeded"
+    assert [(stay.since_s, stay.until_s, stay.gpus) for stay in history.stays] == [(10.0, 172.0, 1.0)]
+    assert history.waits == [Wait(history.waits[0].group, 0, "a", 10.0, 10.0)]
+
+
+def test_a_job_runs_as_many_pods_at_a_time_as_it_says() -> None:
+    history, _ = run(NODES + "workloads: [{name: j, kind: Job, queue: a, pods: 3, parallelism: 2, duration: 100s}]")
+    assert times(history, "bound") == [0.0, 0.0, 102.0]
+    assert history.workloads[0].finished_s == 204.0
+
+
+def test_reclaim_takes_what_was_borrowed_and_work_goes_on_from_the_checkpoint() -> None:
+    history, _ = run(
+        NODES
+        + """
+workloads:
+  - {name: borrower, kind: PyTorchJob, queue: a, priority: train, pods: 4, gpus: 1, duration: 1000s, checkpoint: 300s}
+  - {name: owner, kind: Job, queue: b, priority: train, at: 500s, pods: 2, gpus: 1, duration: 100s}
+"""
+    )
+    assert times(history, "evicted", "borrower") == [500.0] * 4
+    assert {taken.action for taken in history.taken} == {"reclaim"}
+    borrower = history.workloads[0]
+    assert borrower.n_evictions == 1
+    assert borrower.lost_gpu_s == pytest.approx((498.0 - 300.0) * 4)
+    assert history.workloads[1].started_s == 530.0
+    # It is back when the owner is done, and 700 seconds of work are left.
+    assert borrower.finished_s == pytest.approx(632.0 + 2.0 + 700.0)
+
+
+def test_an_elastic_gang_gives_up_what_is_above_its_minimum_and_goes_on_slower() -> None:
+    history, _ = run(
+        NODES
+        + """
+workloads:
+  - {name: elastic, kind: RayCluster, queue: a, priority: train, pods: 4, min: 2, gpus: 1, duration: 1000s}
+  - {name: owner, kind: Job, queue: b, at: 502s, pods: 2, gpus: 1, duration: 10000s}
+"""
+    )
+    assert len(times(history, "evicted", "elastic")) == 2
+    assert history.workloads[0].lost_gpu_s == 0.0
+    # Half of the work is done by four workers; then three for a second, as the owner's pods come one by one, then two.
+    assert history.workloads[0].finished_s == pytest.approx(503.0 + (2000.0 - 3.0) / 2)
+
+
+def test_pods_of_a_node_that_fails_are_given_up_and_made_anew_elsewhere() -> None:
+    history, cluster = run(
+        """
+nodes: [{pool: gpu, count: 2, gpus: 1}]
+timing: {node_lost: 60s}
+workloads: [{name: j, kind: Job, queue: a, gpus: 1, duration: 1000s}]
+events: [{at: 100s, node: gpu-0000, what: fails}]
+"""
+    )
+    assert times(history, "gone") == [160.0]
+    assert [stay.ended_by for stay in history.stays] == ["node-lost", "succeeded"]
+    assert [stay.node for stay in history.stays] == ["gpu-0000", "gpu-0001"]
+    assert [gpus for _, gpus in history.capacity] == [1.0, 2.0, 1.0]
+    assert cluster.world.pods == {}
+
+
+def test_a_bare_pod_that_is_evicted_is_lost() -> None:
+    history, _ = run(
+        NODES
+        + """
+workloads: [{name: p, kind: Pod, queue: a, gpus: 1, duration: 1000s}]
+events: [{at: 100s, node: gpu-0000, what: drains}]
+"""
+    )
+    assert history.workloads[0].outcome == "lost"
+
+
+def test_a_pool_grows_for_what_waits_and_shrinks_when_idle() -> None:
+    history, cluster = run(
+        """
+until: 2h
+nodes: [{pool: gpu, count: 1, min: 1, max: 3, gpus: 1, scale_up: 2m, idle: 5m}]
+workloads: [{name: j, kind: Job, queue: a, pods: 5, gpus: 1, duration: 10m}]
+"""
+    )
+    assert times(history, "node-asked") == [0.0, 0.0]
+    assert times(history, "node-joined") == [0.0, 120.0, 120.0]
+    assert len(times(history, "node-left")) == 2
+    assert len(cluster.world.records.nodes) == 1
+    assert history.workloads[0].outcome == "succeeded"
+
+
+def test_replicas_follow_the_load() -> None:
+    history, _ = run(
+        NODES
+        + """
+workloads:
+  - name: serve
+    kind: Deployment
+    queue: a
+    priority: train
+    gpus: 1
+    lifetime: 1h
+    load: [{at: 10m, replicas: 3}, {at: 20m, replicas: 1}]
+"""
+    )
+    assert times(history, "bound") == [0.0, 600.0, 600.0]
+    assert times(history, "gone") == [1230.0, 1230.0, 3630.0]
+
+
+def test_a_cron_job_makes_jobs_until_the_end() -> None:
+    history, _ = run(
+        "until: 1h\n"
+        + NODES
+        + 'workloads: [{name: c, kind: CronJob, queue: a, schedule: "*/20 * * * *", duration: 60s}]'
+    )
+    assert [facts.name for facts in history.workloads] == ["c", "c-1", "c-2", "c-3", "c-4"]
+    assert [facts.arrived_s for facts in history.workloads[1:]] == [0.0, 1200.0, 2400.0, 3600.0]
+
+
+def test_a_workload_that_never_ran_is_cancelled() -> None:
+    history, _ = run(NODES + "workloads: [{name: big, kind: Job, queue: a, gpus: 8, cancel_after: 5m}]")
+    assert (history.workloads[0].outcome, history.workloads[0].finished_s) == ("deleted", 300.0)
+    assert {made.name: made.wait_p50_s for made in summarise(history).queues} == {"top": 300.0, "a": 300.0, "b": None}
+
+
+def test_events_of_one_moment_come_in_the_order_of_their_kinds() -> None:
+    events = EventQueue()
+    for event in (CycleDue(), Arrives(2), Arrives(1), PodGone("x")):
+        events.plan(5.0, event)
+    events.plan(1.0, CycleDue())
+    assert [events.take()[1] for _ in range(5)] == [CycleDue(), PodGone("x"), Arrives(2), Arrives(1), CycleDue()]
+
+
+def test_the_clock_does_not_go_back() -> None:
+    clock = Clock()
+    clock.advance(clock.now + 5)
+    with pytest.raises(ValueError, match="cannot go back"):
+        clock.advance(clock.start)
+
+
+def test_the_store_refuses_what_an_api_server_refuses() -> None:
+    store = Store(Clock())
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "ns"}, "spec": {}}
+    told: list[str] = []
+    store.watch("Pod", lambda change: told.append(change.what))
+    first = store.create(pod)
+    with pytest.raises(Conflict):
+        store.create(pod)
+    with pytest.raises(Refused, match="there is no node"):
+        store.bind("ns", "p", "nowhere", ())
+    store.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {}})
+    bound = store.bind("ns", "p", "n", ("g1", "g2"))
+    assert bound["metadata"]["labels"] == {"runai-gpu-group": "g1", "runai-gpu-group/g2": "g2"}
+    assert int(bound["metadata"]["resourceVersion"]) > int(first["metadata"]["resourceVersion"])
+    with pytest.raises(Refused):
+        store.bind("ns", "p", "n", ())
+    store.delete("Pod", "ns", "p")
+    assert told == ["added", "modified", "deleted"]
+    assert first["spec"] == {}, "an object that was given out stays as it was"
+
+
+@pytest.mark.parametrize(
+    ("schedule", "expected"),
+    [
+        ("30 2 * * *", ["2026-01-05T02:30", "2026-01-06T02:30"]),
+        ("0 9-17/4 * * 1-5", ["2026-01-05T09:00", "2026-01-05T13:00"]),
+        ("0 0 1 * *", ["2026-02-01T00:00", "2026-03-01T00:00"]),
+        ("0 0 13 * 5", ["2026-01-09T00:00", "2026-01-13T00:00"]),
+        ("@weekly", ["2026-01-11T00:00", "2026-01-18T00:00"]),
+    ],
+)
+def test_cron_schedules(schedule: str, expected: list[str]) -> None:
+    due = due_times(schedule, Clock().start)
+    found = [datetime.fromtimestamp(next(due), UTC).isoformat()[:16] for _ in range(2)]
+    assert found == expected
+
+
+@pytest.mark.parametrize("schedule", ["* * * *", "61 * * * *", "x * * * *", "5-1 * * * *"])
+def test_a_schedule_that_cannot_be_read_is_an_error(schedule: str) -> None:
+    with pytest.raises(ValueError, match=r"schedule|within|literal"):
+        next(due_times(schedule, 0.0))
+
+
+def test_a_date_that_never_comes_ends_a_schedule() -> None:
+    assert list(due_times("0 0 31 2 *", 0.0)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("nodes: [{pool: a, gpuss: 1}]", r"nodes\[0\].gpuss: nothing is known of it"),
+        ("nodes: [{pool: a, count: 5, max: 3}]", r"nodes\[0\].count: 5 is not between"),
+        ("workloads: [{name: a, duration: soon}]", r"workloads\[0\].duration: `soon` is not a duration"),
+        ("workloads: [{name: a, kind: Tram}]", r"workloads\[0\].kind: `Tram` cannot be said in short"),
+        ("workloads: [{name: a, gpus: 1.5}]", r"workloads\[0\].gpus: `1.5` is neither"),
+        ("workloads: [{name: c, kind: CronJob, schedule: '* * * * *'}]", r"until: "),
+        ("events: [{at: 1s, what: fails}]", r"events\[0\].what: "),
+        ("- a", "a scenario is a mapping"),
+        ("a: [", "while parsing"),
+    ],
+)
+def test_a_scenario_that_cannot_be_read_names_the_place(text: str, expected: str) -> None:
+    with pytest.raises(ScenarioError, match=expected):
+        read_scenario(text, lambda name: [])
+
+
+def test_percentiles_are_of_values_that_occurred() -> None:
+    assert [percentile([1.0, 2.0, 3.0, 4.0], p) for p in (50, 90, 99)] == [2.0, 4.0, 4.0]
+    assert percentile([], 50) is None
+
+
+def test_what_a_parent_used_is_the_sum_of_its_children() -> None:
+    history, _ = run(
+        NODES
+        + """
+workloads:
+  - {name: one, kind: Job, queue: a, gpus: 1, duration: 1h}
+  - {name: two, kind: Job, queue: b, gpus: 2, duration: 1h}
+"""
+    )
+    queues = {made.name: made for made in summarise(history).queues}
+    assert queues["top"].gpu_hours == pytest.approx(queues["a"].gpu_hours + queues["b"].gpu_hours)
+    assert queues["b"].gpu_hours == pytest.approx(2 * 3602 / 3600)
+    assert queues["a"].share == pytest.approx(1.0)
