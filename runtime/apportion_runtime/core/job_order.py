@@ -220,7 +220,9 @@ class JobOrder:
     def pop_past(self, wanted: Container[str]) -> Job:
         """Take the next job; where it is not wanted, those behind it that are not either and ask for the same, too.
 
-        Nothing moves when a queue's next job asks for what the last one did, so they would be the next to come.
+        Nothing moves when a queue's next job asks for what the last one did, so they would be the next to come: the
+        shares that changed since are those of queues that stood first when a job of theirs was placed, and these are
+        moved before the next job is taken.
         """
         job = self.pop()
         leaf = self._queues.get(job.queue)

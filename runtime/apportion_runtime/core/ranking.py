@@ -26,6 +26,11 @@ _LATER = 2.0**40
 """Added where a pod would have to wait: more than any amount that is free."""
 _NOT_CPU_NODE = 2.0**36
 _LARGEST = 2.0**34
+_LARGEST_SPREAD = 2.0**20
+"""The most CPU (millicores) or devices of a node: no two amounts, or parts, fall together when a score is rounded.
+
+The parts that two nodes have free differ by one over the product of their sizes, the amounts by one over their range.
+"""
 _PLUGINS = frozenset(("nodeplacement", "nodeavailability", "predicates"))
 
 
@@ -98,12 +103,13 @@ class Rankings:
         self._session = session
         self._known: dict[tuple[int, int], Ranking] = {}
         snapshot = session.snapshot
+        largest = _LARGEST_SPREAD if session.settings.cpu_placement == "spread" else _LARGEST
         self._possible = (
             session.plugins >= _PLUGINS
             and "numa" not in session.plugins
             and not any(pod.affinity or pod.anti_affinity or pod.host_ports for pod in snapshot.pods)
             and not any(made.extended_resource for made in snapshot.device_classes)
-            and float(session.nodes.allocatable[:, [CPU, GPU]].max(initial=0.0)) < _LARGEST
+            and float(session.nodes.allocatable[:, [CPU, GPU]].max(initial=0.0)) < largest
         )
 
     def note(self, pod: Pod) -> None:
