@@ -13,7 +13,7 @@ from apportion_runtime.sim.traces.rows import BadRow, Row, Table, kubernetes_nam
 from apportion_runtime.sim.traces.tres import MOST_AT_ONCE, shape_of
 
 FORMAT = "JobID,Account,QOS,State,Submit,Eligible,Start,End,Elapsed,Timelimit,AllocTRES,ReqTRES"
-"""Columns to list. Account, QOS, Eligible and Timelimit say more where they are there; the others are needed."""
+"""Columns to list. QOS, Eligible and Timelimit say more where they are there; the others are needed."""
 _TABLE = Table(
     ("JobID", "Account", "State", "Submit", "Start", "End", "Elapsed", "AllocTRES", "ReqTRES"),
     f"list with sacct -P -X --format={FORMAT}",
