@@ -6,6 +6,7 @@ a subnet, comes from `apportion:nodePools`. Karpenter's pools are objects of the
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -17,6 +18,9 @@ from apportion_compiler.compile import Compilation
 from apportion_compiler.emit.pulumi.reading import Refused
 from apportion_compiler.emit.pulumi.settings import NAMESPACE, StackSettings
 
+_CLUSTERS = frozenset({"gcp:container/cluster:Cluster"})
+"""What pools ask of a cluster is not for a stack that does not make the cluster: to declare it would make another."""
+
 
 def register_node_pools(compilation: Compilation, settings: StackSettings) -> list[pulumi.Resource]:
     """Register the pools of the clusters that the settings name; none of any other.
@@ -26,18 +30,31 @@ def register_node_pools(compilation: Compilation, settings: StackSettings) -> li
     """
     made: list[pulumi.Resource] = []
     for target, program in compilation.programs.items():
-        if target.backend == NAME and target.cluster in settings.node_pools:
-            supplied = settings.node_pools[target.cluster]
-            made += [_register(target.cluster, document, supplied) for document in documents(program)]
+        if target.backend != NAME or target.cluster not in settings.node_pools:
+            continue
+        templates: list[pulumi.Resource] = []
+        for document in documents(program):
+            if document.type in _CLUSTERS:
+                continue
+            pool = _register(target.cluster, document, settings.node_pools[target.cluster], templates)
+            # A group of nodes names its launch template, which is written before it.
+            templates += [pool] if document.type.endswith(":LaunchTemplate") else []
+            made.append(pool)
     return made
 
 
-def _register(cluster: str, document: Document, supplied: Any) -> pulumi.Resource:
-    missing = [name for name in document.supply if name not in supplied]
+def _register(
+    cluster: str, document: Document, supplied: Mapping[str, Any], templates: Sequence[pulumi.Resource]
+) -> pulumi.Resource:
+    own = supplied.get(document.name)
+    known = {**supplied, **(own if isinstance(own, Mapping) else {})}
+    missing = [name for name in document.supply if name not in known]
     if missing:
         raise Refused(f"{NAMESPACE}:nodePools of {cluster} does not supply {', '.join(missing)} for {document.name}")
-    options = pulumi.ResourceOptions(ignore_changes=list(document.ignore_changes), protect=True)
-    arguments = {**document.args, **{name: supplied[name] for name in document.supply}}
+    options = pulumi.ResourceOptions(
+        ignore_changes=list(document.ignore_changes), protect=True, depends_on=list(templates)
+    )
+    arguments = {**document.args, **{name: known[name] for name in document.supply}}
     resource: pulumi.Resource = _class_of(document)(f"{cluster}/{document.name}", opts=options, **arguments)
     return resource
 
@@ -47,5 +64,5 @@ def _class_of(document: Document) -> Any:
     try:
         return getattr(import_module(f"pulumi_{package}.{module.split('/')[0]}"), name)
     except ImportError:
-        extra = {"gcp": "gcp", "aws": "aws", "alicloud": "alicloud"}[package]
-        raise Refused(f"{document.name} needs pulumi_{package}: pip install 'apportion[{extra}]'") from None
+        # The extras are called as Pulumi's packages are.
+        raise Refused(f"{document.name} needs pulumi_{package}: pip install 'apportion[{package}]'") from None

@@ -1,0 +1,84 @@
+"""Node pools: never unasked, with what no policy knows supplied, and protected."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+pulumi = pytest.importorskip("pulumi", reason="the extra `pulumi` is not installed")
+
+from .stack_runs import Run, run_stack  # noqa: E402
+
+pytestmark = pytest.mark.pulumi
+GOLDEN = Path(__file__).parents[2] / "golden"
+COORDINATES = {"cluster": "main", "location": "europe-west4", "project": "acme"}
+
+
+@pytest.fixture
+def gcp(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stands for pulumi_gcp: the resource takes any arguments."""
+
+    class NodePool(pulumi.CustomResource):  # type: ignore[misc, name-defined]
+        def __init__(self, resource_name: str, /, opts: Any, **arguments: Any) -> None:
+            super().__init__("gcp:container/nodePool:NodePool", resource_name, arguments, opts)
+
+    container = ModuleType("pulumi_gcp.container")
+    container.NodePool = NodePool  # type: ignore[attr-defined]
+    package = ModuleType("pulumi_gcp")
+    monkeypatch.setitem(sys.modules, "pulumi_gcp", package)
+    monkeypatch.setitem(sys.modules, "pulumi_gcp.container", container)
+
+
+def run(tmp_path: Path, case: str, **config: Any) -> Run:
+    shutil.copy(GOLDEN / case / "policy.py", tmp_path / "policy.py")
+    return run_stack(tmp_path, {"policy": "policy.py", "targets": "node-pools", **config})
+
+
+def _environment(case: str) -> tuple[str, str]:
+    from apportion_compiler.emit.pulumi.reading import read_policy
+
+    environment = read_policy(str(GOLDEN / case / "policy.py")).environments[0]
+    return environment.name, environment.clusters[0].name
+
+
+def test_a_stack_touches_no_pool_unasked(tmp_path: Path) -> None:
+    for case in ("node-pools-gke", "node-pools-karpenter"):
+        name, _ = _environment(case)
+        assert run(tmp_path, case, environment=name).objects == {}
+
+
+def test_pools_of_a_cluster_are_made_with_what_is_supplied_and_protected(tmp_path: Path, gcp: None) -> None:
+    name, cluster = _environment("node-pools-gke")
+    made = run(tmp_path, "node-pools-gke", environment=name, nodePools={cluster: COORDINATES})
+    pools = {one.name: one for one in made.registered if one.type == "gcp:container/nodePool:NodePool"}
+    assert f"{cluster}/h100-dws" in pools
+    queued = pools[f"{cluster}/h100-dws"]
+    assert queued.protect
+    assert {key: queued.inputs[key] for key in COORDINATES} == COORDINATES
+    assert queued.inputs["queued_provisioning"] == {"enabled": True}
+    assert "initial_node_count" in queued.ignores
+    assert not any(one.type == "gcp:container/cluster:Cluster" for one in made.registered)
+
+
+def test_a_coordinate_that_is_missing_is_named(tmp_path: Path, gcp: None) -> None:
+    name, cluster = _environment("node-pools-gke")
+    with pytest.raises(pulumi.RunError, match="does not supply cluster, location, project for"):
+        run(tmp_path, "node-pools-gke", environment=name, nodePools={cluster: {}})
+
+
+def test_a_cloud_whose_package_is_missing_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pulumi_gcp", None)
+    name, cluster = _environment("node-pools-gke")
+    with pytest.raises(pulumi.RunError, match=r"pip install 'apportion\[gcp\]'"):
+        run(tmp_path, "node-pools-gke", environment=name, nodePools={cluster: COORDINATES})
+
+
+def test_karpenters_pools_are_objects_of_the_cluster(tmp_path: Path) -> None:
+    name, cluster = _environment("node-pools-karpenter")
+    made = run(tmp_path, "node-pools-karpenter", environment=name, nodePools={cluster: {}})
+    assert {one.type.rpartition(":")[2] for one in made.objects.values()} == {"EC2NodeClass", "NodePool"}
