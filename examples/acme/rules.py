@@ -20,7 +20,9 @@ def accepted(code, queues, reason):
 
 
 WAIVERS = (
-    waiver("AP406", "priority class serving", "Kueue takes back what serving has borrowed; what it is promised, it keeps"),
+    waiver(
+        "AP406", "priority class serving", "Kueue takes back what serving has borrowed; what it is promised, it keeps"
+    ),
     *accepted("AP506", PROMISED, "plain Kubernetes keeps nothing back; the edge is small and its teams talk"),
     *accepted("AP507", ("data", "nlp", "research", "vision"), "first come, first served until those clusters run KAI"),
     *accepted("AP508", ("assistant", "product"), "serving has a priority class of its own everywhere"),

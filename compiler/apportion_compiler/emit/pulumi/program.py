@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pulumi
 import pulumi_kubernetes
@@ -134,5 +134,4 @@ def _transformation(reference: str) -> Transformation:
         raise Refused(f"{NAMESPACE}:transformation: {missing}") from None
     if not callable(found):
         raise Refused(f"{NAMESPACE}:transformation is module:function, not {reference}")
-    transformation: Transformation = found
-    return transformation
+    return cast("Transformation", found)
