@@ -34,6 +34,7 @@ from apportion_compiler.backends.priority_classes import classes_to_make, priori
 from apportion_compiler.backends.quota_tree import beyond_numbers
 from apportion_compiler.ir.gpu_models import counted_models
 from apportion_compiler.ir.program import Program
+from apportion_policy.quantity import Unlimited
 from apportion_policy.resources import GPU
 
 _NODE = "ElasticQuotaTree spec.root.children[*]"
@@ -178,8 +179,8 @@ def _bounds_by_model(program: Program) -> Iterator[Refusal]:
     if not counted_models(program):
         return
     for queue in program.queues:
-        named = [resource for resource in queue.limit if resource.startswith(f"{GPU}/")]
-        if named and GPU not in queue.limit:
+        named = [r for r, most in queue.limit.items() if r.startswith(f"{GPU}/") and not isinstance(most, Unlimited)]
+        if named and isinstance(queue.limit.get(GPU, Unlimited.UNLIMITED), Unlimited):
             yield Refusal(
                 "AP514",
                 f"queue {queue.id}",

@@ -52,8 +52,8 @@ def refusals(program: Program) -> Iterator[Refusal]:
 
 
 def _bound_by_model(queue: Queue) -> Iterator[Refusal]:
-    named = [resource for resource in queue.limit if not is_counted(resource)]
-    if named and GPU not in queue.limit:
+    named = [r for r, most in queue.limit.items() if not is_counted(r) and not isinstance(most, Unlimited)]
+    if named and isinstance(queue.limit.get(GPU, Unlimited.UNLIMITED), Unlimited):
         yield _of(
             queue,
             "AP514",
