@@ -28,6 +28,19 @@ def counted_models(program: Program) -> tuple[str, ...]:
     return tuple(sorted(models)) if spoken and len(models) > 1 else ()
 
 
+def bounds_by_model_alone(program: Program) -> Iterator[tuple[Queue, tuple[str, ...]]]:
+    """Yield queues with bounds on GPU models that a count of all GPUs together cannot hold, and those resources.
+
+    It can hold them where the queue's models have a finite sum: that is a bound, if a weaker one.
+    """
+    if not counted_models(program):
+        return
+    for queue in program.queues:
+        named = tuple(r for r, a in queue.limit.items() if r.startswith(_PREFIX) and not isinstance(a, Unlimited))
+        if named and isinstance(queue.limit.get(GPU, Unlimited.UNLIMITED), Unlimited):
+            yield queue, named
+
+
 def promised_of_any_model(program: Program) -> Iterator[Queue]:
     """Yield the queues with a bounded promise of GPUs that names no model, where models must be told apart.
 

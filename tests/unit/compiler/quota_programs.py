@@ -26,6 +26,8 @@ VERSIONS = {
     Engine.VOLCANO: "1.16",
     Engine.KOORDINATOR: "1.8",
     Engine.ACK: "1.21",
+    Engine.YUNIKORN: "1.8",
+    Engine.NATIVE: "1.34",
 }
 
 

@@ -69,15 +69,6 @@ def test_models_are_one_sum_and_a_bound_on_one_of_them_alone_is_refused() -> Non
     assert _refused(_program(Queue(id="a", limit=Resources(gpu={"h100": 4})), pools=pools)) == [("AP514", "queue a")]
 
 
-def test_no_bound_on_a_model_is_no_bound_that_the_tree_would_have_to_keep() -> None:
-    pools = (H100, gpu_pool("l4"))
-    open_ = Queue(id="a", limit=Resources(gpu={"h100": UNLIMITED}))
-    assert _refused(_program(open_, pools=pools)) == []
-    half = Queue(id="a", limit=Resources(gpu={"h100": UNLIMITED, "l4": 4}))
-    (refusal,) = ack.refusals(_program(half, pools=pools))
-    assert refusal.message == "a limit on gpu/l4 alone: the tree counts GPUs of every model together"
-
-
 def test_a_lending_limit_names_every_resource_because_what_is_left_out_is_not_lent() -> None:
     queue = Queue(id="a", guaranteed=Resources(gpu=4, cpu=8), lending_limit=Resources(gpu=1))
     program = _program(queue, pools=(H100,))

@@ -123,16 +123,6 @@ def test_what_cannot_be_written_is_refused(queue: Queue, codes: list[str]) -> No
     assert [code for code, _ in _refused(_program(queue))] == codes
 
 
-def test_a_bound_on_one_model_alone_is_refused_and_no_bound_on_it_is_not() -> None:
-    # No pools are declared, so the models are those that queues speak of.
-    other = Queue(id="b", guaranteed=Resources(gpu={"h100": 1, "l4": 1}))
-    assert _refused(_program(Queue(id="a", limit=Resources(gpu={"h100": UNLIMITED})), other)) == []
-    half = Queue(id="a", limit=Resources(gpu={"h100": UNLIMITED, "l4": 4}))
-    (refusal,) = yunikorn.refusals(_program(half, other))
-    assert refusal.code == "AP514"
-    assert refusal.message.startswith("a limit on gpu/l4 alone")
-
-
 def test_one_order_of_nodes_serves_one_placement() -> None:
     assert _refused(_program(Queue(id="a"), placement=Placement(cpu=SPREAD))) == [("AP516", "cluster prod/c")]
 

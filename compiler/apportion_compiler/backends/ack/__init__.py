@@ -32,10 +32,8 @@ from apportion_compiler.backends.capability import (
 )
 from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
 from apportion_compiler.backends.quota_tree import beyond_numbers
-from apportion_compiler.ir.gpu_models import counted_models
+from apportion_compiler.ir.gpu_models import bounds_by_model_alone
 from apportion_compiler.ir.program import Program
-from apportion_policy.quantity import Unlimited
-from apportion_policy.resources import GPU
 
 _NODE = "ElasticQuotaTree spec.root.children[*]"
 
@@ -176,18 +174,14 @@ def _unheld_priorities(program: Program) -> Iterator[Refusal]:
 
 
 def _bounds_by_model(program: Program) -> Iterator[Refusal]:
-    if not counted_models(program):
-        return
-    for queue in program.queues:
-        named = [r for r, most in queue.limit.items() if r.startswith(f"{GPU}/") and not isinstance(most, Unlimited)]
-        if named and isinstance(queue.limit.get(GPU, Unlimited.UNLIMITED), Unlimited):
-            yield Refusal(
-                "AP514",
-                f"queue {queue.id}",
-                queue.source,
-                f"a limit on {', '.join(named)} alone: the tree counts GPUs of every model together",
-                "bound every model of the cluster, or `gpu` as a whole",
-            )
+    for queue, named in bounds_by_model_alone(program):
+        yield Refusal(
+            "AP514",
+            f"queue {queue.id}",
+            queue.source,
+            f"a limit on {', '.join(named)} alone: the tree counts GPUs of every model together",
+            "bound every model of the cluster, or `gpu` as a whole",
+        )
 
 
 BACKEND = Backend("ack", CAPABILITIES, emit, refusals)

@@ -23,6 +23,7 @@ from apportion_compiler.backends.capability import (
     Manifest,
     Native,
     Output,
+    Refusal,
     Unsupported,
 )
 from apportion_compiler.backends.native.access import cluster_roles, reader_bindings, role_bindings
@@ -33,6 +34,7 @@ from apportion_compiler.backends.native.quotas import limit_ranges, quotas
 from apportion_compiler.backends.native.scheduler import scheduler_configuration
 from apportion_compiler.backends.native.templates_workloads import workload_templates
 from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
+from apportion_compiler.ir.gpu_models import bounds_by_model_alone
 from apportion_compiler.ir.program import Program
 from apportion_compiler.naming import object_name
 
@@ -147,6 +149,18 @@ def emit(program: Program) -> Output:
     )
 
 
+def refusals(program: Program) -> Iterator[Refusal]:
+    """Yield the bounds that `requests.nvidia.com/gpu` cannot hold."""
+    for queue, named in bounds_by_model_alone(program):
+        yield Refusal(
+            "AP514",
+            f"queue {queue.id}",
+            queue.source,
+            f"a limit on {', '.join(named)} alone: requests.nvidia.com/gpu counts GPUs of every model together",
+            "bound every model of the cluster, or `gpu` as a whole",
+        )
+
+
 def _priority_classes(program: Program) -> Iterator[Manifest]:
     """Yield the classes, all of them: no chart installs any here.
 
@@ -177,4 +191,4 @@ def _engine_table(program: Program) -> EngineTable:
     )
 
 
-BACKEND = Backend(NAME, CAPABILITIES, emit)
+BACKEND = Backend(NAME, CAPABILITIES, emit, refusals)

@@ -9,7 +9,7 @@ from apportion_compiler.backends.capability import Refusal
 from apportion_compiler.backends.yunikorn.amounts import UNBOUNDED, WHOLE_GPU, is_counted
 from apportion_compiler.backends.yunikorn.config_map import MAX_BYTES, compressed, queues_text
 from apportion_compiler.backends.yunikorn.tree import EVERYBODY, QueueNumbers, queue_numbers
-from apportion_compiler.ir.gpu_models import counted_models
+from apportion_compiler.ir.gpu_models import bounds_by_model_alone
 from apportion_compiler.ir.program import Program, Queue
 from apportion_policy.quantity import Amount, Unlimited
 from apportion_policy.resources import GPU, amount_text
@@ -32,12 +32,10 @@ def refusals(program: Program) -> Iterator[Refusal]:
             "which holds for all: nodes stand in one order",
             "choose one placement for both",
         )
-    models = bool(counted_models(program))
+    yield from _bounds_by_model(program)
     numbers = queue_numbers(program)
     by_id = {queue.id: queue for queue in program.queues}
     for queue in program.queues:
-        if models:
-            yield from _bound_by_model(queue)
         yield from _amounts(queue)
         yield from _promised_twice(queue, [by_id[child] for child in queue.children], numbers)
         yield from _users(queue)
@@ -51,9 +49,8 @@ def refusals(program: Program) -> Iterator[Refusal]:
         )
 
 
-def _bound_by_model(queue: Queue) -> Iterator[Refusal]:
-    named = [r for r, most in queue.limit.items() if not is_counted(r) and not isinstance(most, Unlimited)]
-    if named and isinstance(queue.limit.get(GPU, Unlimited.UNLIMITED), Unlimited):
+def _bounds_by_model(program: Program) -> Iterator[Refusal]:
+    for queue, named in bounds_by_model_alone(program):
         yield _of(
             queue,
             "AP514",

@@ -1,0 +1,35 @@
+"""A bound on one GPU model, on the engines that count GPUs of every model together."""
+
+from __future__ import annotations
+
+import pytest
+
+from apportion_compiler.backends import BACKENDS
+from apportion_policy import UNLIMITED, Engine, NodePool, Queue, Resources
+
+from .quota_programs import gpu_pool, program_of
+
+BOTH = (gpu_pool("h100"), gpu_pool("l4"))
+
+
+@pytest.mark.parametrize("engine", [Engine.ACK, Engine.YUNIKORN, Engine.NATIVE])
+@pytest.mark.parametrize(
+    ("limit", "pools", "lost"),
+    [
+        ({"h100": 4}, BOTH, "gpu/h100"),
+        ({"h100": UNLIMITED, "l4": 4}, BOTH, "gpu/l4"),
+        ({"h100": UNLIMITED}, BOTH, None),
+        ({"h100": 4, "l4": 4}, BOTH, None),
+        ({"h100": 4}, BOTH[:1], None),
+        ({"h100": 4}, (), None),
+    ],
+)
+def test_a_bound_that_no_sum_holds_is_refused(
+    engine: Engine, limit: dict[str, int], pools: tuple[NodePool, ...], lost: str | None
+) -> None:
+    queue = Queue(id="a", namespaces=("a",), limit=Resources(gpu=limit))
+    refused = [
+        (refusal.code, refusal.address, refusal.message.partition(" alone")[0])
+        for refusal in BACKENDS[engine.value].refusals(program_of(engine, queue, pools=pools))
+    ]
+    assert refused == ([("AP514", "queue a", f"a limit on {lost}")] if lost else [])
