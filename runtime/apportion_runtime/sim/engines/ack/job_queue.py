@@ -1,0 +1,207 @@
+"""A queue of jobs: who is next, who keeps silent for a while because it was refused, and where everybody stands.
+
+* `Round`: whoever was refused keeps silent for a time that doubles with every attempt, and the next one is tried.
+* `Block`: nobody goes before the first one, also while that keeps silent.
+* `Priority`: as Round, and whenever something is given back, all are tried again at once in their order, so that nobody
+  takes what an earlier one waits for.
+
+Source: kube-queue/kube-queue at b9bbeb9, pkg/queue/schedulingqueue (the two heaps, and how long one keeps silent), and
+koordinator-sh/koord-queue, pkg/queue/queuepolicies/schedulingqueuev2 (order, Block, what is done when something is
+given back).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any
+
+import yaml
+
+from apportion_runtime.admission.objects import Manifest, annotations_of, nested
+from apportion_runtime.sim.engines.ack import words
+from apportion_runtime.sim.engines.ack.amounts import Amounts
+
+_FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 1.0, 20.0
+
+
+class Policy(Enum):
+    """In which order jobs are tried."""
+
+    ROUND = "Round"
+    BLOCK = "Block"
+    PRIORITY = "Priority"
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A QueueUnit: a job in its queue.
+
+    Attributes:
+        job: The number of the workload; earlier ones have smaller numbers.
+        name: Of the QueueUnit: the job's with a suffix of its kind.
+        quota: The full name of the node of the tree that it counts at.
+        demand: What all its pods together ask for.
+        since: When it came into the queue, in seconds since 1970.
+        attempts: How often it was refused.
+        silent_until: When it is tried again; None while it is among those that are tried.
+    """
+
+    job: int
+    name: str
+    namespace: str
+    quota: str
+    demand: Amounts
+    priority: int
+    preemptible: bool
+    since: float
+    attempts: int = 0
+    silent_until: float | None = None
+
+    @property
+    def rank(self) -> tuple[int, float, int]:
+        """Where it stands: by priority, then by when it came."""
+        return (-self.priority, self.since, self.job)
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """How long a job keeps silent after it was refused: twice as long each time."""
+
+    first_s: float = _FIRST_BACKOFF_S
+    longest_s: float = _LONGEST_BACKOFF_S
+
+    def after(self, attempts: int) -> float:
+        """Return how long it is after so many attempts, 1 and more."""
+        # What doubles for long enough is beyond any bound, and beyond what a float holds.
+        return min(self.longest_s, self.first_s * 2.0 ** min(attempts - 1, 64))
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSettings:
+    """A Queue object: its name, the node of the tree whose jobs it takes, and how it orders them."""
+
+    name: str
+    quota: str
+    policy: Policy = Policy.ROUND
+    priority: int = 0
+    backoff: Backoff = field(default_factory=Backoff)
+
+
+@dataclass(slots=True)
+class JobQueue:
+    """The jobs of one queue."""
+
+    settings: QueueSettings
+    units: dict[int, Unit] = field(default_factory=dict)
+
+    def put(self, unit: Unit) -> None:
+        """Take in a job, or put another one in its place."""
+        self.units[unit.job] = unit
+
+    def drop(self, job: int) -> Unit | None:
+        """Take a job out, and return it; None if it is not here."""
+        return self.units.pop(job, None)
+
+    def active(self) -> list[Unit]:
+        """Return those that are tried, first the one that is next."""
+        return sorted((unit for unit in self.units.values() if unit.silent_until is None), key=lambda unit: unit.rank)
+
+    def silent(self) -> list[Unit]:
+        """Return those that keep silent, first the one that is over it first."""
+        kept = ((unit.silent_until, unit.rank, unit) for unit in self.units.values() if unit.silent_until is not None)
+        return [unit for _, _, unit in sorted(kept, key=lambda each: each[:2])]
+
+    def next(self) -> Unit | None:
+        """Return the one that is tried next; None where nobody is."""
+        tried = [unit for unit in self.units.values() if unit.silent_until is None]
+        if not tried:
+            return None
+        best = min(tried, key=lambda unit: unit.rank)
+        if self.settings.policy is Policy.BLOCK:
+            first = min(self.units.values(), key=lambda unit: unit.rank)
+            return best if first is best else None
+        return best
+
+    def refuse(self, job: int, now: float) -> Unit:
+        """Have a job keep silent because it was refused, and return it."""
+        unit = self.units[job]
+        attempts = unit.attempts + 1
+        until = now + self.settings.backoff.after(attempts)
+        made = self.units[job] = replace(unit, attempts=attempts, silent_until=until)
+        return made
+
+    def wake(self, now: float) -> list[Unit]:
+        """Have those be tried again that kept silent for long enough, and return them."""
+        return self._wake(unit for unit in self.silent() if unit.silent_until is not None and unit.silent_until <= now)
+
+    def given_back(self) -> list[Unit]:
+        """Have those be tried again whose policy does not wait when something is given back, and return them."""
+        match self.settings.policy:
+            case Policy.ROUND:
+                return []
+            case Policy.BLOCK:
+                return self._wake(self.silent()[:1] if self.next() is None else ())
+            case Policy.PRIORITY:
+                return self._wake(self.silent())
+
+    def _wake(self, units: Iterable[Unit]) -> list[Unit]:
+        woken = [replace(unit, silent_until=None) for unit in units]
+        for unit in woken:
+            self.units[unit.job] = unit
+        return woken
+
+    def wakes_at(self) -> float | None:
+        """Return when the next one is over its silence; None where nobody keeps silent."""
+        return min((unit.silent_until for unit in self.units.values() if unit.silent_until is not None), default=None)
+
+    def jump(self, job: int) -> Unit:
+        """Have a job go before all others, by the least priority that does it, and return it."""
+        unit = self.units[job]
+        others = [other for other in self.units.values() if other.job != job]
+        first = min((other.rank for other in others), default=None)
+        if first is not None and first < unit.rank:
+            unit = replace(unit, priority=max(other.priority for other in others) + 1)
+        self.units[job] = unit
+        return unit
+
+    def details(self) -> dict[str, list[dict[str, Any]]]:
+        """Return where everybody stands, as the status of the Queue has it."""
+        return {"active": _items(self.active()), "backoff": _items(self.silent())}
+
+
+def _items(units: Iterable[Unit]) -> list[dict[str, Any]]:
+    return [
+        {"name": unit.name, "namespace": unit.namespace, "position": position, "priority": unit.priority}
+        for position, unit in enumerate(units, 1)
+    ]
+
+
+def read_queue(made: Manifest) -> QueueSettings:
+    """Return what a Queue object says.
+
+    A policy that kube-queue does not know orders jobs as by default. Raises `ValueError` for arguments that cannot be
+    read.
+    """
+    notes = annotations_of(made)
+    said = nested(made, "spec", "queuePolicy")
+    policy = Policy(said) if said in {each.value for each in Policy} else Policy.ROUND
+    priority = nested(made, "spec", "priority")
+    name, quota = str(made["metadata"]["name"]), notes.get(words.FULL_NAME, "")
+    return QueueSettings(name, quota, policy, priority or 0, _backoff(notes.get(words.QUEUE_ARGS, ""), name))
+
+
+def _backoff(written: str, name: str) -> Backoff:
+    try:
+        said = yaml.safe_load(written) or {}
+        assert isinstance(said, Mapping)
+        first = float(said.get(words.FIRST_BACKOFF, _FIRST_BACKOFF_S))
+        longest = float(said.get(words.LONGEST_BACKOFF, _LONGEST_BACKOFF_S))
+        assert 0 < first <= longest
+    except (yaml.YAMLError, ValueError, TypeError, AssertionError):
+        raise ValueError(
+            f"Queue {name}: {words.QUEUE_ARGS} says `{written}`; write {words.FIRST_BACKOFF} and "
+            f"{words.LONGEST_BACKOFF} as YAML, in seconds, the first at most the second"
+        ) from None
+    return Backoff(first, longest)

@@ -1,0 +1,151 @@
+"""The ElasticQuotaTree: what each node is promised (`min`), what it may use at most (`max`), and whose namespaces it has.
+
+Source: koordinator-sh/koord-queue at 298e9a8c, pkg/framework/plugins/elasticquota/elasticquotatree/elasticquota.go.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from apportion_runtime.admission.objects import Manifest, labels_of, nested
+from apportion_runtime.sim.engines.ack import words
+from apportion_runtime.sim.engines.ack.amounts import Amounts, amounts, minus
+
+
+class TreeError(ValueError):
+    """A tree that cannot be read, with the node at fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """A node of the tree.
+
+    Attributes:
+        name: Its own name, which no other node has.
+        path: Its full name: `root/algorithm/video`.
+        parent: The full name of the one above; None for the root.
+        minimum: What it is promised; a resource that is left out is promised nothing.
+        maximum: What it may use; a resource that is left out has no bound.
+        kept: What it is promised and does not lend, where it says so.
+        namespaces: Whose jobs and pods count here.
+    """
+
+    name: str
+    path: str
+    parent: str | None
+    minimum: Amounts
+    maximum: Amounts
+    kept: Amounts = field(default_factory=dict)
+    namespaces: tuple[str, ...] = ()
+
+    @property
+    def is_promised_nothing(self) -> bool:
+        """Whether everything that it uses is lent."""
+        return not any(self.minimum.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The nodes by full name, parents before their children."""
+
+    quotas: Mapping[str, Quota]
+    children: Mapping[str, tuple[str, ...]]
+    by_name: Mapping[str, str]
+    by_namespace: Mapping[str, str]
+
+    @property
+    def parents(self) -> dict[str, str | None]:
+        """Of each node the one above."""
+        return {path: quota.parent for path, quota in self.quotas.items()}
+
+    @property
+    def keeps_anything(self) -> bool:
+        """Whether some node lends less than it is promised."""
+        return any(quota.kept for quota in self.quotas.values())
+
+    def upward(self, path: str) -> Iterator[Quota]:
+        """Yield a node and those above it."""
+        at: str | None = path
+        while at is not None:
+            quota = self.quotas[at]
+            yield quota
+            at = quota.parent
+
+    def quota_of(self, made: Manifest) -> str | None:
+        """Return the full name of the node that a job or a pod counts at; None where it counts nowhere."""
+        labels = labels_of(made)
+        for key in words.QUOTA_LABELS:
+            if key in labels:
+                return self.by_name.get(labels[key])
+        return self.by_namespace.get(str(nested(made, "metadata", "namespace") or ""))
+
+
+def read_tree(made: Manifest) -> Tree:
+    """Return the tree that an object describes.
+
+    Raises:
+        TreeError: If a node cannot be read.
+    """
+    root = nested(made, "spec", "root")
+    if not isinstance(root, Mapping):
+        raise TreeError("spec.root: an ElasticQuotaTree has a root")
+    quotas: dict[str, Quota] = {}
+    children: dict[str, tuple[str, ...]] = {}
+    _read(root, None, "spec.root", quotas, children)
+    by_name: dict[str, str] = {}
+    by_namespace: dict[str, str] = {}
+    for path, quota in quotas.items():
+        if quota.name in by_name:
+            raise TreeError(f"{by_name[quota.name]} and {path} have one name; names are unique in the whole tree")
+        by_name[quota.name] = path
+        for namespace in quota.namespaces:
+            if namespace in by_namespace:
+                raise TreeError(f"namespace {namespace} belongs to {by_namespace[namespace]} and to {path}")
+            by_namespace[namespace] = path
+    return Tree(quotas, children, by_name, by_namespace)
+
+
+def _read(
+    node: Mapping[str, Any],
+    parent: str | None,
+    at: str,
+    quotas: dict[str, Quota],
+    children: dict[str, tuple[str, ...]],
+) -> str:
+    name = words.ROOT if parent is None else str(node.get("name") or "")
+    if not name:
+        raise TreeError(f"{at}.name: a node has a name")
+    path = name if parent is None else f"{parent}/{name}"
+    minimum, maximum = _amounts(node, "min", at), _amounts(node, "max", at)
+    if path in quotas:
+        raise TreeError(f"{at}.name: {path} is there twice")
+    quotas[path] = Quota(
+        name, path, parent, minimum, maximum, _kept(node, minimum, at), tuple(node.get("namespaces") or ())
+    )
+    below = node.get("children") or ()
+    children[path] = tuple(
+        _read(child, path, f"{at}.children[{number}]", quotas, children) for number, child in enumerate(below)
+    )
+    return path
+
+
+def _amounts(node: Mapping[str, Any], key: str, at: str) -> dict[str, int]:
+    try:
+        return amounts(node.get(key))
+    except ValueError as wrong:
+        raise TreeError(f"{at}.{key}: {wrong}") from None
+
+
+def _kept(node: Mapping[str, Any], minimum: Amounts, at: str) -> dict[str, int]:
+    """Return what a node does not lend: its `min` less its lend limit, which lends nothing of what it leaves out."""
+    written = (node.get("attributes") or {}).get(words.LEND_LIMIT)
+    if written is None:
+        return {}
+    try:
+        lent = amounts(json.loads(written))
+    except (ValueError, TypeError, AttributeError) as wrong:
+        raise TreeError(f"{at}.attributes[{words.LEND_LIMIT}]: {wrong}") from None
+    return {name: amount for name, amount in minus(minimum, lent).items() if amount > 0}

@@ -1,0 +1,151 @@
+"""Whose pods ACK's scheduler takes for pods that found no place.
+
+All pods of a gang that have no place are taken together: either each of them gets one, or nobody is evicted for them. A
+gang whose quota, with all that it asks for, is within its `min` may take the pods of other quotas that use more than
+theirs; one beyond takes pods of its own quota alone, of a lower priority. What counts at no quota takes nothing.
+
+Who goes first is documented as a matter of priority, availability and age. Here it is the lowest priority, then quotas
+that are promised nothing, then the newest pod; from those whom it takes, whoever is not needed after all stays.
+
+Source: https://help.aliyun.com/zh/ack/ack-managed-and-ack-dedicated/user-guide/enable-preemptive-scheduling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from apportion_runtime.sim.engines.ack.amounts import Amounts, minus, total
+from apportion_runtime.sim.engines.ack.tree import Tree
+
+RECLAIM, PREEMPT = "reclaim", "preempt"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A pod that has a place; `quota` None counts nowhere."""
+
+    uid: str
+    quota: str | None
+    amount: Amounts
+    priority: int
+    since: float
+    """When it was made, in seconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanting:
+    """The pods of a gang that have no place: what they ask for together, and the highest priority among them."""
+
+    quota: str | None
+    amount: Amounts
+    priority: int
+
+
+def usage(tree: Tree, pods: Iterable[Held]) -> dict[str, dict[str, int]]:
+    """Return what pods use of each quota, with everything below it."""
+    used: dict[str, dict[str, int]] = {path: {} for path in tree.quotas}
+    for pod in pods:
+        if pod.quota is not None:
+            add(tree, used, pod.quota, pod.amount)
+    return used
+
+
+def add(tree: Tree, used: dict[str, dict[str, int]], quota: str, amount: Amounts) -> None:
+    """Add what a pod asks for to what is used of its quota, and of those above it."""
+    for each in tree.upward(quota):
+        used[each.path] = total((used[each.path], amount))
+
+
+def over_max(tree: Tree, used: dict[str, dict[str, int]], quota: str | None, amount: Amounts) -> str | None:
+    """Return the full name of the quota that has no room for what a pod asks for; None where all have."""
+    if quota is None:
+        return None
+    for each in tree.upward(quota):
+        for resource, most in each.maximum.items():
+            asked = amount.get(resource, 0)
+            if asked and used[each.path].get(resource, 0) + asked > most:
+                return each.path
+    return None
+
+
+def is_within_min(tree: Tree, used: dict[str, dict[str, int]], wanting: Wanting) -> bool:
+    """Tell whether a quota has no more than it is promised once a gang has its places."""
+    assert wanting.quota is not None
+    promised, has = tree.quotas[wanting.quota].minimum, used[wanting.quota]
+    return all(has.get(name, 0) + amount <= promised.get(name, 0) for name, amount in wanting.amount.items() if amount)
+
+
+def is_over_min(tree: Tree, used: dict[str, dict[str, int]], quota: str) -> bool:
+    """Tell whether a quota has more of something than it is promised."""
+    promised = tree.quotas[quota].minimum
+    return any(amount > promised.get(name, 0) for name, amount in used[quota].items())
+
+
+def victims(
+    tree: Tree,
+    pods: Sequence[Held],
+    wanting: Wanting,
+    fits: Callable[[Sequence[Held]], bool],
+) -> tuple[str, tuple[Held, ...]] | None:
+    """Return by which right pods are taken, and which ones; None where no eviction would help.
+
+    Args:
+        tree: The quotas.
+        pods: The pods that have a place, without those that are leaving it.
+        wanting: The gang.
+        fits: Told who would be gone, tells whether every pod of the gang would have a place.
+    """
+    if wanting.quota is None:
+        return None
+    used = usage(tree, pods)
+    if is_within_min(tree, used, wanting):
+        right, order = RECLAIM, _lenders(tree, used, pods, wanting.quota)
+    else:
+        lower = (pod for pod in pods if pod.quota == wanting.quota and pod.priority < wanting.priority)
+        right, order = PREEMPT, sorted(lower, key=lambda pod: _order(tree, pod))
+    n_needed = _shortest(order, fits)
+    if n_needed is None:
+        return None
+    return right, _needed(order[:n_needed], fits)
+
+
+def _lenders(tree: Tree, used: dict[str, dict[str, int]], pods: Sequence[Held], but_for: str) -> list[Held]:
+    """Return the pods of other quotas in the order in which they go, as long as their quota has more than its `min`."""
+    left = {path: dict(amount) for path, amount in used.items()}
+    going: list[Held] = []
+    for pod in sorted((pod for pod in pods if pod.quota not in (None, but_for)), key=lambda pod: _order(tree, pod)):
+        assert pod.quota is not None
+        if is_over_min(tree, left, pod.quota):
+            going.append(pod)
+            left[pod.quota] = minus(left[pod.quota], pod.amount)
+    return going
+
+
+def _order(tree: Tree, pod: Held) -> tuple[int, bool, float, str]:
+    assert pod.quota is not None
+    return pod.priority, not tree.quotas[pod.quota].is_promised_nothing, -pod.since, pod.uid
+
+
+def _shortest(order: Sequence[Held], fits: Callable[[Sequence[Held]], bool]) -> int | None:
+    """Return how many have to go at least, from the first on; None where all of them are not enough."""
+    if not order or not fits(order):
+        return None
+    low, high = 1, len(order)
+    while low < high:
+        middle = (low + high) // 2
+        if fits(order[:middle]):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _needed(going: Sequence[Held], fits: Callable[[Sequence[Held]], bool]) -> tuple[Held, ...]:
+    """Return those of them without whom it does not go; who goes last is asked first whether it may stay."""
+    kept = list(going)
+    for pod in reversed(going):
+        without = [other for other in kept if other is not pod]
+        if fits(without):
+            kept = without
+    return tuple(kept)

@@ -1,0 +1,304 @@
+"""ACK's rules as tables: amounts, the tree, kube-queue's accounts, its orders of jobs, and whose pods are taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from apportion_runtime.sim.engines.ack.amounts import amounts, pod_amounts, text
+from apportion_runtime.sim.engines.ack.book import Book
+from apportion_runtime.sim.engines.ack.job_queue import Backoff, JobQueue, Policy, QueueSettings, Unit, read_queue
+from apportion_runtime.sim.engines.ack.stamps import stamp
+from apportion_runtime.sim.engines.ack.tree import Tree, TreeError, read_tree
+from apportion_runtime.sim.engines.ack.victims import Held, Wanting, over_max, usage, victims
+
+VIDEO, TEXT, INTERNS = "root/algorithm/video", "root/algorithm/text", "root/algorithm/interns"
+Node = dict[str, Any]
+
+
+def node(name: str, least: Mapping[str, Any], most: Mapping[str, Any], *children: Node, **more: Any) -> Node:
+    return {"name": name, "min": least, "max": most, **({"children": list(children)} if children else {}), **more}
+
+
+def tree(*, lent: str | None = None, algorithm_max: int = 40) -> Tree:
+    """Return the seed's: video and text are promised 12 cores and may use 14, the interns 0 and 8."""
+    attributes = {} if lent is None else {"attributes": {"alibabacloud.com/lendlimit": lent}}
+    root = node(
+        "cluster", {"cpu": 40}, {"cpu": 40},
+        node(
+            "algorithm", {"cpu": 24}, {"cpu": algorithm_max},
+            node("video", {"cpu": 12, "memory": "1Gi"}, {"cpu": 14, "memory": "14Gi"}, namespaces=["video"]),
+            node("text", {"cpu": 12}, {"cpu": 14}, namespaces=["text"], **attributes),
+            node("interns", {"cpu": 0}, {"cpu": 8, "kube-queue/max-jobs": 2}, namespaces=["intern-1", "intern-2"]),
+        ),
+    )  # fmt: skip
+    return read_tree({"kind": "ElasticQuotaTree", "metadata": {"name": "elasticquotatree"}, "spec": {"root": root}})
+
+
+@pytest.mark.parametrize(
+    ("resource", "written", "counted", "again"),
+    [
+        ("cpu", "500m", 500, "500m"),
+        ("cpu", 12, 12_000, "12"),
+        ("cpu", "0.1", 100, "100m"),
+        ("memory", "14Gi", 14 * 2**30, "14Gi"),
+        ("memory", "4G", 4_000_000_000, "3906250Ki"),
+        ("memory", 0, 0, "0"),
+        ("nvidia.com/gpu", 4, 4, "4"),
+        ("nvidia.com/gpu", "1500m", 2, "2"),
+        ("pods", 3000, 3000, "3k"),
+    ],
+)
+def test_amounts_are_counted_and_written_as_kube_queue_does(
+    resource: str, written: object, counted: int, again: str
+) -> None:
+    assert amounts({resource: written}) == {resource: counted}
+    assert text(resource, counted) == again
+
+
+def test_a_pod_asks_for_its_containers_or_for_a_larger_init_container() -> None:
+    spec = {
+        "containers": [{"resources": {"requests": {"cpu": 1}}}, {"resources": {"limits": {"cpu": 2, "memory": 5}}}],
+        "initContainers": [{"resources": {"requests": {"cpu": 2, "memory": 7}}}],
+        "overhead": {"cpu": "250m"},
+    }
+    assert pod_amounts(spec) == {"cpu": 3250, "memory": 7}
+
+
+def test_the_first_node_is_called_root_and_namespaces_find_their_leaves() -> None:
+    made = tree()
+    assert list(made.quotas) == ["root", "root/algorithm", VIDEO, TEXT, INTERNS]
+    assert made.parents[VIDEO] == "root/algorithm"
+    in_namespace = {"metadata": {"namespace": "intern-2"}}
+    assert made.quota_of(in_namespace) == INTERNS
+    labelled = {"metadata": {"namespace": "video", "labels": {"quota.scheduling.koordinator.sh/name": "text"}}}
+    assert made.quota_of(labelled) == TEXT
+    unknown = {"metadata": {"namespace": "video", "labels": {"quota.scheduling.alibabacloud.com/name": "nobody"}}}
+    assert made.quota_of(unknown) is None
+
+
+@pytest.mark.parametrize(
+    ("root", "why"),
+    [
+        (None, "spec.root: an ElasticQuotaTree has a root"),
+        (node("root", {}, {}, {"min": {}}), "spec.root.children[0].name: a node has a name"),
+        (node("root", {"cpu": "many"}, {}), "spec.root.min: `many` is not a quantity such as 500m, 2 or 16Gi"),
+        (
+            node("root", {}, {}, node("a", {}, {}), node("a", {}, {})),
+            "spec.root.children[1].name: root/a is there twice",
+        ),
+        (node("root", {}, {}, node("a", {}, {}, node("root", {}, {}))), "root and root/a/root have one name"),
+        (
+            node("root", {}, {}, node("a", {}, {}, namespaces=["n"]), node("b", {}, {}, namespaces=["n"])),
+            "namespace n belongs to root/a and to root/b",
+        ),
+        (
+            node("root", {}, {}, node("a", {}, {}, attributes={"alibabacloud.com/lendlimit": "{"})),
+            "spec.root.children[0].attributes[alibabacloud.com/lendlimit]:",
+        ),
+    ],
+)
+def test_a_tree_that_cannot_be_read_names_the_node(root: object, why: str) -> None:
+    with pytest.raises(TreeError) as refused:
+        read_tree({"spec": {"root": root}})
+    assert str(refused.value).startswith(why)
+
+
+HELD = Sequence[tuple[str, int, bool]]
+
+
+@pytest.mark.parametrize(
+    ("held", "quota", "cpu", "preemptible", "refused"),
+    [
+        ([], VIDEO, 14, True, None),
+        ([], VIDEO, 15, True, "Insufficient quota(cpu) in quota root/algorithm/video: request 15, max 14, used 0"),
+        ([(VIDEO, 12, True)], VIDEO, 12, True, "request 12, max 14, used 12"),
+        # Of who is not preemptible `min` counts, and what preemptible ones use of it does not.
+        ([(VIDEO, 12, True)], VIDEO, 12, False, None),
+        ([(VIDEO, 12, False)], VIDEO, 1, False, "request 1, min 12, used 12, preempt 0"),
+        ([(INTERNS, 4, True)] * 2, INTERNS, 0, True, "Insufficient quota(jobs) in quota root/algorithm/interns: request 1, max 2, used 2"),
+        ([(INTERNS, 1, False)], VIDEO, 12, False, None),
+    ],
+)  # fmt: skip
+def test_a_job_leaves_its_queue_while_its_quota_has_room(
+    held: HELD, quota: str, cpu: int, preemptible: bool, refused: str | None
+) -> None:
+    book = Book(tree())
+    for at, amount, is_preemptible in held:
+        book.take(at, {"cpu": amount * 1000}, preemptible=is_preemptible)
+    said = book.refusal(quota, {"cpu": cpu * 1000}, preemptible=preemptible)
+    assert (said is None) == (refused is None)
+    assert (refused or "") in (said or "")
+
+
+def test_a_full_parent_refuses_who_is_preemptible_alone() -> None:
+    book = Book(tree(algorithm_max=24))
+    book.take(TEXT, {"cpu": 14_000}, preemptible=True)
+    said = book.refusal(VIDEO, {"cpu": 12_000}, preemptible=True)
+    assert said == (
+        "Insufficient quota(cpu) in parent quota root/algorithm: request 12, max 24, used 14, used+reserved 14000, "
+        "oversellreate 1. Wait for running jobs to complete"
+    )
+    assert book.refusal(VIDEO, {"cpu": 12_000}, preemptible=False) is None
+
+
+def test_a_bound_of_two_gibibytes_of_memory_is_none_to_kube_queue() -> None:
+    assert Book(tree()).refusal(VIDEO, {"cpu": 1000, "memory": 2**40}, preemptible=True) is None
+    said = Book(tree()).refusal(VIDEO, {"cpu": 1000, "memory": 2**31}, preemptible=False)
+    assert said is not None
+    assert "Insufficient quota(memory)" in said
+
+
+@pytest.mark.parametrize(("lent", "n_cpu"), [(None, 24), ('{"cpu": 12}', 24), ('{"cpu": 4}', 16), ("{}", 12)])
+def test_what_a_quota_does_not_lend_is_kept_from_its_siblings(lent: str | None, n_cpu: int) -> None:
+    made = tree(lent=lent, algorithm_max=24)
+    book = Book(made)
+    book.take(INTERNS, {"cpu": (n_cpu - 12) * 1000}, preemptible=True)
+    assert book.refusal(VIDEO, {"cpu": 12_000}, preemptible=True) is None
+    assert book.refusal(VIDEO, {"cpu": 13_000}, preemptible=True) is not None
+    # The quota itself may use what it keeps.
+    assert book.refusal(TEXT, {"cpu": 12_000}, preemptible=True) is None
+
+
+def test_what_is_given_back_is_free_on_the_whole_path() -> None:
+    book = Book(tree())
+    book.take(VIDEO, {"cpu": 5}, preemptible=False)
+    book.give_back(VIDEO, {"cpu": 5}, preemptible=False)
+    assert book.used == {path: {"cpu": 0} for path in (VIDEO, "root/algorithm", "root")}
+    assert book.fixed == book.used
+    assert set(book.n_jobs.values()) == {0}
+
+
+def unit(job: int, *, priority: int = 0, since: float = 0.0) -> Unit:
+    return Unit(job, f"job-{job}-ray-qu", "video", VIDEO, {"cpu": 1000}, priority, True, since)
+
+
+def queue(policy: Policy, *units: Unit, backoff: Backoff | None = None) -> JobQueue:
+    made = JobQueue(QueueSettings("q", VIDEO, policy, backoff=backoff or Backoff()))
+    for each in units:
+        made.put(each)
+    return made
+
+
+def jobs(units: Sequence[Unit]) -> list[int]:
+    return [each.job for each in units]
+
+
+def test_jobs_stand_by_priority_and_then_by_when_they_came() -> None:
+    made = queue(Policy.ROUND, unit(0, since=5), unit(1, since=4), unit(2, priority=1, since=9), unit(3, since=4))
+    assert jobs(made.active()) == [2, 1, 3, 0]
+    assert made.details()["active"][0] == {"name": "job-2-ray-qu", "namespace": "video", "position": 1, "priority": 1}
+
+
+@pytest.mark.parametrize(
+    ("policy", "after_refusal", "after_giving_back"), [("Round", 1, 1), ("Block", None, 0), ("Priority", 1, 0)]
+)
+def test_policies_differ_in_who_is_tried_after_the_first_was_refused(
+    policy: str, after_refusal: int | None, after_giving_back: int
+) -> None:
+    made = queue(Policy(policy), unit(0), unit(1))
+    made.refuse(0, 100.0)
+    tried = made.next()
+    assert (None if tried is None else tried.job) == after_refusal
+    assert jobs(made.silent()) == [0]
+    made.given_back()
+    tried = made.next()
+    assert tried is not None
+    assert tried.job == after_giving_back
+
+
+def test_silence_doubles_from_a_second_up_to_twenty() -> None:
+    made, now = queue(Policy.ROUND, unit(0)), 0.0
+    lasted = []
+    for _ in range(7):
+        made.refuse(0, now)
+        at = made.wakes_at()
+        assert at is not None
+        assert made.wake(at - 0.001) == []
+        lasted.append(at - now)
+        assert jobs(made.wake(at)) == [0]
+        now = at
+    assert lasted == [1, 2, 4, 8, 16, 20, 20]
+    assert Backoff(1, 5).after(10_000) == 5
+
+
+def test_a_job_that_jumps_gets_the_least_priority_that_puts_it_first() -> None:
+    made = queue(Policy.ROUND, unit(0, priority=500), unit(1), unit(2))
+    assert made.jump(2).priority == 501
+    assert jobs(made.active()) == [2, 0, 1]
+    assert made.jump(2).priority == 501
+
+
+def test_a_queue_object_says_its_policy_and_how_long_one_keeps_silent() -> None:
+    notes = {"kube-queue/quota-fullname": VIDEO, "kube-queue/queue-args": "podMaxBackoffSeconds: '300'"}
+    made = read_queue(
+        {"metadata": {"name": "q", "annotations": notes}, "spec": {"queuePolicy": "Block", "priority": 7}}
+    )
+    assert made == QueueSettings("q", VIDEO, Policy.BLOCK, 7, Backoff(1.0, 300.0))
+    assert read_queue({"metadata": {"name": "q"}, "spec": {"queuePolicy": "Odd"}}).policy is Policy.ROUND
+    for odd in ("podMaxBackoffSeconds: 0.5", "podMaxBackoffSeconds: soon", "- 1", "{"):
+        with pytest.raises(ValueError, match="Queue q: kube-queue/queue-args says"):
+            read_queue({"metadata": {"name": "q", "annotations": {"kube-queue/queue-args": odd}}})
+
+
+@pytest.mark.parametrize(
+    ("elapsed_s", "written"),
+    [
+        (0.0, "2025-01-10 01:36:24 +0000 UTC m=+0.000000000"),
+        (1.25, "2025-01-10 01:36:25.25 +0000 UTC m=+1.250000000"),
+        (132_100.596012, "2025-01-11 14:18:04.596012 +0000 UTC m=+132100.596012000"),
+    ],
+)
+def test_moments_are_written_as_go_writes_them(elapsed_s: float, written: str) -> None:
+    assert stamp(1_736_472_984.0, elapsed_s) == written
+
+
+def held(uid: str, quota: str | None, cpu: int, *, priority: int = 0, since: float = 0.0) -> Held:
+    return Held(uid, quota, {"cpu": cpu * 1000}, priority, since)
+
+
+CROWD = (
+    held("text-1", TEXT, 7, since=1), held("text-2", TEXT, 7, since=9), held("intern-1", INTERNS, 4, since=2),
+    held("intern-2", INTERNS, 4, since=3), held("nobody", None, 50), held("video-low", VIDEO, 1, priority=-5),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("quota", "cpu", "priority", "crowd", "taken"),
+    [
+        # Within its min: first who is promised nothing, the newest of them first.
+        (VIDEO, 4, 0, CROWD, ("reclaim", ["intern-2"])),
+        (VIDEO, 8, 0, CROWD, ("reclaim", ["intern-1", "intern-2"])),
+        # Then who has more than its min, until it has not; of all of them nobody goes who is not needed.
+        (VIDEO, 11, 0, CROWD, ("reclaim", ["intern-2", "text-2"])),
+        # A higher priority protects, also an intern.
+        (VIDEO, 4, 0, (held("i", INTERNS, 4, priority=9), held("t", TEXT, 14)), ("reclaim", ["t"])),
+        # Others who are within their min give nothing.
+        (VIDEO, 4, 0, (held("t", TEXT, 12),), None),
+        # Beyond its min, a quota takes its own of lower priority alone.
+        (VIDEO, 13, 0, (*CROWD, held("video-2", VIDEO, 13, priority=-1)), ("preempt", ["video-2"])),
+        (INTERNS, 4, 9, CROWD, ("preempt", ["intern-2"])),
+        (INTERNS, 4, 0, CROWD, None),
+        (None, 4, 99, CROWD, None),
+    ],
+)
+def test_whose_pods_are_taken(
+    quota: str | None, cpu: int, priority: int, crowd: Sequence[Held], taken: tuple[str, list[str]] | None
+) -> None:
+    """The gang fits as soon as those who go leave as many cores as it asks for."""
+    wanting = Wanting(quota, {"cpu": cpu * 1000}, priority)
+    found = victims(
+        tree(), crowd, wanting, lambda gone: sum(pod.amount["cpu"] for pod in gone) >= wanting.amount["cpu"]
+    )
+    assert (None if found is None else (found[0], sorted(pod.uid for pod in found[1]))) == taken
+
+
+def test_a_pod_is_bounded_by_the_max_of_every_quota_above_it() -> None:
+    made = tree(algorithm_max=24)
+    used = usage(made, [held("t", TEXT, 14)])
+    assert over_max(made, used, VIDEO, {"cpu": 10_000}) is None
+    assert over_max(made, used, VIDEO, {"cpu": 11_000}) == "root/algorithm"
+    assert over_max(made, used, VIDEO, {"cpu": 15_000}) == VIDEO
+    assert over_max(made, used, None, {"cpu": 99_000}) is None
