@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from apportion_runtime.core.session import Session
 from apportion_runtime.sim.clock import Clock
-from apportion_runtime.sim.deciding import Scheduler
+from apportion_runtime.sim.engines.choosing import KAI, Model
 from apportion_runtime.sim.events import (
     Arrives,
     CronDue,
     CycleDue,
     Event,
     EventQueue,
+    FillDue,
     Leaves,
     NodeDrains,
     NodeFails,
@@ -38,9 +38,6 @@ from apportion_runtime.sim.store import Conflict, Store
 from apportion_runtime.sim.workloads import Workloads
 from apportion_runtime.sim.world import World
 
-KAI_CLASSES: Mapping[str, int] = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
-"""Priority classes that KAI Scheduler's chart installs (deployments/kai-scheduler/templates/priorityclasses)."""
-
 
 class Cluster:
     """A cluster that is simulated.
@@ -48,10 +45,12 @@ class Cluster:
     Args:
         objects: What was compiled for the engine, and whatever else it reads.
         scenario: Nodes, workloads, and what happens.
+        model: The engine that the objects are of.
         may_evict: Asked before each eviction, as a disruption budget would be.
         keeps_facts: Whether every single fact is kept, or only what reports reckon with.
 
     Attributes:
+        engine: What decides.
         world: Everything that is there.
         history: Everything that happened.
     """
@@ -60,6 +59,7 @@ class Cluster:
         self,
         objects: Iterable[Manifest],
         scenario: Scenario,
+        model: Model = KAI,
         *,
         may_evict: Callable[[Manifest], bool] = lambda pod: True,
         keeps_facts: bool = True,
@@ -67,17 +67,23 @@ class Cluster:
         self.scenario = scenario
         clock = Clock(scenario.start, scenario.start)
         store = Store(clock, may_evict)
-        fixed = [*_made(store, (*objects, *scenario.objects)), *_made(store, _default_classes(store))]
-        records = Records(fixed, scenario.start)
-        self.history = History(keeps_facts=keeps_facts, parents=records.parents)
+        fixed = [
+            *_made(store, (*objects, *scenario.objects)),
+            *_made(store, _default_classes(store, model.priority_classes)),
+        ]
+        records = Records([made for made in fixed if model.reads(made)], scenario.start)
+        self.history = History(keeps_facts=keeps_facts)
         self.world = World(clock, EventQueue(), store, records, self.history, scenario.timing)
-        self.workloads = Workloads(self.world)
+        engine = self.engine = model.make(self.world)
+        self.workloads = Workloads(self.world, engine)
         self.pools = NodePools(self.world, scenario.pools)
-        self._scheduler = Scheduler(self.world, self.workloads, self._after_cycle)
-        self._handlers: dict[type[Event], Callable[[Any], None]] = {
+        engine.begin(self.workloads, self.pools)
+        self.history.parents = dict(engine.parents)
+        self._handlers: dict[type, Callable[[Any], None]] = {
             Arrives: lambda event: self.workloads.arrive(event.workload),
             CronDue: lambda event: self.workloads.make_job(event.workload, event.number),
-            CycleDue: lambda _: self._scheduler.take_turn() if self.world.takes_turn() else None,
+            CycleDue: lambda _: engine.take_turn() if self.world.takes_turn() else None,
+            FillDue: lambda event: self.workloads.try_again(event.workload),
             Leaves: lambda event: self.workloads.leave(event.workload, only_if_unstarted=event.only_if_unstarted),
             NodeDrains: lambda event: self._drain(event.node),
             NodeFails: lambda event: self._fail(event.node),
@@ -89,6 +95,7 @@ class Cluster:
             PoolCheck: lambda _: self.pools.check(),
             Scaled: lambda event: self.workloads.scale(event.workload, event.replicas, event.group),
             WorkDone: self._work_done,
+            **engine.handlers(),
         }
         self._begin(records)
 
@@ -131,11 +138,6 @@ class Cluster:
         """Close the history where the simulation stands, and return it."""
         self.history.end(self.world.elapsed_s)
         return self.history
-
-    def _after_cycle(self, session: Session) -> None:
-        if self.pools.can_grow:
-            self.pools.grow(session)
-            self.pools.settle()
 
     def _pod_gone(self, event: PodGone) -> None:
         self.workloads.pod_gone(event.uid)
@@ -194,8 +196,8 @@ def _made(store: Store, objects: Iterable[Manifest]) -> list[Manifest]:
     return [each for each in made if each["kind"] != "Node"]
 
 
-def _default_classes(store: Store) -> Iterable[Manifest]:
-    for name, value in KAI_CLASSES.items():
+def _default_classes(store: Store, classes: Mapping[str, int]) -> Iterable[Manifest]:
+    for name, value in classes.items():
         if store.get("PriorityClass", "", name) is None:
             yield {
                 "apiVersion": "scheduling.k8s.io/v1",

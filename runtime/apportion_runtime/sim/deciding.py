@@ -62,7 +62,8 @@ class Scheduler:
         names = session.nodes.names
         for task in decided.binds:
             # A place that was only decided for the rest of the gang is the same to the cluster.
-            if self._workloads.kubelet.bind(task, names[task.node]):
+            cpu, _, gpus = task.accepted_quantities
+            if self._workloads.kubelet.bind(task.uid, names[task.node], cpu=cpu, gpus=gpus, gpu_groups=task.gpu_groups):
                 self._workloads.placed(task.uid)
                 n_done += 1
         self._note_jobs(session)

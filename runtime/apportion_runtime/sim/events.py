@@ -86,6 +86,13 @@ class Scaled:
 
 
 @dataclass(frozen=True, slots=True)
+class FillDue:
+    """A workload's controller tries again to make the pods that it was refused."""
+
+    workload: int
+
+
+@dataclass(frozen=True, slots=True)
 class Leaves:
     """A workload is deleted by whoever made it; or only if it has not run by then."""
 
@@ -108,6 +115,12 @@ class Arrives:
     workload: int
 
 
+class EngineEvent:
+    """What the controllers of an engine do; each has its own kinds, and handles them itself."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class CycleDue:
     """The scheduler looks at the cluster."""
@@ -115,7 +128,7 @@ class CycleDue:
 
 Event = (
     PodGone | PodRuns | PodReady | WorkDone | NodeFails | NodeDrains | NodeJoins | PoolCheck | ObjectDeleted | Scaled
-    | Leaves | CronDue | Arrives | CycleDue
+    | Leaves | CronDue | Arrives | FillDue | EngineEvent | CycleDue
 )  # fmt: skip
 
 _ORDER: dict[type[Event], int] = {
@@ -123,7 +136,7 @@ _ORDER: dict[type[Event], int] = {
     for number, kind in enumerate(
         (
             WorkDone, PodGone, PodRuns, PodReady, NodeFails, NodeDrains, NodeJoins, PoolCheck, ObjectDeleted, Scaled,
-            Leaves, CronDue, Arrives, CycleDue,
+            Leaves, CronDue, Arrives, FillDue, EngineEvent, CycleDue,
         )
     )
 }  # fmt: skip
@@ -142,7 +155,8 @@ class EventQueue:
     def plan(self, at: float, event: Event) -> None:
         """Have an event happen at a moment (seconds since 1970)."""
         self._n_planned += 1
-        heapq.heappush(self._heap, (at, _ORDER[type(event)], self._n_planned, event))
+        rank = _ORDER.get(type(event), _ORDER[EngineEvent])
+        heapq.heappush(self._heap, (at, rank, self._n_planned, event))
 
     def next_at(self) -> float | None:
         """Return when the next one happens; None where nothing does."""

@@ -34,7 +34,7 @@ def _lost_pods(world: World, running: Mapping[int, Running]) -> Iterator[str]:
         have = by_workload.get(number, Counter())
         wanted = [key for key in workload.slots if key not in workload.over]
         at_once = workload.expansion.at_once
-        if workload.outcome:
+        if workload.outcome or workload.is_suspended or workload.n_denied:
             continue
         if at_once is not None:
             if sum(have[key] > 0 for key in wanted) < min(at_once, len(wanted)):

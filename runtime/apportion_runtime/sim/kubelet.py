@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from apportion_runtime.core.status import RELEASING, RUNNING
-from apportion_runtime.core.task import Task
 from apportion_runtime.sim.events import PodGone, PodReady, PodRuns
 from apportion_runtime.sim.history import ENDED_BY_NODE
 from apportion_runtime.sim.store import Conflict, Refused
@@ -36,22 +35,32 @@ class Kubelet:
         self._ready = ready
         self._stops = stops
 
-    def bind(self, task: Task, node: str) -> bool:
-        """Give a pod its place; tell whether the cluster let it have that."""
+    def bind(
+        self, uid: str, node: str, *, cpu: float = 0.0, gpus: float = 0.0, gpu_groups: tuple[str, ...] = ()
+    ) -> bool:
+        """Give a pod its place; tell whether the cluster let it have that.
+
+        Args:
+            uid: The pod.
+            node: Where it shall run.
+            cpu: Millicores that it holds there.
+            gpus: Devices that it holds there; parts of shared ones count.
+            gpu_groups: The shared devices that it gets.
+        """
         world = self._world
-        pod = world.pods.get(task.uid)
+        pod = world.pods.get(uid)
         if pod is None:
             return False
         try:
-            world.store.bind(pod.namespace, pod.name, node, task.gpu_groups)
+            world.store.bind(pod.namespace, pod.name, node, gpu_groups)
         except (Conflict, Refused) as refused:
             world.note("bind-refused", workload=pod.workload, pod=pod.name, node=node, why=str(refused))
             return False
         # The engine counts a pod that is bound as one that runs.
         pod.record = world.records.set_pod(
-            replace(pod.record, status=RUNNING, node=node, gpu_groups=task.gpu_groups, nominated_node=None)
+            replace(pod.record, status=RUNNING, node=node, gpu_groups=gpu_groups, nominated_node=None)
         )
-        cpu, _, pod.gpus = task.accepted_quantities
+        pod.gpus = gpus
         pod.is_bound = True
         world.n_pending -= 1
         world.pods_on.setdefault(node, {})[pod.uid] = None

@@ -6,22 +6,17 @@ that a queue's bound keeps waiting ask for none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from apportion_runtime.core.job import Job
 from apportion_runtime.core.plugins.predicates import selected, tolerated
-from apportion_runtime.core.session import Session
-from apportion_runtime.core.snapshot import Node
-from apportion_runtime.core.status import PENDING
-from apportion_runtime.core.task import Task
+from apportion_runtime.core.snapshot import Node, Pod
 from apportion_runtime.sim.events import NodeJoins, PoolCheck
 from apportion_runtime.sim.machines import add_node, node_manifest, node_name, remove_node
 from apportion_runtime.sim.scenario import Pool
 from apportion_runtime.sim.world import World
 
 _GPU = "gpu"
-_OVER_BOUNDS = frozenset(("OverLimit", "NonPreemptibleOverQuota", "QueueDoesNotExist"))
 
 
 @dataclass(slots=True)
@@ -76,30 +71,30 @@ class NodePools:
         """Whether any pool scales."""
         return any(pool.scales for pool in self.pools.values())
 
-    def grow(self, session: Session) -> None:
-        """Ask for nodes for the pods that the last cycle left waiting."""
+    def grow(self, waiting: Sequence[Pod]) -> None:
+        """Ask for nodes for pods that found no place, and would have one if there were more."""
         for pool in self.pools.values():
             size = self._sizes[pool.name]
             room = pool.most - len(size.names) - len(size.coming)
             if not pool.scales or room <= 0:
                 continue
-            needed = self._needed(pool, _unplaced(session)) - len(size.coming)
+            needed = self._needed(pool, waiting) - len(size.coming)
             for _ in range(min(room, needed)):
                 name = self._next_name(pool)
                 size.coming[name] = None
                 self._world.events.plan(self._world.now + pool.scale_up_s, NodeJoins(name, pool.name))
                 self._world.note("node-asked", node=name)
 
-    def _needed(self, pool: Pool, tasks: Iterable[Task]) -> int:
+    def _needed(self, pool: Pool, pods: Sequence[Pod]) -> int:
         """Return how many nodes pods would fill, each put on the first where there is room."""
         model = self._model(pool)
         if model is None:
             return 0
         free: list[dict[str, float]] = []
-        for task in tasks:
-            if not tolerated(task.pod, model) or not selected(task.pod, model):
+        for pod in pods:
+            if not tolerated(pod, model) or not selected(pod, model):
                 continue
-            asked = {**task.pod.request, _GPU: task.gpu.gpus}
+            asked = {**pod.request, _GPU: pod.gpu.gpus}
             if any(amount > model.allocatable.get(name, 0.0) for name, amount in asked.items()):
                 continue
             place = next((f for f in free if all(f.get(n, 0.0) >= amount for n, amount in asked.items())), None)
@@ -148,13 +143,3 @@ class NodePools:
         if self._check_at is None or at < self._check_at:
             self._check_at = at
             self._world.events.plan(at, PoolCheck())
-
-
-def _unplaced(session: Session) -> Iterable[Task]:
-    for job in session.jobs.values():
-        if job.n_pending and job.root.is_ready and not _is_bounded(job):
-            yield from (task for task in job.tasks.values() if task.status == PENDING)
-
-
-def _is_bounded(job: Job) -> bool:
-    return any(error.reason in _OVER_BOUNDS for error in job.fit_errors)

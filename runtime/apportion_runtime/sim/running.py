@@ -40,13 +40,20 @@ class Running:
     """By slot the uid of its pod."""
     n_made: Counter[str] = field(default_factory=Counter)
     over: set[str] = field(default_factory=set)
-    """Slots that want no pod any more: their work is done, or their pod was lost for good."""
+    """Slots that want no pod any more: their work is done, their pod was lost for good, or they were scaled away."""
+    done: set[str] = field(default_factory=set)
+    """Those of them that no scaling brings back."""
     progress: dict[str, Progress] = field(default_factory=dict)
     groups: dict[str, Group] = field(default_factory=dict)
     children: list[tuple[str, str]] = field(default_factory=list)
     """Kinds and names of the objects between it and its pods."""
     outcome: str = ""
     """Why it is being deleted, once it is."""
+    is_suspended: bool = False
+    has_begun: bool = False
+    """Whether the objects between it and its pods were made."""
+    n_denied: int = 0
+    """How often in a row its pods were not admitted."""
 
     def is_worker(self, slot: str) -> bool:
         """Tell whether the work goes faster with a slot's pod; one that is wanted no more was a worker's."""

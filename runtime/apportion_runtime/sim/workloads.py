@@ -5,16 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 
 from apportion_runtime.admission import words
-from apportion_runtime.admission.expanding import Ending, Expansion, Replacing, Slot, expand, job_of
+from apportion_runtime.admission.expanding import Ending, Expansion, Replacing, Slot, expand, is_suspended, job_of
 from apportion_runtime.admission.objects import GroupingError, kind_of, labels_of, name_of, namespace_of
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.status import SUCCEEDED
 from apportion_runtime.sim.cron import due_times
-from apportion_runtime.sim.events import CronDue, Leaves, Scaled
-from apportion_runtime.sim.history import ENDED_BY_DELETION, ENDED_BY_FAILURE, ENDED_BY_SUCCESS, WorkloadFacts
+from apportion_runtime.sim.engines.engine import Denied, Engine
+from apportion_runtime.sim.events import CronDue, FillDue, Leaves, Scaled
+from apportion_runtime.sim.history import (
+    ENDED_BY_DELETION,
+    ENDED_BY_EVICTION,
+    ENDED_BY_FAILURE,
+    ENDED_BY_SUCCESS,
+    WorkloadFacts,
+)
 from apportion_runtime.sim.kubelet import Kubelet
 from apportion_runtime.sim.pace import Pace
-from apportion_runtime.sim.pod_groups import Lookup, PodGrouper
+from apportion_runtime.sim.pod_groups import Lookup
 from apportion_runtime.sim.progress import is_satisfied, part_of
 from apportion_runtime.sim.running import Group, Running
 from apportion_runtime.sim.scaling import scaled
@@ -24,17 +31,21 @@ from apportion_runtime.sim.world import PodState, World
 
 _CRON_JOB = ("batch", "CronJob")
 _DEFAULT_NAMESPACE = "default"
+_BACKOFFS = {("batch", "Job"): (1.0, 60.0)}
+_BACKOFF = (0.005, 1000.0)
+"""Seconds until the controller of a workload tries again, and at most: the job controller's own (DefaultJobApiBackOff,
+MaxJobApiBackOff), and client-go's DefaultTypedControllerRateLimiter, which the others have."""
 DELETED, LOST, REFUSED = "deleted", "lost", "refused"
 
 
 class Workloads:
     """The workloads of a simulation, by their number."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, engine: Engine) -> None:
         self._world = world
+        self._engine = engine
         self.works: list[Work] = []
         self.running: dict[int, Running] = {}
-        self._grouper = PodGrouper(world)
         self._pace = Pace(world)
         self.kubelet = Kubelet(world, startup_s=self._startup_s, ready=self._ready, stops=self._stops)
 
@@ -55,24 +66,22 @@ class Workloads:
         facts = world.history.workloads[number]
         metadata = {**work.manifest["metadata"], "namespace": facts.namespace}
         try:
-            made = world.store.create({**work.manifest, "metadata": metadata})
+            made = world.store.create(self._engine.admit({**work.manifest, "metadata": metadata}))
             if kind_of(made) == _CRON_JOB:
                 self._plan_jobs(number, made)
                 return
             expansion = expand(made)
         except (Conflict, GroupingError, KeyError, ValueError) as refused:
-            why = f"nothing is known of {refused}" if isinstance(refused, KeyError) else str(refused)
-            facts.outcome, facts.finished_s = REFUSED, world.elapsed_s
-            world.note("refused", workload=number, why=why)
+            self._refuse(number, f"nothing is known of {refused}" if isinstance(refused, KeyError) else str(refused))
             return
         facts.queue = labels_of(made).get(words.QUEUE, "")
         world.note("arrived", workload=number)
         running = self.running[number] = Running(number, work, made, expansion)
         running.slots = {slot.key: slot for slot in expansion.slots}
-        self._make_children(running, expansion)
-        if expansion.status:
-            running.manifest = world.store.patch_status(made["kind"], facts.namespace, facts.name, expansion.status)
-        self._fill(running)
+        running.is_suspended = is_suspended(made)
+        self._engine.made(running)
+        if not running.is_suspended:
+            self._start(running)
         for scaling in work.scalings:
             event = Scaled(number, scaling.replicas, scaling.group)
             world.events.plan(max(world.now, world.clock.start + scaling.at_s), event)
@@ -82,6 +91,23 @@ class Workloads:
             world.events.plan(world.now + work.cancelled_s, Leaves(number, only_if_unstarted=True))
         if not running.slots and running.expansion.ending is not Ending.NEVER:
             self._finish(running, ENDED_BY_SUCCESS)
+
+    def _refuse(self, number: int, why: str) -> None:
+        facts = self._world.history.workloads[number]
+        facts.outcome, facts.finished_s, facts.why_waiting = REFUSED, self._world.elapsed_s, why
+        self._world.note("refused", workload=number, why=why)
+
+    def _start(self, running: Running) -> None:
+        """Make what a workload consists of: the objects between it and its pods, and the pods."""
+        if not running.has_begun:
+            running.has_begun = True
+            self._make_children(running, running.expansion)
+            made, status = running.manifest, running.expansion.status
+            if status:
+                running.manifest = self._world.store.patch_status(
+                    made["kind"], namespace_of(made), name_of(made), status
+                )
+        self._fill(running)
 
     def _make_children(self, running: Running, expansion: Expansion) -> None:
         world = self._world
@@ -127,23 +153,47 @@ class Workloads:
             world.events.plan(at, CronDue(number, count + 1))
 
     def _fill(self, running: Running) -> None:
-        """Make the pods that are wanted and not there."""
+        """Make the pods that are wanted and not there, until one is not admitted; that is tried again later."""
+        if running.is_suspended or running.outcome:
+            return
         expansion = running.expansion
         room = len(running.slots) if expansion.at_once is None else expansion.at_once - len(running.pods)
         for key, slot in running.slots.items():
             if room <= 0:
                 return
             if key not in running.pods and key not in running.over:
-                self._make_pod(running, slot)
+                try:
+                    self._make_pod(running, slot)
+                except Denied as refused:
+                    self._denied(running, str(refused))
+                    return
+                running.n_denied = 0
                 room -= 1
+
+    def _denied(self, running: Running, why: str) -> None:
+        """A pod was not admitted: its controller tries again, each time after twice as long."""
+        world, manifest = self._world, running.manifest
+        facts = world.history.workloads[running.number]
+        if facts.why_waiting != why:
+            facts.why_waiting = why
+            world.note("denied", workload=running.number, why=why)
+        first, most = _BACKOFFS.get(kind_of(manifest), _BACKOFF)
+        wait = min(most, first * 2.0 ** min(running.n_denied, 30))
+        running.n_denied += 1
+        world.events.plan(world.now + wait, FillDue(running.number))
+
+    def try_again(self, number: int) -> None:
+        """Make the pods of a workload that were not admitted before, if they are by now."""
+        running = self.running.get(number)
+        if running is not None and running.n_denied:
+            self._fill(running)
 
     def _make_pod(self, running: Running, slot: Slot) -> None:
         world = self._world
         facts = world.history.workloads[running.number]
         made = self._create_pod(running, slot)
         uid, name = made["metadata"]["uid"], made["metadata"]["name"]
-        made = self._grouper.grouped(running, made)
-        record = world.records.put_pod(made)
+        record = self._engine.take_in(running, made)
         state = PodState(uid, facts.namespace, name, running.number, slot.key, record)
         world.pods[uid] = state
         running.pods[slot.key] = uid
@@ -160,7 +210,6 @@ class Workloads:
         if slot.owner is None:
             return manifest
         number = running.n_made[slot.key]
-        running.n_made[slot.key] += 1
         name = f"{slot.owner[1]}-{slot.key}"
         if number and running.expansion.replacing is not Replacing.SAME_NAME:
             name = f"{name}-r{number}"
@@ -183,7 +232,9 @@ class Workloads:
             "ownerReferences": [reference],
         }
         made = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": slot.spec}
-        return world.store.create({**made, "status": {"phase": "Pending"}})
+        admitted = self._engine.admit({**made, "status": {"phase": "Pending"}})
+        running.n_made[slot.key] += 1
+        return world.store.create(admitted)
 
     def _wait(self, group: Group, pod: PodState) -> None:
         """Have a group wait, unless what it has is enough."""
@@ -262,11 +313,13 @@ class Workloads:
         world, uid = self._world, running.pods.pop(slot)
         pod = world.pods[uid]
         running.over.add(slot)
+        running.done.add(slot)
         how = ENDED_BY_FAILURE if running.work.fails else ENDED_BY_SUCCESS
         pod.leaving = how
         group, record = self._group(pod), pod.record
         world.note(how, workload=running.number, pod=pod.name, node=record.node or "")
         self.kubelet.forget(uid, how)
+        self._engine.left(pod)
         if group is not None and how == ENDED_BY_SUCCESS:
             group.pods.pop(uid, None)
             world.records.set_pod(_succeeded(pod))
@@ -281,15 +334,34 @@ class Workloads:
             world.store.update(made)
         found = world.store.get(running.manifest["kind"], namespace_of(running.manifest), name_of(running.manifest))
         assert found is not None
-        running.manifest, running.expansion = found, expand(found)
-        running.slots = {slot.key: slot for slot in running.expansion.slots}
+        running.manifest = found
         world.note("scaled", workload=number, why=f"{group or 'replicas'}: {replicas}")
+        self._follow(running)
+
+    def change(self, number: int, manifest: Manifest) -> None:
+        """Have a workload's object other than it was: suspended, released, or with another template for new pods."""
+        running = self.running.get(number)
+        if running is None or running.outcome:
+            return
+        running.manifest = self._world.store.update(manifest)
+        was_suspended, running.is_suspended = running.is_suspended, is_suspended(manifest)
+        if running.is_suspended and not was_suspended:
+            for uid in list(running.pods.values()):
+                self.kubelet.stop(self._world.pods[uid], ENDED_BY_EVICTION)
+        self._follow(running)
+
+    def _follow(self, running: Running) -> None:
+        """Have the pods of a workload be as its object wants them."""
+        running.expansion = expand(running.manifest)
+        running.slots = {slot.key: slot for slot in running.expansion.slots}
         for key, uid in list(running.pods.items()):
             if key not in running.slots:
                 running.over.add(key)
-                self.kubelet.stop(world.pods[uid], ENDED_BY_DELETION)
-        running.over -= running.slots.keys()
-        self._fill(running)
+                self.kubelet.stop(self._world.pods[uid], ENDED_BY_DELETION)
+        running.over -= running.slots.keys() - running.done
+        self._engine.changed(running)
+        if not running.is_suspended:
+            self._start(running)
         self._regroup(running)
 
     def _regroup(self, running: Running) -> None:
@@ -298,7 +370,7 @@ class Workloads:
             if pod is not None and not pod.leaving and running.groups:
                 made = self._world.store.get("Pod", pod.namespace, pod.name)
                 assert made is not None
-                self._grouper.grouped(running, made)
+                self._engine.regroup(running, made)
                 return
 
     def leave(self, number: int, *, only_if_unstarted: bool = False) -> None:
@@ -328,7 +400,7 @@ class Workloads:
                 pod = world.pods[uid]
                 made = world.store.get("Pod", pod.namespace, pod.name)
                 assert made is not None
-                self._grouper.grouped(running, made)
+                self._engine.regroup(running, made)
                 world.records.set_pod(pod.record)
         world.touch()
 
@@ -354,12 +426,14 @@ class Workloads:
         self.kubelet.forget(uid, ended_by)
         if pod is None or running is None:
             return
+        self._engine.left(pod)
         if group is not None:
             group.pods.pop(uid, None)
         if running.pods.get(pod.slot) == uid:
             del running.pods[pod.slot]
             if running.expansion.replacing is Replacing.NEVER:
                 running.over.add(pod.slot)
+                running.done.add(pod.slot)
         if running.outcome:
             self._clean_up(running)
             return
@@ -368,7 +442,7 @@ class Workloads:
             self._clean_up(running)
             return
         self._fill(running)
-        if group is not None and not group.pods:
+        if group is not None and not group.pods and not running.is_suspended and not running.n_denied:
             self._drop_group(running, group.name)
 
     def _finish(self, running: Running, outcome: str) -> None:
@@ -389,6 +463,7 @@ class Workloads:
             return
         if any(uid in world.pods for uid in running.pods.values()):
             return
+        self._engine.finished(running)
         for name in list(running.groups):
             self._drop_group(running, name)
         namespace = namespace_of(running.manifest)

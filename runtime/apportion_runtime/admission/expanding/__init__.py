@@ -13,9 +13,21 @@ from apportion_runtime.admission.expanding.distributed import (
 from apportion_runtime.admission.expanding.expansion import Ending, Expansion, Replacing, Slot
 from apportion_runtime.admission.expanding.plain import expand_job, expand_pod, expand_replicas, job_of
 from apportion_runtime.admission.expanding.ray import expand_cluster, expand_ray_job, expand_service
+from apportion_runtime.admission.expanding.suspending import can_suspend, is_suspended, with_suspended
 from apportion_runtime.admission.objects import Manifest, kind_of
 
-__all__ = ["EXPANDERS", "Ending", "Expansion", "Replacing", "Slot", "expand", "job_of"]
+__all__ = [
+    "EXPANDERS",
+    "Ending",
+    "Expansion",
+    "Replacing",
+    "Slot",
+    "can_suspend",
+    "expand",
+    "is_suspended",
+    "job_of",
+    "with_suspended",
+]
 
 EXPANDERS: Mapping[tuple[str, str], Callable[[Manifest], Expansion]] = {
     ("", "Pod"): expand_pod,

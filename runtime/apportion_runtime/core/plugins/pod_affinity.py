@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from apportion_runtime.core.nodes import NodeTable
 from apportion_runtime.core.snapshot import Expression, Node, Pod, PodTerm
+
+
+class Places(Protocol):
+    """Nodes, and by node the ids of the pods on it."""
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """The nodes."""
+        ...
+
+    @property
+    def entries(self) -> Sequence[Iterable[str]]:
+        """The pods, in the order of the nodes."""
+        ...
 
 
 def has_affinity(pod: Pod) -> bool:
@@ -46,7 +60,7 @@ class AffinityState:
         return self.is_first
 
 
-def affinity_state(pod: Pod, nodes: NodeTable, by_uid: Mapping[str, Pod]) -> AffinityState:
+def affinity_state(pod: Pod, nodes: Places, by_uid: Mapping[str, Pod]) -> AffinityState:
     """Look at every pod on every node, once for a pod that is about to be placed."""
     forbidden: set[tuple[str, str]] = set()
     avoided: set[tuple[str, str]] = set()
@@ -58,20 +72,21 @@ def affinity_state(pod: Pod, nodes: NodeTable, by_uid: Mapping[str, Pod]) -> Aff
             if other is None:
                 continue
             for term in other.anti_affinity:
-                if term.topology_key in labels and _selects(term, other, pod):
+                if term.topology_key in labels and selects(term, other, pod):
                     forbidden.add((term.topology_key, labels[term.topology_key]))
             for term in pod.anti_affinity:
-                if term.topology_key in labels and _selects(term, pod, other):
+                if term.topology_key in labels and selects(term, pod, other):
                     avoided.add((term.topology_key, labels[term.topology_key]))
-            if pod.affinity and all(_selects(term, pod, other) for term in pod.affinity):
+            if pod.affinity and all(selects(term, pod, other) for term in pod.affinity):
                 for term in pod.affinity:
                     if term.topology_key in labels:
                         company.add((term.topology_key, labels[term.topology_key]))
-    is_first = not company and bool(pod.affinity) and all(_selects(term, pod, pod) for term in pod.affinity)
+    is_first = not company and bool(pod.affinity) and all(selects(term, pod, pod) for term in pod.affinity)
     return AffinityState(pod, frozenset(forbidden), frozenset(avoided), frozenset(company), is_first)
 
 
-def _selects(term: PodTerm, owner: Pod, other: Pod) -> bool:
+def selects(term: PodTerm, owner: Pod, other: Pod) -> bool:
+    """Tell whether a term of a pod speaks of another pod."""
     if term.selector is None:
         return False
     namespaces = term.namespaces or (() if term.namespace_selector is not None else (owner.namespace,))

@@ -216,12 +216,13 @@ def misfit_of_kind(task: Task, i: int, session: Session) -> str | None:
 def tolerated(pod: Pod, node: Node) -> bool:
     """Tell whether a pod passes every taint of a node that keeps pods off."""
     return all(
-        taint.effect not in _HARD_EFFECTS or any(_tolerates(toleration, taint) for toleration in pod.tolerations)
+        taint.effect not in _HARD_EFFECTS or any(tolerates(toleration, taint) for toleration in pod.tolerations)
         for taint in node.taints
     )
 
 
-def _tolerates(toleration: Toleration, taint: Taint) -> bool:
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    """Tell whether a toleration lets a pod pass a taint."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:

@@ -1,0 +1,55 @@
+"""How a workload says its queue, its priority and its scheduler, which each engine wants said in another way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from apportion_runtime.admission import words
+
+Said = Callable[[str], Mapping[str, str]]
+
+
+def nothing(value: str) -> Mapping[str, str]:
+    """Return no words."""
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The words that a workload described in short gets.
+
+    Attributes:
+        scheduler: The `schedulerName` of its pods; empty is the default one.
+        queue_labels: The labels of the workload, by its queue.
+        queue_annotations: The annotations of the workload, by its queue.
+        pod_labels: The labels of its pods, by its queue.
+        pod_annotations: The annotations of its pods, by its queue.
+        priority_labels: The labels of the workload, by its priority class.
+        names_class: Whether its pods name the class, too.
+        shares_gpus: Whether parts of devices can be asked for, by KAI's annotations.
+    """
+
+    scheduler: str = ""
+    queue_labels: Said = nothing
+    queue_annotations: Said = nothing
+    pod_labels: Said = nothing
+    pod_annotations: Said = nothing
+    priority_labels: Said = nothing
+    names_class: bool = True
+    shares_gpus: bool = False
+
+
+def by(*keys: str) -> Said:
+    """Return what says a value under each of some keys."""
+    return lambda value: dict.fromkeys(keys, value) if value else {}
+
+
+KAI_DIALECT = Dialect(
+    scheduler=words.SCHEDULER,
+    queue_labels=by(words.QUEUE),
+    priority_labels=by(words.PRIORITY),
+    names_class=False,
+    shares_gpus=True,
+)
+PLAIN_DIALECT = Dialect()

@@ -1,0 +1,90 @@
+"""KAI Scheduler: pod groups as its pod grouper makes them, and its cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from apportion_runtime.core.job import Job
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.snapshot import Pod
+from apportion_runtime.core.status import PENDING
+from apportion_runtime.sim.deciding import Scheduler
+from apportion_runtime.sim.engines.engine import Handlers
+from apportion_runtime.sim.node_pools import NodePools
+from apportion_runtime.sim.pod_groups import PodGrouper
+from apportion_runtime.sim.running import Running
+from apportion_runtime.sim.scenario import Manifest
+from apportion_runtime.sim.workloads import Workloads
+from apportion_runtime.sim.world import PodState, World
+
+CLASSES: Mapping[str, int] = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
+"""Priority classes that KAI Scheduler's chart installs (deployments/kai-scheduler/templates/priorityclasses)."""
+
+_OVER_BOUNDS = frozenset(("OverLimit", "NonPreemptibleOverQuota", "QueueDoesNotExist"))
+
+
+class Kai:
+    """KAI Scheduler at work."""
+
+    name = "kai"
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._grouper = PodGrouper(world)
+
+    @property
+    def parents(self) -> Mapping[str, str | None]:
+        """Its queues, and of each the one above."""
+        return self._world.records.parents
+
+    def begin(self, workloads: Workloads, pools: NodePools) -> None:
+        """Take in what it acts upon."""
+        self._pools = pools
+        self._scheduler = Scheduler(self._world, workloads, self._after_cycle)
+
+    def handlers(self) -> Handlers:
+        """Return nothing: its events are the cluster's own."""
+        return {}
+
+    def take_turn(self) -> None:
+        """Run a cycle if it could decide anything."""
+        self._scheduler.take_turn()
+
+    def admit(self, made: Manifest) -> Manifest:
+        """Return the object as it is."""
+        return made
+
+    def made(self, running: Running) -> None:
+        """Pods are what it looks at."""
+
+    def changed(self, running: Running) -> None:
+        """Pods are what it looks at."""
+
+    def finished(self, running: Running) -> None:
+        """Pods are what it looks at."""
+
+    def take_in(self, running: Running, made: Manifest) -> Pod:
+        """Make the pod's group if need be, and read the pod."""
+        return self._world.records.put_pod(self._grouper.grouped(running, made))
+
+    def regroup(self, running: Running, made: Manifest) -> None:
+        """Have the pod group say what the workload wants by now."""
+        self._grouper.grouped(running, made)
+
+    def left(self, pod: PodState) -> None:
+        """The records know."""
+
+    def _after_cycle(self, session: Session) -> None:
+        if self._pools.can_grow:
+            self._pools.grow(tuple(_unplaced(session)))
+            self._pools.settle()
+
+
+def _unplaced(session: Session) -> Iterable[Pod]:
+    for job in session.jobs.values():
+        if job.n_pending and job.root.is_ready and not _is_bounded(job):
+            yield from (task.pod for task in job.tasks.values() if task.status == PENDING)
+
+
+def _is_bounded(job: Job) -> bool:
+    return any(error.reason in _OVER_BOUNDS for error in job.fit_errors)

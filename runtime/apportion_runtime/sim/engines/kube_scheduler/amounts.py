@@ -1,0 +1,86 @@
+"""What pods ask for and nodes have, as kube-scheduler counts: whole millicores, bytes, and units of everything else.
+
+Source: k8s.io/component-helpers/resource (PodRequests), pkg/scheduler/framework/types.go (Resource).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from apportion_runtime.snapshots.quantities import parse_quantity, thousandths, whole
+
+CPU, MEMORY, PODS = "cpu", "memory", "pods"
+_NONZERO = {CPU: 100, MEMORY: 200 * 1024 * 1024}
+"""What a container counts for in scores that asks for none (pkg/scheduler/util/pod_resources.go)."""
+GPUS = frozenset(("nvidia.com/gpu", "amd.com/gpu", "aliyun.com/gpu", "gpu.intel.com/i915"))
+
+Amounts = Mapping[str, int]
+
+
+def amount(name: str, written: str | float) -> int:
+    """Return a quantity of a resource. Raises `ValueError`."""
+    nanos = parse_quantity(written)
+    return thousandths(nanos) if name == CPU else whole(nanos)
+
+
+def amounts(written: Mapping[str, Any] | None) -> dict[str, int]:
+    """Return a list of resources. Raises `ValueError`."""
+    return {name: amount(name, value) for name, value in (written or {}).items()}
+
+
+def is_scalar(name: str) -> bool:
+    """Tell whether a resource is one that scores pass over where a pod asks for none."""
+    return "/" in name or name.startswith("hugepages-")
+
+
+def pod_requests(spec: Mapping[str, Any], *, nonzero: bool = False, side: str = "requests") -> dict[str, int]:
+    """Return what a pod asks for: its containers and sidecars, or its largest init container, and its overhead.
+
+    Args:
+        spec: The pod's.
+        nonzero: Whether a container that asks for no cpu or memory counts for a little of it, as in scores.
+        side: `requests`, or `limits`.
+
+    Raises:
+        ValueError: If an amount cannot be read.
+    """
+    total: dict[str, int] = {}
+    for container in spec.get("containers") or ():
+        _add(total, _of(container, side, nonzero=nonzero))
+    sidecars: dict[str, int] = {}
+    peak: dict[str, int] = {}
+    for container in spec.get("initContainers") or ():
+        own = _of(container, side, nonzero=nonzero)
+        if container.get("restartPolicy") == "Always":
+            _add(sidecars, own)
+            _widen(peak, sidecars)
+        else:
+            _add(own, sidecars)
+            _widen(peak, own)
+    _add(total, sidecars)
+    _widen(total, peak)
+    total.update(amounts((spec.get("resources") or {}).get(side)))
+    _add(total, amounts(spec.get("overhead")))
+    return total
+
+
+def _of(container: Mapping[str, Any], side: str, *, nonzero: bool) -> dict[str, int]:
+    own = amounts((container.get("resources") or {}).get(side))
+    return {**_NONZERO, **own} if nonzero else own
+
+
+def _add(total: dict[str, int], more: Amounts) -> None:
+    for name, value in more.items():
+        total[name] = total.get(name, 0) + value
+
+
+def _widen(total: dict[str, int], other: Amounts) -> None:
+    for name, value in other.items():
+        total[name] = max(total.get(name, 0), value)
+
+
+def containers_of(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the containers of a pod, init containers first."""
+    yield from spec.get("initContainers") or ()
+    yield from spec.get("containers") or ()

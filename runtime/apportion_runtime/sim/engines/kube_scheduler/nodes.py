@@ -1,0 +1,111 @@
+"""What kube-scheduler knows of nodes, and what it assumes while it decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from apportion_runtime.core.snapshot import Node
+from apportion_runtime.sim.engines.kube_scheduler.amounts import PODS, Amounts, amounts
+from apportion_runtime.sim.engines.kube_scheduler.pods import PodFacts
+from apportion_runtime.sim.world import World
+
+
+class NodeState:
+    """A node with the pods on it, those included that are leaving."""
+
+    __slots__ = ("allocatable", "nonzero_cpu", "nonzero_memory", "pods", "record", "requested")
+
+    def __init__(self, record: Node, allocatable: Amounts) -> None:
+        self.record = record
+        self.allocatable = allocatable
+        self.requested: dict[str, int] = {}
+        self.nonzero_cpu = self.nonzero_memory = 0
+        self.pods: dict[str, PodFacts] = {}
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.record.name
+
+    def add(self, pod: PodFacts) -> None:
+        """Have a pod stand here."""
+        self.pods[pod.uid] = pod
+        self._charge(pod, 1)
+
+    def remove(self, pod: PodFacts) -> None:
+        """Have a pod stand here no more."""
+        del self.pods[pod.uid]
+        self._charge(pod, -1)
+
+    def _charge(self, pod: PodFacts, sign: int) -> None:
+        for name, value in pod.request.items():
+            self.requested[name] = self.requested.get(name, 0) + sign * value
+        self.nonzero_cpu += sign * pod.nonzero[0]
+        self.nonzero_memory += sign * pod.nonzero[1]
+
+    def free(self, name: str) -> int:
+        """Return what is left of a resource."""
+        return self.allocatable.get(name, 0) - self.requested.get(name, 0)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more pod may stand here."""
+        return len(self.pods) + 1 <= self.allocatable.get(PODS, 0)
+
+    def lacking(self, request: Amounts) -> Iterator[str]:
+        """Yield the resources of which there is not enough for one more pod."""
+        for name, value in request.items():
+            if value > 0 and value > self.free(name):
+                yield name
+
+
+class Nodes:
+    """The nodes of a cluster in the order of their names, brought up to date at each turn."""
+
+    def __init__(self, world: World, pod: Callable[[str], PodFacts | None]) -> None:
+        self._world = world
+        self._pod = pod
+        self._states: dict[str, NodeState] = {}
+        self.all: Sequence[NodeState] = ()
+
+    def refresh(self) -> None:
+        """Have every node be as the cluster has it; what was only assumed is forgotten."""
+        records = self._world.records.nodes
+        pods_on = self._world.pods_on
+        states: dict[str, NodeState] = {}
+        for name in sorted(records):
+            known = self._states.get(name)
+            here = pods_on.get(name, {})
+            if known is None or known.record is not records[name] or known.pods.keys() != here.keys():
+                known = self._made(records[name], here)
+            states[name] = known
+        self._states = states
+        self.all = tuple(states.values())
+
+    def _made(self, record: Node, here: Mapping[str, None]) -> NodeState:
+        made = self._world.store.get("Node", "", record.name)
+        assert made is not None
+        state = NodeState(record, amounts(made["status"].get("allocatable")))
+        for uid in here:
+            pod = self._pod(uid)
+            if pod is not None:
+                state.add(pod)
+        return state
+
+    def get(self, name: str) -> NodeState | None:
+        """Return a node by name."""
+        return self._states.get(name)
+
+    def on(self, uid: str) -> NodeState | None:
+        """Return the node on which a pod stands."""
+        return next((state for state in self.all if uid in state.pods), None)
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """The records of the nodes, in their order."""
+        return [state.record for state in self.all]
+
+    @property
+    def entries(self) -> Sequence[Mapping[str, PodFacts]]:
+        """The pods on each of them."""
+        return [state.pods for state in self.all]

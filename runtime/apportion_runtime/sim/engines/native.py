@@ -1,0 +1,47 @@
+"""Plain Kubernetes: admission, controllers, and kube-scheduler. Its queues are namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_runtime.admission.objects import name_of
+from apportion_runtime.sim.engines.kube_scheduler import KubeScheduler, read_profiles
+from apportion_runtime.sim.engines.kube_scheduler.profiles import KIND
+from apportion_runtime.sim.engines.plain import PlainEngine
+from apportion_runtime.sim.node_pools import NodePools
+from apportion_runtime.sim.running import Running
+from apportion_runtime.sim.workloads import Workloads
+from apportion_runtime.sim.world import World
+
+
+class Native(PlainEngine):
+    """Plain Kubernetes at work."""
+
+    name = "native"
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.profiles, _ = read_profiles(world.store.list(KIND))
+
+    @property
+    def parents(self) -> Mapping[str, str | None]:
+        """The namespaces: they are what is bounded."""
+        return {name_of(made): None for made in self.world.store.list("Namespace")}
+
+    def begin(self, workloads: Workloads, pools: NodePools) -> None:
+        """Take in what it acts upon."""
+        super().begin(workloads, pools)
+        self._scheduler = KubeScheduler(self.world, workloads, self.pods.facts, self.profiles)
+
+    def made(self, running: Running) -> None:
+        """Note the namespace."""
+        facts = self.world.history.workloads[running.number]
+        facts.queue = facts.namespace
+
+    def take_turn(self) -> None:
+        """Give places to pods."""
+        self.world.history.n_cycles += 1
+        unplaced = self._scheduler.take_turn(self.pods.waiting(self._scheduler.is_mine))
+        for each in unplaced:
+            self.explain(each.pod, each.why)
+        self.grow(each.pod for each in unplaced if not each.is_held)

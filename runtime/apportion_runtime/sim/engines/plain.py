@@ -1,0 +1,175 @@
+"""What every engine but KAI builds upon: pods as the API server admits them, and what kube-scheduler knows of them.
+
+An engine of its own begins with `PlainEngine` and changes what it does otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from apportion_runtime.admission.objects import kind_of, labels_of
+from apportion_runtime.core.snapshot import Expression, Pod
+from apportion_runtime.core.status import GATED, PENDING
+from apportion_runtime.sim.engines.admitting import Admission
+from apportion_runtime.sim.engines.engine import Handlers
+from apportion_runtime.sim.engines.gangs import Gangs
+from apportion_runtime.sim.engines.kube_scheduler.pods import PodFacts, pod_facts
+from apportion_runtime.sim.node_pools import NodePools
+from apportion_runtime.sim.running import Running
+from apportion_runtime.sim.scenario import Manifest
+from apportion_runtime.sim.workloads import Workloads
+from apportion_runtime.sim.world import PodState, World
+from apportion_runtime.snapshots.kubernetes.terms import label_selector
+
+_SPREAD_BY_DEFAULT = frozenset((("apps", "ReplicaSet"), ("apps", "StatefulSet")))
+
+
+class Pods:
+    """The pods of a cluster, as kube-scheduler knows them."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._facts: dict[str, PodFacts] = {}
+        self._shapes: dict[tuple[int, str], tuple[Manifest, PodFacts]] = {}
+        self.gangs = Gangs(world)
+
+    def take_in(self, running: Running, made: Manifest) -> Pod:
+        """Read a pod that was just made, and have it belong to its gang."""
+        record = self.gangs.take_in(running, made)
+        spec = made["spec"]
+        key = (running.number, record.sub_group)
+        known = self._shapes.get(key)
+        if known is not None and known[0] == spec:
+            facts = replace(known[1], record=record)
+        else:
+            facts = pod_facts(
+                made,
+                record,
+                priority=int(spec.get("priority") or 0),
+                may_preempt=spec.get("preemptionPolicy") != "Never",
+                owner=self._owner(made),
+            )
+            self._shapes[key] = (spec, facts)
+        self._facts[record.uid] = facts
+        return record
+
+    def _owner(self, made: Manifest) -> tuple[Expression, ...] | None:
+        """Return what chooses the pods of a pod's ReplicaSet or StatefulSet, among which it spreads by default."""
+        for reference in made["metadata"].get("ownerReferences") or ():
+            owner = self._world.store.get(reference["kind"], made["metadata"]["namespace"], reference["name"])
+            if owner is not None and kind_of(owner) in _SPREAD_BY_DEFAULT:
+                return label_selector(owner["spec"].get("selector") or {"matchLabels": dict(labels_of(made))})
+        return None
+
+    def facts(self, uid: str) -> PodFacts | None:
+        """Return what is known of a pod, with its record as it is."""
+        known = self._facts.get(uid)
+        pod = self._world.pods.get(uid)
+        if known is None or pod is None:
+            return None
+        if known.record is not pod.record:
+            known = self._facts[uid] = replace(known, record=pod.record)
+        return known
+
+    def left(self, pod: PodState) -> None:
+        """A pod is gone."""
+        self._facts.pop(pod.uid, None)
+
+    def finished(self, running: Running) -> None:
+        """A workload is over."""
+        for key in [key for key in self._shapes if key[0] == running.number]:
+            del self._shapes[key]
+
+    def waiting(self, is_mine: Callable[[PodState], bool] = lambda pod: True) -> list[PodFacts]:
+        """Return the pods that wait for a place, in the order in which they came."""
+        found: list[PodFacts] = []
+        if not self._world.n_pending:
+            return found
+        for pod in self._world.pods.values():
+            if pod.waits and not pod.leaving and is_mine(pod):
+                facts = self.facts(pod.uid)
+                assert facts is not None
+                found.append(facts)
+        return found
+
+    def open_gate(self, uid: str, gate: str) -> None:
+        """Take one of its scheduling gates from a pod; the scheduler looks at it when there is none left."""
+        world, pod = self._world, self._world.pods[uid]
+        made = world.store.get("Pod", pod.namespace, pod.name)
+        assert made is not None
+        gates = [each for each in made["spec"].get("schedulingGates") or () if each.get("name") != gate]
+        world.store.update({**made, "spec": {**made["spec"], "schedulingGates": gates}})
+        if not gates and pod.record.status == GATED:
+            pod.record = world.records.set_pod(replace(pod.record, status=PENDING))
+            world.n_pending += 1
+            world.touch()
+
+
+class PlainEngine:
+    """An engine that does nothing by itself: pods are admitted and known, and nobody gives them a place."""
+
+    name = ""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.pods = Pods(world)
+        self.admission = Admission(world)
+
+    @property
+    def parents(self) -> Mapping[str, str | None]:
+        """Its queues, and of each the one above."""
+        return {}
+
+    def begin(self, workloads: Workloads, pools: NodePools) -> None:
+        """Take in what it acts upon."""
+        self.workloads = workloads
+        self.pools = pools
+
+    def handlers(self) -> Handlers:
+        """Return nothing."""
+        return {}
+
+    def take_turn(self) -> None:
+        """Decide nothing."""
+
+    def admit(self, made: Manifest) -> Manifest:
+        """Return an object as the API server keeps it."""
+        return self.admission.admit(made)
+
+    def made(self, running: Running) -> None:
+        """Note the queue of a workload."""
+
+    def changed(self, running: Running) -> None:
+        """Pods follow by themselves."""
+
+    def finished(self, running: Running) -> None:
+        """Forget what was known of its pods."""
+        self.pods.finished(running)
+
+    def take_in(self, running: Running, made: Manifest) -> Pod:
+        """Read a pod that was just made, and have it belong to its gang."""
+        return self.pods.take_in(running, made)
+
+    def regroup(self, running: Running, made: Manifest) -> None:
+        """Have the group of a pod need what the workload needs by now."""
+        self.pods.gangs.regroup(running, made)
+
+    def left(self, pod: PodState) -> None:
+        """A pod is gone."""
+        self.pods.left(pod)
+        self.admission.left(pod)
+
+    def grow(self, unplaced: Iterable[PodFacts]) -> None:
+        """Ask the node pools for nodes for pods that found no place."""
+        if self.pools.can_grow:
+            self.pools.grow([pod.record for pod in unplaced])
+            self.pools.settle()
+
+    def explain(self, pod: PodFacts, why: str) -> None:
+        """Note why a workload waits, by the first of its pods."""
+        state = self.world.pods[pod.uid]
+        facts = self.world.history.workloads[state.workload]
+        if facts.why_waiting != why:
+            facts.why_waiting = why
+            self.world.note("waiting", workload=state.workload, pod=state.name, why=why)
