@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from apportion_cli.sources import Sources
     from apportion_compiler.manifests.reading import ManifestFile
 
+_MOST_EXPORTED_BYTES = 1024**3
 STDIN = "-"
 STDIN_NAME = "<stdin>"
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -49,6 +50,38 @@ def read_files(paths: Sequence[str], sources: Sources) -> Iterator[tuple[str, Ma
                 continue
             sources.hold(name, text)
             yield name, read_manifests(text, name)
+
+
+def read_objects(paths: Sequence[str]) -> list[Mapping[str, object]]:
+    """Return the objects of exports: what `kubectl get … -o json` prints, or YAML.
+
+    Raises:
+        CannotError: If a file cannot be read, or holds no objects.
+    """
+    found: list[Mapping[str, object]] = []
+    for path in paths:
+        for file in files_of(path):
+            found += _exported(_bytes(file, _MOST_EXPORTED_BYTES), STDIN_NAME if file == STDIN else file)
+    return found
+
+
+def _exported(content: bytes, name: str) -> list[Mapping[str, object]]:
+    import json
+
+    from apportion_compiler.manifests.reading import read_manifests
+
+    try:
+        document = json.loads(content)
+    except ValueError:
+        read = read_manifests(content.decode("utf-8-sig", "replace"), name)
+        if read.faults or not read.objects:
+            why = read.faults[0].message if read.faults else "it holds no Kubernetes objects"
+            raise CannotError(f"the export {name} cannot be read: {why}") from None
+        return [placed.manifest for placed in read.objects]
+    listed = document.get("items", [document]) if isinstance(document, dict) else None
+    if not isinstance(listed, list) or not all(isinstance(one, dict) and "kind" in one for one in listed):
+        raise CannotError(f"the export {name} cannot be read: it holds no Kubernetes objects")
+    return listed
 
 
 def files_of(path: str) -> list[str]:

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,37 +17,38 @@ from apportion_cli.errors import CannotError
 if TYPE_CHECKING:
     from datetime import date
 
-    from pulumi.automation import Stack
+    from pulumi.automation import EngineEvent, Stack
 
     from apportion_compiler.emit.pulumi.applied import Applied
+    from apportion_compiler.emit.pulumi.planning import TargetPlan
+    from apportion_compiler.rollout.drift import Drifted
 
 _INSTALL = "https://www.pulumi.com/docs/install/"
 _MAX_UPDATES = 20
+_OBJECT = "kubernetes:"
+"""How the types of clusters' objects begin."""
 PROJECT = "Pulumi.yaml"
 
 
 @dataclass(frozen=True, slots=True)
-class TargetChange:
-    """How many objects of a target an update makes, changes and deletes."""
-
-    target: str
-    made: int
-    changed: int
-    deleted: int
-
-    @property
-    def is_empty(self) -> bool:
-        """Nothing to do."""
-        return not (self.made or self.changed or self.deleted)
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
-    """What is between a stack and its policy, and in how many updates it goes."""
+    """What is between a stack and its policy, in how many updates it goes, and what to be careful of."""
 
     environment: str
     n_updates: int
-    changes: tuple[TargetChange, ...]
+    targets: tuple[TargetPlan, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def n_objects(self) -> int:
+        """How many objects are made, changed or deleted."""
+        return sum(len(target.changes) for target in self.targets)
+
+    def in_use(self, export: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
+        """Return a clause for each object that would be deleted under work that an export shows."""
+        from apportion_compiler.rollout.in_use import in_use
+
+        return tuple(clause for target in self.targets for clause in in_use(target.changes, export))
 
 
 class DeployedStack:
@@ -71,6 +72,7 @@ class DeployedStack:
         from apportion_compiler.emit.pulumi.planning import plan_stack
         from apportion_compiler.emit.pulumi.reading import Refused, compile_stack, rooted
         from apportion_compiler.emit.pulumi.settings import SettingsError, read_settings
+        from apportion_compiler.rollout.hazards import hazards
 
         try:
             with _said():
@@ -80,23 +82,55 @@ class DeployedStack:
             plan = plan_stack(compilation, self._applied(), settings.node_pools)
         except (Refused, SettingsError) as refused:
             raise CannotError(str(refused)) from None
-        return Plan(settings.environment, plan.n_updates, tuple(TargetChange(*change) for change in plan.changes))
+        warnings = tuple(hazard.text for target in plan.targets for hazard in hazards(target.changes))
+        return Plan(settings.environment, plan.n_updates, plan.targets, warnings)
 
     def preview(self, say: Callable[[str], None]) -> None:
         """Let the engine say what the next update would do."""
         with self._told(), _said():
             self._stack.preview(on_output=say, color="never")
 
-    def up(self, say: Callable[[str], None]) -> int:
-        """Run updates until the clusters hold what the policy says, and return how many it took."""
+    def up(self, say: Callable[[str], None], done: Callable[[], None]) -> int:
+        """Run updates until the clusters hold what the policy says, and return how many it took.
+
+        Args:
+            say: Takes what the engine says.
+            done: Called for each object that was made, changed or deleted.
+        """
+
+        def happened(event: EngineEvent) -> None:
+            found = event.res_outputs_event
+            if found is not None and found.metadata.type.startswith(_OBJECT) and found.metadata.op != "same":
+                done()
+
         for number in range(1, _MAX_UPDATES + 1):
             with self._told(), _said():
-                result = self._stack.up(on_output=say, color="never", show_secrets=False)
+                result = self._stack.up(on_output=say, on_event=happened, color="never", show_secrets=False)
             remaining = result.outputs.get("remaining")
             if remaining is None or not remaining.value:
                 return number
             say(f"update {number} is done; {int(remaining.value)} to go\n")
         raise CannotError(f"the stack {self.name} is not there after {_MAX_UPDATES} updates")
+
+    def drift(self) -> tuple[Drifted, ...]:
+        """Return what the clusters hold beside what was applied to them, as the engine's refresh finds it."""
+        from apportion_compiler.emit.pulumi.treatment import plain
+        from apportion_compiler.rollout.drift import drift
+
+        applied: list[Mapping[str, object]] = []
+        there: list[Mapping[str, object]] = []
+
+        def happened(event: EngineEvent) -> None:
+            found = event.res_outputs_event
+            if found is None or not found.metadata.type.startswith(_OBJECT) or found.metadata.old is None:
+                return
+            applied.append(plain(found.metadata.old.inputs or {}))
+            if found.metadata.op != "delete" and found.metadata.new is not None:
+                there.append({k: v for k, v in (found.metadata.new.outputs or {}).items() if not k.startswith("__")})
+
+        with _said():
+            self._stack.preview_refresh(on_event=happened, color="never")
+        return drift(applied, there)
 
     def unlock(self) -> None:
         """Clear the lock that an update left which was killed."""

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from apportion_cli.console import current
+from apportion_cli.errors import CannotError
 from apportion_cli.options import Output, as_of_option, output_option
 from apportion_cli.verbosity import console_options
 
 if TYPE_CHECKING:
     from datetime import date
+
+    from apportion_cli.stacks import Plan
 
 
 def stack_options(command: click.decorators.FC) -> click.decorators.FC:
@@ -31,25 +34,65 @@ def stack_options(command: click.decorators.FC) -> click.decorators.FC:
     return command
 
 
+def snapshot_options(command: click.decorators.FC) -> click.decorators.FC:
+    """Add `--snapshot` and `--delete-used`: what work there is, and whether queues are deleted under it."""
+    for decorate in (
+        click.option("--delete-used", is_flag=True, help="Delete queues though --snapshot shows work in them."),
+        click.option(
+            "--snapshot",
+            "snapshots",
+            multiple=True,
+            metavar="FILE",
+            help="Objects of the clusters (kubectl get pods,… -A -o json): no queue with work in it is deleted.",
+        ),
+    ):
+        command = decorate(command)
+    return command
+
+
+def refuse_deletion_of_used(plan: Plan, snapshots: tuple[str, ...], *, delete_used: bool) -> None:
+    """Raise `CannotError` if the plan deletes what snapshots show in use, unless that was asked for."""
+    from apportion_cli.manifest_files import read_objects
+
+    used = () if delete_used or not snapshots else plan.in_use(read_objects(snapshots))
+    if used:
+        raise CannotError(
+            f"{'; '.join(used)}; nothing was changed",
+            hint="wait for the work, move it, or say --delete-used",
+        )
+
+
 @click.command()
 @stack_options
 @click.option("--plan-only", is_flag=True, help="Ask neither the engine's preview nor a cluster.")
-@output_option("text", "json")
+@snapshot_options
+@output_option("text", "json", "md")
 @as_of_option
 @console_options
-def preview(environment: str, folder: Path, *, plan_only: bool, outputs: tuple[Output, ...], as_of: date) -> None:
-    """Say what `up` would do to the clusters of ENV: how many updates, and what changes in each target.
+def preview(
+    environment: str,
+    folder: Path,
+    *,
+    plan_only: bool,
+    snapshots: tuple[str, ...],
+    delete_used: bool,
+    outputs: tuple[Output, ...],
+    as_of: date,
+) -> None:
+    """Say what `up` would do to the clusters of ENV: what changes below each queue, and in how many updates.
 
     ENV is the stack, whose configuration names the policy and its environment. Needs `pulumi` on PATH.
     """
     from apportion_cli.delivery import deliver
-    from apportion_cli.stack_report import plan_json, plan_text
+    from apportion_cli.stack_report import plan_json, plan_markdown, plan_text
     from apportion_cli.stacks import DeployedStack
 
     console = current()
     stack = DeployedStack(environment, folder)
     plan = stack.plan(as_of)
+    written = {"json": plan_json, "md": plan_markdown, "text": plan_text}
     for output in outputs or (Output("text"),):
-        deliver(console, output, plan_json(plan) if output.format == "json" else plan_text(plan))
+        deliver(console, output, written[output.format](plan))
+    refuse_deletion_of_used(plan, snapshots, delete_used=delete_used)
     if not plan_only and plan.n_updates:
         stack.preview(console.err)

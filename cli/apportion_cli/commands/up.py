@@ -8,42 +8,67 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apportion_cli.commands.preview import stack_options
+from apportion_cli.commands.preview import refuse_deletion_of_used, snapshot_options, stack_options
 from apportion_cli.console import Console, current
 from apportion_cli.options import Output, as_of_option, output_option
+from apportion_cli.progress import progress
 from apportion_cli.verbosity import console_options
 
 if TYPE_CHECKING:
     from datetime import date
+
+_CLEAR = "Clear the lock? No update of this stack may be running."
 
 
 @click.command()
 @stack_options
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--unlock", is_flag=True, help="Clear the lock of an update that was killed; asks first.")
+@snapshot_options
 @output_option("text", "json")
 @as_of_option
 @console_options
-def up(environment: str, folder: Path, *, yes: bool, unlock: bool, outputs: tuple[Output, ...], as_of: date) -> None:
+def up(
+    environment: str,
+    folder: Path,
+    *,
+    yes: bool,
+    unlock: bool,
+    snapshots: tuple[str, ...],
+    delete_used: bool,
+    outputs: tuple[Output, ...],
+    as_of: date,
+) -> None:
     """Bring the clusters of ENV to the policy, in as many updates as its engines need.
 
     ENV is the stack, whose configuration names the policy and its environment. An update that was interrupted is
-    finished by the next one. Needs `pulumi` on PATH.
+    finished by the next one, which asks whether to clear the lock that it left. Needs `pulumi` on PATH.
     """
     from apportion_cli.delivery import deliver
     from apportion_cli.stack_report import plan_text, up_json
-    from apportion_cli.stacks import DeployedStack
+    from apportion_cli.stacks import DeployedStack, LockedError
 
     console = current()
     stack = DeployedStack(environment, folder)
-    if unlock and (yes or _agrees(console, "Clear the lock? No update of this stack may be running.")):
+    if unlock and (yes or _agrees(console, _CLEAR)):
         stack.unlock()
     plan = stack.plan(as_of)
     console.err(plan_text(plan))
+    refuse_deletion_of_used(plan, snapshots, delete_used=delete_used)
     if not yes and not _agrees(console, "Go ahead?"):
         raise click.Abort
     # The engine's own talk goes beside the result, which a pipe takes.
-    n_updates = stack.up(console.err if not console.quiet else _silent)
+    with progress(console, plan.n_objects) as (say, done):
+        try:
+            n_updates = stack.up(say, done)
+        except LockedError as locked:
+            if not sys.stdin.isatty():
+                raise
+            console.err(f"{locked}\n")
+            if not _agrees(console, _CLEAR):
+                raise
+            stack.unlock()
+            n_updates = stack.up(say, done)
     for output in outputs or (Output("text"),):
         text = up_json(plan, n_updates) if output.format == "json" else f"{environment} is as the policy says\n"
         deliver(console, output, text)
@@ -53,7 +78,3 @@ def _agrees(console: Console, question: str) -> bool:
     if not sys.stdin.isatty():
         raise click.UsageError(f"{question} Nobody can answer here: say --yes")
     return click.confirm(question, err=True)
-
-
-def _silent(text: str) -> None:
-    """Drop what the engine says."""

@@ -4,15 +4,42 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from apportion_cli.commands.preview import refuse_deletion_of_used
+from apportion_cli.errors import CannotError
 from apportion_cli.main import main
-from apportion_cli.stack_report import plan_json, plan_text
-from apportion_cli.stacks import Plan, TargetChange
+from apportion_cli.stack_report import plan_json, plan_markdown, plan_text
+from apportion_cli.stacks import Plan
+from apportion_compiler.emit.pulumi.planning import TargetPlan
+from apportion_compiler.rollout.differences import differences
 
-PLAN = Plan("prod", 2, (TargetChange("gpu-eu/volcano", 1, 2, 1), TargetChange("gpu-eu/native", 0, 0, 0)))
+
+def _object(kind: str, name: str, queue: str | None = None, **more: Any) -> dict[str, Any]:
+    labels = {"apportion.dev/queue-id": queue, "apportion.dev/top-queue": "research"} if queue else {}
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1" if kind == "Queue" else "v1",
+        "kind": kind,
+        "metadata": {"name": name, "labels": labels},
+        **more,
+    }
+
+
+FORMER = (
+    _object("Queue", "vision", "vision", spec={"parent": "research", "weight": 1}),
+    _object("Queue", "ads", "ads", spec={"parent": "research"}),
+    _object("Namespace", "ads", "ads"),
+)
+WANTED = (
+    _object("Queue", "vision", "vision", spec={"parent": "research", "weight": 2}),
+    _object("Namespace", "shared"),
+)
+QUEUES = {"research": ("research",), "vision": ("research", "vision")}
+CHANGING = TargetPlan("gpu-eu/volcano", differences(FORMER, WANTED), QUEUES)
+PLAN = Plan("prod", 2, (CHANGING, TargetPlan("gpu-eu/native", (), {})), ("PriorityClass train goes from 1 to 2",))
 
 
 @pytest.fixture
@@ -23,7 +50,7 @@ def no_pulumi(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("verb", ["up", "preview"])
+@pytest.mark.parametrize("verb", ["up", "preview", "drift"])
 def test_a_missing_engine_is_one_sentence_with_where_to_get_it(
     verb: str, no_pulumi: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -41,18 +68,80 @@ def test_a_folder_without_a_project_is_told_how_to_get_one(tmp_path: Path, capsy
     assert "apportion init --pulumi" in said
 
 
-def test_a_plan_names_what_changes_and_how_many_updates_it_takes() -> None:
-    assert plan_text(PLAN) == (
-        "prod/gpu-eu/volcano  1 to make, 2 to change, 1 to delete\n\n"
-        "2 updates one after another, each of them valid by itself: no engine takes all of it at once\n"
+def test_a_plan_is_the_organisations_tree_with_what_changes_and_how_many_updates_it_takes() -> None:
+    assert (
+        plan_text(PLAN)
+        == """\
+prod/gpu-eu/volcano  1 to make, 1 to change, 2 to delete
+├─ + Namespace shared
+└─ research
+   ├─ ads
+   │  ├─ - Namespace ads
+   │  └─ - Queue ads
+   └─ vision
+      └─ ~ Queue vision: spec.weight 1 → 2
+
+2 updates one after another, each of them valid by itself: no engine takes all of it at once
+
+careful: PriorityClass train goes from 1 to 2
+"""
     )
-    assert plan_text(Plan("dev", 1, PLAN.changes[1:])) == "dev: nothing to do\n"
+    assert plan_text(Plan("dev", 1, PLAN.targets[1:])) == "dev: nothing to do\n"
 
 
 def test_a_plan_is_a_versioned_document() -> None:
     document = json.loads(plan_json(PLAN))
-    assert (document["kind"], document["updates"]) == ("StackPlan", 2)
-    assert document["targets"][0] == {"target": "gpu-eu/volcano", "made": 1, "changed": 2, "deleted": 1}
+    assert (document["kind"], document["updates"], len(document["warnings"])) == ("StackPlan", 2, 1)
+    target = document["targets"][0]
+    assert [target[key] for key in ("target", "made", "changed", "deleted")] == ["gpu-eu/volcano", 1, 1, 2]
+    assert target["changes"][0] == {
+        "action": "change",
+        "group": "scheduling.volcano.sh",
+        "kind": "Queue",
+        "name": "vision",
+        "queue": ["research", "vision"],
+        "fields": [{"path": "spec.weight", "before": 1, "after": 2}],
+    }
+
+
+def test_a_plan_is_a_comment_for_a_pull_request() -> None:
+    assert plan_markdown(PLAN).startswith("### `prod`: 1 targets change\n\n```\nprod/gpu-eu/volcano")
+    assert plan_markdown(Plan("dev", 1, ())) == "### `dev`: nothing to do\n"
+
+
+def _pod(name: str, phase: str = "Running", **metadata: Any) -> dict[str, Any]:
+    return {"kind": "Pod", "metadata": {"name": name, "namespace": "elsewhere", **metadata}, "status": {"phase": phase}}
+
+
+@pytest.mark.parametrize(
+    ("work", "said"),
+    [
+        (_pod("one", namespace="ads"), "Namespace ads is in use by Pod ads/one"),
+        (_pod("one", labels={"volcano.sh/queue-name": "ads"}), "Queue ads is in use by Pod elsewhere/one"),
+        (
+            {"kind": "PodGroup", "metadata": {"name": "g"}, "spec": {"queue": "ads"}},
+            "Queue ads is in use by PodGroup g",
+        ),
+        (
+            {"kind": "Queue", "metadata": {"name": "ads"}, "status": {"running": 2}},
+            "Queue ads is in use: its status counts 2 workloads",
+        ),
+    ],
+)
+def test_deleting_a_queue_in_use_is_refused_unless_asked(work: dict[str, Any], said: str, tmp_path: Path) -> None:
+    export = tmp_path / "cluster.json"
+    export.write_text(json.dumps({"kind": "List", "items": [work]}))
+    with pytest.raises(CannotError, match=f"{said}; nothing was changed"):
+        refuse_deletion_of_used(PLAN, (str(export),), delete_used=False)
+    refuse_deletion_of_used(PLAN, (str(export),), delete_used=True)
+
+
+def test_work_that_is_over_or_elsewhere_holds_no_queue(tmp_path: Path) -> None:
+    export = tmp_path / "cluster.json"
+    over = _pod("done", "Succeeded", namespace="ads")
+    other = _pod("other", labels={"volcano.sh/queue-name": "vision"})
+    export.write_text(json.dumps({"kind": "List", "items": [over, other]}))
+    refuse_deletion_of_used(PLAN, (str(export),), delete_used=False)
 
 
 def test_init_with_pulumi_writes_a_stack_for_each_environment(

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from apportion_compiler.backends.metadata import QUEUE_ID_LABEL, TOP_QUEUE_LABEL
 from apportion_compiler.backends.nodepools import NAME as NODE_POOLS
 from apportion_compiler.compile import Compilation, Target
 from apportion_compiler.emit.pulumi.applied import Applied, AppliedTarget
 from apportion_compiler.emit.pulumi.naming import target_name
-from apportion_compiler.rollout.plan import Update, changes, plan_target
+from apportion_compiler.naming import label_value
+from apportion_compiler.plain_objects import labels_of
+from apportion_compiler.rollout.differences import ObjectChange, differences
+from apportion_compiler.rollout.plan import Update, plan_target
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +36,38 @@ class NextUpdate:
 
 @dataclass(frozen=True, slots=True)
 class StackPlan:
-    """All updates of a stack: how many, and for each target how many objects are made, changed and deleted."""
+    """All updates of a stack: how many, and what they come to for each target."""
 
     n_updates: int
-    changes: tuple[tuple[str, int, int, int], ...]
+    targets: tuple[TargetPlan, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetPlan:
+    """What changes in one target.
+
+    Attributes:
+        name: `cluster/target`.
+        changes: Every object that is made, changed or deleted.
+        queues: The queues above each queue and it itself, by the value of an object's label; deleted queues are not
+            among them.
+    """
+
+    name: str
+    changes: tuple[ObjectChange, ...]
+    queues: Mapping[str, tuple[str, ...]]
+
+    def path_of(self, change: ObjectChange) -> tuple[str, ...]:
+        """Return the queues that an object hangs below, from the top; empty for what belongs to the whole cluster."""
+        labels = labels_of(change.shown)
+        label = labels.get(QUEUE_ID_LABEL)
+        if label is None:
+            return ()
+        if label in self.queues:
+            return self.queues[label]
+        # Of a queue that is gone, its objects tell no more than the top one above it.
+        top = labels.get(TOP_QUEUE_LABEL, label)
+        return (label,) if top == label else (top, label)
 
 
 def next_update(compilation: Compilation, former: Applied, pools_of: Collection[str] = ()) -> NextUpdate:
@@ -55,11 +87,15 @@ def plan_stack(compilation: Compilation, former: Applied, pools_of: Collection[s
     """Return the plan of all updates; the arguments are those of `next_update`."""
     touched = _touched(compilation, pools_of)
     n_updates = max((len(_plan(compilation, target, former)) for target in touched), default=0)
-    counted = [
-        (target_name(target), *changes(_before(target, former).objects, compilation.outputs[target].manifests))
+    plans = (
+        TargetPlan(
+            target_name(target),
+            differences(_before(target, former).objects, compilation.outputs[target].manifests),
+            {label_value(queue.id): queue.path for queue in compilation.programs[target].queues},
+        )
         for target in touched
-    ]
-    return StackPlan(n_updates, tuple(counted))
+    )
+    return StackPlan(n_updates, tuple(plans))
 
 
 def _touched(compilation: Compilation, pools_of: Collection[str]) -> list[Target]:

@@ -1,0 +1,43 @@
+"""What has drifted, for a person and for a program."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from apportion_cli.stack_report import identity_json, identity_text, value_text
+
+if TYPE_CHECKING:
+    from apportion_compiler.rollout.drift import Drifted
+
+_SAID = {"missing": "is missing", "changed": "is not as it was written", "left": "is there and no longer written"}
+
+
+def drift_text(environment: str, found: Sequence[Drifted]) -> str:
+    """Return a line for each object that has drifted, and one below it for each field."""
+    if not found:
+        return f"{environment}: nothing has drifted\n"
+    lines: list[str] = []
+    for one in found:
+        lines.append(f"{environment}: {identity_text(one.identity)} {_SAID[one.state]}")
+        lines += [f"  {path}: written {value_text(was)}, there {value_text(now)}" for path, was, now in one.fields]
+    return "\n".join(lines) + "\n"
+
+
+def drift_json(environment: str, found: Sequence[Drifted]) -> str:
+    """Return what has drifted as a versioned document."""
+    document = {
+        "apiVersion": "apportion.dev/v1",
+        "kind": "Drift",
+        "environment": environment,
+        "objects": [
+            {
+                "state": one.state,
+                **identity_json(one.identity),
+                "fields": [{"path": path, "written": was, "there": now} for path, was, now in one.fields],
+            }
+            for one in found
+        ],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"

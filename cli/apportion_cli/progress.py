@@ -1,0 +1,39 @@
+"""How far a long update is: a bar on a terminal, the engine's own lines elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from apportion_cli.console import Console
+
+
+@contextmanager
+def progress(console: Console, n_objects: int) -> Iterator[tuple[Callable[[str], None], Callable[[], None]]]:
+    """Give what takes the engine's lines and what counts an object that is done.
+
+    On a terminal the lines are shown only with `--verbose`; with `--quiet` there is neither.
+    """
+    if not console.shows_progress():
+        yield (_drop if console.quiet else console.err), _nothing
+        return
+    from rich.console import Console as Terminal
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
+
+    terminal = Terminal(stderr=True)
+    with Progress(BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=terminal, transient=True) as bar:
+        task = bar.add_task("", total=max(n_objects, 1))
+
+        def say(text: str) -> None:
+            if console.verbose:
+                terminal.print(text, highlight=False, markup=False)
+
+        yield say, lambda: bar.advance(task)
+
+
+def _drop(text: str) -> None:
+    """Say nothing."""
+
+
+def _nothing() -> None:
+    """Count nothing."""

@@ -1,0 +1,100 @@
+"""What a cluster holds beside what was written to it: an export compared with compiled objects.
+
+A field that was written and is not there, or is different, has drifted; so has one that somebody else added by hand, as
+far as the export carries `metadata.managedFields` (`kubectl get … --show-managed-fields`). What the API server fills in
+by itself, and what a controller writes into `status`, has not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
+from apportion_compiler.plain_objects import Manifest, items, labels_of, mapping, text
+from apportion_compiler.rollout.differences import below, field_changes
+from apportion_compiler.rollout.identity import Identity, identity_of
+
+_PERSONS = ("kubectl", "before-first-apply", "Mozilla", "k9s", "Lens", "headlamp")
+"""How the names of those begin through whom a person writes. Controllers have names of their own."""
+_NEVER_COMPARED = ("status",)
+
+
+@dataclass(frozen=True, slots=True)
+class Drifted:
+    """An object that is not as it was written.
+
+    Attributes:
+        state: `missing` from the cluster, `changed` there, or `left` though it is no longer written.
+        identity: Which one.
+        fields: Each with what was written and what is there; None stands for a field that is not.
+    """
+
+    state: Literal["missing", "changed", "left"]
+    identity: Identity
+    fields: tuple[tuple[str, object, object], ...] = ()
+
+
+def drift(wanted: Sequence[Manifest], export: Sequence[Manifest]) -> tuple[Drifted, ...]:
+    """Return what has drifted, in the order of `wanted`, then what is left over."""
+    there = {identity_of(one): one for one in export}
+    found: list[Drifted] = []
+    for manifest in wanted:
+        key = identity_of(manifest)
+        if key not in there:
+            found.append(Drifted("missing", key))
+            continue
+        fields = (*_lost(manifest, there[key]), *_added(manifest, there[key]))
+        if fields:
+            found.append(Drifted("changed", key, fields))
+    written = {identity_of(m) for m in wanted}
+    left = (key for key, one in there.items() if labels_of(one).get(MANAGED_BY_LABEL) == MANAGER and key not in written)
+    return (*found, *(Drifted("left", key) for key in sorted(left)))
+
+
+def _lost(written: Manifest, stored: Manifest) -> Iterator[tuple[str, object, object]]:
+    for key, value in written.items():
+        if key not in _NEVER_COMPARED:
+            yield from _less(value, stored.get(key), key)
+
+
+def _less(written: object, stored: object, path: str) -> Iterator[tuple[str, object, object]]:
+    """Yield where what is stored says less than, or something else than, what was written."""
+    if isinstance(written, Mapping) and isinstance(stored, Mapping):
+        for key, value in written.items():
+            yield from _less(value, stored.get(key), below(path, key))
+    elif isinstance(written, list | tuple) and isinstance(stored, list | tuple) and len(written) == len(stored):
+        for place, (one, other) in enumerate(zip(written, stored, strict=True)):
+            yield from _less(one, other, f"{path}[{place}]")
+    elif written != stored and (written or stored is not None):
+        # An empty value that was written is stored as none at all.
+        for change in field_changes(written, stored, path):
+            yield change.path, change.before, change.after
+
+
+def _added(written: Manifest, stored: Manifest) -> Iterator[tuple[str, object, object]]:
+    """Yield the fields that a person owns there and that were never written."""
+    for entry in items(stored, "metadata", "managedFields"):
+        manager = text(entry, "manager") or ""
+        if manager.startswith(_PERSONS) and text(entry, "subresource") is None:
+            yield from _owned(mapping(entry, "fieldsV1"), written, stored, "")
+
+
+def _owned(
+    fields: Mapping[str, object], written: object, stored: object, path: str
+) -> Iterator[tuple[str, object, object]]:
+    if not isinstance(stored, Mapping):
+        return
+    for name, inner in fields.items():
+        key = name.removeprefix("f:")
+        if key == name or key not in stored or (not path and key in _NEVER_COMPARED):
+            # Members of lists are compared as a whole with what was written.
+            continue
+        step = below(path, key)
+        if isinstance(written, Mapping) and key in written:
+            yield from _owned(mapping(inner), written[key], stored[key], step)
+        elif isinstance(stored[key], Mapping) and mapping(inner):
+            yield from _owned(mapping(inner), {}, stored[key], step)
+        else:
+            yield step, None, stored[key]

@@ -1,0 +1,88 @@
+"""Changes that an engine or Kubernetes takes and that hurt all the same: they are said before they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from apportion_compiler.backends.koordinator.names import PARENT_LABEL
+from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
+from apportion_compiler.plain_objects import Manifest, group_of, labels_of, mapping, text
+from apportion_compiler.rollout.differences import ObjectChange
+from apportion_compiler.rollout.identity import Identity
+
+CLASS_VALUE = "priority-class-value"
+QUEUE_WITH_CHILDREN = "queue-with-children"
+HAZARDS = (CLASS_VALUE, QUEUE_WITH_CHILDREN)
+"""Their names, by which a stack allows them."""
+
+_PARENT: Mapping[tuple[str, str], Callable[[Manifest], str | None]] = {
+    ("scheduling.run.ai", "Queue"): lambda m: text(m, "spec", "parentQueue"),
+    ("scheduling.volcano.sh", "Queue"): lambda m: text(m, "spec", "parent"),
+    ("kueue.x-k8s.io", "Cohort"): lambda m: text(m, "spec", "parentName"),
+    ("kueue.x-k8s.io", "ClusterQueue"): lambda m: text(m, "spec", "cohortName") or text(m, "spec", "cohort"),
+    ("scheduling.sigs.k8s.io", "ElasticQuota"): lambda m: labels_of(m).get(PARENT_LABEL),
+}
+"""By group and kind of a queue's object: the name of the one above it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hazard:
+    """One such change: its kind, the object, and a clause that says what comes of it."""
+
+    kind: str
+    identity: Identity
+    text: str
+
+
+def hazards(changes: Sequence[ObjectChange]) -> Iterator[Hazard]:
+    """Yield what is hurtful among the changes of one target."""
+    yield from _class_values(changes)
+    yield from _queues_with_children(changes)
+
+
+def queue_ids_deleted(changes: Iterable[ObjectChange]) -> frozenset[str]:
+    """Return the label's values of queues that lose the objects that make them."""
+    return frozenset(
+        labels_of(change.shown)[QUEUE_ID_LABEL]
+        for change in changes
+        if change.action == "delete" and is_queue(change.shown) and QUEUE_ID_LABEL in labels_of(change.shown)
+    )
+
+
+def is_queue(manifest: Manifest) -> bool:
+    """Tell whether an object is what an engine calls a queue, a cohort or a quota with a parent."""
+    return (group_of(manifest), str(manifest.get("kind"))) in _PARENT
+
+
+def _class_values(changes: Iterable[ObjectChange]) -> Iterator[Hazard]:
+    for change in changes:
+        if change.action != "change" or (change.identity.group, change.identity.kind) != _PRIORITY_CLASS:
+            continue
+        before, after = mapping(change.before).get("value"), mapping(change.after).get("value")
+        if before != after:
+            yield Hazard(
+                CLASS_VALUE,
+                change.identity,
+                f"PriorityClass {change.identity.name} goes from {before} to {after}: Kubernetes makes it anew, work "
+                "that runs keeps the old number, and pods made in between are refused",
+            )
+
+
+_PRIORITY_CLASS = ("scheduling.k8s.io", "PriorityClass")
+
+
+def _queues_with_children(changes: Sequence[ObjectChange]) -> Iterator[Hazard]:
+    gone = [change for change in changes if change.action == "delete" and is_queue(change.shown)]
+    for change in gone:
+        below = sorted({other.identity.name for other in gone if _parent(other.shown) == change.identity.name})
+        if below:
+            yield Hazard(
+                QUEUE_WITH_CHILDREN,
+                change.identity,
+                f"{change.identity.kind} {change.identity.name} is deleted with what is below it: {', '.join(below)}",
+            )
+
+
+def _parent(manifest: Manifest) -> str | None:
+    return _PARENT[group_of(manifest), str(manifest.get("kind"))](manifest)

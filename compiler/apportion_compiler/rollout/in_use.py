@@ -1,0 +1,84 @@
+"""Work that an export of a cluster shows in queues, so that a queue is not deleted under it.
+
+An export is what `kubectl get pods,… -A -o json` prints. Work is in a queue if it names it by any engine's label,
+annotation or field, or runs in a namespace that goes with the queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from apportion_compiler.backends.ack.names import KOORDINATOR_QUOTA_LABEL, QUEUE_NAME_ANNOTATION, QUOTA_LABEL
+from apportion_compiler.backends.kai.names import QUEUE_LABEL as KAI_QUEUE
+from apportion_compiler.backends.kueue.names import QUEUE_LABEL as KUEUE_QUEUE
+from apportion_compiler.backends.volcano.names import QUEUE_ANNOTATION as VOLCANO_ANNOTATION
+from apportion_compiler.backends.volcano.names import QUEUE_LABEL as VOLCANO_QUEUE
+from apportion_compiler.plain_objects import Manifest, annotations_of, described, integer, labels_of, name_of, text
+from apportion_compiler.rollout.differences import ObjectChange
+
+_LABELS = (KAI_QUEUE, KUEUE_QUEUE, VOLCANO_QUEUE, QUOTA_LABEL, KOORDINATOR_QUOTA_LABEL)
+_ANNOTATIONS = (VOLCANO_ANNOTATION, QUEUE_NAME_ANNOTATION)
+_FIELDS = (("spec", "queue"), ("spec", "queueName"))
+_NAMESPACED = frozenset({"LocalQueue", "QueueUnit"})
+"""Queues whose names mean something in their namespace alone."""
+_OVER = ("Succeeded", "Failed")
+_COUNTS = (
+    ("status", "reservingWorkloads"),
+    ("status", "pendingWorkloads"),
+    ("status", "running"),
+    ("status", "inqueue"),
+)
+"""What queues themselves say of their work."""
+
+
+def in_use(changes: Iterable[ObjectChange], export: Sequence[Manifest]) -> Iterator[str]:
+    """Yield a clause for each deletion under which an export shows work that is not over."""
+    deleted = [change.identity for change in changes if change.action == "delete"]
+    work = [one for one in export if _is_work(one)]
+    for identity in deleted:
+        if identity.kind == "Namespace":
+            users = [one for one in work if text(one, "metadata", "namespace") == identity.name]
+        else:
+            users = [one for one in work if _names(one, identity.name, identity.namespace, identity.kind)]
+        counted = sum(
+            _count(one)
+            for one in export
+            if (str(one.get("kind")), name_of(one), text(one, "metadata", "namespace") or "")
+            == (identity.kind, identity.name, identity.namespace)
+        )
+        if users:
+            more = f" and {len(users) - 1} more" if len(users) > 1 else ""
+            yield f"{identity.kind} {identity.name} is in use by {described(users[0])}{more}"
+        elif counted:
+            yield f"{identity.kind} {identity.name} is in use: its status counts {counted} workloads"
+
+
+def _is_work(one: Manifest) -> bool:
+    if one.get("kind") == "Pod":
+        return text(one, "status", "phase") not in _OVER
+    return one.get("kind") in ("PodGroup", "Workload", "QueueUnit") and not _is_finished(one)
+
+
+def _is_finished(one: Manifest) -> bool:
+    status = one.get("status")
+    conditions = status.get("conditions", ()) if isinstance(status, dict) else ()
+    return any(
+        text(condition, "type") == "Finished" and text(condition, "status") == "True" for condition in conditions
+    )
+
+
+def _names(work: Manifest, name: str, namespace: str, kind: str) -> bool:
+    if kind in _NAMESPACED and text(work, "metadata", "namespace") != namespace:
+        return False
+    if kind == "ResourceQuota":
+        return text(work, "metadata", "namespace") == namespace
+    labels, notes = labels_of(work), annotations_of(work)
+    return (
+        any(labels.get(key) == name for key in _LABELS)
+        or any(notes.get(key) == name for key in _ANNOTATIONS)
+        or any(text(work, *path) == name for path in _FIELDS)
+    )
+
+
+def _count(queue: Manifest) -> int:
+    return sum(integer(queue, *path) or 0 for path in _COUNTS)

@@ -1,0 +1,155 @@
+"""What drifts, what is hurtful to change, and how a change is told field by field."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apportion_cli.main import main
+from apportion_compiler.rollout.differences import FieldChange, differences
+from apportion_compiler.rollout.drift import Drifted, drift
+from apportion_compiler.rollout.hazards import CLASS_VALUE, QUEUE_WITH_CHILDREN, hazards, queue_ids_deleted
+from apportion_compiler.rollout.identity import identity_of
+
+LABELS = {"app.kubernetes.io/managed-by": "apportion", "apportion.dev/queue-id": "vision"}
+QUEUE: dict[str, Any] = {
+    "apiVersion": "scheduling.run.ai/v2",
+    "kind": "Queue",
+    "metadata": {"name": "vision", "labels": LABELS},
+    "spec": {"parentQueue": "research", "resources": {"gpu": {"quota": 8, "limit": -1}}, "tags": ["a", "b"]},
+}
+
+
+def _there(**metadata: Any) -> dict[str, Any]:
+    """As the API server holds it: with defaults and a status of its own."""
+    found = copy.deepcopy(QUEUE)
+    found["metadata"] |= {"uid": "1", "resourceVersion": "7", **metadata}
+    found["spec"]["priority"] = 100
+    found["status"] = {"allocated": {"gpu": 3}}
+    return found
+
+
+def test_what_the_api_server_and_controllers_add_is_no_drift() -> None:
+    assert drift([QUEUE], [_there()]) == ()
+
+
+def test_a_field_changed_by_hand_is_drift() -> None:
+    there = _there()
+    there["spec"]["resources"]["gpu"]["quota"] = 12
+    there["spec"]["tags"] = ["a"]
+    (found,) = drift([QUEUE], [there])
+    assert found.fields == (
+        ("spec.resources.gpu.quota", 8, 12),
+        ("spec.tags", ["a", "b"], ["a"]),
+    )
+
+
+def test_a_field_taken_away_and_an_object_that_is_gone_are_drift() -> None:
+    there = _there()
+    del there["metadata"]["labels"]["apportion.dev/queue-id"]
+    (found,) = drift([QUEUE], [there])
+    assert found.fields == (("metadata.labels[apportion.dev/queue-id]", "vision", None),)
+    assert drift([QUEUE], []) == (Drifted("missing", identity_of(QUEUE)),)
+
+
+def test_a_field_that_a_person_added_is_drift_and_one_of_a_controller_is_none() -> None:
+    added = {"f:spec": {"f:resources": {"f:gpu": {"f:overQuotaWeight": {}, "f:quota": {}}}}}
+    for manager, fields in (("kubectl-edit", (("spec.resources.gpu.overQuotaWeight", None, 3),)), ("operator", ())):
+        there = _there(managedFields=[{"manager": manager, "operation": "Update", "fieldsV1": added}])
+        there["spec"]["resources"]["gpu"]["overQuotaWeight"] = 3
+        found = drift([QUEUE], [there])
+        assert tuple(field for one in found for field in one.fields) == fields
+
+
+def test_what_was_written_once_and_is_no_longer_is_left_over() -> None:
+    other = _there()
+    other["metadata"]["name"] = "old"
+    somebodys = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system"}}
+    assert drift([QUEUE], [_there(), other, somebodys]) == (Drifted("left", identity_of(other)),)
+
+
+def test_a_change_is_told_field_by_field() -> None:
+    wanted = copy.deepcopy(QUEUE)
+    wanted["spec"]["resources"]["gpu"] = {"quota": 9}
+    (change,) = differences([QUEUE], [wanted])
+    assert change.fields == (
+        FieldChange("spec.resources.gpu.quota", 8, 9),
+        FieldChange("spec.resources.gpu.limit", -1, None),
+    )
+
+
+def _class(value: int) -> dict[str, Any]:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "train"},
+        "value": value,
+    }
+
+
+def _queue(name: str, parent: str | None = None) -> dict[str, Any]:
+    labels = {"apportion.dev/queue-id": name}
+    return {**QUEUE, "metadata": {"name": name, "labels": labels}, "spec": {"parentQueue": parent}}
+
+
+def test_a_class_whose_value_changes_is_hurtful() -> None:
+    (found,) = hazards(differences([_class(50)], [_class(60)]))
+    assert (found.kind, "from 50 to 60" in found.text) == (CLASS_VALUE, True)
+    assert list(hazards(differences([_class(50)], [{**_class(50), "description": "tier"}]))) == []
+
+
+def test_a_queue_deleted_with_its_children_is_hurtful_and_one_alone_is_not() -> None:
+    former = [_queue("research"), _queue("vision", "research"), _queue("nlp", "research")]
+    changes = differences(former, [])
+    (found,) = hazards(changes)
+    assert (found.kind, found.text) == (
+        QUEUE_WITH_CHILDREN,
+        "Queue research is deleted with what is below it: nlp, vision",
+    )
+    assert queue_ids_deleted(changes) == {"research", "vision", "nlp"}
+    assert list(hazards(differences(former, former[:2]))) == []
+
+
+@pytest.fixture
+def rendered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[Path, list[dict[str, Any]]]:
+    import yaml
+
+    policy = Path(__file__).parents[2] / "e2e" / "policies" / "two-teams"
+    assert main(["compile", str(policy), "-e", "queued", "--out", str(tmp_path / "out"), "--as-of", "2026-01-01"]) == 0
+    found: list[dict[str, Any]] = []
+    for inventory in sorted((tmp_path / "out").glob("*/*/*/inventory.json")):
+        names = dict.fromkeys(entry["file"] for entry in json.loads(inventory.read_text())["objects"])
+        found += [one for name in names for one in yaml.safe_load_all((inventory.parent / name).read_text())]
+    capsys.readouterr()
+    return policy, found
+
+
+def test_drift_of_an_export_is_told_with_exit_code_ten(
+    rendered: tuple[Path, list[dict[str, Any]]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy, objects = rendered
+    environment = objects[0]["metadata"]["labels"]["apportion.dev/environment"]
+    export = tmp_path / "export.json"
+    ask = ["drift", environment, "-p", str(policy), "--export", str(export), "--as-of", "2026-01-01"]
+    export.write_text(json.dumps({"kind": "List", "items": objects}))
+    assert main(ask) == 0
+    assert capsys.readouterr().out == f"{environment}: nothing has drifted\n"
+    export.write_text(json.dumps({"kind": "List", "items": objects[1:]}))
+    assert main([*ask, "-o", "json"]) == 10
+    document = json.loads(capsys.readouterr().out)
+    assert [one["state"] for one in document["objects"]] == ["missing"]
+    assert document["objects"][0]["name"] == objects[0]["metadata"]["name"]
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "plain words", '{"kind": "List", "items": 3}'])
+def test_an_export_of_something_else_is_refused_in_words(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy = Path(__file__).parents[2] / "e2e" / "policies" / "two-teams"
+    (tmp_path / "export.json").write_text(text)
+    assert main(["drift", "queued", "-p", str(policy), "--export", str(tmp_path / "export.json")]) == 3
+    assert "apportion: error: " in capsys.readouterr().err
