@@ -104,6 +104,7 @@ class Pending:
         key: Namespace and name.
         ordered_at: The moment by which it stands in its queue: when it was made, or was evicted.
         next_flavor: By pod set and resource, where to go on among the flavors.
+        shape: Workloads of one shape fit where one of them does; empty is like no other.
     """
 
     key: str
@@ -114,6 +115,7 @@ class Pending:
     priority: int = 0
     ordered_at: float = float("-inf")
     next_flavor: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    shape: str = ""
 
 
 @dataclass(frozen=True, slots=True)

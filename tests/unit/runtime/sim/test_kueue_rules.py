@@ -1,0 +1,199 @@
+"""Kueue's rules as pure functions: queue order, flavors, and what one cycle decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from apportion_runtime.core.divisions.kueue import Node, Quota
+from apportion_runtime.sim.engines.kueue.admitting import Entry, Outcome, Rules, run_cycle
+from apportion_runtime.sim.engines.kueue.assigning import amount_text, mismatch
+from apportion_runtime.sim.engines.kueue.ledger import cohort_name
+from apportion_runtime.sim.engines.kueue.records import (
+    ANY,
+    LOWER_PRIORITY,
+    STRATEGIES,
+    STRICT,
+    Flavor,
+    Fungibility,
+    Group,
+    Holder,
+    Pending,
+    PodSet,
+    Preemption,
+    Queue,
+)
+from apportion_runtime.sim.engines.kueue.waiting import Waiting, Why
+
+_GPU = "nvidia.com/gpu"
+
+
+def _pending(key: str, queue: str = "q", gpus: int = 1, **more: Any) -> Pending:
+    pods = (PodSet("main", 1, {"spec": more.pop("spec", {})}, {_GPU: gpus}),)
+    return Pending(key, queue, "ns", pods, uid=key, **more)
+
+
+def _holder(key: str, queue: str = "q", gpus: int = 1, flavor: str = "a", **more: Any) -> Holder:
+    return Holder(key, queue, {(flavor, _GPU): gpus}, uid=key, **{"reserved_at": 0.0, **more})
+
+
+def _queue(name: str = "q", quotas: Mapping[str, Quota] | None = None, **more: Any) -> Queue:
+    quotas = {"a": Quota(4)} if quotas is None else quotas
+    return Queue(
+        name, groups=(Group((_GPU,), tuple(quotas)),), quotas={(f, _GPU): q for f, q in quotas.items()}, **more
+    )
+
+
+def _rules(
+    *queues: Queue, cohorts: Sequence[Node] = (), strategies: Sequence[str] | None = None, **flavors: Flavor
+) -> Rules:
+    known = {name: Flavor(name) for queue in queues for group in queue.groups for name in group.flavors}
+    return Rules({queue.name: queue for queue in queues}, cohorts, {**known, **flavors}, strategies)
+
+
+def _decide(rules: Rules, heads: Sequence[Pending], holders: Sequence[Holder] = ()) -> list[Entry]:
+    return run_cycle(rules, heads, holders, now=100.0, refuses=lambda workload, queue: "")
+
+
+def test_more_important_work_is_next_then_what_waits_for_longest() -> None:
+    waiting = Waiting()
+    for key, priority, ordered_at in (("late", 0, 2.0), ("early", 0, 1.0), ("important", 5, 3.0)):
+        waiting.push(_pending(key, priority=priority, ordered_at=ordered_at), now=3.0)
+    assert [each.key for each in (waiting.pop(), waiting.pop(), waiting.pop()) if each] == [
+        "important",
+        "early",
+        "late",
+    ]
+    assert waiting.pop() is None
+
+
+def test_what_does_not_fit_is_parked_with_its_like_until_something_changes() -> None:
+    waiting = Waiting()
+    for key in ("one", "two"):
+        waiting.push(_pending(key, ordered_at=0.0, shape="large"), now=0.0)
+    waiting.push(_pending("small", ordered_at=1.0, shape="small"), now=1.0)
+    head = waiting.pop()
+    assert head is not None
+    waiting.give_back(head, Why.NO_FIT)
+    following = waiting.pop()
+    assert following is not None
+    assert following.key == "small"
+    waiting.push(_pending("three", shape="large"), now=2.0)
+    assert not waiting.is_active
+    assert waiting.wake(3.0)
+    assert {each.key for each in waiting} == {"one", "two", "three"}
+
+
+def test_a_strict_queue_waits_for_its_head() -> None:
+    waiting = Waiting(STRICT)
+    waiting.push(_pending("head", ordered_at=0.0, shape="s"), now=0.0)
+    waiting.push(_pending("next", ordered_at=1.0, shape="s"), now=1.0)
+    head = waiting.pop()
+    assert head is not None
+    waiting.give_back(head, Why.NO_FIT)
+    again = waiting.pop()
+    assert again is not None
+    assert again.key == "head"
+
+
+def test_what_backs_off_is_not_woken_before_its_time() -> None:
+    waiting = Waiting()
+    waiting.push(_pending("w"), now=0.0, not_before=60.0)
+    assert not waiting.wake(59.0)
+    assert waiting.wake(60.0)
+
+
+def test_one_whose_victims_are_leaving_stays_ahead_of_more_important_work() -> None:
+    waiting = Waiting()
+    waiting.push(_pending("preemptor"), now=0.0)
+    head = waiting.pop()
+    assert head is not None
+    waiting.give_back(head, Why.PENDING_PREEMPTION)
+    waiting.push(_pending("important", priority=9), now=1.0)
+    following = waiting.pop()
+    assert following is not None
+    assert following.key == "preemptor"
+
+
+@pytest.mark.parametrize(
+    ("fungibility", "flavor"),
+    [(Fungibility(next_when_borrowing=False), "a"), (Fungibility(next_when_borrowing=True), "b")],
+)
+def test_a_flavor_is_borrowed_or_the_next_one_used(fungibility: Fungibility, flavor: str) -> None:
+    queue = _queue(quotas={"a": Quota(0), "b": Quota(1)}, cohort="c", fungibility=fungibility)
+    lender = _queue("lender", {"a": Quota(4), "b": Quota(0)}, cohort="c")
+    (entry,) = _decide(_rules(queue, lender), [_pending("w")])
+    assert entry.outcome is Outcome.RESERVED
+    assert entry.assignment.flavors == {"main": {_GPU: flavor}}
+
+
+def test_flavors_are_chosen_by_the_labels_they_have_and_the_taints_they_tell() -> None:
+    flavor = Flavor("h100", {"model": "h100"}, ({"key": "gpu", "effect": "NoSchedule"},))
+    template: dict[str, Any] = {"spec": {"nodeSelector": {"model": "a100", "zone": "x"}}}
+    assert mismatch(template, "h100", flavor) == "untolerated taint {gpu NoSchedule} in flavor h100"
+    template["spec"]["tolerations"] = [{"operator": "Exists"}]
+    assert mismatch(template, "h100", flavor) == "flavor h100 doesn't match node affinity"
+    template["spec"]["nodeSelector"]["model"] = "h100"
+    assert mismatch(template, "h100", flavor) == ""
+    term = {"matchExpressions": [{"key": "model", "operator": "NotIn", "values": ["h100"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    template["spec"]["affinity"] = {"nodeAffinity": required}
+    assert mismatch(template, "h100", flavor) == "flavor h100 doesn't match node affinity"
+    required["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"].append(
+        {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["x"]}]}
+    )
+    assert mismatch(template, "h100", flavor) == ""
+
+
+def test_no_more_is_given_than_the_quota_and_the_message_says_what_is_missing() -> None:
+    (entry,) = _decide(_rules(_queue()), [_pending("w", gpus=3)], [_holder("h", gpus=2)])
+    assert entry.why is Why.NO_CANDIDATES
+    assert entry.message == (
+        "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in flavor a, 1 more needed"
+    )
+    (entry,) = _decide(_rules(_queue()), [_pending("w", gpus=5)])
+    assert entry.why is Why.NO_FIT
+    assert "current podset request (5) > maximum capacity (4)" in entry.message
+
+
+def test_two_heads_do_not_get_the_same_quota() -> None:
+    queues = [_queue(name, {"a": Quota(0)}, cohort="c") for name in ("x", "y")]
+    lender = Node(cohort_name("c"), quotas={("a", _GPU): Quota(4)}, is_cohort=True)
+    heads = [_pending("first", "x", 3, ordered_at=1.0), _pending("second", "y", 3, ordered_at=2.0)]
+    first, second = _decide(_rules(*queues, cohorts=[lender]), heads)
+    assert (first.workload.key, first.outcome) == ("first", Outcome.RESERVED)
+    assert (second.outcome, second.why) == (Outcome.SKIPPED, Why.AFTER_NOMINATION)
+
+
+def test_fair_sharing_looks_first_at_who_borrows_least_for_its_weight() -> None:
+    heavy, light = (
+        _queue(name, {"a": Quota(1)}, cohort="c", weight=weight) for name, weight in (("heavy", 3.0), ("light", 1.0))
+    )
+    lender = Node(cohort_name("c"), quotas={("a", _GPU): Quota(6)}, is_cohort=True)
+    rules = _rules(heavy, light, cohorts=[lender], strategies=STRATEGIES)
+    heads = [_pending("l", "light", 2, ordered_at=1.0), _pending("h", "heavy", 3, ordered_at=2.0)]
+    order = [entry.workload.key for entry in _decide(rules, heads, [_holder("x", "light"), _holder("y", "heavy")])]
+    assert order == ["h", "l"]
+
+
+def test_a_guarantee_is_taken_back_whatever_the_priority() -> None:
+    own = _queue("own", cohort="c", preemption=Preemption(LOWER_PRIORITY, ANY))
+    other = _queue("other", {"a": Quota(0)}, cohort="c")
+    borrowed = [_holder("important", "other", 4, priority=100)]
+    for strategies in (None, STRATEGIES):
+        (entry,) = _decide(_rules(own, other, strategies=strategies), [_pending("w", "own", 2)], borrowed)
+        assert entry.outcome is Outcome.PREEMPTING
+        assert [(target.holder.key, target.reason) for target in entry.targets] == [
+            ("important", "InCohortReclamation")
+        ]
+        assert entry.message.endswith("Pending the preemption of 1 workload(s)")
+
+
+@pytest.mark.parametrize(
+    ("resource", "amount", "text"),
+    [("cpu", 1500, "1500m"), ("cpu", 2000, "2"), ("memory", 3 << 30, "3Gi"), (_GPU, 8, "8"), (_GPU, 2000, "2k")],
+)
+def test_amounts_are_written_as_kubernetes_does(resource: str, amount: int, text: str) -> None:
+    assert amount_text(resource, amount) == text
