@@ -44,9 +44,9 @@ def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
 
 
 def _preemptible(binding: Binding) -> dict[str, str]:
-    if binding.priority_class is None or binding.priority_class.preemptible:
-        return {}
-    return {names.PREEMPTIBLE_LABEL: "false"}
+    """Return the label in every case: without it koord-queue holds a job to its queue's `min`."""
+    preemptible = binding.priority_class is None or binding.priority_class.preemptible
+    return {names.PREEMPTIBLE_LABEL: str(preemptible).lower()}
 
 
 def _wait(workload: Node) -> None:
