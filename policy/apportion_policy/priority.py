@@ -7,6 +7,9 @@ from pydantic import Field
 from apportion_policy.declaration import Declaration
 from apportion_policy.identifiers import Identifier, QueueRef
 
+NON_PREEMPTIBLE_FROM = 100
+"""KAI's rule where nothing is said: a priority of 100 and more is not preemptible (pkg/common/podgroup/preemptible.go)."""
+
 
 class PriorityClass(Declaration):
     """A tier of workloads.

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
 from apportion_compiler.graph.graph import PolicyGraph
-from apportion_compiler.graph.preemptibility import NON_PREEMPTIBLE_FROM
-from apportion_policy.priority import DEFAULT_PRIORITY_CLASSES, PriorityClass
+from apportion_policy.priority import DEFAULT_PRIORITY_CLASSES, NON_PREEMPTIBLE_FROM, PriorityClass
 
 EQUAL_PRIORITIES = Rule("AP404", "equal-priorities", Severity.WARNING, "two priority classes have the same value")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity, ValueEdit
 from apportion_compiler.graph.graph import PolicyGraph
-from apportion_compiler.graph.preemptibility import NON_PREEMPTIBLE_FROM
+from apportion_policy.priority import NON_PREEMPTIBLE_FROM
 
 PREEMPTIBILITY_IMPLICIT = Rule(
     "AP405",

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from apportion_policy.priority import PriorityClass
-
-NON_PREEMPTIBLE_FROM = 100
-"""KAI's rule where nothing is said: a priority of 100 and more is not preemptible (pkg/common/podgroup/preemptible.go)."""
+from apportion_policy.priority import NON_PREEMPTIBLE_FROM, PriorityClass
 
 
 def is_preemptible(cls: PriorityClass) -> bool:

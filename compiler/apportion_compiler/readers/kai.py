@@ -43,12 +43,9 @@ from apportion_compiler.readers.record import (
     Reader,
 )
 from apportion_policy.identifiers import GPU_MODEL_PATTERN
-from apportion_policy.priority import DEFAULT_PRIORITY_CLASSES
+from apportion_policy.priority import DEFAULT_PRIORITY_CLASSES, NON_PREEMPTIBLE_FROM
 from apportion_policy.quantity import UNLIMITED, Amount
 from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
-
-NON_PREEMPTIBLE_FROM = 100
-"""KAI takes a class of this value and more for not preemptible (pkg/common/podgroup/preemptible.go)."""
 
 _FIELDS = frozenset(("displayName", "parentQueue", "priority", "preemptMinRuntime", "reclaimMinRuntime", "resources"))
 _MODEL = re.compile(GPU_MODEL_PATTERN)

@@ -22,9 +22,7 @@ from apportion_compiler.backends.kai.names import (
 )
 from apportion_compiler.ir.program import Program
 from apportion_compiler.naming import object_name
-
-_NON_PREEMPTIBLE_FROM = 100
-"""Without the label, work of this priority and more is not preemptible (pkg/common/podgroup/preemptible.go)."""
+from apportion_policy.priority import NON_PREEMPTIBLE_FROM
 
 
 def engine_table(program: Program) -> EngineTable:
@@ -41,7 +39,7 @@ def engine_table(program: Program) -> EngineTable:
         default_class_of={"deployments": DEPLOYMENT_CLASS},
         preemptible={object_name(cls.name): cls.preemptible for cls in classes},
         must_say=tuple(
-            object_name(cls.name) for cls in classes if cls.preemptible != (cls.value < _NON_PREEMPTIBLE_FROM)
+            object_name(cls.name) for cls in classes if cls.preemptible != (cls.value < NON_PREEMPTIBLE_FROM)
         ),
         system_namespaces=SYSTEM_NAMESPACES,
         unit=SchedulingUnit(

@@ -13,9 +13,7 @@ from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
 from apportion_compiler.engine_rules.kai.fields import About, is_kind
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.plain_objects import integer, labels_of, name_of
-
-NON_PREEMPTIBLE_FROM = 100
-"""pkg/common/podgroup/preemptible.go."""
+from apportion_policy.priority import NON_PREEMPTIBLE_FROM
 
 
 def class_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
