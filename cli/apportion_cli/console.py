@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TextIO
 
 import click
@@ -19,18 +20,18 @@ from apportion_cli.errors import CannotError
 Style = Callable[[str, str], str]
 """From a role (`error`, `hint`, …) and a text to the text as it is shown."""
 
-_STYLES: Mapping[str, Mapping[str, object]] = {
-    "error": {"fg": "red", "bold": True},
-    "warning": {"fg": "yellow", "bold": True},
-    "waived": {"fg": "blue"},
-    "place": {"bold": True},
-    "caret": {"fg": "red"},
-    "gutter": {"dim": True},
-    "hint": {"fg": "cyan"},
-    "docs": {"dim": True},
-    "added": {"fg": "green"},
-    "removed": {"fg": "red"},
-    "heading": {"bold": True},
+_STYLES: Mapping[str, Callable[[str], str]] = {
+    "error": partial(click.style, fg="red", bold=True),
+    "warning": partial(click.style, fg="yellow", bold=True),
+    "waived": partial(click.style, fg="blue"),
+    "place": partial(click.style, bold=True),
+    "caret": partial(click.style, fg="red"),
+    "gutter": partial(click.style, dim=True),
+    "hint": partial(click.style, fg="cyan"),
+    "docs": partial(click.style, dim=True),
+    "added": partial(click.style, fg="green"),
+    "removed": partial(click.style, fg="red"),
+    "heading": partial(click.style, bold=True),
 }
 _META = "apportion.console"
 
@@ -97,7 +98,7 @@ def plain(role: str, text: str) -> str:
 
 def colored(role: str, text: str) -> str:
     """Return text in the colours of a role."""
-    return click.style(text, **_STYLES[role])  # type: ignore[arg-type]
+    return _STYLES[role](text)
 
 
 def wants_color(stream: TextIO, environment: Mapping[str, str], *, asked: bool | None) -> bool:
