@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from pydantic import Field
 
 from apportion_policy.declaration import Declaration
@@ -11,6 +13,18 @@ from apportion_policy.identifiers import Identifier
 QUEUED_PROVISIONING_GKE = "queued-provisioning.gke.io"
 CHECK_CAPACITY = "check-capacity.autoscaling.x-k8s.io"
 BEST_EFFORT_ATOMIC = "best-effort-atomic-scale-up.autoscaling.x-k8s.io"
+
+MAX_RUN_DURATION_PARAMETER = "maxRunDurationSeconds"
+"""The class's parameter by which a request says how long its nodes may live."""
+MAX_RUN_SECONDS = 604_800
+"""Seven days, in seconds: GKE's bound, and what holds there where nothing is said."""
+
+_SECONDS = re.compile(r"[0-9]{1,18}")
+
+
+def parse_run_seconds(text: str) -> int | None:
+    """Return the seconds that the parameter says; None where it is no whole number, or beyond 64 bits."""
+    return int(text) if _SECONDS.fullmatch(text) else None
 
 
 class ProvisioningPlan(Declaration):

@@ -204,6 +204,19 @@ _CONSUMES = (
 )
 _GPU_POD = _resources(limits={"nvidia.com/gpu": 1})
 _APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "a"}]}}
+_CONFIGURATION = """
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ProvisioningRequestConfig
+metadata: {name: c}
+spec: {provisioningClassName: queued-provisioning.gke.io, parameters: {maxRunDurationSeconds: "600"}}
+"""
+
+
+def _lasting(seconds: str) -> str:
+    """Return a Job that says to Kueue how long its nodes shall live."""
+    return _job(annotations=f'provreq.kueue.x-k8s.io/maxRunDurationSeconds: "{seconds}"')
+
+
 PROVISIONING = [
     ((_TEMPLATE, _REQUEST, _job(pod=_CONSUMES, pod_spec=_GPU_POD)), None),
     ((_REQUEST.replace("{name: t}}]", "{name: t}}, {count: 1, podTemplateRef: {name: u}}]"),), ("pending", "spec.podSets", "takes one pod set, and there are 2")),
@@ -213,6 +226,12 @@ PROVISIONING = [
     ((_job(pod=_CONSUMES, pod_spec={**_GPU_POD, "affinity": _APART}),), ("pending", "spec.template.spec.affinity", "does not regard podAntiAffinity")),
     ((_TEMPLATE, _REQUEST.replace("  podSets", '  parameters: {maxRunDurationSeconds: "604801"}\n  podSets')), ("pending", "spec.parameters.maxRunDurationSeconds", "604801 is not a number of seconds up to seven days")),
     ((_TEMPLATE, _REQUEST.replace("  podSets", "  parameters: {maxRunDurationSeconds: 600}\n  podSets")), ("rejected", "spec.parameters.maxRunDurationSeconds", "must be of type string")),
+    ((_TEMPLATE, _REQUEST.replace("  podSets", f'  parameters: {{maxRunDurationSeconds: "{"9" * 5000}"}}\n  podSets')), ("pending", "spec.parameters.maxRunDurationSeconds", "is not a number of seconds")),
+    ((_TEMPLATE, _REQUEST.replace("  podSets", '  parameters: {maxRunDurationSeconds: "0"}\n  podSets')), ("pending", "spec.parameters.maxRunDurationSeconds", "is not a number of seconds")),
+    ((_CONFIGURATION, _lasting("3600")), None),
+    ((_CONFIGURATION.replace('"600"', '"604801"'),), ("pending", "spec.parameters.maxRunDurationSeconds", "604801 is not a number of seconds")),
+    ((_CONFIGURATION, _lasting("1h")), ("pending", "metadata.annotations[provreq.kueue.x-k8s.io/maxRunDurationSeconds]", "1h is not a number of seconds")),
+    ((_CONFIGURATION.replace("queued-provisioning.gke.io", "own.example.com"), _lasting("1h")), None),
     ((_TEMPLATE, _REQUEST.replace("x-k8s.io/v1", "x-k8s.io/v1beta1")), ("deprecated", "apiVersion", "v1beta1 is served for the time being")),
 ]  # fmt: skip
 

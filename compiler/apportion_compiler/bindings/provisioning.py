@@ -20,16 +20,14 @@ from apportion_compiler.bindings.requests import Requests, largest, pod_requests
 from apportion_compiler.bindings.work import GPU_RESOURCE
 from apportion_compiler.ir.program import NodePool, ProvisioningPlan
 from apportion_compiler.workload_shapes import Node, PodSet, found, pod_sets, section, sequence
-from apportion_policy.provisioning import QUEUED_PROVISIONING_GKE
+from apportion_policy.provisioning import MAX_RUN_DURATION_PARAMETER, MAX_RUN_SECONDS, QUEUED_PROVISIONING_GKE
 from apportion_policy.quantity import Unlimited
 from apportion_policy.resources import CPU, GPU, MEMORY
 
 API_VERSION = "autoscaling.x-k8s.io/v1"
 CONSUME_ANNOTATION = "autoscaling.x-k8s.io/consume-provisioning-request"
 CLASS_ANNOTATION = "autoscaling.x-k8s.io/provisioning-class-name"
-MAX_RUN_DURATION = "maxRunDurationSeconds"
 
-_MAX_RUN_DURATION_S = 604_800
 _MAX_NODES = 1_000
 _KEPT_FIELDS = ("nodeSelector", "affinity", "tolerations")
 _ON_A_MACHINE = {"cpu": CPU, "memory": MEMORY, GPU_RESOURCE: GPU}
@@ -80,11 +78,11 @@ def ask_for_nodes(binding: Binding, plan: ProvisioningPlan, workloads: Sequence[
 def _parameters(plan: ProvisioningPlan) -> dict[str, str]:
     parameters = dict(plan.parameters)
     if plan.max_run_duration is not None:
-        if plan.provisioning_class == QUEUED_PROVISIONING_GKE and plan.max_run_duration > _MAX_RUN_DURATION_S:
+        if plan.provisioning_class == QUEUED_PROVISIONING_GKE and plan.max_run_duration > MAX_RUN_SECONDS:
             raise BindingError(
-                f"plan {plan.id} lets nodes run {plan.max_run_duration} s; seven days, 604800 s, is most"
+                f"plan {plan.id} lets nodes run {plan.max_run_duration} s; seven days, {MAX_RUN_SECONDS} s, is most"
             )
-        parameters[MAX_RUN_DURATION] = str(plan.max_run_duration)
+        parameters[MAX_RUN_DURATION_PARAMETER] = str(plan.max_run_duration)
     return parameters
 
 

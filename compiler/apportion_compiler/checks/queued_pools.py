@@ -12,10 +12,6 @@ from apportion_policy.identifiers import identity_of
 from apportion_policy.pool import NodePool, TaintEffect
 from apportion_policy.provisioning import QUEUED_PROVISIONING_GKE, ProvisioningPlan
 
-MAX_RUN_DURATION_PARAMETER = "maxRunDurationSeconds"
-MAX_RUN_SECONDS = 604_800
-"""Seven days, in seconds: also what holds where nothing is said."""
-
 MAX_NODES_PER_ZONE = 1_000
 """Machines of one request, which lie in one zone, and of one node pool in one zone."""
 

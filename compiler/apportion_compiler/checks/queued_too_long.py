@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apportion_compiler.checks.queued_pools import MAX_RUN_DURATION_PARAMETER, MAX_RUN_SECONDS, queued_plans
+from apportion_compiler.checks.queued_pools import queued_plans
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity, ValueEdit
 from apportion_compiler.graph.graph import PolicyGraph
 from apportion_policy.duration import duration_text, parse_duration
-from apportion_policy.provisioning import ProvisioningPlan
+from apportion_policy.provisioning import (
+    MAX_RUN_DURATION_PARAMETER,
+    MAX_RUN_SECONDS,
+    ProvisioningPlan,
+    parse_run_seconds,
+)
 
 QUEUED_TOO_LONG = Rule("AP609", "queued-too-long", Severity.ERROR, "queued machines are to live longer than seven days")
 
@@ -20,10 +25,11 @@ def queued_too_long(graph: PolicyGraph) -> Iterator[Diagnostic]:
             seconds = parse_duration(plan.max_run_duration)
             if seconds > MAX_RUN_SECONDS:
                 yield _finding(plan, duration_text(seconds), ("max_run_duration",), "7d")
-        given = plan.parameters.get(MAX_RUN_DURATION_PARAMETER, "")
-        if given.isdecimal() and int(given) > MAX_RUN_SECONDS:
-            path = ("parameters", MAX_RUN_DURATION_PARAMETER)
-            yield _finding(plan, f"{given}s", path, str(MAX_RUN_SECONDS))
+        given = plan.parameters.get(MAX_RUN_DURATION_PARAMETER)
+        seconds_given = None if given is None else parse_run_seconds(given)
+        if given is not None and (seconds_given is None or seconds_given > MAX_RUN_SECONDS):
+            wanted = f'"{given[:40]}", which is no number of seconds' if seconds_given is None else f"{given}s"
+            yield _finding(plan, wanted, ("parameters", MAX_RUN_DURATION_PARAMETER), str(MAX_RUN_SECONDS))
 
 
 def _finding(plan: ProvisioningPlan, wanted: str, path: tuple[str, ...], most: str) -> Diagnostic:
@@ -33,6 +39,6 @@ def _finding(plan: ProvisioningPlan, wanted: str, path: tuple[str, ...], most: s
         f"`{plan.id}` lets nodes live {wanted}; GKE ends them after 7 days ({MAX_RUN_SECONDS} seconds)",
         plan.source,
         (),
-        f"lower {path[-1]} of `{plan.id}` to {most}",
+        f"set {path[-1]} of `{plan.id}` to {most} or less",
         ValueEdit(plan.source, path, most),
     )

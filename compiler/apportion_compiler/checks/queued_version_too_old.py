@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_compiler.checks.gke_version import is_older, parse_gke_version
-from apportion_compiler.checks.queued_pools import MAX_RUN_DURATION_PARAMETER, queued_pools
+from apportion_compiler.checks.queued_pools import queued_pools
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
 from apportion_compiler.graph.graph import PolicyGraph
 from apportion_policy.pool import NodePool
 from apportion_policy.providers import Gke
-from apportion_policy.provisioning import ProvisioningPlan
+from apportion_policy.provisioning import MAX_RUN_DURATION_PARAMETER, ProvisioningPlan
 
 QUEUED_VERSION_TOO_OLD = Rule(
     "AP611", "queued-version-too-old", Severity.ERROR, "a GKE version does not have what queued provisioning asks for"

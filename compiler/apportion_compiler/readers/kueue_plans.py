@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_compiler.backends.kueue.names import GROUP, PROVISIONING_CONTROLLER
-from apportion_compiler.backends.kueue.provisioning import MAX_RUN_DURATION, RETRY_FIELDS
+from apportion_compiler.backends.kueue.provisioning import RETRY_FIELDS
 from apportion_compiler.plain_objects import described, integer, items, mapping, name_of, of_kind, text
 from apportion_compiler.readers.objects import unknown_fields
 from apportion_compiler.readers.record import LiftedPlan, Manifest, Note
+from apportion_policy.provisioning import MAX_RUN_DURATION_PARAMETER, parse_run_seconds
 
 _CONFIG = "ProvisioningRequestConfig"
 _CONFIG_FIELDS = ("provisioningClassName", "parameters", "managedResources", "retryStrategy", "podSetMergePolicy")
@@ -68,15 +69,15 @@ def _asks_for_capacity(check: Manifest) -> bool:
 
 def _plan(name: str, config: Manifest) -> LiftedPlan:
     parameters = {key: str(value) for key, value in mapping(config, "spec", "parameters").items()}
-    duration = parameters.get(MAX_RUN_DURATION, "")
-    if duration.isdecimal():
-        del parameters[MAX_RUN_DURATION]
+    duration = parse_run_seconds(parameters.get(MAX_RUN_DURATION_PARAMETER, ""))
+    if duration is not None:
+        del parameters[MAX_RUN_DURATION_PARAMETER]
     retry = mapping(config, "spec", "retryStrategy")
     limit, base, most = (integer(retry, field) for field, _ in RETRY_FIELDS)
     return LiftedPlan(
         name,
         text(config, "spec", "provisioningClassName"),
-        max_run_duration=int(duration) if duration.isdecimal() else None,
+        max_run_duration=duration,
         retry_limit=limit,
         retry_backoff_base=base,
         retry_backoff_max=most,

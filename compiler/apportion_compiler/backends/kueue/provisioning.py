@@ -13,9 +13,8 @@ from apportion_compiler.backends.kueue.names import API, GPU_RESOURCE, GROUP, PR
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.ir.program import Program, ProvisioningPlan
 from apportion_compiler.naming import dotless_name
-from apportion_policy.provisioning import QUEUED_PROVISIONING_GKE
+from apportion_policy.provisioning import MAX_RUN_DURATION_PARAMETER, QUEUED_PROVISIONING_GKE
 
-MAX_RUN_DURATION = "maxRunDurationSeconds"
 RETRY_FIELDS = (
     ("backoffLimitCount", "retry_limit"),
     ("backoffBaseSeconds", "retry_backoff_base"),
@@ -68,7 +67,7 @@ def admission_checks(program: Program) -> Iterator[Manifest]:
 def _parameters(plan: ProvisioningPlan) -> dict[str, str]:
     parameters = dict(plan.parameters)
     if plan.max_run_duration is not None:
-        parameters[MAX_RUN_DURATION] = str(plan.max_run_duration)
+        parameters[MAX_RUN_DURATION_PARAMETER] = str(plan.max_run_duration)
     return dict(sorted(parameters.items()))
 
 

@@ -9,10 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import cast
 
+from apportion_compiler.backends.kueue.names import MAX_RUN_DURATION_ANNOTATION
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, template_field
 from apportion_compiler.plain_objects import annotations_of, items, mapping, of_kind, text
-from apportion_policy.provisioning import QUEUED_PROVISIONING_GKE
+from apportion_policy.provisioning import (
+    MAX_RUN_DURATION_PARAMETER,
+    MAX_RUN_SECONDS,
+    QUEUED_PROVISIONING_GKE,
+    parse_run_seconds,
+)
 
 GROUP = "autoscaling.x-k8s.io"
 _CONSUME = "autoscaling.x-k8s.io/consume-provisioning-request"
@@ -20,7 +26,6 @@ _CLASS = "autoscaling.x-k8s.io/provisioning-class-name"
 _FORMER_CLASS = "cluster-autoscaler.kubernetes.io/provisioning-class-name"
 _FORMER = {"cluster-autoscaler.kubernetes.io/consume-provisioning-request": _CONSUME, _FORMER_CLASS: _CLASS}
 _GPU = "nvidia.com/gpu"
-_MAX_RUN_DURATION_S = 604_800
 
 
 def _requests(site: Site) -> Iterator[Verdict]:
@@ -65,20 +70,45 @@ def _misnamed(site: Site) -> bool:
 
 
 def _run_duration(index: int, manifest: Manifest) -> Iterator[Verdict]:
-    parameters = mapping(manifest, "spec", "parameters")
-    written = parameters.get("maxRunDurationSeconds")
+    written = mapping(manifest, "spec", "parameters").get(MAX_RUN_DURATION_PARAMETER)
     if written is None:
         return
-    field = "spec.parameters.maxRunDurationSeconds"
+    field = f"spec.parameters.{MAX_RUN_DURATION_PARAMETER}"
     if not isinstance(written, str):
         yield Verdict(
             Effect.REJECTED, index, field, "Invalid", f"must be of type string, not {written}", f'write "{written}"'
         )
-    elif not written.isdecimal() or int(written) > _MAX_RUN_DURATION_S:
-        yield _pending(
-            index, field, "Invalid", f"{written} is not a number of seconds up to seven days, {_MAX_RUN_DURATION_S}",
-            f'write at most "{_MAX_RUN_DURATION_S}"',
-        )  # fmt: skip
+    elif not _is_run_duration(written):
+        yield _too_long(index, field, written)
+
+
+def _is_run_duration(written: str) -> bool:
+    seconds = parse_run_seconds(written)
+    return seconds is not None and 0 < seconds <= MAX_RUN_SECONDS
+
+
+def _too_long(index: int, field: str, written: str) -> Verdict:
+    return _pending(
+        index, field, "Invalid", f"{written[:40]} is not a number of seconds up to seven days, {MAX_RUN_SECONDS}",
+        f'write at most "{MAX_RUN_SECONDS}"',
+    )  # fmt: skip
+
+
+def _configurations(site: Site) -> Iterator[Verdict]:
+    """Kueue writes a configuration's parameters, and a job's annotations over them, into the requests it makes."""
+    is_queued = False
+    for index, manifest in enumerate(site.manifests):
+        if not of_kind((manifest,), "kueue.x-k8s.io", "ProvisioningRequestConfig"):
+            continue
+        if text(manifest, "spec", "provisioningClassName") == QUEUED_PROVISIONING_GKE:
+            is_queued = True
+            yield from _run_duration(index, manifest)
+    if not is_queued:
+        return
+    for workload in site.workloads:
+        written = annotations_of(workload.manifest).get(MAX_RUN_DURATION_ANNOTATION)
+        if isinstance(written, str) and not _is_run_duration(written):
+            yield _too_long(workload.index, f"metadata.annotations[{MAX_RUN_DURATION_ANNOTATION}]", written)
 
 
 def _pod_templates(site: Site) -> Iterator[Verdict]:
@@ -137,4 +167,4 @@ def _pending(index: int, field: str, kind: str, message: str, cure: str) -> Verd
     return Verdict(Effect.PENDING, index, field, kind, message, cure)
 
 
-RULES: tuple[Rule, ...] = (_pod_templates, _requests, _consumers)
+RULES: tuple[Rule, ...] = (_pod_templates, _requests, _configurations, _consumers)
