@@ -32,6 +32,9 @@ _ALL = "all"
 @click.option("--env", metavar="NAME", help="The environment of POLICY that is simulated.")
 @click.option("--cluster", metavar="NAME", help="The cluster of POLICY that is simulated.")
 @click.option(
+    "--engine", metavar="NAME", help="The engine that is simulated, where POLICY has several: kai, volcano, native, …"
+)
+@click.option(
     "--cycle",
     "snapshots",
     multiple=True,
@@ -54,6 +57,7 @@ def simulate(
     scenario: str | None,
     env: str | None,
     cluster: str | None,
+    engine: str | None,
     snapshots: tuple[str, ...],
     actions: str | None,
     now: float | None,
@@ -80,7 +84,9 @@ def simulate(
 
         if snapshots or any(output.format == "yaml" for output in outputs):
             raise click.UsageError("--cycle and -o yaml are of one cycle; --scenario writes text, json and jsonl")
-        return run_scenario(policy or ".", scenario, env=env, cluster=cluster, as_of=as_of, outputs=outputs)
+        return run_scenario(
+            policy or ".", scenario, env=env, cluster=cluster, engine=engine, as_of=as_of, outputs=outputs
+        )
     if policy is not None or not snapshots or any(output.format == "jsonl" for output in outputs):
         raise click.UsageError(
             "give --scenario FILE for a policy, or --cycle SNAPSHOT for one cycle (text, json, yaml)"

@@ -27,7 +27,9 @@ class Dialect:
         pod_annotations: The annotations of its pods, by its queue.
         priority_labels: The labels of the workload, by its priority class.
         names_class: Whether its pods name the class, too.
+        least_annotation: The annotation of a workload that says how many of its pods have to run together.
         shares_gpus: Whether parts of devices can be asked for, by KAI's annotations.
+        has_queues: Whether a workload says its queue at all.
     """
 
     scheduler: str = ""
@@ -37,7 +39,9 @@ class Dialect:
     pod_annotations: Said = nothing
     priority_labels: Said = nothing
     names_class: bool = True
+    least_annotation: str = words.MIN_MEMBERS
     shares_gpus: bool = False
+    has_queues: bool = True
 
 
 def by(*keys: str) -> Said:
@@ -52,4 +56,4 @@ KAI_DIALECT = Dialect(
     names_class=False,
     shares_gpus=True,
 )
-PLAIN_DIALECT = Dialect()
+PLAIN_DIALECT = Dialect(has_queues=False)

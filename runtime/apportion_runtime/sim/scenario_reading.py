@@ -10,6 +10,7 @@ import yaml
 
 from apportion_runtime.admission.objects import name_of, namespace_of
 from apportion_runtime.sim.clock import DEFAULT_START
+from apportion_runtime.sim.dialect import KAI_DIALECT, Dialect
 from apportion_runtime.sim.scenario import Incident, Manifest, NodeShape, Pool, Scaling, Scenario, Timing, Work
 from apportion_runtime.sim.scenario_fields import Fields, ScenarioError
 from apportion_runtime.sim.shorthand import KINDS, Short, Size, manifest_of
@@ -21,8 +22,13 @@ Reader = Callable[[str], Sequence[Manifest]]
 _DEFAULT_GPU_MEMORY = 81_920
 
 
-def read_scenario(text: str, read: Reader) -> Scenario:
+def read_scenario(text: str, read: Reader, dialect: Dialect = KAI_DIALECT) -> Scenario:
     """Return the scenario that a text describes.
+
+    Args:
+        text: It.
+        read: Reads the files that it names.
+        dialect: How workloads in short speak to the engine.
 
     Raises:
         ScenarioError: If it cannot be read, with the place in it.
@@ -40,7 +46,7 @@ def read_scenario(text: str, read: Reader) -> Scenario:
         until_s=fields.maybe_seconds("until"),
         timing=_timing(fields.maybe("timing")),
         pools=tuple(_pool(each) for each in fields.each("nodes")),
-        works=tuple(work for each in fields.each("workloads") for work in _works(each, read)),
+        works=tuple(work for each in fields.each("workloads") for work in _works(each, read, dialect)),
         objects=tuple(_objects(fields, read)),
         incidents=tuple(_incident(each) for each in fields.each("events")),
     )
@@ -117,8 +123,8 @@ def _shape(fields: Fields) -> NodeShape:
     return NodeShape(labels, allocatable, tuple(taints))
 
 
-def _works(fields: Fields, read: Reader) -> Iterator[Work]:
-    manifests = _manifests(fields, read)
+def _works(fields: Fields, read: Reader, dialect: Dialect) -> Iterator[Work]:
+    manifests = _manifests(fields, read, dialect)
     count, every = fields.whole("count", 1), fields.seconds("every")
     like = Work(
         manifest={},
@@ -151,7 +157,7 @@ def _scaling(fields: Fields) -> Scaling:
     return made
 
 
-def _manifests(fields: Fields, read: Reader) -> list[Manifest]:
+def _manifests(fields: Fields, read: Reader, dialect: Dialect) -> list[Manifest]:
     inline, file = fields.raw("manifest"), fields.text("file")
     if inline is not None:
         if not isinstance(inline, Mapping) or not inline.get("kind") or not name_of(inline):
@@ -163,10 +169,10 @@ def _manifests(fields: Fields, read: Reader) -> list[Manifest]:
         if not found:
             raise fields.fault("file", f"there is no workload {wanted} in {file}" if wanted else f"{file} is empty")
         return found
-    return [_short(fields)]
+    return [_short(fields, dialect)]
 
 
-def _short(fields: Fields) -> Manifest:
+def _short(fields: Fields, dialect: Dialect) -> Manifest:
     kind = fields.text("kind", "Job")
     if kind not in KINDS:
         raise fields.fault("kind", f"`{kind}` cannot be said in short; known are {', '.join(KINDS)}")
@@ -190,7 +196,13 @@ def _short(fields: Fields) -> Manifest:
         annotations=fields.texts("annotations"),
         node_selector=fields.texts("node_selector"),
         tolerations=tuple({key: str(each.raw(key)) for key in each.data} for each in fields.each("tolerations")),
+        dialect=dialect,
     )
+    if short.queue and not dialect.has_queues:
+        raise fields.fault("queue", "this engine has no queues; say the namespace whose quota holds")
+    sizes = (short.size, short.head)
+    if not dialect.shares_gpus and any(size and (size.gpu_memory or 0 < size.gpus < 1) for size in sizes):
+        raise fields.fault("gpus", "this engine knows no parts of a device")
     if head is not None:
         head.done()
     if (kind == "CronJob") != bool(short.schedule):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from apportion_runtime.admission import words
+from apportion_runtime.sim.dialect import KAI_DIALECT, Dialect
 
 _GPU = "nvidia.com/gpu"
 _FRACTION, _MEMORY = "gpu-fraction", "gpu-memory"
@@ -44,26 +44,33 @@ class Short:
     annotations: Mapping[str, str] = field(default_factory=dict)
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Mapping[str, str], ...] = ()
+    dialect: Dialect = KAI_DIALECT
 
 
 def manifest_of(short: Short) -> dict[str, Any]:
     """Return the workload. Raises `KeyError` for a kind that cannot be said so."""
     version, build = KINDS[short.kind]
     metadata: dict[str, Any] = {"name": short.name, "namespace": short.namespace, "labels": _labels(short)}
-    if short.annotations:
-        metadata["annotations"] = dict(short.annotations)
+    annotations = _annotations(short)
+    if annotations:
+        metadata["annotations"] = annotations
     made = {"apiVersion": version, "kind": short.kind, "metadata": metadata}
     return {**made, **build(short)}
 
 
 def _labels(short: Short) -> dict[str, str]:
-    said = {words.QUEUE: short.queue, words.PRIORITY: short.priority}
-    return {**{key: value for key, value in said.items() if value}, **short.labels}
+    dialect = short.dialect
+    return {**dialect.queue_labels(short.queue), **dialect.priority_labels(short.priority), **short.labels}
+
+
+def _annotations(short: Short) -> dict[str, str]:
+    return {**short.dialect.queue_annotations(short.queue), **short.annotations}
 
 
 def _template(short: Short, size: Size) -> dict[str, Any]:
+    dialect = short.dialect
     requests: dict[str, Any] = {"cpu": size.cpu, "memory": size.memory}
-    annotations: dict[str, str] = {}
+    annotations: dict[str, str] = dict(dialect.pod_annotations(short.queue))
     if size.gpu_memory:
         annotations[_MEMORY] = str(size.gpu_memory)
     elif 0 < size.gpus < 1:
@@ -71,20 +78,24 @@ def _template(short: Short, size: Size) -> dict[str, Any]:
     elif size.gpus:
         requests[_GPU] = str(int(size.gpus))
     spec: dict[str, Any] = {
-        "schedulerName": words.SCHEDULER,
+        **({"schedulerName": dialect.scheduler} if dialect.scheduler else {}),
+        **({"priorityClassName": short.priority} if dialect.names_class and short.priority else {}),
         "containers": [{"name": "main", "resources": {"requests": requests, "limits": dict(requests)}}],
     }
     if short.node_selector:
         spec["nodeSelector"] = dict(short.node_selector)
     if short.tolerations:
         spec["tolerations"] = [dict(toleration) for toleration in short.tolerations]
-    return {"metadata": {"annotations": annotations} if annotations else {}, "spec": spec}
+    labels = dict(dialect.pod_labels(short.queue))
+    said = {"labels": labels, "annotations": annotations}
+    return {"metadata": {key: value for key, value in said.items() if value}, "spec": spec}
 
 
 def _pod(short: Short) -> dict[str, Any]:
     made = _template(short, short.size)
-    annotations = {**short.annotations, **made["metadata"].get("annotations", {})}
-    metadata = {"name": short.name, "namespace": short.namespace, "labels": _labels(short), "annotations": annotations}
+    annotations = {**_annotations(short), **made["metadata"].get("annotations", {})}
+    labels = {**_labels(short), **made["metadata"].get("labels", {})}
+    metadata = {"name": short.name, "namespace": short.namespace, "labels": labels, "annotations": annotations}
     return {"metadata": metadata, "spec": made["spec"]}
 
 
@@ -96,7 +107,7 @@ def _job_spec(short: Short) -> dict[str, Any]:
 def _job(short: Short) -> dict[str, Any]:
     made: dict[str, Any] = {"spec": _job_spec(short)}
     if short.least is not None:
-        annotations = {**short.annotations, words.MIN_MEMBERS: str(short.least)}
+        annotations = {**_annotations(short), short.dialect.least_annotation: str(short.least)}
         made["metadata"] = {
             "name": short.name,
             "namespace": short.namespace,
@@ -151,7 +162,7 @@ def _jobset(short: Short) -> dict[str, Any]:
     job = {"parallelism": short.pods, "completions": short.pods, "template": _template(short, short.size)}
     template: dict[str, Any] = {"spec": job}
     if short.least is not None:
-        template["metadata"] = {"annotations": {words.MIN_MEMBERS: str(short.least)}}
+        template["metadata"] = {"annotations": {short.dialect.least_annotation: str(short.least)}}
     return {"spec": {"replicatedJobs": [{"name": "workers", "replicas": 1, "template": template}]}}
 
 

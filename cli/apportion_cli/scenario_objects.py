@@ -1,0 +1,185 @@
+"""The objects that `apportion simulate --scenario` runs on, from a policy or a rendered tree, and the engine they are of."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from apportion_cli.console import current
+from apportion_cli.errors import CannotError
+from apportion_cli.manifest_files import files_of
+from apportion_cli.options import limits
+
+if TYPE_CHECKING:
+    from apportion_compiler.compile import Target
+    from apportion_runtime.sim.engines.choosing import Model
+
+_OWN_GROUP = "apportion.dev/"
+_TEMPLATES = "templates"
+_NATIVE, _NODE_POOLS = "native", "node-pools"
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioObjects:
+    """What a simulation begins with."""
+
+    objects: Sequence[dict[str, Any]]
+    model: Model
+
+
+def read_objects(
+    source: str, *, env: str | None, cluster: str | None, engine: str | None, as_of: date
+) -> ScenarioObjects | int:
+    """Return the objects of a rendered tree or a policy, with their engine; an exit code where a policy has findings.
+
+    Raises:
+        CannotError: If something cannot be read, or the engine has no model here.
+    """
+    from apportion_runtime.sim.engines.choosing import NoModelError, choose
+
+    found: list[dict[str, Any]] | int
+    found = _rendered(source) if _is_rendered(source) else _compiled(source, env, cluster, engine, as_of)
+    if isinstance(found, int):
+        return found
+    try:
+        return ScenarioObjects(found, choose(found, engine))
+    except NoModelError as none:
+        raise CannotError(f"{source}: {none}") from None
+
+
+def _rendered(source: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for file in files_of(source):
+        if _TEMPLATES not in Path(file).relative_to(source if Path(source).is_dir() else Path(file).parent).parts[:-1]:
+            found.extend(documents(_text(file)))
+    return found
+
+
+def _text(file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise CannotError(f"{file} is not text in UTF-8") from None
+    except OSError as refused:
+        raise CannotError(f"{file} cannot be read: {refused.strerror}") from refused
+
+
+def _is_rendered(source: str) -> bool:
+    """Tell whether a path holds objects of Kubernetes rather than a policy."""
+    path = Path(source)
+    if path.is_dir():
+        inside = (name for _, _, names in os.walk(path) for name in names)
+        return any(name in ("inventory.json", "kustomization.yaml") for name in inside)
+    if path.suffix not in (".yaml", ".yml", ".json") or not path.is_file():
+        return False
+    first = next(documents(_text(source)), {})
+    return bool(first.get("kind")) and not str(first.get("apiVersion")).startswith(_OWN_GROUP)
+
+
+def documents(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a text; a configuration file, which has no name, gets that of its kind.
+
+    Raises:
+        ValueError: If it is no YAML.
+    """
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        found = [made for made in yaml.load_all(text, Loader=loader) if made]
+    except yaml.YAMLError as wrong:
+        raise ValueError(str(wrong).replace("\n", " ")) from None
+    for made in found:
+        if not isinstance(made, dict) or not made.get("kind"):
+            continue
+        if str(made["kind"]).endswith("List") and isinstance(made.get("items"), list):
+            yield from made["items"]
+        elif isinstance(made.get("metadata"), dict):
+            yield made
+        elif made.get("apiVersion") and made["kind"] != "Kustomization":
+            yield {**made, "metadata": {"name": str(made["kind"]).lower()}}
+
+
+def _compiled(
+    source: str, env: str | None, cluster: str | None, engine: str | None, as_of: date
+) -> list[dict[str, Any]] | int:
+    from apportion_cli.findings import show_findings
+    from apportion_cli.inputs import read_policy
+    from apportion_compiler.compile import compile_policy
+    from apportion_compiler.diagnostics.diagnostic import has_errors
+    from apportion_compiler.errors import UnknownTargetError
+    from apportion_compiler.targets import targets_of
+
+    console = current()
+    inputs = read_policy(source, limits(None, None))
+    if inputs.policy is None:
+        return show_findings(console, inputs, inputs.diagnostics, "error")
+    try:
+        wanted = targets_of(inputs.policy, (env,) if env else ())
+    except UnknownTargetError as unknown:
+        raise click.UsageError(str(unknown)) from unknown
+    own = _one_cluster(wanted, cluster, engine)
+    compilation = compile_policy(inputs.policy, own, as_of)
+    if has_errors(compilation.diagnostics):
+        return show_findings(console, inputs, compilation.diagnostics, "error")
+    found: list[dict[str, Any]] = []
+    for output in compilation.outputs.values():
+        found.extend(dict(made) for made in output.manifests)
+        for artifact in output.artifacts:
+            if artifact.name.endswith(".yaml") and not artifact.name.startswith(f"{_TEMPLATES}/"):
+                found.extend(documents(artifact.content))
+    return found
+
+
+def _one_cluster(wanted: Sequence[Target], cluster: str | None, engine: str | None) -> tuple[Target, ...]:
+    """Return the targets of the one cluster that is meant."""
+    from apportion_runtime.sim.engines.choosing import NoModelError, known, named
+
+    by_cluster: dict[tuple[str, str], list[Target]] = {}
+    for target in wanted:
+        by_cluster.setdefault((target.environment, target.cluster), []).append(target)
+    engines = {key: _engine(targets) for key, targets in by_cluster.items() if cluster in (None, key[1])}
+    if not engines:
+        raise CannotError(f"the policy has no cluster {cluster}")
+    chosen = [key for key, name in engines.items() if engine in (None, name)]
+    if not chosen:
+        there = ", ".join(dict.fromkeys(engines.values()))
+        raise CannotError(f"no cluster of the policy runs {engine}; there is {there}")
+    if len(chosen) > 1 and engine is None:
+        with_model = [key for key in chosen if _has_model(engines[key])]
+        chosen = with_model if len(with_model) == 1 else chosen
+    if len(chosen) > 1:
+        clusters = ", ".join(f"{env}/{name} ({engines[env, name]})" for env, name in chosen)
+        raise click.UsageError(
+            f"the policy has several clusters; name one with --env, --cluster or --engine: {clusters}"
+        )
+    try:
+        named(engines[chosen[0]])
+    except NoModelError:
+        environment, name = chosen[0]
+        raise CannotError(
+            f"{environment}/{name} runs {engines[chosen[0]]}, which has no model here; there is one of {known()}, "
+            "and none stands in for another"
+        ) from None
+    return tuple(by_cluster[chosen[0]])
+
+
+def _engine(targets: Sequence[Target]) -> str:
+    others = [target.backend for target in targets if target.backend not in (_NATIVE, _NODE_POOLS)]
+    return others[0] if others else _NATIVE
+
+
+def _has_model(engine: str) -> bool:
+    from apportion_runtime.sim.engines.choosing import NoModelError, named
+
+    try:
+        named(engine)
+    except NoModelError:
+        return False
+    return True
