@@ -71,7 +71,7 @@ def expand_train_job(workload: Manifest) -> Expansion:
         "image": trainer.get("image") or "",
         "resources": trainer.get("resourcesPerNode") or {},
     }
-    pod_spec = {"schedulerName": words.SCHEDULER, "containers": [container]}
+    pod_spec = {"containers": [container]}
     metadata = {"labels": nested(workload, "spec", "labels") or {}}
     job = {"parallelism": whole(trainer, "numNodes") or 1, "template": {"metadata": metadata, "spec": pod_spec}}
     spec = {"replicatedJobs": [{"name": "node", "replicas": 1, "template": {"spec": job}}]}

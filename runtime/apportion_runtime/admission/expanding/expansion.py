@@ -63,13 +63,10 @@ def slot(
     labels: Mapping[str, str] | None = None,
     *,
     is_worker: bool = True,
-    scheduler: str = "",
 ) -> Slot:
-    """Return a slot for a pod of a template, with labels and a scheduler in place of its own."""
+    """Return a slot for a pod of a template, with labels in place of its own."""
     metadata = template.get("metadata") or {}
     spec = defaulted(template.get("spec") or {})
-    if scheduler and spec.get("schedulerName") != scheduler:
-        spec = {**spec, "schedulerName": scheduler}
     return Slot(
         key=key,
         spec=spec,

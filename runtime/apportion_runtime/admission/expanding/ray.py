@@ -1,6 +1,7 @@
-"""Ray clusters, and the jobs and services that have one, as KubeRay makes their pods under KAI Scheduler.
+"""Ray clusters, and the jobs and services that have one, as KubeRay makes their pods.
 
-Source: KubeRay 1.6, ray-operator/controllers/ray (common/pod.go, batchscheduler/kai-scheduler/kai_scheduler.go).
+A RayJob's pods are those of its cluster: the one that submits its work is left out. Source: KubeRay 1.6,
+ray-operator/controllers/ray (common/pod.go).
 """
 
 from __future__ import annotations
@@ -9,13 +10,9 @@ from dataclasses import replace
 
 from apportion_runtime.admission import words
 from apportion_runtime.admission.expanding.expansion import Ending, Expansion, Replacing, Slot, child, slot
-from apportion_runtime.admission.objects import GroupingError, Manifest, labels_of, name_of, nested, text, whole
+from apportion_runtime.admission.objects import Manifest, labels_of, name_of, nested, text, whole
 
 _CLUSTER_NAME = "ray.io/cluster"
-_REFUSED_MODE = (
-    "KAI-Scheduler does not support RayJob with K8sJobMode: the submitter pod is created after RayCluster is ready, "
-    "preventing proper gang scheduling"
-)
 
 
 def expand_cluster(workload: Manifest) -> Expansion:
@@ -31,13 +28,7 @@ def expand_service(workload: Manifest) -> Expansion:
 
 
 def expand_ray_job(workload: Manifest) -> Expansion:
-    """Return the pods of the job's cluster.
-
-    Raises:
-        GroupingError: If a pod is to submit the job, which KubeRay refuses under KAI Scheduler.
-    """
-    if (text(workload, "spec", "submissionMode") or "K8sJobMode") == "K8sJobMode":
-        raise GroupingError(_REFUSED_MODE)
+    """Return the pods of the job's cluster."""
     made = _with_cluster(workload)
     return replace(made, status={"rayClusterName": name_of(made.children[0])}, ending=Ending.TOGETHER)
 
@@ -56,14 +47,13 @@ def _expand(cluster: Manifest, workload: Manifest) -> Expansion:
     own = {_CLUSTER_NAME: name} if not queue else {_CLUSTER_NAME: name, words.QUEUE: queue}
     head = nested(cluster, "spec", "headGroupSpec", "template") or {}
     labels = {**own, words.RAY_GROUP: words.RAY_HEAD_GROUP, words.RAY_TYPE: "head"}
-    slots: list[Slot] = [slot("head", head, owner, labels, is_worker=False, scheduler=words.SCHEDULER)]
+    slots: list[Slot] = [slot("head", head, owner, labels, is_worker=False)]
     for number, group in enumerate(nested(cluster, "spec", "workerGroupSpecs") or ()):
         called = text(group, "groupName") or f"worker-group-{number}"
         labels = {**own, words.RAY_GROUP: called, words.RAY_TYPE: "worker"}
         replicas = 0 if group.get("suspended") else whole(group, "replicas") or 0
         hosts = 1 if (said := whole(group, "numOfHosts")) is None else said
         slots += (
-            slot(f"{called}-worker-{i}", group.get("template") or {}, owner, labels, scheduler=words.SCHEDULER)
-            for i in range(replicas * hosts)
+            slot(f"{called}-worker-{i}", group.get("template") or {}, owner, labels) for i in range(replicas * hosts)
         )
     return Expansion(tuple(slots), Ending.NEVER, Replacing.WHEN_GONE)

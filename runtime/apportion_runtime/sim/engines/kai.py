@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from apportion_runtime.admission import words
+from apportion_runtime.admission.objects import kind_of, text
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.status import PENDING
 from apportion_runtime.sim.deciding import Scheduler
-from apportion_runtime.sim.engines.engine import Handlers
+from apportion_runtime.sim.engines.engine import Denied, Handlers
 from apportion_runtime.sim.node_pools import NodePools
 from apportion_runtime.sim.pod_groups import PodGrouper
 from apportion_runtime.sim.running import Running
@@ -20,6 +22,13 @@ from apportion_runtime.sim.world import PodState, World
 CLASSES: Mapping[str, int] = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
 """Priority classes that KAI Scheduler's chart installs (deployments/kai-scheduler/templates/priorityclasses)."""
 
+_SCHEDULED_BY_OPERATOR = frozenset(("RayCluster", "RayJob", "RayService", "TrainJob"))
+"""Kinds whose pods have the scheduler that their operator is set to, whatever their templates say."""
+_REFUSED_MODE = (
+    "KAI-Scheduler does not support RayJob with K8sJobMode: the submitter pod is created after RayCluster is ready, "
+    "preventing proper gang scheduling"
+)
+"""KubeRay 1.6, ray-operator/controllers/ray/batchscheduler/kai-scheduler/kai_scheduler.go."""
 _OVER_BOUNDS = frozenset(("OverLimit", "NonPreemptibleOverQuota", "QueueDoesNotExist"))
 
 
@@ -51,7 +60,11 @@ class Kai:
         self._scheduler.take_turn()
 
     def admit(self, made: Manifest) -> Manifest:
-        """Return the object as it is."""
+        """Return the object as it is, unless its operator refuses it."""
+        if kind_of(made) == ("ray.io", "RayJob"):
+            mode = text(made, "spec", "submissionMode") or "K8sJobMode"
+            if mode == "K8sJobMode":
+                raise Denied(_REFUSED_MODE)
         return made
 
     def made(self, running: Running) -> None:
@@ -65,6 +78,9 @@ class Kai:
 
     def take_in(self, running: Running, made: Manifest) -> Pod:
         """Make the pod's group if need be, and read the pod."""
+        spec = made["spec"]
+        if running.manifest["kind"] in _SCHEDULED_BY_OPERATOR and spec.get("schedulerName") != words.SCHEDULER:
+            made = self._world.store.update({**made, "spec": {**spec, "schedulerName": words.SCHEDULER}})
         return self._world.records.put_pod(self._grouper.grouped(running, made))
 
     def regroup(self, running: Running, made: Manifest) -> None:

@@ -41,7 +41,7 @@ def workload(kind: str, version: str, spec: dict[str, Any], **metadata: Any) -> 
 
 
 def pods_of(made: Manifest, objects: Objects) -> tuple[Expansion, list[Manifest]]:
-    """Return the pods of a workload as its operator makes them, and add all objects between."""
+    """Return the pods of a workload as its operator makes them for KAI, and add all objects between."""
     expansion = expand(made)
     if expansion.status:
         made = {**made, "status": expansion.status}
@@ -59,7 +59,9 @@ def pods_of(made: Manifest, objects: Objects) -> tuple[Expansion, list[Manifest]
         if slot.owner is not None:
             uid = objects.made[slot.owner]["metadata"]["uid"]
             metadata["ownerReferences"] = [{"kind": slot.owner[0], "name": slot.owner[1], "uid": uid}]
-        pods.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": slot.spec})
+        # Trainer's pods have no template of the author's that could say it.
+        spec = {"schedulerName": "kai-scheduler", **slot.spec} if made["kind"] == "TrainJob" else slot.spec
+        pods.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
     return expansion, pods
 
 
@@ -109,12 +111,6 @@ def test_more_ray_workers_at_least_than_wanted_are_refused_in_the_engines_words(
     _, pods = pods_of(made, objects)
     with pytest.raises(GroupingError, match="Given 4 replicas and 5 minReplicas"):
         group(pods[0], objects)
-
-
-def test_a_ray_job_with_a_submitter_pod_is_refused_as_kuberay_does() -> None:
-    made = workload("RayJob", "ray.io/v1", {"rayClusterSpec": ray_cluster()})
-    with pytest.raises(GroupingError, match="K8sJobMode"):
-        expand(made)
 
 
 def test_rays_own_priority_label_wins_even_if_there_is_no_such_class() -> None:
