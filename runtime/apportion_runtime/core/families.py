@@ -1,11 +1,18 @@
-"""The jobs of one queue: which of them wait, and which run and may be evicted, kept until one of them changes."""
+"""The jobs of one queue: which of them wait, and which run and may be evicted, kept until one of them changes.
+
+What is done about all jobs of a session is done about those that are of interest: no turn looks at every job.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from operator import attrgetter
 from typing import NamedTuple
 
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.resources import NO_QUANTITIES, Quantities
+
+_NUMBER = attrgetter("number")
 
 
 class Members(NamedTuple):
@@ -24,38 +31,73 @@ class Members(NamedTuple):
     counted: Quantities = NO_QUANTITIES
 
 
+class Interest:
+    """The jobs of a session that something may have to be done about, by id.
+
+    Attributes:
+        changed: Those that changed since the cycle began.
+        unsettled: Those that changed since stale gangs were looked for, and those that were stale then.
+    """
+
+    __slots__ = ("changed", "unsettled")
+
+    def __init__(self) -> None:
+        self.changed: dict[str, Job] = {}
+        self.unsettled: dict[str, Job] = {}
+
+    def note(self, job: Job) -> None:
+        """A job came or changed."""
+        self.changed[job.uid] = self.unsettled[job.uid] = job
+
+    def drop(self, uid: str) -> None:
+        """A job is gone."""
+        self.changed.pop(uid, None)
+        self.unsettled.pop(uid, None)
+
+
+def in_order(jobs: Iterable[Job]) -> list[Job]:
+    """Return jobs in the session's order."""
+    return sorted(jobs, key=_NUMBER)
+
+
 class Family:
     """All jobs of a queue."""
 
-    __slots__ = ("_plugins", "_running", "_waiting", "jobs", "queue")
+    __slots__ = ("_interest", "_plugins", "_running", "_waiting", "jobs", "pending", "queue")
 
-    def __init__(self, queue: str, plugins: frozenset[str]) -> None:
+    def __init__(self, queue: str, plugins: frozenset[str], interest: Interest) -> None:
         self.queue = queue
-        self.jobs: list[Job] = []
+        self.jobs: dict[str, Job] = {}
+        self.pending: dict[str, Job] = {}
         self._plugins = plugins
+        self._interest = interest
         self._waiting: Members | None = None
         self._running: Members | None = None
 
-    def add(self, job: Job) -> None:
-        """Take in a job, which will tell when it changes."""
-        self.jobs.append(job)
+    def put(self, job: Job) -> None:
+        """Take in a job, which will tell when it changes, at the end or in the place of what it was."""
+        before = self.jobs.get(job.uid)
+        if before is not None:
+            before.family = None
+        self.jobs[job.uid] = job
         job.family = self
-        self.forget()
-
-    def replace(self, before: Job, job: Job) -> None:
-        """Put a job in the place of what it was."""
-        self.jobs[self.jobs.index(before)] = job
-        before.family, job.family = None, self
-        self.forget()
+        self.changed(job)
 
     def remove(self, job: Job) -> None:
         """Let go of a job."""
-        self.jobs.remove(job)
+        del self.jobs[job.uid]
+        self.pending.pop(job.uid, None)
         job.family = None
-        self.forget()
+        self._interest.drop(job.uid)
+        self._waiting = self._running = None
 
-    def forget(self) -> None:
+    def changed(self, job: Job) -> None:
         """Forget what was kept: a job changed."""
+        self._interest.note(job)
+        if job.n_pending:
+            self.pending[job.uid] = job
+        else:
+            self.pending.pop(job.uid, None)
         self._waiting = self._running = None
 
     def waiting(self, device_memory: int | None) -> Members:
@@ -64,7 +106,7 @@ class Family:
         `device_memory` is MiB of the smallest device of the cluster, the same throughout a session.
         """
         if self._waiting is None:
-            jobs = [job for job in self.jobs if job.n_pending]
+            jobs = in_order(self.pending.values())
             self._waiting = _members(jobs, [job.init_request(device_memory) for job in jobs])
             self._waiting.ordered.sort(key=self._key, reverse=True)
         return self._waiting
@@ -72,7 +114,7 @@ class Family:
     def running(self) -> Members:
         """Return the preemptible jobs that hold a place; alike where each holds the same."""
         if self._running is None:
-            jobs = [job for job in self.jobs if job.n_active_allocated and job.preemptible]
+            jobs = [job for job in self.jobs.values() if job.n_active_allocated and job.preemptible]
             self._running = _members(jobs, [job.allocated_quantities for job in jobs])
             self._running.ordered.sort(key=self._key)
         return self._running

@@ -277,7 +277,7 @@ class Job:
         task.status = status
         self._forget()
         if self.family is not None:
-            self.family.forget()
+            self.family.changed(self)
 
     def order_key(self, plugins: frozenset[str]) -> JobKey:
         """Return what jobs of a queue are ordered by: the smaller comes first.

@@ -49,9 +49,8 @@ class Reasons:
         """Told of each pod that no node took, while everything still stands that was placed before it."""
         self.masks: dict[object, Mask] = {}
         """Nodes that refuse pods for good, by what the pods say; filled by those who explain."""
-        for job in session.jobs.values():
-            if job.queue not in session.shares.queues:
-                job.fit_errors.append(simple(QUEUE_DOES_NOT_EXIST, f"Queue '{job.queue}' does not exist"))
+        for job in session.jobs_without_queue():
+            job.fit_errors.append(simple(QUEUE_DOES_NOT_EXIST, f"Queue '{job.queue}' does not exist"))
 
     def over_capacity(self, job: Job, over: OverCapacity, request: Quantities) -> None:
         """Note that a queue's bound keeps a job from starting."""

@@ -5,10 +5,11 @@ Source: pkg/scheduler/framework/session.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
-from apportion_runtime.core.families import Family
+from apportion_runtime.core.families import Family, Interest, in_order
 from apportion_runtime.core.job import Job, PodSet
 from apportion_runtime.core.nodes import DEFAULT_GPU_MEMORY, Indices, NodeTable
 from apportion_runtime.core.plugins.dra import Claims
@@ -49,7 +50,8 @@ class Session:
     """A snapshot, opened."""
 
     def __init__(self, snapshot: Snapshot, settings: Settings) -> None:
-        self.snapshot = snapshot
+        self._snapshot: Snapshot | Callable[[], Snapshot] = snapshot
+        self.now = snapshot.now
         self.settings = settings
         self.plugins = settings.plugins
         self.resources = ResourceIndex()
@@ -66,6 +68,7 @@ class Session:
             group.last_start is not None and group.last_start > snapshot.now for group in snapshot.pod_groups
         )
         self.families: dict[str, Family] = {}
+        self.interest = Interest()
         self._shapes: dict[object, tuple[int, Vector]] = {}
         self._open_jobs(snapshot)
         memories = [int(m) for m in self.nodes.gpu_memory if m > DEFAULT_GPU_MEMORY]
@@ -83,6 +86,23 @@ class Session:
         self.decided = Decided()
         self.reasons = Reasons(self)
         self.n_groups = last_new_group(snapshot.pods)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The records that it was opened on; of a session that was opened again they are collected when first asked."""
+        if not isinstance(self._snapshot, Snapshot):
+            self._snapshot = self._snapshot()
+        return self._snapshot
+
+    def begin_again(self, now: float, snapshot: Callable[[], Snapshot]) -> None:
+        """Have it be of another moment, and of other records."""
+        self.now, self._snapshot = now, snapshot
+
+    def jobs_without_queue(self) -> Iterator[Job]:
+        """Yield the jobs whose queue is not there."""
+        for queue, family in self.families.items():
+            if queue not in self.shares.queues:
+                yield from family.jobs.values()
 
     def _open_jobs(self, snapshot: Snapshot) -> None:
         by_group: dict[str, list[Task]] = {group.uid: [] for group in snapshot.pod_groups}
@@ -122,16 +142,12 @@ class Session:
 
     def open_job(self, group: PodGroup, tasks: Iterable[Task], number: int) -> Job:
         """Take in a pod group with its pods, at its place in the session's order; or what it is by now."""
-        before = self.jobs.get(group.uid)
         job = self.jobs[group.uid] = Job(group, tasks, self.resources)
         job.number = number
         family = self.families.get(job.queue)
         if family is None:
-            family = self.families[job.queue] = Family(job.queue, self.plugins)
-        if before is None:
-            family.add(job)
-        else:
-            family.replace(before, job)
+            family = self.families[job.queue] = Family(job.queue, self.plugins, self.interest)
+        family.put(job)
         return job
 
     def statement(self) -> Statement:
@@ -184,11 +200,19 @@ class Session:
         """Note an eviction."""
         self.decided.evictions.append((task, node, why))
 
+    def pending_jobs(self) -> list[Job]:
+        """Return the jobs with pods that wait, in order."""
+        return in_order(chain.from_iterable(family.pending.values() for family in self.families.values()))
+
+    def jobs_of_cycle(self) -> list[Job]:
+        """Return the jobs that wait, or changed since the cycle began, in order: nothing was noted of any other."""
+        return in_order({job.uid: job for job in (*self.interest.changed.values(), *self.pending_jobs())}.values())
+
     def ready_jobs(self, *, preemptible_only: bool = False, may_evict: bool = False) -> Iterable[Job]:
         """Yield jobs with pods that wait and enough of them to start."""
-        now = self.snapshot.now
-        for job in self.jobs.values():
-            if not job.n_pending or not job.root.is_ready:
+        now = self.now
+        for job in self.pending_jobs():
+            if not job.root.is_ready:
                 continue
             if preemptible_only and not job.preemptible:
                 continue

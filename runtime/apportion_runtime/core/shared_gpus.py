@@ -11,6 +11,8 @@ from typing import NamedTuple
 from apportion_runtime.core.resources import GPU, Vector
 from apportion_runtime.core.status import PIPELINED, RELEASING
 
+_NONE = -1
+
 
 def memory_fraction(memory: int, of: int) -> float:
     """Return memory as a part of a device's, rounded up to hundredths."""
@@ -32,7 +34,7 @@ class SharedGpus:
     in: the engine counts a shared device out of the idle ones only where it was not counted out already.
     """
 
-    __slots__ = ("allocated", "leaving", "memory", "n_gpus", "releasing", "used")
+    __slots__ = ("_room", "allocated", "leaving", "memory", "n_gpus", "releasing", "used")
 
     def __init__(self, memory: int, n_gpus: int) -> None:
         self.memory = memory
@@ -41,6 +43,7 @@ class SharedGpus:
         self.releasing: dict[str, int] = {}
         self.allocated: dict[str, int] = {}
         self.leaving: set[str] = set()
+        self._room: int | None = None
 
     def copy(self) -> SharedGpus:
         """Return a copy that changes by itself."""
@@ -55,6 +58,7 @@ class SharedGpus:
     def add(self, group: str, memory: int, status: int, row: Row) -> None:
         """Charge a pod to a device."""
         idle, releasing, used = row
+        self._room = None
         self.used[group] = self.used.get(group, 0) + memory
         if status == RELEASING:
             self.releasing[group] = self.releasing.get(group, 0) + memory
@@ -80,6 +84,7 @@ class SharedGpus:
     def remove(self, group: str, memory: int, status: int, row: Row) -> None:
         """Take back what a pod was charged on a device."""
         idle, releasing, used = row
+        self._room = None
         self.used[group] = self.used.get(group, 0) - memory
         if status == RELEASING:
             self.releasing[group] = self.releasing.get(group, 0) - memory
@@ -109,12 +114,20 @@ class SharedGpus:
 
     def fits(self, group: str, memory: int) -> bool:
         """Tell whether a device has room, counting what is being released, and is not leaving as a whole."""
+        return self._room_on(group) >= memory
+
+    @property
+    def room(self) -> int:
+        """The most MiB that still fit on any one device; below 0 where there is none to share."""
+        if self._room is None:
+            self._room = max((self._room_on(group) for group in self.used), default=_NONE)
+        return self._room
+
+    def _room_on(self, group: str) -> int:
         allocated, releasing = self.allocated.get(group, 0), self.releasing.get(group, 0)
-        return (
-            self.used.get(group, 0) != 0
-            and self.memory - allocated + releasing - memory >= 0
-            and allocated != releasing
-        )
+        if self.used.get(group, 0) == 0 or allocated == releasing:
+            return _NONE
+        return self.memory - allocated + releasing
 
     def fits_idle(self, group: str, memory: int) -> bool:
         """Tell whether a device has room at once; one that nobody holds yet has none."""
@@ -123,6 +136,8 @@ class SharedGpus:
     def n_fitting(self, memory: int, at_most: int) -> int:
         """Return on how many devices there is room."""
         found = 0
+        if self.room < memory:
+            return found
         for group in self.used:
             if self.fits(group, memory):
                 found += 1

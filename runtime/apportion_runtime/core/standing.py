@@ -13,7 +13,7 @@ from itertools import chain
 
 from apportion_runtime.core.plugins.gpu_choice import last_new_group
 from apportion_runtime.core.reasons import Reasons
-from apportion_runtime.core.resources import NO_QUANTITIES, Quantities, plus
+from apportion_runtime.core.resources import NO_QUANTITIES, plus
 from apportion_runtime.core.session import Decided, Session
 from apportion_runtime.core.shares import QueueShare, Shares
 from apportion_runtime.core.snapshot import (
@@ -29,11 +29,14 @@ from apportion_runtime.core.snapshot import (
     Topology,
 )
 from apportion_runtime.core.status import ACTIVE_USED_STATUSES, ALLOCATED_STATUSES, PENDING
+from apportion_runtime.core.sums import Highest, OrderedSum
 from apportion_runtime.core.task import BY_MEMORY, NO_NODE, Task
 
 _MOST_CHANGES = 200_000
 """Changes of nodes that are remembered for rankings before these are made anew."""
 _NO_GROUP = ""
+_N_COUNTED = 9
+"""Of a job what its pods hold, hold without being preemptible, and wait for: CPU, memory and GPUs of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +52,11 @@ class Fixtures:
 
 
 @dataclass(slots=True)
-class _Usage:
-    """What the pods of a job, or of all jobs of a queue, hold, hold without being preemptible, and wait for."""
-
-    held: Quantities = NO_QUANTITIES
-    held_np: Quantities = NO_QUANTITIES
-    waiting: Quantities = NO_QUANTITIES
-
-
-@dataclass(slots=True)
 class _Changes:
     """What has to be opened anew."""
 
     jobs: dict[str, None] = field(default_factory=dict)
     nodes: set[int] = field(default_factory=set)
-    queues: set[str] = field(default_factory=set)
     others: bool = False
 
 
@@ -80,9 +73,9 @@ class Standing:
         self._here: dict[str, dict[str, Pod]] = {}
         self._session: Session | None = None
         self._tasks: dict[str, Task] = {}
-        self._sharing: dict[str, Pod] = {}
-        self._by_job: dict[str, _Usage] = {}
-        self._by_queue: dict[str, _Usage] = {}
+        self._sharing = Highest()
+        self._starts = Highest()
+        self._by_queue: dict[str, OrderedSum] = {}
         self._read_changes = 0
         self._changes = _Changes()
 
@@ -114,6 +107,10 @@ class Standing:
         elif before.queue != group.queue:
             self._session = None
         self._groups[group.uid] = group
+        if group.last_start is None:
+            self._starts.drop(group.uid)
+        else:
+            self._starts.put(group.uid, group.last_start)
         self._changes.jobs[group.uid] = None
 
     def drop_group(self, uid: str) -> None:
@@ -121,13 +118,13 @@ class Standing:
         for pod in list(self._pods.get(uid, {}).values()):
             self.drop_pod(pod)
         del self._groups[uid], self._pods[uid], self._numbers[uid]
+        self._starts.drop(uid)
         self._changes.jobs.pop(uid, None)
         session = self._session
         if session is not None and uid in session.jobs:
             job = session.jobs.pop(uid)
             session.families[job.queue].remove(job)
-            self._by_job.pop(uid, None)
-            self._changes.queues.add(job.queue)
+            self._by_queue[job.queue].drop(uid)
 
     def put_pod(self, pod: Pod) -> None:
         """Add a pod, or have it other than it was; the pod group it names is there already."""
@@ -139,7 +136,7 @@ class Standing:
         if pod.node is not None and pod.status & ACTIVE_USED_STATUSES:
             self._here.setdefault(pod.node, {})[pod.uid] = pod
         if pod.gpu_groups:
-            self._sharing[pod.uid] = pod
+            self._sharing.put(pod.uid, last_new_group((pod,)))
         self._changed(pod, group)
 
     def drop_pod(self, pod: Pod) -> None:
@@ -155,7 +152,7 @@ class Standing:
         return pod.group if pod.group is not None and pod.group in self._groups else _NO_GROUP
 
     def _leave(self, pod: Pod) -> None:
-        self._sharing.pop(pod.uid, None)
+        self._sharing.drop(pod.uid)
         if pod.node is None:
             return
         self._here.get(pod.node, {}).pop(pod.uid, None)
@@ -195,12 +192,11 @@ class Standing:
 
         The session of the time before is not to be used any more.
         """
-        snapshot = self.snapshot(now)
         session = self._session
         if session is None or self._is_intricate() or self._has_new_resources(session):
-            session = self._open_anew(snapshot)
+            session = self._open_anew(self.snapshot(now))
         else:
-            session.snapshot = snapshot
+            session.begin_again(now, lambda: self.snapshot(now))
             self._reopen(session)
         self._read_changes = len(session.nodes.changed)
         self._changes = _Changes()
@@ -226,11 +222,9 @@ class Standing:
         for number, uid in enumerate(self._groups):
             self._numbers[uid] = number
         self._n_groups = len(self._groups)
-        self._by_job, self._by_queue = {}, {}
+        self._by_queue = {}
         for uid in session.jobs:
             self._count_job(session, uid)
-        for queue in session.families:
-            self._count_queue(session, queue)
         return session
 
     def _reopen(self, session: Session) -> None:
@@ -249,8 +243,6 @@ class Standing:
                 nodes.add(task, i)
         for uid in self._changes.jobs:
             self._count_job(session, uid)
-        for queue in sorted(self._changes.queues):
-            self._count_queue(session, queue)
         self._renew(session)
 
     def _take_back_decisions(self, session: Session) -> None:
@@ -269,14 +261,13 @@ class Standing:
 
     def _remake_job(self, session: Session, uid: str) -> None:
         tasks = [session.open_task(pod) for pod in self._pods[uid].values()]
-        job = session.open_job(self._groups[uid], tasks, self._numbers[uid])
+        session.open_job(self._groups[uid], tasks, self._numbers[uid])
         for task in tasks:
             self._tasks[task.uid] = task
             session.predicates.note(task.pod)
             session.rankings.note(task.pod)
             if task.node != NO_NODE:
                 self._changes.nodes.add(task.node)
-        self._changes.queues.add(job.queue)
 
     def _remake_others(self, session: Session) -> None:
         session.others = []
@@ -291,60 +282,53 @@ class Standing:
 
     def _count_job(self, session: Session, uid: str) -> None:
         """Sum a job as `Shares.set_usage` does."""
-        job, made = session.jobs[uid], _Usage()
+        job = session.jobs[uid]
+        held = waiting = NO_QUANTITIES
         for task in job.tasks.values():
             if task.status & ALLOCATED_STATUSES:
-                made.held = plus(made.held, task.accepted_quantities)
+                held = plus(held, task.accepted_quantities)
             elif task.status == PENDING:
-                made.waiting = plus(made.waiting, task.quantities)
+                waiting = plus(waiting, task.quantities)
                 if task.kind == BY_MEMORY:
-                    cpu, memory, gpu = made.waiting
-                    made.waiting = cpu, memory, gpu + task.gpu.memory_as_gpus(session.min_device_memory)
-        if not job.preemptible:
-            made.held_np = made.held
-        self._by_job[uid] = made
-
-    def _count_queue(self, session: Session, queue: str) -> None:
-        made = _Usage()
-        for job in session.families[queue].jobs:
-            usage = self._by_job[job.uid]
-            made.held = plus(made.held, usage.held)
-            made.held_np = plus(made.held_np, usage.held_np)
-            made.waiting = plus(made.waiting, usage.waiting)
-        self._by_queue[queue] = made
+                    cpu, memory, gpu = waiting
+                    waiting = cpu, memory, gpu + task.gpu.memory_as_gpus(session.min_device_memory)
+        usage = self._by_queue.get(job.queue)
+        if usage is None:
+            usage = self._by_queue[job.queue] = OrderedSum(_N_COUNTED)
+        usage.put(uid, (*held, *(NO_QUANTITIES if job.preemptible else held), *waiting))
 
     def _renew(self, session: Session) -> None:
         """Begin a cycle: shares of now, and nothing decided or noted."""
-        session.n_groups = last_new_group(self._sharing.values())
-        session.starts_later = any(
-            group.last_start is not None and group.last_start > session.snapshot.now for group in self._groups.values()
-        )
+        session.n_groups = int(self._sharing.get(0))
+        session.starts_later = self._starts.get(session.now) > session.now
         total = session.shares.total
-        session.shares = Shares(session.snapshot.queues)
+        session.shares = Shares(self._fixtures.queues)
         if self._changes.others:
             session.shares.set_total(session.nodes, session.others)
         else:
             session.shares.total = total
         for queue, usage in self._by_queue.items():
-            _charge(session.shares.queues.get(queue), usage)
+            _charge(session.shares.queues.get(queue), usage.total())
         session.shares.divide(self.settings.k_value)
         session.topologies.forget_scores()
         if len(session.nodes.changed) > _MOST_CHANGES:
             session.rankings = type(session.rankings)(session)
             session.nodes.changed.clear()
         session.decided = Decided()
-        for job in session.jobs.values():
+        for job in chain(session.jobs_of_cycle(), session.jobs_without_queue()):
             job.forget_notes()
+        session.interest.changed = {}
         session.reasons = Reasons(session)
 
 
-def _charge(leaf: QueueShare | None, usage: _Usage) -> None:
+def _charge(leaf: QueueShare | None, usage: list[float]) -> None:
+    held, held_np, waiting = usage[:3], usage[3:6], usage[6:]
     for queue in leaf.path if leaf is not None else ():
         for numbers, amounts in (
-            (queue.request, usage.held),
-            (queue.request, usage.waiting),
-            (queue.allocated, usage.held),
-            (queue.allocated_np, usage.held_np),
+            (queue.request, held),
+            (queue.request, waiting),
+            (queue.allocated, held),
+            (queue.allocated_np, held_np),
         ):
             for r, amount in enumerate(amounts):
                 numbers[r] += amount

@@ -185,7 +185,7 @@ class Statement:
             task = operation.task
             if operation.kind == _EVICT and not operation.void:
                 task.is_virtual = False
-                session.jobs[task.job].last_eviction = session.snapshot.now
+                session.jobs[task.job].last_eviction = session.now
                 session.decide_evict(task, operation.node, operation.why)
             elif operation.kind == _PIPELINE:
                 session.decide_pipeline(task, operation.node)

@@ -104,7 +104,7 @@ class Scheduler:
     def _note_jobs(self, session: Session) -> None:
         """Keep what the engine writes to pod groups, and why they wait."""
         records = self._world.records
-        for job in session.jobs.values():
+        for job in session.jobs_of_cycle():
             group = job.group
             times = (job.last_start, job.last_eviction, job.stale_since)
             if times != (group.last_start, group.last_eviction, group.stale_since):
@@ -143,12 +143,14 @@ def _moments(session: Session) -> Iterator[float]:
     for queue in session.shares.queues.values():
         minima.update(value for value in (queue.preempt_min_runtime, queue.reclaim_min_runtime) if value)
     minima.discard(0.0)
-    for job in session.jobs.values():
-        group = job.group
+    for job in session.interest.unsettled.values():
         if job.stale_since is not None:
-            grace = settings.staleness_grace if group.staleness_grace is None else group.staleness_grace
-            yield job.stale_since + max(0.0, grace)
-        if group.preemption_delay and job.n_pending:
-            yield max(job.created, job.last_eviction or 0.0) + group.preemption_delay
-        if minima and job.last_start is not None:
-            yield from (job.last_start + minimum for minimum in minima)
+            own = job.group.staleness_grace
+            yield job.stale_since + max(0.0, settings.staleness_grace if own is None else own)
+    for job in session.pending_jobs():
+        if job.group.preemption_delay:
+            yield max(job.created, job.last_eviction or 0.0) + job.group.preemption_delay
+    if minima:
+        for job in session.jobs.values():
+            if job.last_start is not None:
+                yield from (job.last_start + minimum for minimum in minima)

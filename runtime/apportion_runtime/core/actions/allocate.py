@@ -28,6 +28,6 @@ def allocate(session: Session) -> None:
             statement.pipeline_whole_job(job.uid)
         statement.commit()
         if not pipelined and not ran_before:
-            job.last_start = session.snapshot.now
+            job.last_start = session.now
         if any(task.to_allocate(real=True) for task in job.tasks.values()):
             order.push(job)

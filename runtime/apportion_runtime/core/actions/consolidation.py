@@ -5,7 +5,10 @@ Source: pkg/scheduler/actions/consolidation/consolidation.go, actions/utils/acti
 
 from __future__ import annotations
 
-from apportion_runtime.core.actions.evicting import for_each_waiting, has_pods_here, running_preemptible, victim_order
+from itertools import chain
+
+from apportion_runtime.core.actions.evicting import for_each_waiting, has_pods_here, victim_order
+from apportion_runtime.core.families import in_order
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.job_order import JobOrder
 from apportion_runtime.core.resources import mig_slices
@@ -35,7 +38,7 @@ def _attempt(session: Session, job: Job) -> Statement | None:
     bound = session.settings.max_consolidation_preemptees
     others = [
         other
-        for other in running_preemptible(session.jobs.values())
+        for other in in_order(chain.from_iterable(family.running().jobs for family in session.families.values()))
         if other.uid != job.uid and other.n_counted != 0 and has_pods_here(session, other)
     ]
 

@@ -5,7 +5,7 @@ Source: pkg/scheduler/actions/preempt/preempt.go.
 
 from __future__ import annotations
 
-from apportion_runtime.core.actions.evicting import for_each_waiting, has_pods_here, running_preemptible, victim_order
+from apportion_runtime.core.actions.evicting import for_each_waiting, has_pods_here, victim_order
 from apportion_runtime.core.capacity import over_quota, requested
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.job_order import JobOrder
@@ -38,15 +38,13 @@ def _attempt(session: Session, job: Job) -> Statement | None:
         if candidates is None:
             candidates = [
                 other
-                for other in session.jobs.values()
-                if other.preemptible
-                and other.priority < job.priority
-                and other.queue == job.queue
+                for other in session.families[job.queue].running().jobs
+                if other.priority < job.priority
                 and other.n_counted != 0
                 and has_pods_here(session, other)
                 and (not protects or may_be_preempted(session, other))
             ]
-        return victim_order(session, running_preemptible(candidates))
+        return victim_order(session, candidates)
 
     def validator(scenario: Scenario) -> bool:
         return not protects or keeps_minima(session, scenario, reclaim=False)

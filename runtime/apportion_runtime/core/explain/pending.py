@@ -220,7 +220,7 @@ _BOUNDS = (OVER_LIMIT, NON_PREEMPTIBLE_OVER_QUOTA)
 
 def _no_victims(session: Session, job: Job, running: _Running) -> Iterator[PendingReason]:
     """Yield why the actions that evict did nothing for a job, in their order."""
-    actions, now = session.settings.actions, session.snapshot.now
+    actions, now = session.settings.actions, session.now
     if not {"reclaim", "preempt", "consolidation"} & set(actions) or not session.settings.generators:
         return
     if job.within_preemption_delay(now):

@@ -44,7 +44,7 @@ def reclaim_minimum(session: Session, reclaimer: Job, victims: str) -> float:
 
 
 def _is_young(session: Session, victim: Job, minimum: float) -> bool:
-    return victim.last_start is not None and session.snapshot.now < victim.last_start + minimum
+    return victim.last_start is not None and session.now < victim.last_start + minimum
 
 
 def may_be_preempted(session: Session, victim: Job) -> bool:

@@ -64,10 +64,11 @@ def _placement(strategy: str, resource: int, free: Vector, nodes: NodeTable, amo
 
 def _add_sharing(total: Vector, task: Task, nodes: NodeTable, among: Indices) -> None:
     # The engine asks it of every pod; a request for whole devices takes all of a device's memory and fits on none.
-    for row, i in enumerate(among):
-        shared = nodes.shared.get(int(i))
-        if shared is not None and shared.n_fitting(nodes.memory_of(task.gpu, int(i)), 1):
-            total[row] += scores.GPU_SHARING
+    sharing = [i for i, shared in nodes.shared.items() if shared.room >= nodes.memory_of(task.gpu, i)]
+    if sharing:
+        shares = np.zeros(len(nodes), dtype=bool)
+        shares[sharing] = True
+        total += scores.GPU_SHARING * shares[among]
 
 
 def free_of(nodes: NodeTable, among: Indices) -> Matrix:

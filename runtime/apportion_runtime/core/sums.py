@@ -1,0 +1,95 @@
+"""Running numbers of many things that change one at a time, without looking at all of them for each change.
+
+The results are those of going through all of them in order, bit for bit.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+import numpy as np
+
+_LEAST_ROWS = 16
+
+
+class OrderedSum:
+    """The sum of rows, added from the first to the last as floats are: a new row is the last."""
+
+    __slots__ = ("_n", "_places", "_rows", "_sums", "_valid")
+
+    def __init__(self, width: int) -> None:
+        self._rows = np.zeros((_LEAST_ROWS, width))
+        self._sums = np.zeros((_LEAST_ROWS, width))
+        self._places: dict[str, int] = {}
+        self._n = self._valid = 0
+
+    def put(self, key: str, row: tuple[float, ...]) -> None:
+        """Have a row be another, or add it."""
+        place = self._places.get(key)
+        if place is None:
+            if self._n == len(self._rows):
+                self._make_room()
+            place = self._places[key] = self._n
+            self._n += 1
+        self._rows[place] = row
+        self._valid = min(self._valid, place)
+
+    def drop(self, key: str) -> None:
+        """Take a row away."""
+        # A row of zeros adds nothing: the sums of those behind it are the same to the bit.
+        place = self._places.pop(key, None)
+        if place is not None:
+            self._rows[place] = 0.0
+            self._valid = min(self._valid, place)
+
+    def _make_room(self) -> None:
+        kept = list(self._places.values())
+        rows = np.zeros((max(_LEAST_ROWS, 2 * len(kept)), self._rows.shape[1]))
+        rows[: len(kept)] = self._rows[kept]
+        self._rows, self._sums = rows, np.zeros_like(rows)
+        self._places = {key: place for place, key in enumerate(self._places)}
+        self._n, self._valid = len(kept), 0
+
+    def total(self) -> list[float]:
+        """Return the sum."""
+        if not self._n:
+            return [0.0] * self._rows.shape[1]
+        begin = self._valid
+        if begin < self._n:
+            if begin:
+                first = self._rows[begin].copy()
+                self._rows[begin] += self._sums[begin - 1]
+                np.add.accumulate(self._rows[begin : self._n], axis=0, out=self._sums[begin : self._n])
+                self._rows[begin] = first
+            else:
+                np.add.accumulate(self._rows[: self._n], axis=0, out=self._sums[: self._n])
+            self._valid = self._n
+        made: list[float] = self._sums[self._n - 1].tolist()
+        return made
+
+
+class Highest:
+    """The highest of many numbers, each under a key."""
+
+    __slots__ = ("_heap", "_known")
+
+    def __init__(self) -> None:
+        self._known: dict[str, float] = {}
+        self._heap: list[tuple[float, str]] = []
+
+    def put(self, key: str, number: float) -> None:
+        """Have the number of a key."""
+        if self._known.get(key) != number:
+            self._known[key] = number
+            heappush(self._heap, (-number, key))
+
+    def drop(self, key: str) -> None:
+        """Forget a key; one that is not known is passed over."""
+        self._known.pop(key, None)
+
+    def get(self, default: float) -> float:
+        """Return the highest number; the default where there is none."""
+        heap: list[tuple[float, str]] = self._heap
+        while heap and self._known.get(heap[0][1]) != -heap[0][0]:
+            heappop(heap)
+        return -heap[0][0] if heap else default
