@@ -94,12 +94,12 @@ def bind(
     time_limit: float | None,
     memory_limit: int | None,
 ) -> int:
-    r"""Write a workload that runs in QUEUE on one cluster.
+    """Write a workload that runs in QUEUE on one cluster.
 
     \b
     apportion bind vision --kind RayJob --workers 4 --gpus 8 -- python train.py
     apportion bind vision --from job.yaml | kubectl apply -f -
-    """
+    """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     made = (name, image, workers, gpus, cpu, memory, schedule, *secrets, *command)
     if (kind is None) == (file is None):
         raise click.UsageError("say what to bind: --kind Job for a template, or --from FILE for what you have")

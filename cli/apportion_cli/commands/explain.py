@@ -61,7 +61,7 @@ def explain(
     time_limit: float | None,
     memory_limit: int | None,
 ) -> int:
-    r"""Explain a rule (AP201), or a queue of a policy: every value of it, and where it came from.
+    """Explain a rule (AP201), or a queue of a policy: every value of it, and where it came from.
 
     With --snapshot: why a job waits or is evicted in the next cycle, or how a queue comes to its fair share.
 
@@ -70,7 +70,7 @@ def explain(
     apportion explain queue vision --env prod
     apportion explain job train-7 --snapshot cluster.yaml
     apportion explain queue vision --snapshot cluster.yaml
-    """
+    """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     from apportion_cli.delivery import deliver
 
     console = current()

@@ -66,19 +66,19 @@ def simulate(
     as_of: date,
     fail_on: str,
 ) -> int:
-    r"""Decide one scheduling cycle over SNAPSHOT as KAI Scheduler does, or run a whole scenario.
+    """Decide one scheduling cycle over SNAPSHOT as KAI Scheduler does, or run a whole scenario.
 
     A scenario (docs/simulation.md) says nodes, workloads and what happens; POLICY is compiled for its cluster first.
     SNAPSHOT is a document of kind Snapshot (docs/snapshot.md), or Kubernetes objects as kubectl prints them.
 
     \b
-    apportion simulate policy.py --env prod --scenario scenario.yaml -o jsonl=events.jsonl -o text
+    apportion simulate policy.py --env prod --scenario scenario.yaml
     apportion simulate rendered/prod/main --scenario scenario.yaml
     apportion simulate --cycle cluster.yaml
     apportion simulate --cycle cluster/ --actions allocate -o json
-    kubectl get nodes,pods,queues.scheduling.run.ai,podgroups.scheduling.run.ai,\
+    kubectl get nodes,pods,queues.scheduling.run.ai,podgroups.scheduling.run.ai,\\
     priorityclasses -A -o json | apportion simulate --cycle -
-    """
+    """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     if scenario is not None:
         from apportion_cli.scenario_run import run_scenario
 

@@ -33,6 +33,7 @@ def test_help_of_every_verb_reads_at_80_columns(verb: str, run: Run) -> None:
     result = run(verb, "--help")
     assert result.code == 0
     assert [line for line in result.out.splitlines() if len(line) > 80] == []
+    assert "\\b" not in result.out
 
 
 def test_help_lists_the_verbs(run: Run) -> None:
