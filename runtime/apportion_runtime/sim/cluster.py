@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from apportion_runtime.admission.objects import name_of, namespace_of
 from apportion_runtime.sim.clock import Clock
 from apportion_runtime.sim.engines.choosing import KAI, Model
 from apportion_runtime.sim.events import (
@@ -22,6 +23,7 @@ from apportion_runtime.sim.events import (
     NodeFails,
     NodeJoins,
     ObjectDeleted,
+    ObjectsMade,
     PodGone,
     PodReady,
     PodRuns,
@@ -88,6 +90,7 @@ class Cluster:
             NodeDrains: lambda event: self._drain(event.node),
             NodeFails: lambda event: self._fail(event.node),
             NodeJoins: lambda event: self._join(event.node, event.pool),
+            ObjectsMade: lambda event: self._make(event.manifests),
             ObjectDeleted: lambda event: self._deleted(event.kind, event.namespace, event.name),
             PodGone: self._pod_gone,
             PodReady: lambda event: self.workloads.kubelet.make_ready(event.uid),
@@ -164,6 +167,11 @@ class Cluster:
             for uid in list(self.world.pods_on.get(node, ())):
                 self.workloads.kubelet.stop(self.world.pods[uid], ENDED_BY_EVICTION)
 
+    def _make(self, manifests: Iterable[Manifest]) -> None:
+        """Somebody made objects; what is there already is passed over."""
+        for made in _made(self.world.store, manifests):
+            self.world.note("made", why=f"{made['kind']} {namespace_of(made)}/{name_of(made)}")
+
     def _deleted(self, kind: str, namespace: str, name: str) -> None:
         """Somebody deleted an object; what is not there any more is passed over."""
         world = self.world
@@ -217,4 +225,6 @@ def _event_of(incident: Incident) -> Event:
             return NodeJoins(incident.node)
         case "deleted":
             return ObjectDeleted(*incident.object)
+        case "made":
+            return ObjectsMade(incident.makes)
     raise ValueError(f"nothing is known of an incident `{incident.what}`")

@@ -7,7 +7,9 @@ then the scheduler, which sees all of it.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,13 @@ class NodeJoins:
 @dataclass(frozen=True, slots=True)
 class PoolCheck:
     """The pools look for nodes that are idle for long enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectsMade:
+    """Somebody makes objects that are no workloads."""
+
+    manifests: tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +136,8 @@ class CycleDue:
 
 
 Event = (
-    PodGone | PodRuns | PodReady | WorkDone | NodeFails | NodeDrains | NodeJoins | PoolCheck | ObjectDeleted | Scaled
+    PodGone | PodRuns | PodReady | WorkDone | NodeFails | NodeDrains | NodeJoins | PoolCheck | ObjectsMade | ObjectDeleted
+    | Scaled
     | Leaves | CronDue | Arrives | FillDue | EngineEvent | CycleDue
 )  # fmt: skip
 
@@ -135,7 +145,8 @@ _ORDER: dict[type[Event], int] = {
     kind: number
     for number, kind in enumerate(
         (
-            WorkDone, PodGone, PodRuns, PodReady, NodeFails, NodeDrains, NodeJoins, PoolCheck, ObjectDeleted, Scaled,
+            WorkDone, PodGone, PodRuns, PodReady, NodeFails, NodeDrains, NodeJoins, PoolCheck, ObjectsMade, ObjectDeleted,
+            Scaled,
             Leaves, CronDue, Arrives, FillDue, EngineEvent, CycleDue,
         )
     )

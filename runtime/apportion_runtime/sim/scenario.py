@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apportion_runtime.sim.clock import DEFAULT_START
+from apportion_runtime.sim.provisioning.offers import Queued
 
 Manifest = Mapping[str, Any]
 
@@ -32,7 +33,7 @@ class NodeShape:
 class Pool:
     """Nodes that are alike: `size` to begin with, and as many as `least` to `most` as the work needs.
 
-    Where `least` and `most` equal `size`, it does not scale.
+    Where `least` and `most` equal `size`, it does not scale. Nodes of a pool that is `queued` come for requests alone.
     """
 
     name: str
@@ -42,11 +43,12 @@ class Pool:
     most: int
     scale_up_s: float = 180.0
     idle_s: float = 600.0
+    queued: Queued | None = None
 
     @property
     def scales(self) -> bool:
-        """Whether nodes come and go."""
-        return self.most > self.least
+        """Whether nodes come and go with the pods that wait."""
+        return self.queued is None and self.most > self.least
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +89,16 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """What happens to a node, or to an object: fails, drains, joins, deleted."""
+    """What happens to a node, or to an object: fails, drains, joins, deleted, made; or to a queued job: priority."""
 
     at_s: float
     what: str
     node: str = ""
     object: tuple[str, str, str] = ("", "", "")
     """Kind, namespace and name of what is deleted."""
+    makes: tuple[Manifest, ...] = ()
+    priority: int | None = None
+    """What a queued job gets; None is what puts it first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +106,15 @@ class Timing:
     """How fast the parts of the cluster are.
 
     `period_s` is the scheduler's; `container_start_s` is from a bind until the containers run; `node_lost_s` is how
-    long pods of a node that failed are waited for.
+    long pods of a node that failed are waited for. `requeue_s` is how long kube-queue waits for the pods of a job that left
+    its queue before it goes back there; None for ever.
     """
 
     period_s: float = 1.0
     container_start_s: float = 2.0
     grace_s: float = 30.0
     node_lost_s: float = 300.0
+    requeue_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import yaml
 from apportion_runtime.admission.objects import name_of, namespace_of
 from apportion_runtime.sim.clock import DEFAULT_START
 from apportion_runtime.sim.dialect import KAI_DIALECT, Dialect
+from apportion_runtime.sim.provisioning.offers import Offer, Queued
 from apportion_runtime.sim.scenario import Incident, Manifest, NodeShape, Pool, Scaling, Scenario, Timing, Work
 from apportion_runtime.sim.scenario_fields import Fields, ScenarioError
 from apportion_runtime.sim.shorthand import KINDS, Short, Size, manifest_of
@@ -48,7 +49,7 @@ def read_scenario(text: str, read: Reader, dialect: Dialect = KAI_DIALECT) -> Sc
         pools=tuple(_pool(each) for each in fields.each("nodes")),
         works=tuple(work for each in fields.each("workloads") for work in _works(each, read, dialect)),
         objects=tuple(_objects(fields, read)),
-        incidents=tuple(_incident(each) for each in fields.each("events")),
+        incidents=tuple(_incident(each, read) for each in fields.each("events")),
     )
     fields.done()
     if made.until_s is None and any(work.manifest.get("kind") == "CronJob" for work in made.works):
@@ -99,6 +100,32 @@ def _pool(fields: Fields) -> Pool:
         most,
         fields.seconds("scale_up", 180.0),
         fields.seconds("idle", 600.0),
+        None if (queued := fields.maybe("queued")) is None else _queued(queued),
+    )
+    if made.queued is not None and made.size:
+        raise fields.fault("count", "a pool whose nodes come for whole requests begins with none")
+    fields.done()
+    return made
+
+
+def _queued(fields: Fields) -> Queued:
+    known = Queued()
+    offers: list[Offer] = []
+    for each in fields.each("capacity"):
+        offers.append(Offer(each.text("zone", "zone"), each.whole("nodes"), each.seconds("at")))
+        each.done()
+    made = Queued(
+        offers=tuple(offers),
+        region=fields.text("region", known.region),
+        boot_s=fields.seconds("boot", known.boot_s),
+        accept_s=fields.seconds("accept", known.accept_s),
+        gpu_quota=fields.maybe_whole("gpu_quota"),
+        open_requests=fields.whole("open_requests", known.open_requests),
+        nodes_per_request=fields.whole("nodes_per_request", known.nodes_per_request),
+        booking_s=fields.seconds("booking", known.booking_s),
+        longest_s=fields.seconds("longest_run", known.longest_s),
+        shortest_s=fields.seconds("shortest_run", known.shortest_s),
+        patience_s=fields.seconds("patience", known.patience_s),
     )
     fields.done()
     return made
@@ -217,17 +244,17 @@ def _size(fields: Fields) -> Size:
     return Size(fields.quantity("cpu", "1"), fields.quantity("memory", "4Gi"), gpus, fields.whole("gpu_memory"))
 
 
-def _objects(fields: Fields, read: Reader) -> Iterator[Manifest]:
-    found = fields.raw("objects") or []
+def _objects(fields: Fields, read: Reader, key: str = "objects") -> Iterator[Manifest]:
+    found = fields.raw(key) or []
     if not isinstance(found, list):
-        raise fields.fault("objects", "it is not a list")
+        raise fields.fault(key, "it is not a list")
     for item in found:
         if isinstance(item, str):
-            yield from _read(fields, "objects", item, read)
+            yield from _read(fields, key, item, read)
         elif isinstance(item, Mapping) and item.get("kind"):
             yield item
         else:
-            raise fields.fault("objects", "each is an object, or the name of a file")
+            raise fields.fault(key, "each is an object, or the name of a file")
 
 
 def _read(fields: Fields, key: str, file: str, read: Reader) -> Sequence[Manifest]:
@@ -238,8 +265,12 @@ def _read(fields: Fields, key: str, file: str, read: Reader) -> Sequence[Manifes
         raise fields.fault(key, f"{file} cannot be read: {reason}") from None
 
 
-def _incident(fields: Fields) -> Incident:
+def _incident(fields: Fields, read: Reader) -> Incident:
     at, node = fields.seconds("at"), fields.text("node")
+    if fields.raw("made") is not None:
+        made = Incident(at, "made", makes=tuple(_objects(fields, read, "made")))
+        fields.done()
+        return made
     deleted = fields.maybe("deleted")
     if deleted is not None:
         made = Incident(at, "deleted", object=(deleted.text("kind"), deleted.text("namespace"), deleted.text("name")))
@@ -247,7 +278,7 @@ def _incident(fields: Fields) -> Incident:
     else:
         what = fields.text("what")
         if what not in ("fails", "drains", "joins") or not node:
-            raise fields.fault("what", "a node `fails`, `drains` or `joins`, or something is `deleted`")
+            raise fields.fault("what", "a node `fails`, `drains` or `joins`, or something is `made` or `deleted`")
         made = Incident(at, what, node)
     fields.done()
     return made

@@ -1,0 +1,387 @@
+"""The autoscaler: it answers ProvisioningRequests, brings nodes for them, and takes nodes away again.
+
+A request is Pending until it was looked at, then Accepted or Failed; Accepted ones get all their nodes at once or wait.
+Nodes are labelled with their request and tainted, so that its pods alone run there, and live for as long as it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from apportion_runtime.admission.objects import annotations_of, kind_of, name_of, namespace_of, nested, uid_of
+from apportion_runtime.sim.engines.engine import Handlers
+from apportion_runtime.sim.events import EngineEvent
+from apportion_runtime.sim.history import ENDED_BY_NODE
+from apportion_runtime.sim.machines import add_node, node_manifest, node_name, remove_node
+from apportion_runtime.sim.provisioning.judging import (
+    GKE_CLASS,
+    GKE_POOL_LABEL,
+    QUEUED_TAINT,
+    QUOTA_EXCEEDED,
+    REQUEST_LABEL,
+    Asked,
+    Unmet,
+    judge,
+    request_name,
+)
+from apportion_runtime.sim.provisioning.market import Held, find
+from apportion_runtime.sim.provisioning.offers import Queued, changes
+from apportion_runtime.sim.scenario import Manifest, Pool
+from apportion_runtime.sim.store import Change
+from apportion_runtime.sim.workloads import Workloads
+from apportion_runtime.sim.world import PodState, World
+
+REQUEST = "ProvisioningRequest"
+CONSUMES = (
+    "autoscaling.x-k8s.io/consume-provisioning-request",
+    "cluster-autoscaler.kubernetes.io/consume-provisioning-request",
+)
+"""Annotations by which a pod names its request: the current one, and the one before."""
+CLASS_OF = "autoscaling.x-k8s.io/provisioning-class-name"
+_SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+_ZONE = "topology.kubernetes.io/zone"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestDue(EngineEvent):
+    """The autoscaler looks at a new request."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityChanges(EngineEvent):
+    """The provider has other machines than before."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodesReady(EngineEvent):
+    """The nodes of a request are ready, all of them."""
+
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class BookingEnds(EngineEvent):
+    """Nobody holds the nodes of a request for its pods any longer."""
+
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnds(EngineEvent):
+    """The nodes of a request have lived for as long as they may."""
+
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class PatienceEnds(EngineEvent):
+    """A request has waited for as long as requests may."""
+
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class IdleEnds(EngineEvent):
+    """Nodes of a request may have stood idle for long enough."""
+
+    uid: str
+
+
+@dataclass(slots=True)
+class _Standing:
+    """A request that is not over: what it asks for, what it has, and its nodes with the moment since when each is idle."""
+
+    namespace: str
+    name: str
+    asked: Asked
+    held: Held | None = None
+    nodes: dict[str, float | None] = field(default_factory=dict)
+    is_ready: bool = False
+
+
+class Autoscaler:
+    """Answers requests.
+
+    Args:
+        world: What is simulated.
+        workloads: Told of pods whose node is taken away.
+        pools: The node pools of the cluster.
+        told: Told of each request whose state changed.
+        owner: Returns the workload that a request is for; -1 where somebody made it by hand.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        workloads: Workloads,
+        pools: Mapping[str, Pool],
+        *,
+        told: Callable[[Manifest], None] = lambda request: None,
+        owner: Callable[[Manifest], int] = lambda request: -1,
+    ) -> None:
+        self._world = world
+        self._workloads = workloads
+        self._pools = {name: pool for name, pool in pools.items() if pool.queued is not None}
+        self._told = told
+        self._owner = owner
+        self._standing: dict[str, _Standing] = {}
+        self._n_made = dict.fromkeys(self._pools, 0)
+        world.store.watch(REQUEST, self._changed)
+        for made in world.store.list(REQUEST):
+            self._plan_look(made)
+        for at_s in changes(pool.queued for pool in self._pools.values() if pool.queued is not None):
+            world.events.plan(world.clock.start + at_s, CapacityChanges())
+
+    def handlers(self) -> Handlers:
+        """Return what is done at each of its events."""
+        return {
+            RequestDue: lambda event: self._look(event.namespace, event.name),
+            CapacityChanges: lambda _: self._serve(),
+            NodesReady: lambda event: self._provide(event.uid),
+            BookingEnds: lambda event: self._expire(event.uid),
+            RunEnds: lambda event: self._end_run(event.uid),
+            PatienceEnds: lambda event: self._give_up(event.uid),
+            IdleEnds: lambda event: self._take_idle(event.uid),
+        }
+
+    def _changed(self, change: Change) -> None:
+        if change.what == "added":
+            self._plan_look(change.made)
+        elif change.what == "deleted":
+            self._cancel(uid_of(change.made))
+
+    def _plan_look(self, made: Manifest) -> None:
+        if nested(made, "spec", "provisioningClassName") != GKE_CLASS:
+            said = nested(made, "spec", "provisioningClassName")
+            self._note("request-ignored", made, f"provisioning class {said} has no model here; nobody answers it")
+            return
+        wait = min((pool.queued.accept_s for pool in self._pools.values() if pool.queued), default=Queued().accept_s)
+        self._world.events.plan(self._world.now + wait, RequestDue(namespace_of(made), name_of(made)))
+
+    def _look(self, namespace: str, name: str) -> None:
+        made = self._world.store.get(REQUEST, namespace, name)
+        if made is None or uid_of(made) in self._standing or nested(made, "status", "conditions"):
+            return
+        templates = {name_of(t): t for t in self._world.store.list("PodTemplate") if namespace_of(t) == namespace}
+        asked = judge(made, templates, list(self._pools.values()))
+        if isinstance(asked, Asked) and (full := self._too_many(asked)) is not None:
+            asked = full
+        if isinstance(asked, Unmet):
+            self._note("request-failed", made, f"{asked.reason}: {asked.message}")
+            self._told(self._with(made, "Failed", "True", asked.reason, asked.message))
+            return
+        uid = uid_of(made)
+        self._standing[uid] = _Standing(namespace, name, asked)
+        self._note("request-accepted", made, f"{asked.nodes} nodes of {asked.pool} for {asked.run_s:.0f}s")
+        made = self._with(made, "Accepted", "True", "Accepted", "ProvisioningRequest is accepted by ClusterAutoscaler")
+        queued = self._queued(asked.pool)
+        self._world.events.plan(self._world.now + queued.patience_s, PatienceEnds(uid))
+        self._told(made)
+        self._serve()
+
+    def _too_many(self, asked: Asked) -> Unmet | None:
+        queued = self._queued(asked.pool)
+        n_open = sum(
+            each.held is None and self._queued(each.asked.pool).region == queued.region
+            for each in self._standing.values()
+        )
+        if n_open < queued.open_requests:
+            return None
+        return Unmet(
+            QUOTA_EXCEEDED,
+            f"Quota 'ACTIVE_RESIZE_REQUESTS' exceeded. Limit: {queued.open_requests:.1f} in region {queued.region}.",
+        )
+
+    def _serve(self) -> None:
+        """Give machines to the requests that wait, the oldest first; one that cannot be met does not hold up others."""
+        for uid, standing in list(self._standing.items()):
+            made = self._request(standing, uid)
+            if standing.held is not None or made is None:
+                continue
+            held = [each.held for each in self._standing.values() if each.held is not None]
+            found = find(standing.asked, self._pools, held, self._world.elapsed_s)
+            if isinstance(found, Held):
+                standing.held = found
+                self._world.events.plan(self._world.now + self._queued(found.pool).boot_s, NodesReady(uid))
+                continue
+            before = nested(made, "status", "conditions") or ()
+            if not any(each["reason"] == found.reason for each in before):
+                self._note("request-waits", made, f"{found.reason}: {found.message}")
+                self._told(self._with(made, "Provisioned", "False", found.reason, found.message))
+
+    def _provide(self, uid: str) -> None:
+        standing = self._standing.get(uid)
+        made = None if standing is None else self._request(standing, uid)
+        if standing is None or standing.held is None or made is None:
+            return
+        world, held = self._world, standing.held
+        queued, label = self._queued(held.pool), request_name(made)
+        standing.is_ready = True
+        for _ in range(held.nodes):
+            name = node_name(self._pools[held.pool], self._n_made[held.pool])
+            self._n_made[held.pool] += 1
+            standing.nodes[name] = world.now
+            add_node(world, self._node(name, held, label))
+        self._note("request-provisioned", made, f"{held.nodes} nodes of {held.pool} in {held.zone}")
+        made = world.store.patch_status(
+            REQUEST, standing.namespace, standing.name, {"provisioningClassDetails": {"ResizeRequestName": label}}
+        )
+        world.events.plan(world.now + queued.booking_s, BookingEnds(uid))
+        world.events.plan(world.now + standing.asked.run_s, RunEnds(uid))
+        self._told(self._with(made, "Provisioned", "True", "CapacityIsProvisioned", "Capacity is provisioned"))
+
+    def _node(self, name: str, held: Held, request: str) -> dict[str, Any]:
+        made = node_manifest(self._pools[held.pool], name)
+        labels = {**made["metadata"]["labels"], GKE_POOL_LABEL: held.pool, REQUEST_LABEL: request, _ZONE: held.zone}
+        taints = [*made["spec"].get("taints", ()), dict(QUEUED_TAINT)]
+        return {
+            **made,
+            "metadata": {**made["metadata"], "labels": labels},
+            "spec": {**made["spec"], "taints": taints},
+        }
+
+    def _expire(self, uid: str) -> None:
+        """The booking is over; nodes that no pod of the request runs on are not needed."""
+        standing = self._standing.get(uid)
+        made = None if standing is None else self._request(standing, uid)
+        if standing is None or made is None:
+            return
+        is_used = any(self._world.pods_on.get(name) for name in standing.nodes)
+        if not is_used:
+            self._note("booking-expired", made, f"no pod came to its {len(standing.nodes)} nodes")
+        made = self._with(
+            made, "BookingExpired", "True", "CapacityReservationTimeExpired", "Capacity reservation time is expired"
+        )
+        if is_used:
+            self._take_idle(uid)
+        else:
+            self._release(uid)
+        self._told(made)
+
+    def _end_run(self, uid: str) -> None:
+        standing = self._standing.get(uid)
+        if standing is None:
+            return
+        made = self._request(standing, uid)
+        if made is not None and any(self._world.pods_on.get(name) for name in standing.nodes):
+            message = f"its {len(standing.nodes)} nodes have lived for {standing.asked.run_s:.0f} seconds and are gone"
+            self._note("capacity-revoked", made, message)
+            # Whoever made the request knows before its pods are lost, and does not make them anew.
+            self._told(self._with(made, "CapacityRevoked", "True", "MaxRunDurationExceeded", message))
+        if uid in self._standing:
+            self._release(uid)
+
+    def _give_up(self, uid: str) -> None:
+        standing = self._standing.get(uid)
+        made = None if standing is None else self._request(standing, uid)
+        if standing is None or standing.held is not None or made is None:
+            return
+        del self._standing[uid]
+        self._note("request-failed", made, "Expired: ProvisioningRequest is expired")
+        self._told(self._with(made, "Failed", "True", "Expired", "ProvisioningRequest is expired"))
+
+    def _cancel(self, uid: str) -> None:
+        """Somebody deleted a request: nodes that are on their way come no more, those that are there go when idle."""
+        standing = self._standing.get(uid)
+        if standing is not None and not standing.is_ready:
+            del self._standing[uid]
+            self._serve()
+        elif standing is not None:
+            self._take_idle(uid)
+
+    def left(self, pod: PodState) -> None:
+        """A pod is gone: its node may be idle from now on."""
+        node = pod.record.node
+        for uid, standing in self._standing.items():
+            if node in standing.nodes and not self._world.pods_on.get(node or ""):
+                standing.nodes[node or ""] = self._world.now
+                self._world.events.plan(self._world.now + self._pools[standing.asked.pool].idle_s, IdleEnds(uid))
+
+    def _take_idle(self, uid: str) -> None:
+        """Take away the nodes of a request that nobody has used for long enough, once their booking is over."""
+        standing = self._standing.get(uid)
+        if standing is None:
+            return
+        world, idle_s = self._world, self._pools[standing.asked.pool].idle_s
+        later: list[float] = []
+        for name in list(standing.nodes):
+            since = standing.nodes[name]
+            if world.pods_on.get(name) or since is None:
+                continue
+            at = max(since + idle_s, world.now)
+            if since + idle_s <= world.now:
+                self._remove(standing, name)
+            else:
+                later.append(at)
+        if later:
+            world.events.plan(min(later), IdleEnds(uid))
+        if not standing.nodes:
+            self._release(uid)
+
+    def _release(self, uid: str) -> None:
+        standing = self._standing.pop(uid)
+        for name in list(standing.nodes):
+            self._remove(standing, name)
+        self._serve()
+
+    def _remove(self, standing: _Standing, name: str) -> None:
+        for uid in list(self._world.pods_on.get(name, ())):
+            self._workloads.remove_pod(uid, ENDED_BY_NODE)
+        del standing.nodes[name]
+        if self._world.store.get("Node", "", name) is not None:
+            remove_node(self._world, name)
+
+    def _queued(self, pool: str) -> Queued:
+        queued = self._pools[pool].queued
+        assert queued is not None
+        return queued
+
+    def _request(self, standing: _Standing, uid: str) -> Manifest | None:
+        made = self._world.store.get(REQUEST, standing.namespace, standing.name)
+        return made if made is not None and uid_of(made) == uid else None
+
+    def _with(self, made: Manifest, kind: str, status: str, reason: str, message: str) -> Manifest:
+        """Write a condition, and return the request with it."""
+        others = [each for each in nested(made, "status", "conditions") or () if each["type"] != kind]
+        condition = {
+            "type": kind,
+            "status": status,
+            "reason": reason,
+            "message": message,
+            "lastTransitionTime": self._world.clock.text,
+        }
+        return self._world.store.patch_status(
+            REQUEST, namespace_of(made), name_of(made), {"conditions": [*others, condition]}
+        )
+
+    def _note(self, what: str, made: Manifest, why: str) -> None:
+        self._world.note(what, workload=self._owner(made), why=f"{name_of(made)}: {why}")
+
+
+def condition(made: Manifest, kind: str) -> Mapping[str, str] | None:
+    """Return a condition of an object that is true; None where it is not."""
+    found = nested(made, "status", "conditions") or ()
+    return next((each for each in found if each["type"] == kind and each["status"] == "True"), None)
+
+
+def consuming(made: Manifest, requests: Callable[[str], Manifest | None]) -> Manifest:
+    """Return a pod as the provider lets it be made: one that names a request runs on its nodes alone, and is not moved."""
+    annotations = annotations_of(made)
+    name = next((annotations[key] for key in CONSUMES if annotations.get(key)), None)
+    if name is None or kind_of(made) != ("", "Pod"):
+        return made
+    request = requests(name)
+    spec = made["spec"]
+    selector = {**(spec.get("nodeSelector") or {}), REQUEST_LABEL: name if request is None else request_name(request)}
+    passing = {**QUEUED_TAINT, "operator": "Equal"}
+    metadata = {**made["metadata"], "annotations": {_SAFE_TO_EVICT: "false", **annotations}}
+    return {
+        **made,
+        "metadata": metadata,
+        "spec": {**spec, "nodeSelector": selector, "tolerations": [*(spec.get("tolerations") or ()), passing]},
+    }

@@ -1,0 +1,153 @@
+"""Whether a ProvisioningRequest can be met at all: what it asks for, and what the provider refuses.
+
+Source: seed document 003 (limits of the Dynamic Workload Scheduler), GKE's documentation of queued provisioning, and
+cluster-autoscaler's API autoscaling.x-k8s.io/v1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from apportion_runtime.admission.objects import name_of, nested, uid_of
+from apportion_runtime.core.plugins.predicates import selected, tolerated
+from apportion_runtime.core.snapshot import Node, Pod, Taint
+from apportion_runtime.sim.engines.kube_scheduler.amounts import GPUS, PODS, amounts, pod_requests
+from apportion_runtime.sim.machines import POOL_LABEL
+from apportion_runtime.sim.scenario import Manifest, Pool
+from apportion_runtime.snapshots.kubernetes.terms import required_nodes, tolerations
+
+GKE_CLASS = "queued-provisioning.gke.io"
+GKE_POOL_LABEL = "cloud.google.com/gke-nodepool"
+REQUEST_LABEL = "autoscaling.gke.io/provisioning-request"
+QUEUED_TAINT: Mapping[str, str] = {"key": "cloud.google.com/gke-queued", "value": "true", "effect": "NoSchedule"}
+MAX_RUN = "maxRunDurationSeconds"
+INVALID, QUOTA_EXCEEDED, NOT_FOUND = "InvalidRequest", "QuotaExceeded", "CapacityIsNotFound"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a request comes to."""
+
+    pool: str
+    nodes: int
+    gpus: int
+    run_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Unmet:
+    """Why a request cannot be met."""
+
+    reason: str
+    message: str
+
+
+def judge(request: Manifest, templates: Mapping[str, Manifest], pools: Sequence[Pool]) -> Asked | Unmet:
+    """Return what a request asks for, or why it fails.
+
+    Args:
+        request: The ProvisioningRequest.
+        templates: The PodTemplates of its namespace, by name.
+        pools: Those whose nodes come for whole requests.
+    """
+    pod_sets: Sequence[Mapping[str, Any]] = nested(request, "spec", "podSets") or ()
+    if len(pod_sets) != 1:
+        return Unmet(INVALID, f"class {GKE_CLASS} takes one pod set a request, and this one has {len(pod_sets)}")
+    name = str((pod_sets[0].get("podTemplateRef") or {}).get("name"))
+    count = pod_sets[0].get("count")
+    if name not in templates:
+        return Unmet(INVALID, f"there is no PodTemplate {name} in its namespace")
+    if not isinstance(count, int) or count < 1:
+        return Unmet(INVALID, f"count `{count}` is not a number of 1 or more")
+    spec = nested(templates[name], "template", "spec") or {}
+    wants = pod_requests(spec)
+    gpus = sum(wants.get(resource, 0) for resource in GPUS)
+    if not gpus:
+        return Unmet(INVALID, "its pods ask for no GPU, and only nodes with GPUs are provisioned so")
+    if nested(spec, "affinity", "podAntiAffinity"):
+        return Unmet(INVALID, "its pods have anti-affinity to pods, which queued provisioning does not take")
+    fitting = [pool for pool in pools if _is_for(spec, pool)]
+    sized = [(pool, each) for pool in fitting if (each := _pods_each(wants, pool))]
+    if not sized:
+        return Unmet(NOT_FOUND, _no_pool(fitting, pools))
+    pool, each = sized[0]
+    return _sized(request, pool, -(-count // each), gpus * count)
+
+
+def _sized(request: Manifest, pool: Pool, nodes: int, gpus: int) -> Asked | Unmet:
+    queued = pool.queued
+    assert queued is not None
+    run = _run_s(request, queued.longest_s)
+    if run is None or not queued.shortest_s <= run <= queued.longest_s:
+        said = (nested(request, "spec", "parameters") or {}).get(MAX_RUN)
+        return Unmet(
+            INVALID,
+            f"{MAX_RUN} `{said}` is not a number of seconds from {queued.shortest_s:.0f} to {queued.longest_s:.0f}",
+        )
+    if nodes > queued.nodes_per_request:
+        return Unmet(
+            INVALID, f"it needs {nodes} nodes, and a request brings at most {queued.nodes_per_request} of them"
+        )
+    if nodes > pool.most:
+        return Unmet(NOT_FOUND, f"it needs {nodes} nodes, and node pool {pool.name} has at most {pool.most}")
+    if queued.gpu_quota is not None and gpus > queued.gpu_quota:
+        return Unmet(QUOTA_EXCEEDED, quota_message(pool, queued.gpu_quota, queued.region))
+    return Asked(pool.name, nodes, nodes * pool.shape.gpus, run)
+
+
+def quota_message(pool: Pool, limit: int, region: str) -> str:
+    """Return the provider's words for a quota that is used up."""
+    model = pool.shape.labels.get("cloud.google.com/gke-accelerator") or pool.shape.labels.get(
+        "apportion.dev/gpu-model"
+    )
+    name = f"NVIDIA_{model.removeprefix('nvidia-').upper().replace('-', '_')}_GPUS" if model else "GPUS_ALL_REGIONS"
+    return f"Quota '{name}' exceeded. Limit: {limit:.1f} in region {region}."
+
+
+def _run_s(request: Manifest, longest_s: float) -> float | None:
+    said = (nested(request, "spec", "parameters") or {}).get(MAX_RUN)
+    if said is None:
+        return longest_s
+    text = str(said)
+    return float(text) if text.isascii() and text.isdigit() else None
+
+
+def labels_of(pool: Pool) -> dict[str, str]:
+    """Return the labels of a pool's nodes."""
+    return {POOL_LABEL: pool.name, GKE_POOL_LABEL: pool.name, **pool.shape.labels}
+
+
+def _is_for(spec: Manifest, pool: Pool) -> bool:
+    taints = tuple(Taint(t.get("key", ""), t.get("value", ""), t.get("effect", "")) for t in pool.shape.taints)
+    node = Node(pool.name, {}, labels_of(pool), taints)
+    pod = Pod(
+        "",
+        "",
+        "",
+        None,
+        node_selector={k: str(v) for k, v in (spec.get("nodeSelector") or {}).items() if k != REQUEST_LABEL},
+        node_affinity=required_nodes(spec.get("affinity") or {}),
+        tolerations=tolerations(spec.get("tolerations")),
+    )
+    return tolerated(pod, node) and selected(pod, node)
+
+
+def _pods_each(wants: Mapping[str, int], pool: Pool) -> int:
+    """Return how many of its pods a node holds."""
+    has = amounts(pool.shape.allocatable)
+    counted = {**wants, PODS: 1}
+    return min(has.get(resource, 0) // amount for resource, amount in counted.items() if amount)
+
+
+def _no_pool(fitting: Sequence[Pool], pools: Sequence[Pool]) -> str:
+    if fitting:
+        return f"one of its pods is larger than a node of {', '.join(pool.name for pool in fitting)}"
+    known = ", ".join(pool.name for pool in pools) or "none"
+    return f"its pods select no node pool whose nodes come for whole requests; there is {known}"
+
+
+def request_name(made: Manifest) -> str:
+    """Return how the nodes of a request name it: another one for one that was made anew under the same name."""
+    return f"{name_of(made)[:54].rstrip('-.')}-{uid_of(made)[-8:]}"

@@ -1,0 +1,43 @@
+"""Whether a request can be met now: all of its machines in one zone, within the quota of the region."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from apportion_runtime.sim.provisioning.judging import NOT_FOUND, QUOTA_EXCEEDED, Asked, Unmet, quota_message
+from apportion_runtime.sim.scenario import Pool
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Machines that a request has."""
+
+    pool: str
+    zone: str
+    nodes: int
+    gpus: int
+
+
+def find(asked: Asked, pools: Mapping[str, Pool], held: Iterable[Held], at_s: float) -> Held | Unmet:
+    """Return the machines that a request gets at a moment, or why it goes on waiting."""
+    pool = pools[asked.pool]
+    queued = pool.queued
+    assert queued is not None
+    taken = list(held)
+    in_region = [each for each in taken if _region(pools, each.pool) == queued.region]
+    if queued.gpu_quota is not None and sum(each.gpus for each in in_region) + asked.gpus > queued.gpu_quota:
+        return Unmet(QUOTA_EXCEEDED, quota_message(pool, queued.gpu_quota, queued.region))
+    of_pool = [each for each in taken if each.pool == asked.pool]
+    if sum(each.nodes for each in of_pool) + asked.nodes <= pool.most:
+        for zone in queued.zones:
+            free = queued.nodes_in(zone, at_s) - sum(each.nodes for each in of_pool if each.zone == zone)
+            if free >= asked.nodes:
+                return Held(asked.pool, zone, asked.nodes, asked.gpus)
+    return Unmet(NOT_FOUND, "Capacity is not found, CA will try to find it later.")
+
+
+def _region(pools: Mapping[str, Pool], name: str) -> str:
+    queued = pools[name].queued
+    assert queued is not None
+    return queued.region

@@ -1,0 +1,100 @@
+"""What becomes of a ProvisioningRequest: refused, waiting or met, as the provider of seed 003 says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from apportion_runtime.sim.provisioning.judging import Asked, Unmet, judge
+from apportion_runtime.sim.provisioning.market import Held, find
+from apportion_runtime.sim.provisioning.offers import Offer, Queued, changes
+from apportion_runtime.sim.scenario import NodeShape, Pool
+
+_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+_SHAPE = NodeShape(
+    {"apportion.dev/gpu-model": "l4"},
+    {"cpu": "22", "memory": "88Gi", "pods": "110", "nvidia.com/gpu": "2"},
+    (_TAINT,),
+)
+
+
+def _pool(most: int = 2000, **queued: Any) -> Pool:
+    offers = (Offer("b", 2), Offer("a", 1), Offer("a", 4, 600.0))
+    return Pool("dws", _SHAPE, 0, 0, most, queued=Queued(**{"offers": offers, **queued}))
+
+
+def _spec(gpus: int = 1, **more: Any) -> dict[str, Any]:
+    resources = {"requests": {"cpu": "1", "nvidia.com/gpu": gpus} if gpus else {"cpu": "1"}}
+    return {
+        "containers": [{"name": "main", "resources": resources}],
+        "nodeSelector": {"cloud.google.com/gke-nodepool": "dws"},
+        "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}],
+        **more,
+    }
+
+
+def _judge(
+    spec: Mapping[str, Any], pool: Pool, count: int = 1, *, n_sets: int = 1, max_run: str | None = None
+) -> Asked | Unmet:
+    pod_set = {"count": count, "podTemplateRef": {"name": "t"}}
+    parameters = {} if max_run is None else {"maxRunDurationSeconds": max_run}
+    request = {"spec": {"podSets": [pod_set] * n_sets, "parameters": parameters}}
+    return judge(request, {"t": {"template": {"spec": spec}}}, [pool])
+
+
+def test_pods_are_put_together_on_whole_nodes() -> None:
+    assert _judge(_spec(), _pool(), 5, max_run="3600") == Asked("dws", 3, 6, 3600.0)
+    assert _judge(_spec(gpus=2), _pool(), 5) == Asked("dws", 5, 10, 7 * 86_400.0)
+
+
+@pytest.mark.parametrize(
+    ("said", "reason", "words"),
+    [
+        ({"spec": _spec(), "n_sets": 2}, "InvalidRequest", "takes one pod set a request, and this one has 2"),
+        ({"spec": _spec(gpus=0)}, "InvalidRequest", "its pods ask for no GPU"),
+        ({"spec": _spec(affinity={"podAntiAffinity": {"x": []}})}, "InvalidRequest", "anti-affinity"),
+        ({"spec": _spec(), "max_run": "604801"}, "InvalidRequest", "is not a number of seconds from 600 to 604800"),
+        ({"spec": _spec(), "max_run": "1h"}, "InvalidRequest", "`1h` is not a number of seconds"),
+        ({"spec": _spec(), "count": 2001}, "InvalidRequest", "it needs 1001 nodes, and a request brings at most 1000"),
+        ({"spec": _spec(gpus=3)}, "CapacityIsNotFound", "one of its pods is larger than a node of dws"),
+        ({"spec": _spec(tolerations=[])}, "CapacityIsNotFound", "its pods select no node pool"),
+        ({"spec": _spec(), "count": 40}, "QuotaExceeded", "Quota 'NVIDIA_L4_GPUS' exceeded. Limit: 32.0 in region r."),
+    ],
+)
+def test_a_request_that_cannot_be_met_fails_with_its_reason(said: dict[str, Any], reason: str, words: str) -> None:
+    spec, count = said.pop("spec"), said.pop("count", 1)
+    quota = 32 if reason == "QuotaExceeded" else None
+    found = _judge(spec, _pool(gpu_quota=quota, region="r"), count, **said)
+    assert isinstance(found, Unmet)
+    assert found.reason == reason
+    assert words in found.message
+
+
+def test_a_request_for_more_nodes_than_its_pool_may_have_fails() -> None:
+    found = _judge(_spec(gpus=2), _pool(most=4), 5)
+    assert found == Unmet("CapacityIsNotFound", "it needs 5 nodes, and node pool dws has at most 4")
+
+
+def test_all_machines_come_from_one_zone_or_none_does() -> None:
+    pools = {"dws": _pool()}
+    three = Asked("dws", 3, 6, 600.0)
+    assert isinstance(find(three, pools, (), 0.0), Unmet), "there are three machines, and in no zone three"
+    assert find(three, pools, (), 600.0) == Held("dws", "a", 3, 6)
+    two = Asked("dws", 2, 4, 600.0)
+    assert find(two, pools, (), 0.0) == Held("dws", "b", 2, 4)
+    assert isinstance(find(two, pools, [Held("dws", "b", 1, 2)], 0.0), Unmet)
+
+
+def test_what_the_region_may_have_is_counted_over_all_that_is_held() -> None:
+    pools = {"dws": _pool(gpu_quota=6, region="r")}
+    found = find(Asked("dws", 2, 4, 600.0), pools, [Held("dws", "a", 2, 4)], 600.0)
+    assert found == Unmet("QuotaExceeded", "Quota 'NVIDIA_L4_GPUS' exceeded. Limit: 6.0 in region r.")
+
+
+def test_a_provider_has_what_its_last_offer_says() -> None:
+    queued = Queued((Offer("a", 3), Offer("a", 1, 60.0), Offer("b", 2, 60.0)))
+    assert [queued.nodes_in("a", at) for at in (0.0, 59.0, 60.0)] == [3, 3, 1]
+    assert queued.nodes_in("b", 0.0) == 0
+    assert list(changes([queued])) == [60.0]
