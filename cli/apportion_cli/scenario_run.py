@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,51 +17,91 @@ from apportion_cli.options import Output
 from apportion_cli.scenario_objects import documents, read_objects
 
 if TYPE_CHECKING:
+    from apportion_runtime.sim.cluster import Cluster
     from apportion_runtime.sim.dialect import Dialect
     from apportion_runtime.sim.history import History
+    from apportion_runtime.sim.report.comparison import Comparison
+    from apportion_runtime.sim.report.report import Report
     from apportion_runtime.sim.scenario import Scenario
-    from apportion_runtime.sim.summary import QueueSummary, Summary
 
-FORMATS = ("text", "json", "jsonl")
+_OF_FACTS = ("jsonl", "story")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which policy is simulated, and for which of its clusters and engines."""
+
+    source: str
+    env: str | None = None
+    cluster: str | None = None
+    engine: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """What came of a simulation; `code` is other than 0 where it was interrupted."""
+
+    report: Report
+    history: History
+    code: int = ExitCode.OK
 
 
 def run_scenario(
-    source: str,
-    scenario_file: str,
-    *,
-    env: str | None,
-    cluster: str | None,
-    engine: str | None,
-    as_of: date,
-    outputs: Sequence[Output],
+    choice: Choice, scenario_file: str, *, as_of: date, outputs: Sequence[Output], against: Choice | None = None
 ) -> int:
-    """Simulate, deliver the reports, and return the exit code.
+    """Simulate, deliver the reports, and return the exit code; with `against`, say what differs from that.
+
+    Raises:
+        CannotError: If something cannot be read, or the engine has no model here.
+    """
+    from apportion_runtime.sim.report.comparison import compare
+
+    console = current()
+    wanted = outputs or (Output("text"),)
+    keeps_facts = any(output.format in _OF_FACTS for output in wanted)
+    found = simulate(choice, scenario_file, as_of=as_of, keeps_facts=keeps_facts)
+    if isinstance(found, int):
+        return found
+    if against is None or found.code != ExitCode.OK:
+        for output in wanted:
+            deliver(console, output, _rendered(found, output))
+        return found.code
+    other = simulate(against, scenario_file, as_of=as_of, keeps_facts=False)
+    if isinstance(other, int):
+        return other
+    comparison = compare(other.report, found.report)
+    for output in wanted:
+        deliver(console, output, _compared(comparison, output))
+    return other.code
+
+
+def simulate(choice: Choice, scenario_file: str, *, as_of: date, keeps_facts: bool) -> Simulated | int:
+    """Run a scenario to its end, or until it is interrupted; an exit code where the policy has findings.
 
     Raises:
         CannotError: If something cannot be read, or the engine has no model here.
     """
     from apportion_runtime.sim.cluster import Cluster
-    from apportion_runtime.sim.summary import summarise
+    from apportion_runtime.sim.report.report import build_report
 
     console = current()
-    found = read_objects(source, env=env, cluster=cluster, engine=engine, as_of=as_of)
+    found = read_objects(choice.source, env=choice.env, cluster=choice.cluster, engine=choice.engine, as_of=as_of)
     if isinstance(found, int):
         return found
     scenario = _scenario(scenario_file, found.model.dialect)
-    keeps_facts = any(output.format == "jsonl" for output in outputs)
     simulated = Cluster(found.objects, scenario, found.model, keeps_facts=keeps_facts)
     _show_faults(console, simulated)
     code = _run(console, simulated)
     history = simulated.finish()
-    summary = summarise(history)
-    for output in outputs or (Output("text"),):
-        deliver(console, output, _rendered(summary, history, scenario, output))
-    return code
+    return Simulated(build_report(history, scenario.name, scenario.start), history, code)
 
 
-def _run(console: Console, simulated: Any) -> int:
+def _run(console: Console, simulated: Cluster) -> int:
+    from apportion_cli.simulation_progress import shown_progress
+
     try:
-        simulated.run()
+        with shown_progress(console, simulated) as told:
+            simulated.run(told)
     except KeyboardInterrupt:
         at = simulated.world.clock.text
         console.err(f"apportion: interrupted at {at} of the simulation; what follows is up to then")
@@ -68,7 +109,7 @@ def _run(console: Console, simulated: Any) -> int:
     return ExitCode.OK
 
 
-def _show_faults(console: Console, simulated: Any) -> None:
+def _show_faults(console: Console, simulated: Cluster) -> None:
     for fault in simulated.world.records.faults:
         console.err(f"apportion: warning: {fault.address}: {fault.message}")
 
@@ -92,69 +133,33 @@ def _scenario(file: str, dialect: Dialect) -> Scenario:
         raise CannotError(f"{file}: {wrong}", hint="docs/simulation.md describes a scenario") from None
 
 
-def _rendered(summary: Summary, history: History, scenario: Scenario, output: Output) -> str:
-    if output.format == "jsonl":
-        return "".join(json.dumps(fact.document()) + "\n" for fact in history.facts)
+def _rendered(found: Simulated, output: Output) -> str:
+    report = found.report
+    match output.format:
+        case "jsonl":
+            return "".join(json.dumps(fact.document()) + "\n" for fact in found.history.facts)
+        case "json":
+            return json.dumps(report.document(), indent=2) + "\n"
+        case "html":
+            from apportion_runtime.sim.report.page import html_page
+
+            return html_page(report)
+        case "story":
+            from apportion_runtime.sim.report.story import story
+
+            return "\n".join(story(found.history)) + "\n"
+    from apportion_cli.simulation_text import report_text
+
+    return report_text(report)
+
+
+def _compared(comparison: Comparison, output: Output) -> str:
     if output.format == "json":
-        return json.dumps(summary.document(), indent=2) + "\n"
-    return summary_text(summary, scenario.name)
+        return json.dumps(comparison.document(), indent=2) + "\n"
+    if output.format == "html":
+        from apportion_runtime.sim.report.comparison_page import comparison_page
 
+        return comparison_page(comparison)
+    from apportion_cli.simulation_text import comparison_text
 
-def summary_text(summary: Summary, name: str) -> str:
-    """Return the summary for a terminal."""
-    ended = ", ".join(f"{count} {outcome}" for outcome, count in summary.outcomes.items())
-    lost = f"{_count(summary.n_evictions, 'eviction')}, {summary.lost_gpu_hours:,.1f} GPU-hours lost"
-    lines = [
-        f"{name or 'simulation'}: {_lasting(summary.duration_s)}, {summary.n_workloads} workloads ({ended})",
-        f"GPU-hours {summary.gpu_hours:,.1f} of {summary.capacity_gpu_hours:,.1f} ({summary.utilisation:.0%})",
-        f"makespan {_lasting(summary.makespan_s)}, {lost}",
-        "",
-    ]
-    header = ("queue", "GPU-hours", "fair share", "used", "wait p50", "p90", "p99", "waiting", "evicted", "lost GPU-h")
-    rows = [header, *(_row(queue, depth) for queue, depth in _in_tree(summary.queues))]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
-    for row in rows:
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines) + "\n"
-
-
-def _row(queue: QueueSummary, depth: int) -> tuple[str, ...]:
-    waits = (queue.wait_p50_s, queue.wait_p90_s, queue.wait_p99_s)
-    return (
-        "  " * depth + queue.name,
-        f"{queue.gpu_hours:,.1f}",
-        f"{queue.fair_gpu_hours:,.1f}",
-        "" if queue.share is None else f"{queue.share:.0%}",
-        *("" if wait is None else _lasting(wait) for wait in waits),
-        str(queue.n_waiting or ""),
-        str(queue.n_evictions or ""),
-        f"{queue.lost_gpu_hours:,.1f}" if queue.lost_gpu_hours else "",
-    )
-
-
-def _in_tree(queues: Sequence[QueueSummary]) -> Iterator[tuple[QueueSummary, int]]:
-    below: dict[str | None, list[QueueSummary]] = {}
-    names = {queue.name for queue in queues}
-    for queue in queues:
-        below.setdefault(queue.parent if queue.parent in names else None, []).append(queue)
-
-    def walk(parent: str | None, depth: int) -> Iterator[tuple[QueueSummary, int]]:
-        for queue in sorted(below.get(parent, ()), key=lambda q: q.name):
-            yield queue, depth
-            yield from walk(queue.name, depth + 1)
-
-    yield from walk(None, 0)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def _lasting(seconds: float) -> str:
-    """Return a duration as people say it: `45s`, `12m`, `3h 20m`, `2d 4h`."""
-    for size, unit, smaller, small in ((86_400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s")):
-        if seconds >= size:
-            rest = int(seconds % size // smaller)
-            return f"{int(seconds // size)}{unit}" + (f" {rest}{small}" if rest else "")
-    return f"{seconds:.0f}s"
+    return comparison_text(comparison)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from apportion_runtime.core.snapshot import Settings
 
 _ALL = "all"
+_OF_ONE_RUN = {"jsonl", "story"}
+_OF_SCENARIOS = {*_OF_ONE_RUN, "html"}
 
 
 @click.command()
@@ -35,6 +37,15 @@ _ALL = "all"
     "--engine", metavar="NAME", help="The engine that is simulated, where POLICY has several: kai, volcano, native, …"
 )
 @click.option(
+    "--against",
+    type=click.Path(),
+    metavar="POLICY",
+    help="Run another policy, or rendered tree, on the same scenario, and say only what differs from it.",
+)
+@click.option("--against-env", metavar="NAME", help="Its environment (default: that of --env).")
+@click.option("--against-cluster", metavar="NAME", help="Its cluster (default: that of --cluster).")
+@click.option("--against-engine", metavar="NAME", help="Its engine (default: that of --engine).")
+@click.option(
     "--cycle",
     "snapshots",
     multiple=True,
@@ -47,7 +58,7 @@ _ALL = "all"
 )
 @moment
 @shard_option
-@output_option("text", "json", "yaml", "jsonl")
+@output_option("text", "json", "yaml", "jsonl", "html", "story")
 @as_of_option
 @fail_on_option
 @console_options
@@ -58,6 +69,10 @@ def simulate(
     env: str | None,
     cluster: str | None,
     engine: str | None,
+    against: str | None,
+    against_env: str | None,
+    against_cluster: str | None,
+    against_engine: str | None,
     snapshots: tuple[str, ...],
     actions: str | None,
     now: float | None,
@@ -79,15 +94,24 @@ def simulate(
     kubectl get nodes,pods,queues.scheduling.run.ai,podgroups.scheduling.run.ai,\\
     priorityclasses -A -o json | apportion simulate --cycle -
     """  # noqa: D301 - click takes the character, and writes the lines below it as they are
+    formats = {output.format for output in outputs}
     if scenario is not None:
-        from apportion_cli.scenario_run import run_scenario
+        from apportion_cli.scenario_run import Choice, run_scenario
 
-        if snapshots or any(output.format == "yaml" for output in outputs):
-            raise click.UsageError("--cycle and -o yaml are of one cycle; --scenario writes text, json and jsonl")
-        return run_scenario(
-            policy or ".", scenario, env=env, cluster=cluster, engine=engine, as_of=as_of, outputs=outputs
-        )
-    if policy is not None or not snapshots or any(output.format == "jsonl" for output in outputs):
+        if snapshots or "yaml" in formats:
+            raise click.UsageError(
+                "--cycle and -o yaml are of one cycle; --scenario writes text, json, jsonl, html, story"
+            )
+        if against is not None and formats & _OF_ONE_RUN:
+            raise click.UsageError("--against writes text, json and html")
+        if against is None and (against_env or against_cluster or against_engine):
+            raise click.UsageError("--against-env, --against-cluster and --against-engine need --against POLICY")
+        other = None
+        if against is not None:
+            other = Choice(against, against_env or env, against_cluster or cluster, against_engine or engine)
+        choice = Choice(policy or ".", env, cluster, engine)
+        return run_scenario(choice, scenario, as_of=as_of, outputs=outputs, against=other)
+    if policy is not None or not snapshots or formats & _OF_SCENARIOS or against is not None:
         raise click.UsageError(
             "give --scenario FILE for a policy, or --cycle SNAPSHOT for one cycle (text, json, yaml)"
         )

@@ -32,7 +32,7 @@ from apportion_runtime.sim.events import (
     WorkDone,
 )
 from apportion_runtime.sim.history import ENDED_BY_DELETION, ENDED_BY_EVICTION, ENDED_BY_NODE, History
-from apportion_runtime.sim.machines import cordon, remove_node, set_ready
+from apportion_runtime.sim.machines import cordon, note_capacity, remove_node, set_ready
 from apportion_runtime.sim.node_pools import NodePools
 from apportion_runtime.sim.records import Records
 from apportion_runtime.sim.scenario import Incident, Manifest, Scenario
@@ -105,6 +105,7 @@ class Cluster:
     def _begin(self, records: Records) -> None:
         for made in self.world.store.list("Node"):
             records.put_node(made)
+            note_capacity(self.world, made["metadata"]["name"])
         self.pools.begin()
         start = self.scenario.start
         for work in self.scenario.works:

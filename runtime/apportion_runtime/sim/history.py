@@ -46,6 +46,8 @@ class Stay(NamedTuple):
     until_s: float
     ended_by: str
     """One of the constants above; empty where the simulation ended first."""
+    devices: tuple[str, ...] = ()
+    """Devices of which it has a part; empty where it has whole ones, or none."""
 
 
 class Wait(NamedTuple):
@@ -96,6 +98,8 @@ class WorkloadFacts:
     namespace: str
     arrived_s: float
     queue: str = ""
+    gpus: float = 0.0
+    """What its pods asked for together when it came."""
     started_s: float | None = None
     finished_s: float | None = None
     outcome: str = ""
@@ -113,6 +117,7 @@ class _Open:
     gpus: float
     cpu: float
     since_s: float
+    devices: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -128,6 +133,8 @@ class History:
     samples: dict[str, list[Sample]] = field(default_factory=dict)
     capacity: list[tuple[float, float]] = field(default_factory=list)
     """GPUs of the nodes that are ready, whenever that changes."""
+    machines: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    """The same of each node that has any."""
     parents: dict[str, str | None] = field(default_factory=dict)
     """The queues there are, and of each the one above."""
     n_cycles: int = 0
@@ -140,9 +147,19 @@ class History:
         if self.keeps_facts:
             self.facts.append(fact)
 
-    def begin_stay(self, pod: str, workload: int, node: str, *, gpus: float, cpu: float, at_s: float) -> None:
+    def begin_stay(
+        self,
+        pod: str,
+        workload: int,
+        node: str,
+        *,
+        gpus: float,
+        cpu: float,
+        at_s: float,
+        devices: tuple[str, ...] = (),
+    ) -> None:
         """A pod was given a place."""
-        self._open[pod] = _Open(workload, self.workloads[workload].queue, node, gpus, cpu, at_s)
+        self._open[pod] = _Open(workload, self.workloads[workload].queue, node, gpus, cpu, at_s, devices)
 
     def end_stay(self, pod: str, at_s: float, ended_by: str) -> None:
         """A pod left its place; one that had none is passed over."""
@@ -150,7 +167,8 @@ class History:
         if begun is not None:
             self.stays.append(
                 Stay(
-                    pod, begun.workload, begun.queue, begun.node, begun.gpus, begun.cpu, begun.since_s, at_s, ended_by
+                    pod, begun.workload, begun.queue, begun.node, begun.gpus, begun.cpu, begun.since_s, at_s, ended_by,
+                    begun.devices,
                 )
             )  # fmt: skip
 
@@ -184,6 +202,12 @@ class History:
         """Note the GPUs of the cluster, where they changed."""
         if not self.capacity or self.capacity[-1][1] != gpus:
             self.capacity.append((at_s, gpus))
+
+    def set_machine(self, node: str, gpus: float, at_s: float) -> None:
+        """Note the GPUs of a node that takes pods, where they changed."""
+        known = self.machines.get(node)
+        if (known[-1][1] if known else 0.0) != gpus:
+            self.machines.setdefault(node, []).append((at_s, gpus))
 
     def end(self, at_s: float) -> None:
         """Close what is open."""

@@ -64,7 +64,9 @@ class Kubelet:
         pod.is_bound = True
         world.n_pending -= 1
         world.pods_on.setdefault(node, {})[pod.uid] = None
-        world.history.begin_stay(pod.name, pod.workload, node, gpus=pod.gpus, cpu=cpu, at_s=world.elapsed_s)
+        world.history.begin_stay(
+            pod.name, pod.workload, node, gpus=pod.gpus, cpu=cpu, at_s=world.elapsed_s, devices=gpu_groups
+        )
         world.note("bound", workload=pod.workload, pod=pod.name, node=node)
         world.events.plan(world.now + world.timing.container_start_s, PodRuns(pod.uid))
         return True

@@ -37,7 +37,7 @@ def _conditions(*, ready: bool) -> list[dict[str, str]]:
 def add_node(world: World, made: Manifest) -> None:
     """Have a node join."""
     world.records.put_node(world.store.create(made))
-    note_capacity(world)
+    note_capacity(world, made["metadata"]["name"])
     world.note("node-joined", node=made["metadata"]["name"])
     world.touch()
 
@@ -46,7 +46,7 @@ def remove_node(world: World, name: str) -> None:
     """Take a node away."""
     world.store.delete("Node", "", name)
     world.records.drop_node(name)
-    note_capacity(world)
+    note_capacity(world, name)
     world.note("node-left", node=name)
     world.touch()
 
@@ -57,7 +57,7 @@ def set_ready(world: World, name: str, *, ready: bool) -> None:
     if ready and made["spec"].get("unschedulable"):
         made = world.store.update({**made, "spec": {k: v for k, v in made["spec"].items() if k != "unschedulable"}})
     world.records.put_node(made)
-    note_capacity(world)
+    note_capacity(world, name)
     world.note("node-joined" if ready else "node-failed", node=name)
     world.touch()
 
@@ -67,13 +67,16 @@ def cordon(world: World, name: str) -> None:
     made = world.store.get("Node", "", name)
     assert made is not None
     world.records.put_node(world.store.update({**made, "spec": {**made["spec"], "unschedulable": True}}))
-    note_capacity(world)
+    note_capacity(world, name)
     world.note("node-drained", node=name)
     world.touch()
 
 
-def note_capacity(world: World) -> None:
-    """Note the GPUs of the nodes that take pods."""
-    nodes = world.records.nodes.values()
-    gpus = sum(node.allocatable.get("gpu", 0.0) for node in nodes if node.ready and not node.unschedulable)
+def note_capacity(world: World, name: str) -> None:
+    """Note the GPUs of the nodes that take pods, and of the one that changed."""
+    known = world.records.nodes
+    gpus = sum(node.allocatable.get("gpu", 0.0) for node in known.values() if node.ready and not node.unschedulable)
     world.history.set_capacity(gpus, world.elapsed_s)
+    node = known.get(name)
+    takes_pods = node is not None and node.ready and not node.unschedulable
+    world.history.set_machine(name, node.allocatable.get("gpu", 0.0) if node and takes_pods else 0.0, world.elapsed_s)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from itertools import pairwise
-from typing import Any
+from dataclasses import dataclass
 
 from apportion_runtime.sim.history import History, Sample
+from apportion_runtime.sim.report.fragmentation import fragmentation
+from apportion_runtime.sim.report.steps import area
 
 _HOUR = 3600.0
 _DIGITS = 6
@@ -44,8 +44,8 @@ class QueueSummary:
 class Summary:
     """A simulation.
 
-    `utilisation` is the part of the GPUs' time that pods held them; `makespan_s` is from the first arrival to the last
-    end.
+    `utilisation` is the part of the GPUs' time that pods held them; `fragmentation` the part of the time they stood free
+    on which a pod of this load would have found no place; `makespan_s` is from the first arrival to the last end.
     """
 
     duration_s: float
@@ -55,14 +55,11 @@ class Summary:
     gpu_hours: float
     capacity_gpu_hours: float
     utilisation: float
+    fragmentation: float | None
     makespan_s: float
     n_evictions: int
     lost_gpu_hours: float
     queues: tuple[QueueSummary, ...]
-
-    def document(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return {"apiVersion": "apportion.dev/v1", "kind": "SimulationSummary", **asdict(self)}
 
 
 def summarise(history: History) -> Summary:
@@ -72,7 +69,8 @@ def summarise(history: History) -> Summary:
     for facts in workloads:
         outcomes[facts.outcome or "unfinished"] = outcomes.get(facts.outcome or "unfinished", 0) + 1
     used = sum(stay.gpus * (stay.until_s - stay.since_s) for stay in history.stays) / _HOUR
-    capacity = _integral(history.capacity, history.ended_s) / _HOUR
+    capacity = area(history.capacity, history.ended_s) / _HOUR
+    unusable = fragmentation(history)
     ends = [facts.finished_s for facts in workloads if facts.finished_s is not None and facts.started_s is not None]
     first = min((facts.arrived_s for facts in workloads), default=0.0)
     return Summary(
@@ -83,18 +81,20 @@ def summarise(history: History) -> Summary:
         gpu_hours=_rounded(used),
         capacity_gpu_hours=_rounded(capacity),
         utilisation=_rounded(used / capacity) if capacity else 0.0,
+        fragmentation=None if unusable is None else _rounded(unusable),
         makespan_s=_rounded(max(ends, default=first) - first),
-        n_evictions=sum(facts.n_evictions for facts in workloads),
+        n_evictions=len({(taken.at_s, taken.workload) for taken in history.taken}),
         lost_gpu_hours=_rounded(sum(facts.lost_gpu_s for facts in workloads) / _HOUR),
         queues=tuple(_queues(history)),
     )
 
 
 def _queues(history: History) -> Iterable[QueueSummary]:
-    paths = {name: _path(name, history.parents) for name in history.parents}
+    paths = {name: upwards(name, history.parents) for name in history.parents}
     used = dict.fromkeys(paths, 0.0)
     waits: dict[str, list[float]] = {name: [] for name in paths}
     counts: dict[str, list[float]] = {name: [0, 0, 0, 0] for name in paths}
+    gangs: set[tuple[float, int]] = set()
     for stay in history.stays:
         for name in paths.get(stay.queue, ()):
             used[name] += stay.gpus * (stay.until_s - stay.since_s) / _HOUR
@@ -103,11 +103,13 @@ def _queues(history: History) -> Iterable[QueueSummary]:
             waits[name].append((history.ended_s if wait.until_s is None else wait.until_s) - wait.since_s)
             counts[name][0] += wait.until_s is None
     for taken in history.taken:
+        is_first = (taken.at_s, taken.workload) not in gangs
+        gangs.add((taken.at_s, taken.workload))
         for name in paths.get(taken.queue, ()):
             counts[name][1] += 1
+            counts[name][2] += is_first
     for facts in history.workloads:
         for name in paths.get(facts.queue, ()):
-            counts[name][2] += facts.n_evictions
             counts[name][3] += facts.lost_gpu_s / _HOUR
     for name, parent in history.parents.items():
         fair = _fair(history.samples.get(name, ()), history.ended_s) / _HOUR
@@ -120,7 +122,8 @@ def _queues(history: History) -> Iterable[QueueSummary]:
         )  # fmt: skip
 
 
-def _path(name: str, parents: Mapping[str, str | None]) -> tuple[str, ...]:
+def upwards(name: str, parents: Mapping[str, str | None]) -> tuple[str, ...]:
+    """Return a queue and those above it; nothing where there is no such queue."""
     found: list[str] = []
     at: str | None = name
     while at is not None and at in parents and at not in found:
@@ -130,13 +133,7 @@ def _path(name: str, parents: Mapping[str, str | None]) -> tuple[str, ...]:
 
 
 def _fair(samples: Sequence[Sample], until_s: float) -> float:
-    return _integral([(sample.at_s, sample.fair) for sample in samples], until_s)
-
-
-def _integral(steps: Sequence[tuple[float, float]], until_s: float) -> float:
-    """Return the area below a line of steps, each of which holds until the next."""
-    ends = [*steps, (until_s, 0.0)]
-    return sum(value * max(0.0, following - at) for (at, value), (following, _) in pairwise(ends))
+    return area([(sample.at_s, sample.fair) for sample in samples], until_s)
 
 
 def percentile(lasted: Sequence[float], percent: int) -> float | None:
@@ -148,12 +145,3 @@ def percentile(lasted: Sequence[float], percent: int) -> float | None:
 
 def _rounded(value: float) -> float:
     return round(value, _DIGITS)
-
-
-def evicted_by(history: History) -> dict[tuple[str, str], int]:
-    """Return how many pods each queue lost to each other one, by the queue that got the place and the one that lost."""
-    found: dict[tuple[str, str], int] = {}
-    for taken in history.taken:
-        key = (taken.for_queue, taken.queue)
-        found[key] = found.get(key, 0) + 1
-    return found

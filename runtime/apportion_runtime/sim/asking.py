@@ -1,0 +1,32 @@
+"""How many GPUs a workload asks for, as its pods say, before any of them has a place."""
+
+from __future__ import annotations
+
+from apportion_runtime.admission.expanding import Expansion, Slot
+from apportion_runtime.snapshots.kubernetes.words import GPU_FRACTION, GPU_FRACTION_DEVICES
+from apportion_runtime.snapshots.quantities import NANO, parse_quantity
+
+_GPU = "nvidia.com/gpu"
+
+
+def gpus_of(expansion: Expansion) -> float:
+    """Return the GPUs that all its pods ask for that run at a time; memory of a device counts as none."""
+    asked = [_asked(slot) for slot in expansion.slots]
+    return sum(asked if expansion.at_once is None else sorted(asked, reverse=True)[: expansion.at_once])
+
+
+def _asked(slot: Slot) -> float:
+    try:
+        fraction = float(slot.annotations.get(GPU_FRACTION) or 0) * float(
+            slot.annotations.get(GPU_FRACTION_DEVICES) or 1
+        )
+        whole = sum(_whole(container) for container in slot.spec.get("containers") or ())
+    except ValueError:
+        return 0.0
+    return fraction + whole
+
+
+def _whole(container: object) -> float:
+    resources = container.get("resources") if isinstance(container, dict) else None
+    said = {**(resources or {}).get("requests", {}), **(resources or {}).get("limits", {})}
+    return parse_quantity(str(said.get(_GPU, 0))) / NANO

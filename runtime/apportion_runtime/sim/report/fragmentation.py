@@ -1,0 +1,130 @@
+"""How much of what stood free could not have been used: fragmentation, as its best-known measure has it.
+
+Source:
+    Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent",
+    USENIX ATC 2023. Theirs counts CPUs as well; this one looks at GPUs alone.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from apportion_runtime.sim.history import History, Stay
+
+_NOTHING = 1e-6
+_SIZE, _GOES, _COMES = range(3)
+"""What changes of a node, in the order in which it does at one moment."""
+
+
+def fragmentation(history: History) -> float | None:
+    """Return the part of the free GPU time on which a pod of this load, drawn by chance, would have found no place.
+
+    A node with less than a pod asks for is of no use to it; nor are devices that others share, to one that wants whole
+    ones. None where no pod asks for a GPU, or nothing was ever free.
+    """
+    asked = Counter(round(stay.gpus, 3) for stay in history.stays if stay.gpus > _NOTHING)
+    if not asked:
+        return None
+    demand = _Demand.of(asked)
+    free = unusable = 0.0
+    stays: dict[str, list[Stay]] = {}
+    for stay in history.stays:
+        if stay.gpus > _NOTHING:
+            stays.setdefault(stay.node, []).append(stay)
+    for node, sizes in history.machines.items():
+        for seconds, machine in _moments(sizes, stays.get(node, ()), history.ended_s):
+            free += seconds * machine.free
+            unusable += seconds * demand.unusable(machine)
+    return unusable / free if free > _NOTHING else None
+
+
+@dataclass(slots=True)
+class _Machine:
+    """What is taken of one node: whole devices, and of each device that is shared how much."""
+
+    size: float = 0.0
+    whole: float = 0.0
+    shared: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def n_free(self) -> float:
+        """Devices of which nothing is taken."""
+        return max(0.0, self.size - self.whole - len(self.shared))
+
+    @property
+    def rests(self) -> list[float]:
+        """What is left of each shared device."""
+        return [max(0.0, 1.0 - used) for used in self.shared.values()] if self.size else []
+
+    @property
+    def free(self) -> float:
+        return self.n_free + sum(self.rests)
+
+    def change(self, stay: Stay, sign: int) -> None:
+        """Have a pod come (1) or go (-1)."""
+        if not stay.devices:
+            self.whole += sign * stay.gpus
+            return
+        for device in stay.devices:
+            left = self.shared.get(device, 0.0) + sign * stay.gpus / len(stay.devices)
+            if left > _NOTHING:
+                self.shared[device] = left
+            else:
+                self.shared.pop(device, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Demand:
+    """What pods ask for, as parts of all pods: running sums over the sizes, of shares of a device and of whole ones."""
+
+    parts: Sequence[float]
+    below_parts: Sequence[float]
+    wholes: Sequence[float]
+    below_wholes: Sequence[float]
+
+    @classmethod
+    def of(cls, asked: Counter[float]) -> _Demand:
+        total = asked.total()
+
+        def sums(sizes: Iterable[float]) -> tuple[list[float], list[float]]:
+            ordered = sorted(sizes)
+            below = [0.0]
+            for size in ordered:
+                below.append(below[-1] + asked[size] / total)
+            return ordered, below
+
+        return cls(*sums(size for size in asked if size < 1), *sums(size for size in asked if size >= 1))
+
+    def unusable(self, machine: _Machine) -> float:
+        """Return the free GPUs of a node that a pod cannot use, as the mean over all pods."""
+        whole = machine.n_free
+        found = whole * (self.below_wholes[-1] - self.below_wholes[bisect_right(self.wholes, whole + _NOTHING)])
+        for rest in machine.rests:
+            too_big = self.below_parts[-1] - self.below_parts[bisect_right(self.parts, rest + _NOTHING)]
+            found += rest * (too_big + self.below_wholes[-1])
+        return found
+
+
+def _moments(
+    sizes: Sequence[tuple[float, float]], stays: Iterable[Stay], until_s: float
+) -> Iterable[tuple[float, _Machine]]:
+    """Yield what a node was like, and for how long; the machine is one object that changes."""
+    changes: list[tuple[float, int, float, Stay | None]] = [(at, _SIZE, gpus, None) for at, gpus in sizes]
+    for stay in stays:
+        changes.append((stay.since_s, _COMES, 0.0, stay))
+        changes.append((stay.until_s, _GOES, 0.0, stay))
+    changes.sort(key=lambda change: change[:2])
+    machine, last = _Machine(), 0.0
+    for at, what, gpus, pod in changes:
+        if at > last:
+            yield at - last, machine
+            last = at
+        if pod is None:
+            machine.size = gpus
+        else:
+            machine.change(pod, 1 if what == _COMES else -1)
+    if until_s > last:
+        yield until_s - last, machine

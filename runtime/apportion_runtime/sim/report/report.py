@@ -1,0 +1,205 @@
+"""The report of a simulation: every number that any form of it shows.
+
+The terminal, JSON, the HTML page and outcome tests read this object and reckon nothing themselves.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from apportion_runtime.sim.history import History, Sample, Stay
+from apportion_runtime.sim.report.steps import Steps, highest, stacked
+from apportion_runtime.sim.summary import Summary, summarise, upwards
+
+WAIT_BOUNDS_S = (0.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 86_400.0)
+"""Waits are counted up to each of these, and beyond the last."""
+_HOUR = 3600.0
+_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSeries:
+    """A queue's GPUs over time, with everything below it; a `quota` of -1 is no bound."""
+
+    queue: str
+    allocated: Steps
+    fair_share: Steps
+    quota: Steps
+    requested: Steps
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadReport:
+    """One workload.
+
+    `gpus` is what it asked for when it came, `most_gpus` the most it held at a time; `runs` are the times in which it had places, `waits` those in which a pod group
+    of it wanted its minimum and had not got it, None for a wait that did not end, and `waited_s` their sum; `evicted_s` are its evictions.
+    """
+
+    name: str
+    namespace: str
+    kind: str
+    queue: str
+    gpus: float
+    most_gpus: float
+    arrived_s: float
+    started_s: float | None
+    finished_s: float | None
+    outcome: str
+    runs: tuple[tuple[float, float], ...]
+    waits: tuple[tuple[float, float | None], ...]
+    evicted_s: tuple[float, ...]
+    n_evictions: int
+    waited_s: float
+    lost_gpu_hours: float
+    why_waiting: str
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """What one queue took from another: evictions of gangs, their pods, and the GPUs these had."""
+
+    by: str
+    """The queue that got the place; empty where nobody did, as when a gang lost its minimum."""
+    queue: str
+    n_evictions: int
+    n_pods: int
+    gpus: float
+
+
+@dataclass(frozen=True, slots=True)
+class QueueWaits:
+    """How many waits of a queue were no longer than each of `WAIT_BOUNDS_S` and longer than the one before; the rest."""
+
+    queue: str
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A simulation: `start` is its first moment, in seconds since 1970; all other times count from there."""
+
+    name: str
+    start: float
+    summary: Summary
+    capacity: Steps
+    series: tuple[QueueSeries, ...]
+    waits: tuple[QueueWaits, ...]
+    preemptions: tuple[Preemption, ...]
+    workloads: tuple[WorkloadReport, ...]
+
+    def document(self) -> dict[str, Any]:
+        """Return it for JSON: the summary's numbers stand at the top."""
+        found = {"apiVersion": "apportion.dev/v1", "kind": "SimulationReport", "name": self.name, "start": self.start}
+        rest = {key: value for key, value in asdict(self).items() if key not in ("name", "start", "summary")}
+        return {**found, **asdict(self.summary), "wait_bounds_s": WAIT_BOUNDS_S, **rest}
+
+
+def build_report(history: History, name: str, start: float) -> Report:
+    """Return the report of a history that has ended."""
+    queues = tuple(history.parents)
+    return Report(
+        name=name or "simulation",
+        start=start,
+        summary=summarise(history),
+        capacity=tuple(history.capacity),
+        series=tuple(_series(history, queues)),
+        waits=tuple(_waits(history, queues)),
+        preemptions=tuple(_preemptions(history)),
+        workloads=tuple(_workloads(history)),
+    )
+
+
+def _series(history: History, queues: Iterable[str]) -> Iterable[QueueSeries]:
+    held: dict[str, list[tuple[float, float, float]]] = {name: [] for name in queues}
+    for stay in history.stays:
+        if stay.gpus:
+            for name in upwards(stay.queue, history.parents):
+                held[name].append((stay.since_s, stay.until_s, stay.gpus))
+    for name, spans in held.items():
+        samples = history.samples.get(name, ())
+        yield QueueSeries(
+            name, stacked(spans), _of(samples, "fair"), _of(samples, "quota"), _of(samples, "requested")
+        )  # fmt: skip
+
+
+def _of(samples: Sequence[Sample], field: str) -> Steps:
+    found: list[tuple[float, float]] = []
+    for sample in samples:
+        value = round(getattr(sample, field), _DIGITS)
+        if not found or found[-1][1] != value:
+            found.append((sample.at_s, value))
+    return found
+
+
+def _waits(history: History, queues: Iterable[str]) -> Iterable[QueueWaits]:
+    counts = {name: [0] * (len(WAIT_BOUNDS_S) + 1) for name in queues}
+    for wait in history.waits:
+        lasted = (history.ended_s if wait.until_s is None else wait.until_s) - wait.since_s
+        for name in upwards(wait.queue, history.parents):
+            counts[name][bisect_left(WAIT_BOUNDS_S, lasted)] += 1
+    return (QueueWaits(name, tuple(found)) for name, found in counts.items())
+
+
+def _preemptions(history: History) -> Iterable[Preemption]:
+    pods: dict[tuple[str, str], int] = {}
+    gpus: dict[tuple[str, str], float] = {}
+    gangs: dict[tuple[str, str], set[tuple[float, int]]] = {}
+    for taken in history.taken:
+        key = (taken.for_queue, taken.queue)
+        pods[key] = pods.get(key, 0) + 1
+        gpus[key] = gpus.get(key, 0.0) + taken.gpus
+        gangs.setdefault(key, set()).add((taken.at_s, taken.workload))
+    for key in sorted(pods):
+        yield Preemption(*key, len(gangs[key]), pods[key], round(gpus[key], _DIGITS))
+
+
+def _workloads(history: History) -> Iterable[WorkloadReport]:
+    stays: dict[int, list[Stay]] = {}
+    waits: dict[int, list[tuple[float, float | None]]] = {}
+    evicted: dict[int, dict[float, None]] = {}
+    for stay in history.stays:
+        stays.setdefault(stay.workload, []).append(stay)
+    for wait in history.waits:
+        if wait.until_s is None or wait.until_s > wait.since_s:
+            waits.setdefault(wait.workload, []).append((wait.since_s, wait.until_s))
+    for taken in history.taken:
+        evicted.setdefault(taken.workload, {})[taken.at_s] = None
+    for facts in history.workloads:
+        own = stays.get(facts.number, [])
+        held = stacked((stay.since_s, stay.until_s, stay.gpus) for stay in own)
+        yield WorkloadReport(
+            name=facts.name,
+            namespace=facts.namespace,
+            kind=facts.kind,
+            queue=facts.queue,
+            gpus=facts.gpus,
+            most_gpus=highest(held),
+            arrived_s=facts.arrived_s,
+            started_s=facts.started_s,
+            finished_s=facts.finished_s,
+            outcome=facts.outcome or "unfinished",
+            runs=_united((stay.since_s, stay.until_s) for stay in own),
+            waits=tuple(sorted(waits.get(facts.number, ()), key=lambda wait: wait[0])),
+            evicted_s=tuple(evicted.get(facts.number, ())),
+            n_evictions=len(evicted.get(facts.number, ())),
+            waited_s=round(
+                sum((history.ended_s if end is None else end) - since for since, end in waits.get(facts.number, ())),
+                _DIGITS,
+            ),
+            lost_gpu_hours=round(facts.lost_gpu_s / _HOUR, _DIGITS),
+            why_waiting=facts.why_waiting,
+        )
+
+
+def _united(spans: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    found: list[tuple[float, float]] = []
+    for since, until in sorted(spans):
+        if found and since <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], until))
+        else:
+            found.append((since, until))
+    return tuple(found)

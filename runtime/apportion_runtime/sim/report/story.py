@@ -1,0 +1,78 @@
+"""A simulation as it would be told: the turns that it took, each in a line, no more of them than one reads at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from apportion_runtime.sim.history import Fact, History
+from apportion_runtime.sim.report.wording import counted, elapsed
+
+MOST_LINES = 20
+_TOLD = {
+    "refused": 0, "evicted": 0, "node-failed": 0, "denied": 1, "scaled": 1, "started": 1, "waiting": 1, "finished": 1,
+    "deleted": 1, "node-drained": 1, "arrived": 2, "node-joined": 3, "node-left": 3, "node-asked": 3,
+}  # fmt: skip
+"""What is told, and how readily it is left out where there is too much to tell: the greater, the sooner."""
+_WORDS = {
+    "arrived": "comes", "started": "starts", "waiting": "waits", "finished": "is over", "refused": "is refused",
+    "scaled": "is scaled", "denied": "gets no pods", "node-failed": "fails", "node-drained": "drains",
+    "node-joined": "joins", "node-left": "leaves", "node-asked": "is asked for", "deleted": "is deleted",
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Turn:
+    """Facts of one moment that are one thing to the reader: a gang's pods that go, nodes that come."""
+
+    first: Fact
+    count: int = 1
+    pods: int = 0
+
+
+def story(history: History, most: int = MOST_LINES) -> list[str]:
+    """Return what happened, at most so many lines; where it was more, the last line says how much is left out."""
+    turns = _turns(history.facts)
+    told = turns
+    if len(told) > most:
+        ranked = sorted(range(len(turns)), key=lambda number: (_TOLD[turns[number].first.what], number))
+        told = [turns[number] for number in sorted(ranked[: most - 1])]
+    lines = [f"{elapsed(turn.first.at_s)}  {_line(turn)}" for turn in told]
+    if len(told) < len(turns):
+        lines.append(f"… and {counted(len(turns) - len(told), 'more turn')}: -o jsonl has every event")
+    return lines
+
+
+def _turns(facts: Sequence[Fact]) -> list[_Turn]:
+    found: list[_Turn] = []
+    last: dict[tuple[float, str, str, str], _Turn] = {}
+    for fact in facts:
+        if fact.what not in _TOLD:
+            continue
+        about = fact.node.rpartition("-")[0] if fact.what.startswith("node-") else fact.workload
+        key = (fact.at_s, fact.what, about, fact.by)
+        turn = last.get(key)
+        if turn is not None and (fact.what == "evicted" or fact.what.startswith("node-")):
+            turn.count += 1
+            continue
+        turn = last[key] = _Turn(fact)
+        found.append(turn)
+    return found
+
+
+def _line(turn: _Turn) -> str:
+    fact = turn.first
+    who = fact.workload or fact.node
+    if fact.queue:
+        who = f"{who} ({fact.queue})"
+    if fact.what == "evicted":
+        for_whom = f" for {fact.by}" if fact.by else ""
+        return f"{who} loses {counted(turn.count, 'pod')}{for_whom}: {fact.why}"
+    if fact.what.startswith("node-") and turn.count > 1:
+        pool = fact.node.rpartition("-")[0]
+        plural = {"joins": "join", "leaves": "leave", "fails": "fail", "drains": "drain"}
+        word = _WORDS[fact.what]
+        return f"{counted(turn.count, 'node')} of {pool} {plural.get(word, 'are asked for')}"
+    if fact.what == "deleted":
+        return f"{fact.why} is deleted"
+    return f"{who} {_WORDS[fact.what]}" + (f": {fact.why}" if fact.why else "")

@@ -1,0 +1,22 @@
+"""Queues in the order of their tree, as every form of a report lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from apportion_runtime.sim.summary import QueueSummary
+
+
+def in_tree(queues: Sequence[QueueSummary]) -> Iterator[tuple[QueueSummary, int]]:
+    """Yield queues, each below the one above it and by name, with how deep it stands."""
+    below: dict[str | None, list[QueueSummary]] = {}
+    names = {queue.name for queue in queues}
+    for queue in queues:
+        below.setdefault(queue.parent if queue.parent in names else None, []).append(queue)
+
+    def walk(parent: str | None, depth: int) -> Iterator[tuple[QueueSummary, int]]:
+        for queue in sorted(below.get(parent, ()), key=lambda found: found.name):
+            yield queue, depth
+            yield from walk(queue.name, depth + 1)
+
+    yield from walk(None, 0)
