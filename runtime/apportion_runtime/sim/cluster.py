@@ -83,7 +83,7 @@ class Cluster:
         self.history.parents = dict(engine.parents)
         self._handlers: dict[type, Callable[[Any], None]] = {
             Arrives: lambda event: self.workloads.arrive(event.workload),
-            CronDue: lambda event: self.workloads.make_job(event.workload, event.number),
+            CronDue: lambda event: self.workloads.cron_jobs.make(event.workload, event.number),
             CycleDue: lambda _: engine.take_turn() if self.world.takes_turn() else None,
             FillDue: lambda event: self.workloads.try_again(event.workload),
             Leaves: lambda event: self.workloads.leave(event.workload, only_if_unstarted=event.only_if_unstarted),

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 _RANGES = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
 _ALIASES = {"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@weekly": "0 0 * * 0", "@monthly": "0 0 1 * *"}
+_UTC = ("UTC", "Etc/UTC")
+"""Known without a database of time zones."""
 _LONGEST = timedelta(days=366)
 
 
-def due_times(schedule: str, after: float) -> Iterator[float]:
-    """Yield the moments (seconds since 1970, in UTC) at which a schedule is due, from a moment on.
+def due_times(schedule: str, after: float, zone: str = "UTC") -> Iterator[float]:
+    """Yield the moments (seconds since 1970) at which a schedule is due in a time zone, from a moment on.
 
-    It ends where a schedule is due at no time of a year. Raises `ValueError` for a schedule that cannot be read.
+    It ends where a schedule is due at no time of a year. Raises `ValueError` for a schedule or zone that cannot be
+    read.
     """
+    try:
+        local = UTC if zone in _UTC else ZoneInfo(zone)
+    except (KeyError, ValueError):
+        raise ValueError(f"`{zone}` is no time zone that is known here") from None
     fields = _ALIASES.get(schedule, schedule).split()
     if len(fields) != len(_RANGES):
         raise ValueError(f"`{schedule}` is no schedule of five fields")
     minutes, hours, days, months, weekdays = (_values(f, *r) for f, r in zip(fields, _RANGES, strict=True))
-    at = datetime.fromtimestamp(after, UTC).replace(second=0, microsecond=0)
+    at = datetime.fromtimestamp(after, local).replace(second=0, microsecond=0)
     at += timedelta(minutes=1) if at.timestamp() < after else timedelta()
     last = at
     while at - last < _LONGEST:

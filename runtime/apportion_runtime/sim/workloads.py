@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from apportion_runtime.admission import words
-from apportion_runtime.admission.expanding import Ending, Expansion, Replacing, Slot, expand, is_suspended, job_of
+from apportion_runtime.admission.expanding import Ending, Expansion, Replacing, Slot, expand, is_suspended
 from apportion_runtime.admission.objects import GroupingError, kind_of, labels_of, name_of, namespace_of
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.status import SUCCEEDED
-from apportion_runtime.sim.asking import gpus_of
-from apportion_runtime.sim.cron import due_times
+from apportion_runtime.sim.cron_jobs import CronJobs
 from apportion_runtime.sim.engines.engine import Denied, Engine
-from apportion_runtime.sim.events import CronDue, FillDue, Leaves, Scaled
+from apportion_runtime.sim.events import FillDue, Leaves, Scaled
 from apportion_runtime.sim.history import (
     ENDED_BY_DELETION,
     ENDED_BY_EVICTION,
@@ -21,6 +20,7 @@ from apportion_runtime.sim.history import (
     WorkloadFacts,
 )
 from apportion_runtime.sim.kubelet import Kubelet
+from apportion_runtime.sim.lingering import ClusterExpires, stays_s
 from apportion_runtime.sim.pace import Pace
 from apportion_runtime.sim.pod_groups import Lookup
 from apportion_runtime.sim.progress import is_satisfied, part_of
@@ -48,6 +48,7 @@ class Workloads:
         self.works: list[Work] = []
         self.running: dict[int, Running] = {}
         self._pace = Pace(world)
+        self.cron_jobs = CronJobs(world, self)
         self.kubelet = Kubelet(world, startup_s=self._startup_s, ready=self._ready, stops=self._stops)
 
     def add(self, work: Work) -> int:
@@ -69,7 +70,7 @@ class Workloads:
         try:
             made = world.store.create(self._engine.admit({**work.manifest, "metadata": metadata}))
             if kind_of(made) == _CRON_JOB:
-                self._plan_jobs(number, made)
+                self.cron_jobs.begin(number, made)
                 return
             expansion = expand(made)
         except (Conflict, GroupingError, KeyError, ValueError) as refused:
@@ -79,7 +80,6 @@ class Workloads:
         world.note("arrived", workload=number)
         running = self.running[number] = Running(number, work, made, expansion)
         running.slots = {slot.key: slot for slot in expansion.slots}
-        facts.gpus = gpus_of(expansion)
         running.is_suspended = is_suspended(made)
         self._engine.made(running)
         if not running.is_suspended:
@@ -121,38 +121,6 @@ class Workloads:
             owners = [{**reference, "uid": owner["metadata"]["uid"]}]
             world.store.create({**made, "metadata": {**made["metadata"], "ownerReferences": owners}})
             running.children.append((made["kind"], made["metadata"]["name"]))
-
-    def _plan_jobs(self, number: int, made: Manifest) -> None:
-        self._world.note("arrived", workload=number)
-        times = due_times(made["spec"].get("schedule") or "", self._world.now)
-        at = next(times, None)
-        if at is not None:
-            self._world.events.plan(at, CronDue(number, 1))
-
-    def make_job(self, number: int, count: int) -> None:
-        """Make the next Job of a CronJob, and have the one after it come in time."""
-        world, work = self._world, self.works[number]
-        facts = world.history.workloads[number]
-        cron_job = world.store.get("CronJob", facts.namespace, facts.name)
-        if cron_job is None:
-            return
-        made = job_of(cron_job, count)
-        made["metadata"]["ownerReferences"][0]["uid"] = cron_job["metadata"]["uid"]
-        own = Work(
-            made,
-            world.elapsed_s,
-            work.work_s,
-            None,
-            work.startup_s,
-            work.checkpoint_s,
-            work.fails,
-            (),
-            work.cancelled_s,
-        )
-        self.arrive(self.add(own))
-        at = next(due_times(cron_job["spec"]["schedule"], world.now + 1), None)
-        if at is not None:
-            world.events.plan(at, CronDue(number, count + 1))
 
     def _fill(self, running: Running) -> None:
         """Make the pods that are wanted and not there, until one is not admitted; that is tried again later."""
@@ -447,8 +415,23 @@ class Workloads:
         if group is not None and not group.pods and not running.is_suspended and not running.n_denied:
             self._drop_group(running, group.name)
 
+    def expire(self, number: int) -> None:
+        """What stayed of a workload whose work is done goes."""
+        running = self.running.get(number)
+        if running is not None and not running.outcome:
+            self._finish(running, running.ended)
+
     def _finish(self, running: Running, outcome: str) -> None:
         world = self._world
+        stays = stays_s(running.manifest)
+        if stays and not running.ended:
+            facts = world.history.workloads[running.number]
+            running.ended = facts.outcome = outcome
+            facts.finished_s = world.elapsed_s
+            running.progress.clear()
+            world.note("done", workload=running.number, why=f"{outcome}; its cluster stays for {stays:g}s")
+            world.events.plan(world.now + stays, ClusterExpires(running.number))
+            return
         running.outcome = outcome
         for slot in list(running.pods):
             uid = running.pods[slot]
@@ -473,7 +456,8 @@ class Workloads:
             if world.store.get(kind, namespace, name) is not None:
                 world.store.delete(kind, namespace, name)
         facts = world.history.workloads[running.number]
-        facts.outcome, facts.finished_s = running.outcome, world.elapsed_s
+        if not running.ended:
+            facts.outcome, facts.finished_s = running.outcome, world.elapsed_s
         facts.why_waiting = ""
         world.note("finished", workload=running.number, why=running.outcome)
         del self.running[running.number]

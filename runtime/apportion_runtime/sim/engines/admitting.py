@@ -1,60 +1,48 @@
-"""What the API server makes of a pod before it keeps it: its priority.
+"""What the API server makes of an object before it keeps it: the admission plugins that every cluster has.
 
-Source: plugin/pkg/admission/priority at Kubernetes v1.36.3.
+ValidatingAdmissionPolicies are not evaluated.
 """
 
 from __future__ import annotations
 
+from apportion_runtime.admission.expanding.expansion import defaulted
 from apportion_runtime.admission.objects import kind_of, name_of, namespace_of
-from apportion_runtime.sim.engines.engine import Denied
+from apportion_runtime.sim.engines.limit_ranges import check_limits, with_defaults
+from apportion_runtime.sim.engines.priorities import with_priority
+from apportion_runtime.sim.engines.resource_quotas import Quotas
+from apportion_runtime.sim.running import Running
 from apportion_runtime.sim.scenario import Manifest
-from apportion_runtime.sim.store import ClusterApi
 from apportion_runtime.sim.world import PodState, World
 
 _POD = ("", "Pod")
 
 
 class Admission:
-    """The admission plugins that are on in every cluster, as far as the simulation has their objects."""
+    """The admission of one cluster: LimitRanger, Priority, and ResourceQuota, which is asked last."""
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self.quotas = Quotas(world.store.list("ResourceQuota"))
+        self._ranges: dict[str, list[Manifest]] = {}
+        for made in sorted(world.store.list("LimitRange"), key=name_of):
+            self._ranges.setdefault(namespace_of(made), []).append(made)
 
     def admit(self, made: Manifest) -> Manifest:
         """Return an object as it is kept. Raises `Denied`."""
-        if kind_of(made) != _POD:
-            return made
-        return with_priority(made, self._world.store)
+        if kind_of(made) == _POD:
+            ranges = self._ranges.get(namespace_of(made), ())
+            made = with_defaults({**made, "spec": defaulted(made["spec"])}, ranges)
+            made = with_priority(made, self._world.store)
+            check_limits(made, ranges)
+        self.quotas.charge(made)
+        return made
 
     def left(self, pod: PodState) -> None:
-        """A pod is gone."""
+        """A pod is gone, and what it was charged is free."""
+        self.quotas.release("Pod", pod.namespace, pod.name)
 
-
-def with_priority(made: Manifest, store: ClusterApi) -> Manifest:
-    """Return a pod with the priority and the preemption policy of its class, or of the class for those that name none.
-
-    Raises:
-        Denied: If there is no such class, or the pod says another priority than its class.
-    """
-    spec = made["spec"]
-    name = spec.get("priorityClassName") or ""
-    if name:
-        found = store.get("PriorityClass", "", name)
-        if found is None:
-            raise Denied(f"{_forbidden(made)}: no PriorityClass with name {name} was found")
-    else:
-        defaults = [each for each in store.list("PriorityClass") if each.get("globalDefault")]
-        found = min(defaults, key=lambda each: (int(each.get("value") or 0), name_of(each)), default=None)
-    value = 0 if found is None else int(found.get("value") or 0)
-    if spec.get("priority") not in (None, value):
-        raise Denied(
-            f"{_forbidden(made)}: the integer value of priority ({spec['priority']}) must not be provided in pod spec; "
-            f"priority admission controller computed {value} from the given PriorityClass name"
-        )
-    policy = "PreemptLowerPriority" if found is None else found.get("preemptionPolicy") or "PreemptLowerPriority"
-    added = {"priorityClassName": name_of(found)} if found is not None else {}
-    return {**made, "spec": {**spec, **added, "priority": value, "preemptionPolicy": policy}}
-
-
-def _forbidden(made: Manifest) -> str:
-    return f'pods "{name_of(made)}" is forbidden' if namespace_of(made) or name_of(made) else "pods is forbidden"
+    def finished(self, running: Running) -> None:
+        """A workload is gone, and what its object was charged is free."""
+        made = running.manifest
+        if kind_of(made) != _POD:
+            self.quotas.release(str(made.get("kind")), namespace_of(made), name_of(made))

@@ -41,7 +41,11 @@ class Native(PlainEngine):
     def take_turn(self) -> None:
         """Give places to pods."""
         self.world.history.n_cycles += 1
-        unplaced = self._scheduler.take_turn(self.pods.waiting(self._scheduler.is_mine))
+        waiting = self.pods.waiting()
+        unplaced = self._scheduler.take_turn([pod for pod in waiting if self._scheduler.is_mine(pod.record)])
         for each in unplaced:
             self.explain(each.pod, each.why)
+        for pod in waiting:
+            if not self._scheduler.is_mine(pod.record):
+                self.explain(pod, f"no scheduler here is called {pod.record.scheduler}")
         self.grow(each.pod for each in unplaced if not each.is_held)

@@ -81,13 +81,13 @@ class Pods:
         for key in [key for key in self._shapes if key[0] == running.number]:
             del self._shapes[key]
 
-    def waiting(self, is_mine: Callable[[PodState], bool] = lambda pod: True) -> list[PodFacts]:
+    def waiting(self, is_mine: Callable[[Pod], bool] = lambda pod: True) -> list[PodFacts]:
         """Return the pods that wait for a place, in the order in which they came."""
         found: list[PodFacts] = []
         if not self._world.n_pending:
             return found
         for pod in self._world.pods.values():
-            if pod.waits and not pod.leaving and is_mine(pod):
+            if pod.waits and not pod.leaving and is_mine(pod.record):
                 facts = self.facts(pod.uid)
                 assert facts is not None
                 found.append(facts)
@@ -144,8 +144,9 @@ class PlainEngine:
         """Pods follow by themselves."""
 
     def finished(self, running: Running) -> None:
-        """Forget what was known of its pods."""
+        """Forget what was known of it."""
         self.pods.finished(running)
+        self.admission.finished(running)
 
     def take_in(self, running: Running, made: Manifest) -> Pod:
         """Read a pod that was just made, and have it belong to its gang."""

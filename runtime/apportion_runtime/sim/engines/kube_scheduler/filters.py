@@ -85,15 +85,18 @@ class Filters:
         return self._without_company(node)
 
     def _without_company(self, node: NodeState) -> Misfit | None:
-        if self._company is None or self._company.allows(node.record):
+        state = self._company
+        if state is None or state.allows(node.record):
             return None
-        labels = node.record.labels
-        if any(labels.get(key) == value for key, value in self._company.forbidden):
-            return Misfit((SHUNNED,))
-        terms = self._pod.record.anti_affinity
-        if any((t.topology_key, labels.get(t.topology_key, "")) in self._company.avoided for t in terms):
+        labels, pod = node.record.labels, self._pod.record
+        wanted = [(term.topology_key, labels.get(term.topology_key)) for term in pod.affinity]
+        if any(value is None for _, value in wanted) or (
+            not state.is_first and not all(pair in state.company for pair in wanted)
+        ):
+            return Misfit((ALONE,), for_good=True)
+        if any((term.topology_key, labels.get(term.topology_key)) in state.avoided for term in pod.anti_affinity):
             return Misfit((SHUNS,))
-        return Misfit((ALONE,), for_good=True)
+        return Misfit((SHUNNED,))
 
 
 def _tainted(node: Node, taint: Taint) -> Node:

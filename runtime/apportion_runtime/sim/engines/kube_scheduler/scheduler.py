@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.sim.engines.evicting import evict
 from apportion_runtime.sim.engines.kube_scheduler.amounts import CPU
 from apportion_runtime.sim.engines.kube_scheduler.filters import Filters, Misfit, explained
@@ -20,7 +21,7 @@ from apportion_runtime.sim.engines.kube_scheduler.preemption import best_candida
 from apportion_runtime.sim.engines.kube_scheduler.profiles import DEFAULT, Profile
 from apportion_runtime.sim.engines.kube_scheduler.scores import scores
 from apportion_runtime.sim.workloads import Workloads
-from apportion_runtime.sim.world import PodState, World
+from apportion_runtime.sim.world import World
 from apportion_runtime.snapshots.quantities import parse_time
 
 _LEAST_FEASIBLE, _LEAST_PERCENT = 100, 5
@@ -68,9 +69,9 @@ class KubeScheduler:
         self._next = 0
         self.nodes = Nodes(world, facts)
 
-    def is_mine(self, pod: PodState) -> bool:
+    def is_mine(self, pod: Pod) -> bool:
         """Tell whether a pod names one of the profiles."""
-        return (pod.record.scheduler or DEFAULT) in self._profiles
+        return (pod.scheduler or DEFAULT) in self._profiles
 
     def take_turn(self, waiting: Sequence[PodFacts]) -> list[Unplaced]:
         """Give places to pods, and return those that got none."""
@@ -80,8 +81,8 @@ class KubeScheduler:
         unplaced: list[Unplaced] = []
         hopeless: dict[object, str] = {}
         for pod in sorted(waiting, key=lambda pod: -pod.priority):
-            alike = _alike(pod)
-            why = hopeless.get(alike) if pod.uid not in self._nominated else None
+            kind = alike(pod)
+            why = hopeless.get(kind) if pod.uid not in self._nominated else None
             if why is not None:
                 unplaced.append(Unplaced(pod, why))
                 continue
@@ -92,8 +93,8 @@ class KubeScheduler:
             why = self._place(pod)
             if why is not None:
                 unplaced.append(Unplaced(pod, why))
-                if alike is not None and pod.uid not in self._nominated:
-                    hopeless[alike] = why
+                if kind is not None and pod.uid not in self._nominated:
+                    hopeless[kind] = why
                 elif pod.uid in self._nominated:
                     # What leaves for this pod may leave room for others, too.
                     hopeless.clear()
@@ -239,7 +240,7 @@ def feasible_nodes_to_find(n_nodes: int) -> int:
     return max(_LEAST_FEASIBLE, n_nodes * percent // 100)
 
 
-def _alike(pod: PodFacts) -> object | None:
+def alike(pod: PodFacts) -> object | None:
     """Return what pods have in common of which none has a place if one has not; None where company matters."""
     record = pod.record
     if pod.spreads or record.affinity or record.anti_affinity or record.host_ports or pod.owner is not None:

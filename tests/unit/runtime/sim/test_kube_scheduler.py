@@ -1,0 +1,354 @@
+"""kube-scheduler: filters, scores and preemption, rule by rule, and as a user of a plain cluster sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from apportion_runtime.core.snapshot import Node, Pod
+from apportion_runtime.sim.cluster import Cluster
+from apportion_runtime.sim.engines.choosing import NATIVE
+from apportion_runtime.sim.engines.kube_scheduler.amounts import amounts, pod_requests
+from apportion_runtime.sim.engines.kube_scheduler.nodes import NodeState
+from apportion_runtime.sim.engines.kube_scheduler.pods import PodFacts, pod_facts
+from apportion_runtime.sim.engines.kube_scheduler.profiles import Profile, read_profiles
+from apportion_runtime.sim.engines.kube_scheduler.scheduler import feasible_nodes_to_find
+from apportion_runtime.sim.engines.kube_scheduler.scores import balance_score, fit_score
+from apportion_runtime.sim.history import History
+from apportion_runtime.sim.scenario_reading import read_scenario
+
+Made = dict[str, Any]
+GPU = "nvidia.com/gpu"
+
+
+def run(text: str, *objects: Made) -> tuple[History, Cluster]:
+    cluster = Cluster(objects, read_scenario(text, lambda name: [], NATIVE.dialect), NATIVE)
+    return cluster.run(), cluster
+
+
+def nodes_of(history: History, workload: str = "") -> list[str]:
+    return [fact.node for fact in history.facts if fact.what == "bound" and workload in ("", fact.workload)]
+
+
+def why(history: History, workload: str) -> str:
+    return next(fact.why for fact in history.facts if fact.what == "waiting" and fact.workload == workload)
+
+
+def priority(name: str, value: int, **more: Any) -> Made:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+        **more,
+    }
+
+
+def configuration(*profiles: Made) -> Made:
+    kind = "KubeSchedulerConfiguration"
+    return {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": "scheduler"},
+        "profiles": list(profiles),
+    }
+
+
+def scoring(strategy: str, **resources: int) -> Made:
+    weights = [{"name": name.replace("_", "/"), "weight": weight} for name, weight in resources.items()]
+    args = {"scoringStrategy": {"type": strategy, "resources": weights}}
+    return {"pluginConfig": [{"name": "NodeResourcesFit", "args": args}]}
+
+
+def test_a_pod_counts_for_its_containers_or_for_its_largest_init_container() -> None:
+    def asks(cpu: str, **more: Any) -> Made:
+        return {"resources": {"requests": {"cpu": cpu}}, **more}
+
+    spec = {"containers": [asks("1"), asks("500m")], "overhead": {"cpu": "100m"}}
+    assert pod_requests(spec) == {"cpu": 1600}
+    assert pod_requests({**spec, "initContainers": [asks("3")]}) == {"cpu": 3100}
+    # A sidecar stays, so that it counts beside the containers, and beside the init containers after it.
+    sidecar = asks("1", restartPolicy="Always")
+    assert pod_requests({**spec, "initContainers": [sidecar, asks("3")]}) == {"cpu": 4100}
+    assert pod_requests({"containers": [{}]}, nonzero=True) == {"cpu": 100, "memory": 200 * 1024**2}
+
+
+def facts(requests: Mapping[str, Any]) -> PodFacts:
+    made = {"spec": {"containers": [{"name": "c", "resources": {"requests": requests}}]}}
+    return pod_facts(made, Pod("u", "p", "ns", None), priority=0, may_preempt=True)
+
+
+def state(allocatable: Mapping[str, Any], requests: Mapping[str, Any]) -> NodeState:
+    made = NodeState(Node("n", {}), amounts(allocatable))
+    if requests:
+        made.add(facts(requests))
+    return made
+
+
+HALF_FULL = {"cpu": "4", "memory": "8Gi", GPU: "1"}
+NODE = {"cpu": "8", "memory": "16Gi", GPU: "4"}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "asked", "score"),
+    [
+        # Half of cpu and memory is held, and a quarter of each is asked.
+        ("LeastAllocated", {"cpu": "2", "memory": "4Gi"}, 25),
+        ("MostAllocated", {"cpu": "2", "memory": "4Gi"}, 75),
+        # A device counts only for a pod that asks for one: (25 + 25 + 100 * 50) / 102.
+        ("LeastAllocated", {"cpu": "2", "memory": "4Gi", GPU: "1"}, 49),
+        ("MostAllocated", {"cpu": "2", "memory": "4Gi", GPU: "2"}, 75),
+        # What asks for nothing counts for a little.
+        ("LeastAllocated", {}, (48 + 48) // 2),
+    ],
+)
+def test_fit_scores_are_kubernetes_own_arithmetic(strategy: str, asked: Made, score: int) -> None:
+    profile = Profile(strategy=strategy, resources={GPU: 100, "cpu": 1, "memory": 1})
+    assert fit_score(facts(asked), state(NODE, HALF_FULL), profile) == score
+
+
+def test_a_shape_says_what_a_use_is_worth() -> None:
+    profile = Profile(strategy="RequestedToCapacityRatio", resources={"cpu": 1}, shape=((0, 0), (100, 10)))
+    assert fit_score(facts({"cpu": "2"}), state(NODE, HALF_FULL), profile) == 75
+
+
+def test_balance_is_scored_by_what_the_pod_makes_of_it() -> None:
+    resources = {"cpu": 1, "memory": 1}
+    empty = state(NODE, {})
+    assert balance_score(facts({"cpu": "4", "memory": "8Gi"}), empty, resources) == 75
+    # Half of the cpu and none of the memory: a deviation of a quarter, so 25 points less, of which half count.
+    assert balance_score(facts({"cpu": "4"}), empty, resources) == 50 + (50 + 75 - 100) // 2
+
+
+@pytest.mark.parametrize(("n_nodes", "wanted"), [(99, 99), (100, 100), (1000, 420), (5000, 500), (10_000, 500)])
+def test_large_clusters_are_not_looked_at_as_a_whole(n_nodes: int, wanted: int) -> None:
+    assert feasible_nodes_to_find(n_nodes) == wanted
+
+
+def test_profiles_are_read_with_their_plugins() -> None:
+    off = {"plugins": {"score": {"disabled": [{"name": "*"}], "enabled": [{"name": "NodeAffinity", "weight": 7}]}}}
+    profiles, unknown = read_profiles(
+        [
+            configuration(
+                {"schedulerName": "pack", **scoring("MostAllocated", cpu=3)},
+                {"schedulerName": "bare", **off},
+                {"schedulerName": "odd", "plugins": {"score": {"enabled": [{"name": "GPUAffinity", "weight": 2}]}}},
+            )
+        ]
+    )
+    assert (profiles["pack"].strategy, profiles["pack"].resources) == ("MostAllocated", {"cpu": 3})
+    assert profiles["bare"].weights == {"NodeAffinity": 7}
+    assert unknown == ("GPUAffinity",)
+    assert set(read_profiles([])[0]) == {"default-scheduler"}
+
+
+TWO = "nodes: [{pool: gpu, count: 2, gpus: 4, cpu: 32, memory: 128Gi}]\n"
+FOUR_JOBS = "workloads: [{name: j, kind: Job, pods: 4, gpus: 1, duration: 1h}]"
+
+
+@pytest.mark.parametrize(("strategy", "n_nodes"), [("LeastAllocated", 2), ("MostAllocated", 1)])
+def test_the_profile_spreads_or_packs(strategy: str, n_nodes: int) -> None:
+    packing = configuration({"schedulerName": "default-scheduler", **scoring(strategy, **{"nvidia.com_gpu": 1})})
+    history, _ = run(TWO + FOUR_JOBS, packing)
+    assert len(set(nodes_of(history))) == n_nodes
+
+
+@pytest.mark.parametrize(
+    ("nodes", "spec", "said"),
+    [
+        ("{pool: a, gpus: 1}", {"gpus": 2}, "1 Insufficient nvidia.com/gpu"),
+        ("{pool: a, pods: 0}", {}, "1 Too many pods"),
+        ("{pool: a, taints: [{key: k, value: v, effect: NoSchedule}]}", {}, "1 node(s) had untolerated taint(s)"),
+        ("{pool: a}", {"node_selector": {"zone": "x"}}, "1 node(s) didn't match Pod's node affinity/selector"),
+        (
+            "{pool: a, cpu: 1}, {pool: b, memory: 1Gi}",
+            {"cpu": 2},
+            "1 Insufficient cpu, 1 Insufficient memory",
+        ),
+    ],
+)
+def test_the_scheduler_says_why_no_node_fits(nodes: str, spec: Made, said: str) -> None:
+    history, _ = run(
+        f"until: 1m\nnodes: [{nodes}]\nworkloads: [{{name: p, kind: Pod, **: 0}}]".replace("**: 0", _flow(spec))
+    )
+    n_nodes = nodes.count("pool")
+    told = why(history, "p")
+    assert told.startswith(f"0/{n_nodes} nodes are available: {said}. preemption: 0/{n_nodes} nodes are available:")
+
+
+def _flow(spec: Made) -> str:
+    return ", ".join(f"{key}: {value}" for key, value in {"startup": 0, **spec}.items())
+
+
+def test_a_node_that_is_drained_or_failed_takes_no_pod() -> None:
+    history, _ = run(
+        TWO.replace("count: 2", "count: 1")
+        + """
+until: 10m
+workloads: [{name: j, kind: Job, gpus: 1, at: 2m, duration: 1m}]
+events: [{at: 1m, node: gpu-0000, what: drains}, {at: 5m, node: gpu-0000, what: joins}]
+"""
+    )
+    assert "1 node(s) were unschedulable" in why(history, "j")
+    assert history.workloads[0].started_s == 300.0
+
+
+HIGH, LOW = priority("high", 1000), priority("low", 10)
+ONE = "nodes: [{pool: gpu, count: 1, gpus: 4, cpu: 32, memory: 128Gi}]\n"
+
+
+def test_higher_priority_evicts_the_least_important_pods_that_suffice() -> None:
+    history, _ = run(
+        ONE
+        + """
+workloads:
+  - {name: middle, kind: Job, priority: middle, gpus: 1, duration: 1h}
+  - {name: old, kind: Job, priority: low, gpus: 2, duration: 1h}
+  - {name: young, kind: Job, priority: low, gpus: 1, at: 1m, duration: 1h}
+  - {name: urgent, kind: Job, priority: high, gpus: 1, at: 10m, duration: 1h}
+""",
+        HIGH,
+        LOW,
+        priority("middle", 100),
+    )
+    assert [(taken.pod.split("-")[0], taken.action, taken.for_workload) for taken in history.taken] == [
+        ("young", "preempt", 3)
+    ]
+    # It gets the place when the grace is over.
+    assert history.workloads[3].started_s == 630.0
+
+
+@pytest.mark.parametrize(
+    ("urgent", "said"),
+    [
+        (priority("high", 1000, preemptionPolicy="Never"), "preemption: not eligible due to preemptionPolicy=Never."),
+        (priority("high", 10), "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."),
+    ],
+)
+def test_who_may_not_preempt_waits(urgent: Made, said: str) -> None:
+    history, _ = run(
+        ONE
+        + """
+workloads:
+  - {name: work, kind: Job, priority: low, gpus: 4, duration: 1h}
+  - {name: urgent, kind: Job, priority: high, gpus: 1, at: 10m, duration: 1m}
+""",
+        urgent,
+        LOW,
+    )
+    assert history.taken == []
+    assert why(history, "urgent").endswith(said)
+    assert history.workloads[1].started_s == 3602.0
+
+
+def spread_pod(name: str, zone: str | None = None, **constraint: Any) -> Made:
+    said = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", **constraint}
+    spec: Made = {
+        "containers": [{"name": "c"}],
+        "topologySpreadConstraints": [{**said, "labelSelector": {"matchLabels": {"app": "x"}}}],
+        **({"nodeSelector": {"zone": zone}} if zone else {}),
+    }
+    return {"template": {"metadata": {"labels": {"app": "x"}}, "spec": spec}, "replicas": 5}
+
+
+ZONES = """
+until: 1m
+nodes: [{pool: a, count: 2, labels: {zone: a}}, {pool: b, labels: {zone: b}}, {pool: c, labels: {zone: c}}, {pool: d}]
+"""
+
+
+def deployment(spec: Made) -> str:
+    return f"workloads: [{{manifest: {{apiVersion: apps/v1, kind: Deployment, metadata: {{name: d}}, spec: {spec}}}}}]"
+
+
+def test_pods_spread_over_zones_with_a_skew_of_one_at_most() -> None:
+    history, _ = run(ZONES + deployment(spread_pod("d")))
+    zones = [node[0] for node in nodes_of(history)]
+    assert sorted(map(zones.count, "abc")) == [1, 2, 2]
+    assert "d" not in zones, "a node without the label is none of the domains"
+
+
+def test_pods_that_would_stand_askew_wait() -> None:
+    # The other zones count only for pods that may run there.
+    history, _ = run(ZONES + deployment(spread_pod("d", "a", nodeAffinityPolicy="Ignore")))
+    assert len(nodes_of(history)) == 1
+    assert "2 node(s) didn't match pod topology spread constraints" in why(history, "d")
+    assert len(nodes_of(run(ZONES + deployment(spread_pod("d", "a")))[0])) == 5
+
+
+def test_a_soft_spread_is_only_a_wish() -> None:
+    wish = spread_pod("d", whenUnsatisfiable="ScheduleAnyway", maxSkew=1)
+    history, _ = run(ZONES + deployment(wish))
+    zones = [node[0] for node in nodes_of(history)]
+    assert len(zones) == 5
+    assert min(map(zones.count, "abc")) >= 1
+
+
+def test_affinity_between_pods_is_kept() -> None:
+    apart = {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "x"}}}
+            ]
+        }
+    }
+    spec = {
+        "replicas": 3,
+        "template": {
+            "metadata": {"labels": {"app": "x"}},
+            "spec": {"containers": [{"name": "c"}], "affinity": apart},
+        },
+    }
+    history, _ = run("until: 1m\n" + TWO + deployment(spec))
+    assert sorted(nodes_of(history)) == ["gpu-0000", "gpu-0001"]
+    assert "2 node(s) didn't match pod anti-affinity rules" in why(history, "d")
+
+
+def test_a_pod_of_another_scheduler_is_nobodys() -> None:
+    spec = {"replicas": 1, "template": {"spec": {"schedulerName": "elsewhere", "containers": [{"name": "c"}]}}}
+    history, _ = run("until: 1m\n" + TWO + deployment(spec))
+    assert nodes_of(history) == []
+    assert why(history, "d") == "no scheduler here is called elsewhere"
+
+
+def test_a_pod_waits_behind_its_gates() -> None:
+    spec = {"schedulingGates": [{"name": "example.com/wait"}], "containers": [{"name": "c"}]}
+    text = (
+        f"until: 1m\n{TWO}workloads: [{{manifest: {{apiVersion: v1, kind: Pod, metadata: {{name: p}}, spec: {spec}}}}}]"
+    )
+    history, cluster = run(text)
+    assert nodes_of(history) == []
+    assert cluster.world.n_pending == 0
+
+
+def test_a_suspended_job_has_no_pods() -> None:
+    template = {"spec": {"containers": [{"name": "c"}], "restartPolicy": "Never"}}
+    spec = {"suspend": True, "completions": 1, "template": template}
+    text = f"until: 1m\n{TWO}workloads: [{{manifest: {{apiVersion: batch/v1, kind: Job, metadata: {{name: j}}, spec: {spec}}}}}]"
+    history, cluster = run(text)
+    assert (nodes_of(history), cluster.world.pods) == ([], {})
+    running = cluster.workloads.running[0]
+    cluster.workloads.change(0, {**running.manifest, "spec": {**running.manifest["spec"], "suspend": False}})
+    assert len(cluster.world.pods) == 1
+    cluster.workloads.change(0, running.manifest | {"spec": {**running.manifest["spec"], "suspend": True}})
+    while cluster.world.pods:
+        assert cluster.step()
+    assert cluster.workloads.running[0].is_suspended
+
+
+def test_half_of_a_gang_holds_its_nodes_and_does_not_work() -> None:
+    history, _ = run(
+        "until: 2h\n"
+        + ONE
+        + """
+workloads:
+  - {name: first, kind: PyTorchJob, pods: 3, gpus: 1, duration: 10m}
+  - {name: second, kind: PyTorchJob, pods: 3, gpus: 1, duration: 10m, at: 1s}
+"""
+    )
+    # The second has one of its three places while the first runs: nothing keeps gangs together here.
+    assert next(fact.at_s for fact in history.facts if fact.what == "bound" and fact.workload == "second") == 1.0
+    assert [facts.outcome for facts in history.workloads] == ["succeeded", "succeeded"]
+    assert history.workloads[1].started_s == history.workloads[0].finished_s
