@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from apportion_compiler.emit.pulumi.applied import Applied
     from apportion_compiler.emit.pulumi.planning import TargetPlan
+    from apportion_compiler.emit.pulumi.settings import StackSettings
     from apportion_compiler.rollout.drift import Drifted
 
 _INSTALL = "https://www.pulumi.com/docs/install/"
@@ -28,6 +29,7 @@ _MAX_UPDATES = 20
 _OBJECT = "kubernetes:"
 """How the types of clusters' objects begin."""
 PROJECT = "Pulumi.yaml"
+_PACK = "stacks/policy-pack"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +73,13 @@ class DeployedStack:
         """Return what `up` would do, by the policy and the stack's state alone: no cluster is asked."""
         from apportion_compiler.emit.pulumi.planning import plan_stack
         from apportion_compiler.emit.pulumi.reading import Refused, compile_stack, rooted
-        from apportion_compiler.emit.pulumi.settings import SettingsError, read_settings
         from apportion_compiler.rollout.hazards import hazards
 
+        settings = rooted(self._settings(), self._folder)
         try:
-            with _said():
-                config = _Values(self._stack.get_all_config())
-            settings = rooted(read_settings(config, self.name), self._folder)
             compilation = compile_stack(settings, settings.as_of or as_of)
             plan = plan_stack(compilation, self._applied(), settings.node_pools)
-        except (Refused, SettingsError) as refused:
+        except Refused as refused:
             raise CannotError(str(refused)) from None
         warnings = tuple(hazard.text for target in plan.targets for hazard in hazards(target.changes))
         return Plan(settings.environment, plan.n_updates, plan.targets, warnings)
@@ -88,7 +87,7 @@ class DeployedStack:
     def preview(self, say: Callable[[str], None]) -> None:
         """Let the engine say what the next update would do."""
         with self._told(), _said():
-            self._stack.preview(on_output=say, color="never")
+            self._stack.preview(on_output=say, color="never", policy_packs=self._policy_packs())
 
     def up(self, say: Callable[[str], None], done: Callable[[], None]) -> int:
         """Run updates until the clusters hold what the policy says, and return how many it took.
@@ -103,9 +102,12 @@ class DeployedStack:
             if found is not None and found.metadata.type.startswith(_OBJECT) and found.metadata.op != "same":
                 done()
 
+        packs = self._policy_packs()
         for number in range(1, _MAX_UPDATES + 1):
             with self._told(), _said():
-                result = self._stack.up(on_output=say, on_event=happened, color="never", show_secrets=False)
+                result = self._stack.up(
+                    on_output=say, on_event=happened, color="never", show_secrets=False, policy_packs=packs
+                )
             remaining = result.outputs.get("remaining")
             if remaining is None or not remaining.value:
                 return number
@@ -137,6 +139,22 @@ class DeployedStack:
         with _said():
             self._stack.cancel()
 
+    def _settings(self) -> StackSettings:
+        from apportion_compiler.emit.pulumi.settings import SettingsError, read_settings
+        from apportion_compiler.emit.pulumi.values import Values
+
+        with _said():
+            config = Values({key: value.value for key, value in self._stack.get_all_config().items()})
+        try:
+            return read_settings(config, self.name)
+        except SettingsError as wrong:
+            raise CannotError(str(wrong)) from None
+
+    def _policy_packs(self) -> list[str]:
+        """Return the folder of the project's policy pack, if the stack asks it."""
+        pack = self._folder / _PACK
+        return [str(pack)] if self._settings().enforcement != "none" and pack.is_dir() else []
+
     def _applied(self) -> Applied:
         from apportion_compiler.emit.pulumi.state import applied_in
 
@@ -167,22 +185,6 @@ class DeployedStack:
 
 class LockedError(CannotError):
     """Somebody else updates the stack, or somebody's update was killed."""
-
-
-class _Values:
-    """Pulumi's answer about a stack's configuration, as the program itself would read it."""
-
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self._values = {key: value.value for key, value in values.items()}
-
-    def get(self, key: str) -> str | None:
-        """Return a key's text."""
-        return self._values.get(f"apportion:{key}")
-
-    def get_object(self, key: str) -> Any:
-        """Return a key's structure."""
-        text = self.get(key)
-        return None if text is None else json.loads(text)
 
 
 def _automation() -> Any:

@@ -17,7 +17,15 @@ _TEMPLATES = (
     ".gitattributes",
     "README.md",
 )
-_PULUMI = ("Pulumi.yaml", "stacks/__main__.py", "stacks/Pulumi.dev.yaml", "stacks/Pulumi.prod.yaml", ".gitignore")
+_PULUMI = (
+    "Pulumi.yaml",
+    "stacks/__main__.py",
+    "stacks/Pulumi.dev.yaml",
+    "stacks/Pulumi.prod.yaml",
+    "stacks/policy-pack/PulumiPolicy.yaml",
+    "stacks/policy-pack/__main__.py",
+    ".gitignore",
+)
 
 
 def scaffold_files(organisation: str, version: str, *, with_pulumi: bool = False) -> Mapping[str, str]:

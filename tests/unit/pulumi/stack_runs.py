@@ -39,6 +39,7 @@ class Registered:
     replaces: tuple[str, ...]
     import_id: str
     provider: str
+    hooks: tuple[str, ...]
 
 
 class _Mocks(mocks.Mocks):
@@ -96,6 +97,7 @@ class _Monitor(mocks.MockMonitor):
                     tuple(request.replaceOnChanges),
                     request.importId,
                     request.provider,
+                    tuple(request.hooks.before_delete),
                 )
             )
         with _loop_of_thread():

@@ -23,6 +23,10 @@ class NextUpdate:
     targets: Mapping[Target, Update]
     remaining: int
 
+    def changes_from(self, former: Applied) -> list[tuple[ObjectChange, ...]]:
+        """Return what the update alone changes in each target."""
+        return [differences(_before(target, former).objects, update.objects) for target, update in self.targets.items()]
+
     @property
     def applied(self) -> Applied:
         """What is applied once the update is done."""

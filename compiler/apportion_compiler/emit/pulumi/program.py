@@ -20,6 +20,7 @@ import pulumi_kubernetes
 from apportion_compiler.compile import Compilation
 from apportion_compiler.emit.disk import write
 from apportion_compiler.emit.pulumi import applied
+from apportion_compiler.emit.pulumi.guard import Guard
 from apportion_compiler.emit.pulumi.node_pools import register_node_pools
 from apportion_compiler.emit.pulumi.outputs import queue_outputs
 from apportion_compiler.emit.pulumi.planning import NextUpdate, next_update, several_updates
@@ -62,10 +63,12 @@ def _run(today: date, root: Path, environment: Mapping[str, str]) -> None:
     if settings.mode == "render":
         _render(compilation, root / settings.out, as_of)
         return
-    update = next_update(compilation, _former(environment), settings.node_pools)
+    former = _former(environment)
+    update = next_update(compilation, former, settings.node_pools)
     if update.remaining and STAGED not in environment:
         raise Refused(several_updates(update.remaining, settings.environment))
-    _apply(compilation, update, settings, root)
+    guard = Guard(update.changes_from(former), settings.allow) if settings.guard else None
+    _apply(compilation, update, settings, root, guard)
 
 
 def _render(compilation: Compilation, out: Path, as_of: date) -> None:
@@ -89,13 +92,17 @@ def _former(environment: Mapping[str, str]) -> applied.Applied:
         raise Refused(str(malformed)) from None
 
 
-def _apply(compilation: Compilation, update: NextUpdate, settings: StackSettings, root: Path) -> None:
+def _apply(
+    compilation: Compilation, update: NextUpdate, settings: StackSettings, root: Path, guard: Guard | None
+) -> None:
     if settings.transformation is not None:
         pulumi.runtime.register_stack_transformation(_transformation(settings.transformation))
     providers = _providers(compilation, settings, root)
     made: list[pulumi.Resource] = []
     for target, held in update.targets.items():
-        treatment = Treatment(providers[target.cluster], settings.protect == "guaranteed", frozenset(settings.adopt))
+        treatment = Treatment(
+            providers[target.cluster], settings.protect == "guaranteed", frozenset(settings.adopt), guard
+        )
         made += register_target(target, compilation.programs[target], held, treatment)
     made += register_node_pools(compilation, settings)
     pulumi.export("environment", settings.environment)

@@ -29,7 +29,11 @@ def compile_stack(settings: StackSettings, as_of: date) -> Compilation:
     Raises:
         Refused: If there is no policy, it has errors, or the environment or a target is unknown.
     """
-    policy = read_policy(settings.policy)
+    return compile_read(read_policy(settings.policy), settings, as_of)
+
+
+def compile_read(policy: Policy, settings: StackSettings, as_of: date) -> Compilation:
+    """Return the compilation of a policy for a stack. Raises `Refused`."""
     try:
         targets = targets_of(policy, (settings.environment,), settings.targets)
     except UnknownTargetError as unknown:

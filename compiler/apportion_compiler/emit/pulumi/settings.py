@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Protocol
 
+from apportion_compiler.rollout.hazards import HAZARDS
+
 NAMESPACE = "apportion"
 """The namespace of the keys: `apportion:policy`."""
 _PROTECTS = ("none", "guaranteed")
 _MODES = ("apply", "render")
+_ENFORCEMENTS = ("none", "advisory", "mandatory")
 
 
 class SettingsError(ValueError):
@@ -51,6 +54,10 @@ class StackSettings:
         mode: `apply` to clusters, or `render` to files.
         out: Folder of the rendered trees.
         node_pools: For each cluster whose pools the stack makes, what the documents ask to be supplied.
+        enforcement: What a violation of the policy pack means: `none` asks no pack, `advisory` says it, `mandatory`
+            stops the update.
+        guard: Whether hurtful changes (`rollout/hazards.py`) stop an update unless they are allowed.
+        allow: The kinds of hurtful changes that are allowed.
     """
 
     policy: str
@@ -64,6 +71,9 @@ class StackSettings:
     mode: str = "apply"
     out: str = "rendered"
     node_pools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    enforcement: str = "none"
+    guard: bool = False
+    allow: tuple[str, ...] = ()
 
 
 def read_settings(config: Config, stack: str) -> StackSettings:
@@ -87,7 +97,18 @@ def read_settings(config: Config, stack: str) -> StackSettings:
         mode=_one_of(config, "mode", _MODES),
         out=config.get("out") or "rendered",
         node_pools=_node_pools(config),
+        enforcement=_one_of(config, "enforcement", _ENFORCEMENTS),
+        guard=_one_of(config, "guard", ("false", "true")) == "true",
+        allow=_allowed(config),
     )
+
+
+def _allowed(config: Config) -> tuple[str, ...]:
+    allowed = _names(config, "allow")
+    unknown = [name for name in allowed if name not in HAZARDS]
+    if unknown:
+        raise SettingsError(f"{NAMESPACE}:allow is {' or '.join(HAZARDS)}, not {unknown[0]}")
+    return allowed
 
 
 def _names(config: Config, key: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import pulumi
 
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.compile import Target
+from apportion_compiler.emit.pulumi.guard import Guard
 from apportion_compiler.emit.pulumi.naming import (
     QUEUE_TYPE,
     TARGET_TYPE,
@@ -42,11 +43,13 @@ class Treatment:
         provider: The cluster's provider; None is Pulumi's default one.
         protects: Whether what holds a promise is protected from deletion.
         adopt: Names of resources to import; `*` means all.
+        guard: What stops hurtful deletions; None where nothing does.
     """
 
     provider: pulumi.ProviderResource | None = None
     protects: bool = False
     adopt: frozenset[str] = frozenset()
+    guard: Guard | None = None
 
 
 def register_target(target: Target, program: Program, update: Update, treatment: Treatment) -> list[pulumi.Resource]:
@@ -70,6 +73,7 @@ def register_target(target: Target, program: Program, update: Update, treatment:
             # Of two objects with one name there can be only one.
             delete_before_replace=True,
             aliases=list(other_urns(pulumi.get_stack(), pulumi.get_project(), type_, name, depth)),
+            hooks=treatment.guard.binding(manifest) if treatment.guard is not None else None,
             import_=import_id(manifest) if treatment.adopt & {"*", name} else None,
         )
         made[key] = pulumi.CustomResource(type_, name, dict(owned(manifest)), options)

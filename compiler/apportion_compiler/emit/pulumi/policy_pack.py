@@ -1,0 +1,98 @@
+"""The policy pack of a stack: what `judging.py` finds, as policies that Pulumi's engine asks before it changes anything.
+
+`policy-pack/__main__.py` beside a stack's program calls `serve`. The pack reads the same configuration as the program.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from functools import cache
+from pathlib import Path
+
+import pulumi
+from pulumi_policy import (
+    EnforcementLevel,
+    Policy,
+    PolicyPack,
+    PolicyResource,
+    ReportViolation,
+    StackValidationArgs,
+    StackValidationPolicy,
+)
+
+from apportion_compiler.emit.pulumi import applied
+from apportion_compiler.emit.pulumi.judging import POLICIES, Judge
+from apportion_compiler.emit.pulumi.reading import compile_read, read_policy, rooted
+from apportion_compiler.emit.pulumi.settings import StackSettings, read_settings
+from apportion_compiler.emit.pulumi.treatment import plain
+from apportion_compiler.emit.pulumi.values import Values
+from apportion_compiler.emit.pulumi.words import FORMER
+from apportion_compiler.plain_objects import Manifest, described
+
+NAME = "apportion"
+_OBJECT = "kubernetes:"
+_LEVELS: Mapping[str, EnforcementLevel] = {
+    "none": EnforcementLevel.DISABLED,
+    "advisory": EnforcementLevel.ADVISORY,
+    "mandatory": EnforcementLevel.MANDATORY,
+}
+
+
+def serve(today: date, root: Path, environment: Mapping[str, str] = os.environ) -> None:
+    """Answer the engine until it ends.
+
+    Args:
+        today: The day that decides which overrides hold, where the configuration names none.
+        root: The folder of `Pulumi.yaml`.
+        environment: Variables of the process.
+    """
+    stack = environment["PULUMI_STACK"]
+    settings = rooted(read_settings(Values(pulumi.runtime.get_config_env()), stack), root)
+
+    @cache
+    def judge() -> Judge:
+        return judge_of(settings, settings.as_of or today, environment)
+
+    PolicyPack(NAME, policies(judge), _LEVELS[settings.enforcement])
+
+
+def judge_of(settings: StackSettings, as_of: date, environment: Mapping[str, str]) -> Judge:
+    """Return what a stack's objects are held to. Raises `Refused` where the policy cannot be compiled."""
+    policy = read_policy(settings.policy)
+    former = Path(environment[FORMER]).read_text(encoding="ascii") if FORMER in environment else None
+    return Judge(
+        policy,
+        compile_read(policy, settings, as_of),
+        applied.Applied() if former is None else applied.load(former),
+        as_of,
+    )
+
+
+def policies(judge: Callable[[], Judge]) -> list[Policy]:
+    """Return a policy of Pulumi's for each of `judging.POLICIES`; `judge` gives the judge when the first one asks."""
+    return [StackValidationPolicy(name, text, _validation(name, judge)) for name, text in POLICIES.items()]
+
+
+def _validation(name: str, judge: Callable[[], Judge]) -> Callable[[StackValidationArgs, ReportViolation], None]:
+    def validate(args: StackValidationArgs, report: ReportViolation) -> None:
+        objects = objects_of(args.resources)
+        urns = {described(manifest): urn for found in objects.values() for urn, manifest in found}
+        judged = judge().violations({target: [m for _, m in found] for target, found in objects.items()})
+        for violation in judged:
+            if violation.policy == name:
+                report(f"{violation.object}: {violation.text}", urns.get(violation.object))
+
+    return validate
+
+
+def objects_of(resources: Sequence[PolicyResource]) -> dict[str, list[tuple[str, Manifest]]]:
+    """Return the Kubernetes objects of a stack with their URNs, by `cluster/target`, or an empty name where none is."""
+    found: dict[str, list[tuple[str, Manifest]]] = {}
+    for resource in resources:
+        if resource.resource_type.startswith(_OBJECT) and "kind" in resource.props:
+            parts = resource.name.split("/", 2)
+            target = "/".join(parts[:2]) if len(parts) == 3 else ""
+            found.setdefault(target, []).append((resource.urn, plain(dict(resource.props))))
+    return found

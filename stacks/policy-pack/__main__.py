@@ -1,0 +1,10 @@
+"""The policy pack of every stack. How strict it is stands in `Pulumi.<stack>.yaml` as `apportion:enforcement`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from apportion_compiler.emit.pulumi.policy_pack import serve
+
+serve(datetime.now(UTC).date(), Path(__file__).resolve().parents[2])

@@ -1,0 +1,79 @@
+"""The hook that stops hurtful deletions, as the engine would call it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pulumi = pytest.importorskip("pulumi", reason="the extra `pulumi` is not installed")
+
+from apportion_compiler.emit.pulumi.guard import Guard  # noqa: E402
+from apportion_compiler.emit.pulumi.treatment import owned  # noqa: E402
+from apportion_compiler.rollout.differences import differences  # noqa: E402
+from apportion_compiler.rollout.hazards import CLASS_VALUE, QUEUE_WITH_CHILDREN  # noqa: E402
+
+from .stack_runs import policy_in, run_stack  # noqa: E402
+
+pytestmark = pytest.mark.pulumi
+
+
+class _Hook:
+    """Stands for the engine's registration of a hook, which needs an engine."""
+
+    def __init__(self, name: str, func: Any, opts: Any) -> None:
+        self.name, self.func, self.opts = name, func, opts
+
+
+def _class(value: int) -> dict[str, Any]:
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "t"}, "value": value}
+
+
+def _queue(name: str, parent: str | None = None) -> dict[str, Any]:
+    spec = {"parentQueue": parent}
+    return {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
+
+
+def _deleting(manifest: dict[str, Any]) -> Any:
+    return pulumi.ResourceHookArgs("urn", "id", "name", "type", old_inputs=owned(manifest))
+
+
+FORMER = [_class(1), _queue("research"), _queue("vision", "research")]
+WANTED = [_class(2)]
+
+
+def guard(monkeypatch: pytest.MonkeyPatch, *allowed: str) -> Guard:
+    monkeypatch.setattr(pulumi, "ResourceHook", _Hook)
+    return Guard([differences(FORMER, WANTED)], allowed)
+
+
+def test_what_hurts_is_stopped_and_the_rest_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = guard(monkeypatch)
+    with pytest.raises(ValueError, match=r"goes from 1 to 2.*`apportion:allow` with priority-class-value"):
+        found.stop(_deleting(_class(1)))
+    with pytest.raises(ValueError, match="Queue research is deleted with what is below it: vision"):
+        found.stop(_deleting(_queue("research")))
+    found.stop(_deleting(_queue("vision", "research")))
+
+
+def test_what_is_allowed_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = guard(monkeypatch, CLASS_VALUE, QUEUE_WITH_CHILDREN)
+    found.stop(_deleting(_class(1)))
+    found.stop(_deleting(_queue("research")))
+
+
+def test_the_hook_is_bound_where_a_deletion_can_hurt_and_nowhere_unasked(tmp_path: Path) -> None:
+    root = policy_in(tmp_path)
+    plain = run_stack(root, {"environment": "on-kai"})
+    assert {one.hooks for one in plain.objects.values()} == {()}
+    guarded = run_stack(root, {"environment": "on-kai", "guard": "true"})
+    bound = {one.type.rpartition(":")[2] for one in guarded.objects.values() if one.hooks}
+    assert bound == {"Queue", "PriorityClass"}
+
+
+def test_only_known_hazards_can_be_allowed(tmp_path: Path) -> None:
+    with pytest.raises(
+        pulumi.RunError, match="apportion:allow is priority-class-value or queue-with-children, not all"
+    ):
+        run_stack(policy_in(tmp_path), {"environment": "on-kai", "allow": "all"})

@@ -1,0 +1,160 @@
+"""The policy pack: nothing to say of what the compiler wrote, and the compiler's own rules for everything else."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pulumi_policy", reason="the extra `pulumi` is not installed")
+
+from pulumi_policy import EnforcementLevel, PolicyResource, StackValidationArgs, StackValidationPolicy
+
+from apportion_compiler.emit.pulumi.applied import Applied
+from apportion_compiler.emit.pulumi.judging import (
+    NOT_COMPILED,
+    OVER_CAPACITY,
+    POLICIES,
+    REFUSED,
+    UNBOUND_CLASS,
+    UNOWNED,
+    Judge,
+)
+from apportion_compiler.emit.pulumi.naming import resource_name, resource_type
+from apportion_compiler.emit.pulumi.policy_pack import _LEVELS, judge_of, policies
+from apportion_compiler.emit.pulumi.settings import StackSettings
+from apportion_compiler.emit.pulumi.treatment import owned
+from apportion_compiler.rollout.identity import identity_of
+
+from .stack_runs import DAY, POLICY
+
+pytestmark = pytest.mark.pulumi
+ENGINES = (
+    "kai",
+    "kueue",
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("ack", "koordinator", "native", "volcano", "yunikorn")),
+)
+Objects = list[tuple[str, dict[str, Any]]]
+
+
+def judge_for(engine: str) -> Judge:
+    return judge_of(StackSettings(str(POLICY), f"on-{engine}"), DAY, {})
+
+
+@pytest.fixture(scope="module")
+def kai() -> Judge:
+    return judge_for("kai")
+
+
+def compiled(judge: Judge) -> Objects:
+    return [
+        (resource_name(target, identity_of(m)), copy.deepcopy(dict(m)))
+        for target, output in judge.compilation.outputs.items()
+        for m in output.manifests
+    ]
+
+
+def said(judge: Judge, objects: Objects) -> dict[str, list[str]]:
+    """What each policy of the pack reports when the engine asks it."""
+    resources = [
+        PolicyResource(resource_type(m), dict(owned(m)), f"urn::{name}", name, None, None, None, [], {})  # type: ignore[arg-type]
+        for name, m in objects
+    ]
+    reported: dict[str, list[str]] = {}
+    for policy in policies(lambda: judge):
+        assert isinstance(policy, StackValidationPolicy)
+        found: list[str] = []
+        policy.validate(StackValidationArgs(resources), lambda text, urn=None, found=found: found.append(text))
+        if found:
+            reported[policy.name] = found
+    return reported
+
+
+def one(objects: Objects, kind: str, name: str) -> dict[str, Any]:
+    return next(m for _, m in objects if (m["kind"], m["metadata"]["name"]) == (kind, name))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_pack_has_nothing_to_say_of_what_the_compiler_wrote(engine: str) -> None:
+    judge = judge_for(engine)
+    assert said(judge, compiled(judge)) == {}
+
+
+def test_a_queue_that_the_policy_does_not_have_is_found(kai: Judge) -> None:
+    objects = compiled(kai)
+    foreign = copy.deepcopy(one(objects, "Queue", "ads"))
+    foreign["metadata"] = {"name": "shadow"}
+    found = said(kai, [*objects, ("shadow", foreign)])
+    assert found[NOT_COMPILED] == ["Queue shadow: no queue of the policy compiles to it: declare it there"]
+    marked = copy.deepcopy(one(objects, "Queue", "ads"))
+    marked["metadata"]["name"] = "shadow"
+    found = said(kai, [*objects, ("one/kai/Queue/shadow", marked)])
+    assert "it says that Apportion wrote it, and it did not" in found[NOT_COMPILED][0]
+
+
+def test_a_queue_that_is_held_for_a_later_step_was_compiled_once(kai: Judge) -> None:
+    objects = compiled(kai)
+    gone = copy.deepcopy(one(objects, "Queue", "ads"))
+    gone["metadata"]["name"] = "former"
+    from apportion_compiler.emit.pulumi.applied import AppliedTarget
+
+    judge = Judge(kai.policy, kai.compilation, Applied({"one/kai": AppliedTarget((gone,))}), DAY)
+    assert NOT_COMPILED not in said(judge, [*objects, ("one/kai/Queue/former", gone)])
+
+
+def test_a_promise_above_what_is_above_it_is_found(kai: Judge) -> None:
+    objects = compiled(kai)
+    one(objects, "Queue", "vision")["spec"]["resources"]["gpu"]["quota"] = 24
+    assert any("AP201" in text and "research" in text for text in said(kai, objects)[OVER_CAPACITY])
+
+
+def test_promises_above_the_machines_are_found(kai: Judge) -> None:
+    objects = compiled(kai)
+    for name in ("vision", "research"):
+        gpu = one(objects, "Queue", name)["spec"]["resources"]["gpu"]
+        gpu["quota"], gpu["limit"] = 64, 64
+    assert any("AP601" in text for text in said(kai, objects)[OVER_CAPACITY])
+
+
+def test_a_queue_without_an_owner_is_found(kai: Judge) -> None:
+    objects = compiled(kai)
+    for _, m in objects:
+        m["metadata"].get("annotations", {}).pop("apportion.dev/owner", None)
+        m.pop("subjects", None) if m["kind"] == "ClusterRoleBinding" else None
+    assert any("AP115" in text for text in said(kai, objects)[UNOWNED])
+
+
+def test_a_class_that_no_queue_may_use_is_found(kai: Judge) -> None:
+    objects = compiled(kai)
+    foreign = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "mine"},
+        "value": 9,
+    }
+    found = said(kai, [*objects, ("one/kai/PriorityClass/mine", foreign)])
+    assert found[UNBOUND_CLASS] == ["PriorityClass mine: no queue of the policy may use it"]
+
+
+def test_what_the_engines_webhook_refuses_is_found() -> None:
+    judge = judge_for("kueue")
+    objects = compiled(judge)
+    queue = one(objects, "ClusterQueue", "vision")
+    queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"].reverse()
+    assert said(judge, objects)[REFUSED]
+
+
+def test_every_policy_of_the_pack_is_violated_by_some_test() -> None:
+    source = Path(__file__).read_text()
+    names = ("NOT_COMPILED", "OVER_CAPACITY", "UNOWNED", "UNBOUND_CLASS", "REFUSED")
+    assert {globals()[name] for name in names if f"[{name}]" in source} == set(POLICIES)
+
+
+def test_a_stack_says_how_strict_the_pack_is() -> None:
+    assert _LEVELS == {
+        "none": EnforcementLevel.DISABLED,
+        "advisory": EnforcementLevel.ADVISORY,
+        "mandatory": EnforcementLevel.MANDATORY,
+    }
