@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from apportion_runtime.admission.objects import name_of, namespace_of
+from apportion_runtime.sim.autoscaler import Autoscalers
 from apportion_runtime.sim.clock import Clock
 from apportion_runtime.sim.engines.choosing import KAI, Model
+from apportion_runtime.sim.engines.job_events import JobChanged
 from apportion_runtime.sim.events import (
     Arrives,
+    AutoscaleDue,
     CronDue,
     CycleDue,
     Event,
@@ -32,10 +35,12 @@ from apportion_runtime.sim.events import (
     WorkDone,
 )
 from apportion_runtime.sim.history import ENDED_BY_DELETION, ENDED_BY_EVICTION, ENDED_BY_NODE, History
+from apportion_runtime.sim.lingering import ClusterExpires
 from apportion_runtime.sim.machines import cordon, note_capacity, remove_node, set_ready
 from apportion_runtime.sim.node_pools import NodePools
 from apportion_runtime.sim.records import Records
 from apportion_runtime.sim.scenario import Incident, Manifest, Scenario
+from apportion_runtime.sim.scenario_fields import ScenarioError
 from apportion_runtime.sim.store import Conflict, Store
 from apportion_runtime.sim.workloads import Workloads
 from apportion_runtime.sim.world import World
@@ -81,8 +86,11 @@ class Cluster:
         self.pools = NodePools(self.world, scenario.pools)
         engine.begin(self.workloads, self.pools)
         self.history.parents = dict(engine.parents)
+        self._autoscalers = Autoscalers(self.world, self.workloads)
         self._handlers: dict[type, Callable[[Any], None]] = {
+            ClusterExpires: lambda event: self.workloads.expire(event.workload),
             Arrives: lambda event: self.workloads.arrive(event.workload),
+            AutoscaleDue: lambda event: self._autoscalers.look(event.number),
             CronDue: lambda event: self.workloads.cron_jobs.make(event.workload, event.number),
             CycleDue: lambda _: engine.take_turn() if self.world.takes_turn() else None,
             FillDue: lambda event: self.workloads.try_again(event.workload),
@@ -110,8 +118,12 @@ class Cluster:
         start = self.scenario.start
         for work in self.scenario.works:
             self.world.events.plan(start + work.arrives_s, Arrives(self.workloads.add(work)))
-        for incident in self.scenario.incidents:
-            self.world.events.plan(start + incident.at_s, _event_of(incident))
+        self._autoscalers.begin()
+        for number, incident in enumerate(self.scenario.incidents):
+            event = _event_of(incident)
+            if type(event) not in self._handlers:
+                raise ScenarioError(f"events[{number}]: {self.engine.name} knows nothing of it")
+            self.world.events.plan(start + incident.at_s, event)
 
     @property
     def ends_at(self) -> float | None:
@@ -228,4 +240,7 @@ def _event_of(incident: Incident) -> Event:
             return ObjectDeleted(*incident.object)
         case "made":
             return ObjectsMade(incident.makes)
+        case "priority":
+            _, namespace, name = incident.object
+            return JobChanged(namespace, name, incident.priority)
     raise ValueError(f"nothing is known of an incident `{incident.what}`")

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from apportion_runtime.admission import words
+from apportion_runtime.admission.expanding import with_suspended
+from apportion_runtime.admission.objects import kind_of
 
+_QUEUED = frozenset(
+    (("batch", "Job"), ("ray.io", "RayJob"), ("kubeflow.org", "PyTorchJob"), ("kubeflow.org", "MPIJob"))
+)
+"""Kinds that can be said in short, and that kube-queue knows."""
 Said = Callable[[str], Mapping[str, str]]
 
 
@@ -30,6 +37,7 @@ class Dialect:
         least_annotation: The annotation of a workload that says how many of its pods have to run together.
         shares_gpus: Whether parts of devices can be asked for, by KAI's annotations.
         has_queues: Whether a workload says its queue at all.
+        finished: What is done to a workload at last.
     """
 
     scheduler: str = ""
@@ -42,6 +50,7 @@ class Dialect:
     least_annotation: str = words.MIN_MEMBERS
     shares_gpus: bool = False
     has_queues: bool = True
+    finished: Callable[[dict[str, Any]], dict[str, Any]] = lambda made: made
 
 
 def by(*keys: str) -> Said:
@@ -56,4 +65,24 @@ KAI_DIALECT = Dialect(
     names_class=False,
     shares_gpus=True,
 )
+
+
+def _for_kube_queue(made: dict[str, Any]) -> dict[str, Any]:
+    """Return a job suspended, so that kube-queue lets it go; a RayJob's cluster goes with it, and is a gang."""
+    if kind_of(made) not in _QUEUED:
+        return made
+    held = with_suspended(made, suspended=True)
+    if made["kind"] != "RayJob":
+        return held
+    labels = {**made["metadata"]["labels"], "ray.io/scheduler-name": "kube-scheduler"}
+    metadata = {**made["metadata"], "labels": labels}
+    return {**held, "metadata": metadata, "spec": {**held["spec"], "shutdownAfterJobFinishes": True}}
+
+
+ACK_DIALECT = Dialect(
+    finished=_for_kube_queue,
+    queue_labels=by("quota.scheduling.alibabacloud.com/name"),
+    pod_labels=by("quota.scheduling.alibabacloud.com/name"),
+)
+"""The queue is the quota, which a job's namespace says as well."""
 PLAIN_DIALECT = Dialect(has_queues=False)

@@ -49,6 +49,8 @@ class Running:
     """Kinds and names of the objects between it and its pods."""
     outcome: str = ""
     """Why it is being deleted, once it is."""
+    ended: str = ""
+    """How its work ended, while its pods stay."""
     is_suspended: bool = False
     has_begun: bool = False
     """Whether the objects between it and its pods were made."""
@@ -72,7 +74,7 @@ class Running:
     def progress_of(self, slot: str, gpus: float) -> Progress | None:
         """Return the work that a slot takes part in; None where it has no end."""
         work = self.work
-        if work.work_s is None:
+        if work.work_s is None or self.ended:
             return None
         key = ALL if self.ends_together else slot
         found = self.progress.get(key)

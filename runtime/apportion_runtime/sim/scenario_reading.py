@@ -12,7 +12,17 @@ from apportion_runtime.admission.objects import name_of, namespace_of
 from apportion_runtime.sim.clock import DEFAULT_START
 from apportion_runtime.sim.dialect import KAI_DIALECT, Dialect
 from apportion_runtime.sim.provisioning.offers import Offer, Queued
-from apportion_runtime.sim.scenario import Incident, Manifest, NodeShape, Pool, Scaling, Scenario, Timing, Work
+from apportion_runtime.sim.scenario import (
+    Demand,
+    Incident,
+    Manifest,
+    NodeShape,
+    Pool,
+    Scaling,
+    Scenario,
+    Timing,
+    Work,
+)
 from apportion_runtime.sim.scenario_fields import Fields, ScenarioError
 from apportion_runtime.sim.shorthand import KINDS, Short, Size, manifest_of
 from apportion_runtime.snapshots.quantities import parse_time
@@ -54,6 +64,10 @@ def read_scenario(text: str, read: Reader, dialect: Dialect = KAI_DIALECT) -> Sc
     fields.done()
     if made.until_s is None and any(work.manifest.get("kind") == "CronJob" for work in made.works):
         raise ScenarioError("until: a scenario with a CronJob ends at a time that it says")
+    if made.until_s is None and any(work.demand and work.lifetime_s is None for work in made.works):
+        raise ScenarioError(
+            "until: a scenario with a demand ends at a time that it says, or its workload has a lifetime"
+        )
     return made
 
 
@@ -76,6 +90,7 @@ def _timing(fields: Fields | None) -> Timing:
         container_start_s=fields.seconds("container_start", known.container_start_s),
         grace_s=fields.seconds("grace", known.grace_s),
         node_lost_s=fields.seconds("node_lost", known.node_lost_s),
+        requeue_s=fields.maybe_seconds("requeue"),
     )
     if made.period_s <= 0:
         raise fields.fault("period", "the scheduler's period is more than 0")
@@ -163,6 +178,8 @@ def _works(fields: Fields, read: Reader, dialect: Dialect) -> Iterator[Work]:
         fails=fields.truth("fails"),
         scalings=tuple(_scaling(each) for each in fields.each("load")),
         cancelled_s=fields.maybe_seconds("cancel_after"),
+        demand=tuple(sorted((_demand(each) for each in fields.each("demand")), key=lambda step: step.at_s)),
+        saturates=None if fields.raw("saturates") is None else fields.number("saturates"),
     )
     namespace = fields.text("namespace")
     fields.done()
@@ -176,6 +193,12 @@ def _works(fields: Fields, read: Reader, dialect: Dialect) -> Iterator[Work]:
 
 def _with(manifest: Manifest, **metadata: str) -> dict[str, Any]:
     return {**manifest, "metadata": {**manifest["metadata"], **metadata}}
+
+
+def _demand(fields: Fields) -> Demand:
+    made = Demand(fields.seconds("at"), fields.number("total"))
+    fields.done()
+    return made
 
 
 def _scaling(fields: Fields) -> Scaling:
@@ -271,6 +294,9 @@ def _incident(fields: Fields, read: Reader) -> Incident:
         made = Incident(at, "made", makes=tuple(_objects(fields, read, "made")))
         fields.done()
         return made
+    queued = fields.maybe("job")
+    if queued is not None:
+        return _job_changed(fields, queued, at)
     deleted = fields.maybe("deleted")
     if deleted is not None:
         made = Incident(at, "deleted", object=(deleted.text("kind"), deleted.text("namespace"), deleted.text("name")))
@@ -278,7 +304,25 @@ def _incident(fields: Fields, read: Reader) -> Incident:
     else:
         what = fields.text("what")
         if what not in ("fails", "drains", "joins") or not node:
-            raise fields.fault("what", "a node `fails`, `drains` or `joins`, or something is `made` or `deleted`")
+            raise fields.fault(
+                "what",
+                "a node `fails`, `drains` or `joins`, something is `made` or `deleted`, or a `job` jumps its queue",
+            )
         made = Incident(at, what, node)
     fields.done()
     return made
+
+
+def _job_changed(fields: Fields, job: Fields, at: float) -> Incident:
+    """Return the change of a queued job's place: another priority, or the first place."""
+    named = ("", job.text("namespace", "default"), job.text("name"))
+    if not named[2]:
+        raise job.fault("name", "a job is named")
+    job.done()
+    said, jumps = fields.raw("priority"), fields.truth("jump")
+    if (said is not None) == jumps:
+        raise fields.fault("job", "it gets another `priority`, or it does `jump` its queue")
+    if said is not None and (isinstance(said, bool) or not isinstance(said, int)):
+        raise fields.fault("priority", f"`{said}` is not a whole number")
+    fields.done()
+    return Incident(at, "priority", object=named, priority=said)

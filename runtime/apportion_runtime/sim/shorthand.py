@@ -55,7 +55,7 @@ def manifest_of(short: Short) -> dict[str, Any]:
     if annotations:
         metadata["annotations"] = annotations
     made = {"apiVersion": version, "kind": short.kind, "metadata": metadata}
-    return {**made, **build(short)}
+    return short.dialect.finished({**made, **build(short)})
 
 
 def _labels(short: Short) -> dict[str, str]:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from apportion_runtime.admission.objects import kind_of, name_of
-from apportion_runtime.sim.dialect import KAI_DIALECT, PLAIN_DIALECT, Dialect
+from apportion_runtime.sim.dialect import ACK_DIALECT, KAI_DIALECT, PLAIN_DIALECT, Dialect
+from apportion_runtime.sim.engines.ack.engine import Ack
 from apportion_runtime.sim.engines.engine import Engine
 from apportion_runtime.sim.engines.kai import CLASSES as KAI_CLASSES
 from apportion_runtime.sim.engines.kai import Kai
@@ -90,6 +91,8 @@ ACK = Model(
     "ack",
     "ACK (ElasticQuotaTree and kube-queue)",
     _of_kinds(("scheduling.sigs.k8s.io", "ElasticQuotaTree"), ("scheduling.x-k8s.io", "Queue")),
+    made_by=Ack,
+    dialect=ACK_DIALECT,
 )
 KUEUE = Model("kueue", "Kueue", _of_groups("kueue.x-k8s.io"))
 VOLCANO = Model("volcano", "Volcano", _of_groups("scheduling.volcano.sh", "batch.volcano.sh"))

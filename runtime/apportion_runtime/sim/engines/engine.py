@@ -26,6 +26,10 @@ class Denied(ValueError):
     """An object that is not admitted, in the words of whoever refused it."""
 
 
+class UnreadableError(ValueError):
+    """An engine's own objects, from which it cannot begin, in words that name the object and the place in it."""
+
+
 class Engine(Protocol):
     """What decides about pods and workloads."""
 

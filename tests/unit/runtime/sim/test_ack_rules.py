@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.sim.engines.ack.amounts import amounts, pod_amounts, text
+from apportion_runtime.sim.engines.ack.amounts import amounts, text
 from apportion_runtime.sim.engines.ack.book import Book
 from apportion_runtime.sim.engines.ack.job_queue import Backoff, JobQueue, Policy, QueueSettings, Unit, read_queue
 from apportion_runtime.sim.engines.ack.stamps import stamp
@@ -56,15 +56,6 @@ def test_amounts_are_counted_and_written_as_kube_queue_does(
 ) -> None:
     assert amounts({resource: written}) == {resource: counted}
     assert text(resource, counted) == again
-
-
-def test_a_pod_asks_for_its_containers_or_for_a_larger_init_container() -> None:
-    spec = {
-        "containers": [{"resources": {"requests": {"cpu": 1}}}, {"resources": {"limits": {"cpu": 2, "memory": 5}}}],
-        "initContainers": [{"resources": {"requests": {"cpu": 2, "memory": 7}}}],
-        "overhead": {"cpu": "250m"},
-    }
-    assert pod_amounts(spec) == {"cpu": 3250, "memory": 7}
 
 
 def test_the_first_node_is_called_root_and_namespaces_find_their_leaves() -> None:
@@ -133,14 +124,15 @@ def test_a_job_leaves_its_queue_while_its_quota_has_room(
     assert (refused or "") in (said or "")
 
 
-def test_a_full_parent_refuses_who_is_preemptible_alone() -> None:
+def test_a_full_parent_refuses_what_is_lent_and_not_what_is_promised() -> None:
     book = Book(tree(algorithm_max=24))
     book.take(TEXT, {"cpu": 14_000}, preemptible=True)
-    said = book.refusal(VIDEO, {"cpu": 12_000}, preemptible=True)
+    said = book.refusal(VIDEO, {"cpu": 13_000}, preemptible=True)
     assert said == (
-        "Insufficient quota(cpu) in parent quota root/algorithm: request 12, max 24, used 14, used+reserved 14000, "
+        "Insufficient quota(cpu) in parent quota root/algorithm: request 13, max 24, used 14, used+reserved 14000, "
         "oversellreate 1. Wait for running jobs to complete"
     )
+    assert book.refusal(VIDEO, {"cpu": 12_000}, preemptible=True) is None
     assert book.refusal(VIDEO, {"cpu": 12_000}, preemptible=False) is None
 
 
@@ -151,13 +143,13 @@ def test_a_bound_of_two_gibibytes_of_memory_is_none_to_kube_queue() -> None:
     assert "Insufficient quota(memory)" in said
 
 
-@pytest.mark.parametrize(("lent", "n_cpu"), [(None, 24), ('{"cpu": 12}', 24), ('{"cpu": 4}', 16), ("{}", 12)])
+@pytest.mark.parametrize(("lent", "n_cpu"), [(None, 24), ('{"cpu": 12}', 24), ('{"cpu": 8}', 20), ('{"cpu": 1}', 13)])
 def test_what_a_quota_does_not_lend_is_kept_from_its_siblings(lent: str | None, n_cpu: int) -> None:
     made = tree(lent=lent, algorithm_max=24)
     book = Book(made)
-    book.take(INTERNS, {"cpu": (n_cpu - 12) * 1000}, preemptible=True)
-    assert book.refusal(VIDEO, {"cpu": 12_000}, preemptible=True) is None
-    assert book.refusal(VIDEO, {"cpu": 13_000}, preemptible=True) is not None
+    book.take(INTERNS, {"cpu": (n_cpu - 13) * 1000}, preemptible=True)
+    assert book.refusal(VIDEO, {"cpu": 13_000}, preemptible=True) is None
+    assert book.refusal(VIDEO, {"cpu": 14_000}, preemptible=True) is not None
     # The quota itself may use what it keeps.
     assert book.refusal(TEXT, {"cpu": 12_000}, preemptible=True) is None
 

@@ -5,41 +5,13 @@ Source: koordinator-sh/koord-queue at 298e9a8c, pkg/utils/resource.go; k8s.io/ap
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
-from apportion_runtime.snapshots.quantities import parse_quantity, thousandths, whole
+from apportion_runtime.sim.engines.kube_scheduler.amounts import CPU, MEMORY, Amounts, amounts
 
-CPU, MEMORY = "cpu", "memory"
-Amounts = Mapping[str, int]
+__all__ = ["CPU", "MEMORY", "Amounts", "amounts", "at_least", "minus", "text", "times", "total"]
 _DECIMAL = ("", "k", "M", "G", "T", "P", "E")
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-
-
-def amounts(written: Mapping[str, Any] | None) -> dict[str, int]:
-    """Return what a list of resources says. Raises `ValueError` for what is no quantity."""
-    made: dict[str, int] = {}
-    for name, said in (written or {}).items():
-        nanos = parse_quantity(said)
-        made[name] = thousandths(nanos) if name == CPU else whole(nanos)
-    return made
-
-
-def pod_amounts(spec: Mapping[str, Any]) -> dict[str, int]:
-    """Return what a pod asks for: all containers together, or an init container that asks for more.
-
-    A container that says limits and no requests asks for its limits. Raises `ValueError`.
-    """
-    made = total(_asked(container) for container in spec.get("containers") or ())
-    for container in spec.get("initContainers") or ():
-        for name, amount in _asked(container).items():
-            made[name] = max(made.get(name, 0), amount)
-    return total((made, amounts(spec.get("overhead"))))
-
-
-def _asked(container: Mapping[str, Any]) -> dict[str, int]:
-    resources = container.get("resources") or {}
-    return amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
 
 
 def total(parts: Iterable[Amounts]) -> dict[str, int]:

@@ -4,6 +4,10 @@ A job holds what it asks for from the moment it leaves its queue until it is ove
 is preemptible may take its quota, and every one above it, up to `max`; one that is not is held to `min`, and passes
 `max` by: it shall leave, so that the scheduler takes back what is lent.
 
+With what its quota is promised a job leaves in either case, even where those above it are full: seed document 002 has it
+that the scheduler then takes back what others borrowed, which it cannot do for pods that do not exist. koord-queue lets
+only jobs go there that are not preemptible.
+
 Source: koordinator-sh/koord-queue at 298e9a8c, pkg/framework/plugins/elasticquota/elastic_quota_tree.go (Filter) and
 elasticquotatree/elasticquota.go.
 """
@@ -53,7 +57,10 @@ class Book:
     def refusal(self, quota: str, demand: Amounts, *, preemptible: bool) -> str | None:
         """Return why a job may not leave its queue, in kube-queue's words; None where it may."""
         bound = self._over_max if preemptible else self._over_min
-        return next(filter(None, (bound(each, quota, demand) for each in self.tree.upward(quota))), None)
+        path = self.tree.upward(quota)
+        if preemptible and self.tree.quotas[quota].holds_to_min(demand, self.held(quota)):
+            return bound(next(path), quota, demand)
+        return next(filter(None, (bound(each, quota, demand) for each in path)), None)
 
     def _over_max(self, at: Quota, quota: str, demand: Amounts) -> str | None:
         below = None if at.path == quota else self._below(at.path, quota)

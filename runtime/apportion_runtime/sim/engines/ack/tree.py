@@ -46,6 +46,17 @@ class Quota:
         """Whether everything that it uses is lent."""
         return not any(self.minimum.values())
 
+    def holds_to_min(self, amount: Amounts, used: Amounts) -> bool:
+        """Tell whether it has no more than it is promised once it has some amount, too.
+
+        A resource that it says nothing of does not count; one that it only bounds is promised nothing.
+        """
+        return all(
+            used.get(name, 0) + asked <= self.minimum.get(name, 0)
+            for name, asked in amount.items()
+            if asked and (name in self.minimum or name in self.maximum)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Tree:

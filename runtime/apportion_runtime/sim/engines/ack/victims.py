@@ -72,14 +72,12 @@ def over_max(tree: Tree, used: dict[str, dict[str, int]], quota: str | None, amo
 def is_within_min(tree: Tree, used: dict[str, dict[str, int]], wanting: Wanting) -> bool:
     """Tell whether a quota has no more than it is promised once a gang has its places."""
     assert wanting.quota is not None
-    promised, has = tree.quotas[wanting.quota].minimum, used[wanting.quota]
-    return all(has.get(name, 0) + amount <= promised.get(name, 0) for name, amount in wanting.amount.items() if amount)
+    return tree.quotas[wanting.quota].holds_to_min(wanting.amount, used[wanting.quota])
 
 
 def is_over_min(tree: Tree, used: dict[str, dict[str, int]], quota: str) -> bool:
     """Tell whether a quota has more of something than it is promised."""
-    promised = tree.quotas[quota].minimum
-    return any(amount > promised.get(name, 0) for name, amount in used[quota].items())
+    return not tree.quotas[quota].holds_to_min(used[quota], {})
 
 
 def victims(

@@ -1,0 +1,147 @@
+"""ACK as the embedded cluster knows it: kube-queue in front, the scheduler behind it, one tree of quotas for both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_runtime.admission.expanding import is_suspended
+from apportion_runtime.admission.objects import kind_of, labels_of, namespace_of, nested
+from apportion_runtime.core.snapshot import Pod
+from apportion_runtime.sim.engines.ack import jobs, words
+from apportion_runtime.sim.engines.ack.kube_queue import KubeQueue
+from apportion_runtime.sim.engines.ack.scheduling import AckScheduler
+from apportion_runtime.sim.engines.ack.tree import Tree, TreeError, read_tree
+from apportion_runtime.sim.engines.engine import Denied, Handlers, UnreadableError
+from apportion_runtime.sim.engines.job_events import JobChanged
+from apportion_runtime.sim.engines.kube_scheduler import read_profiles
+from apportion_runtime.sim.engines.kube_scheduler.profiles import KIND
+from apportion_runtime.sim.engines.plain import PlainEngine
+from apportion_runtime.sim.history import Sample
+from apportion_runtime.sim.node_pools import NodePools
+from apportion_runtime.sim.running import Running
+from apportion_runtime.sim.scenario import Manifest
+from apportion_runtime.sim.workloads import Workloads
+from apportion_runtime.sim.world import PodState, World
+
+_GPU = "nvidia.com/gpu"
+_RAY_JOB = ("ray.io", "RayJob")
+
+
+class Ack(PlainEngine):
+    """ACK's scheduler and kube-queue at work."""
+
+    name = "ack"
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.tree = _tree_of(world)
+        self._profiles, _ = read_profiles(world.store.list(KIND))
+        try:
+            self.queue = KubeQueue(world, self.tree, self.pods.gangs)
+        except ValueError as wrong:
+            raise UnreadableError(str(wrong)) from None
+
+    @property
+    def parents(self) -> Mapping[str, str | None]:
+        """The nodes of the tree by their own names, which are unique in it."""
+        quotas = self.tree.quotas
+        return {q.name: None if q.parent is None else quotas[q.parent].name for q in quotas.values()}
+
+    def begin(self, workloads: Workloads, pools: NodePools) -> None:
+        """Take in what it acts upon."""
+        super().begin(workloads, pools)
+        self.queue.begin(workloads)
+        self.scheduler = AckScheduler(self.world, workloads, self.pods.facts, self._profiles, self.tree)
+
+    def handlers(self) -> Handlers:
+        """Return what is done when somebody changes a job's place in its queue."""
+        return {JobChanged: self.queue.change}
+
+    def admit(self, made: Manifest) -> Manifest:
+        """Return an object as the API server keeps it, a job whose annotation suspends it held back."""
+        if not jobs.is_known(made):
+            return super().admit(made)
+        made = jobs.held_back(made)
+        if kind_of(made) == _RAY_JOB and is_suspended(made) and not nested(made, "spec", "shutdownAfterJobFinishes"):
+            # KubeRay, ray-operator/controllers/ray/utils/validation.go.
+            raise Denied("a RayJob with shutdownAfterJobFinishes set to false is not allowed to be suspended")
+        try:
+            jobs.demand(made)
+        except ValueError as wrong:
+            raise Denied(f"{made['kind']} {namespace_of(made)}/{made['metadata']['name']}: {wrong}") from None
+        return super().admit(made)
+
+    def made(self, running: Running) -> None:
+        """Note the quota of a workload, and have it come into the queue of that if it is suspended."""
+        path = self.tree.quota_of(running.manifest)
+        if path is not None:
+            self.world.history.workloads[running.number].queue = self.tree.quotas[path].name
+        self.queue.take_in(running)
+
+    def finished(self, running: Running) -> None:
+        """Give back what a workload held."""
+        super().finished(running)
+        self.queue.finished(running)
+
+    def take_in(self, running: Running, made: Manifest) -> Pod:
+        """Read a pod that was just made; of a RayJob it is marked as one of a gang, as ACK's KubeRay marks it."""
+        key, scheduler = words.RAY_GANG
+        if kind_of(running.manifest) == _RAY_JOB and labels_of(running.manifest).get(key) == scheduler:
+            gang = str(made["metadata"]["ownerReferences"][0]["name"])
+            marks = {words.GANG_NAME: gang, words.GANG_MIN: str(len(running.slots))}
+            metadata = {**made["metadata"], "labels": {**labels_of(made), **marks}}
+            made = self.world.store.update({**made, "metadata": metadata})
+        self.scheduler.members.take_in(made, self.world.now)
+        return super().take_in(running, made)
+
+    def left(self, pod: PodState) -> None:
+        """A pod is gone."""
+        self.scheduler.left(pod)
+        super().left(pod)
+
+    def take_turn(self) -> None:
+        """Let jobs go, and give places to pods."""
+        self.world.history.n_cycles += 1
+        self.queue.take_turn()
+        waiting = self.pods.waiting()
+        unplaced = self.scheduler.take_turn([pod for pod in waiting if self.scheduler.is_mine(pod.record)])
+        for each in unplaced:
+            self.explain(each.pod, each.why)
+        for pod in waiting:
+            if not self.scheduler.is_mine(pod.record):
+                self.explain(pod, f"no scheduler here is called {pod.record.scheduler}")
+        self.grow(each.pod for each in unplaced if not each.is_held)
+        self._sample()
+
+    def _sample(self) -> None:
+        """Note the GPUs of each quota: used, owed (what is asked for up to `min`), promised, and asked for."""
+        asked = dict.fromkeys(self.tree.quotas, 0)
+        for unit in self.queue.waiting():
+            self._add(asked, unit.quota, unit.demand.get(_GPU, 0))
+        for pod in self.pods.waiting():
+            self._add(asked, self.scheduler.members[pod.uid].quota, pod.request.get(_GPU, 0))
+        for path, quota in self.tree.quotas.items():
+            used = self.scheduler.members.used[path].get(_GPU, 0)
+            promised = quota.minimum.get(_GPU, 0)
+            wanted = used + asked[path]
+            sample = Sample(
+                self.world.elapsed_s, float(used), float(min(promised, wanted)), float(promised), float(wanted)
+            )
+            self.world.history.sample(quota.name, sample)
+
+    def _add(self, asked: dict[str, int], quota: str | None, gpus: int) -> None:
+        if quota is not None and gpus:
+            for each in self.tree.upward(quota):
+                asked[each.path] += gpus
+
+
+def _tree_of(world: World) -> Tree:
+    """Return the tree. Raises `UnreadableError` where there is not one, or one that cannot be read."""
+    found = [made for made in world.store.list("ElasticQuotaTree") if namespace_of(made) == words.TREE_NAMESPACE]
+    if len(found) != 1:
+        how_many = "no ElasticQuotaTree" if not found else f"{len(found)} ElasticQuotaTrees"
+        raise UnreadableError(f"there is {how_many} in {words.TREE_NAMESPACE}; ACK reads exactly one")
+    try:
+        return read_tree(found[0])
+    except TreeError as wrong:
+        raise UnreadableError(f"ElasticQuotaTree {found[0]['metadata']['name']}: {wrong}") from None
