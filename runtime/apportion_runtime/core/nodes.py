@@ -9,7 +9,7 @@ Source: pkg/scheduler/api/node_info/node_info.go.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -79,6 +79,8 @@ class NodeTable:
         self.all: Indices = np.arange(len(self.nodes))
         # Every row that changed, in order: whoever keeps something derived from the rows remembers how far it read.
         self.changed: list[int] = []
+        self._of_shared = _OfShared(len(self.nodes))
+        self._shared_at = 0
 
     def _is_mig(self, i: int) -> bool:
         said = self.nodes[i].mig_enabled
@@ -100,6 +102,31 @@ class NodeTable:
         if found is None:
             found = self.shared[i] = SharedGpus(int(self.gpu_memory[i]), int(self.n_gpus[i]))
         return found
+
+    def forget_changes(self) -> None:
+        """Begin the list of changes anew: whoever remembers how far it read starts again, too."""
+        self._read_shared()
+        self.changed.clear()
+        self._shared_at = 0
+
+    def has_shared_room(self, gpu: GpuRequest, nodes: Indices) -> Mask:
+        """Tell on which of some nodes a device that is shared has room for one part of a request."""
+        room = self._read_shared().room[nodes]
+        if gpu.memory > 0:
+            return np.asarray(room >= gpu.memory)
+        return np.asarray(room >= (gpu.portion * self.gpu_memory[nodes]).astype(np.int64))
+
+    def _read_shared(self) -> _OfShared:
+        """Bring up to date what is kept of the shared devices of each node."""
+        kept = self._of_shared
+        n = len(self.changed)
+        for i in set(self.changed[self._shared_at : n]):
+            shared = self.shared.get(i)
+            kept.room[i] = -1 if shared is None else shared.room
+            kept.free[i], kept.free_memory[i] = (0.0, 0) if shared is None else shared.available()
+            kept.leaving[i], kept.leaving_memory[i] = (0.0, 0) if shared is None else shared.being_released()
+        self._shared_at = n
+        return kept
 
     def _row(self, i: int) -> Row:
         return Row(self.idle[i], self.releasing[i], self.used[i])
@@ -246,11 +273,13 @@ class NodeTable:
         count = task.gpu.count
         enough: Mask = whole >= count
         if self.shared:
-            for row in np.flatnonzero(fitting & ~enough):
-                shared = self.shared.get(int(nodes[row]))
-                if shared is not None:
-                    memory = self.memory_of(task.gpu, int(nodes[row]))
-                    enough[row] = whole[row] + shared.n_fitting(memory, count) >= count
+            has_room = self.has_shared_room(task.gpu, nodes)
+            if count == 1:
+                enough |= has_room
+            else:
+                for row in np.flatnonzero(fitting & ~enough & has_room):
+                    i = int(nodes[row])
+                    enough[row] = whole[row] + self.shared[i].n_fitting(self.memory_of(task.gpu, i), count) >= count
         return fitting & enough
 
     def _portion_is_valid(self, gpu: GpuRequest, nodes: Indices) -> Mask:
@@ -275,11 +304,11 @@ class NodeTable:
 
     def idle_gpus(self) -> Vector:
         """Return the devices that are idle on each node, parts of shared ones included."""
-        return self._gpus(self.idle, SharedGpus.available)[0]
+        return self.resources.gpus_of_rows(self.idle) + self._read_shared().free
 
     def releasing_gpus(self) -> Vector:
         """Return the devices that are being released on each node."""
-        return self._gpus(self.releasing, SharedGpus.being_released)[0]
+        return self.resources.gpus_of_rows(self.releasing) + self._read_shared().leaving
 
     def free_gpus(self) -> Vector:
         """Return the devices that are idle or being released on each node."""
@@ -287,19 +316,20 @@ class NodeTable:
 
     def free_gpu_memory(self) -> npt.NDArray[np.int64]:
         """Return the MiB of the devices that are idle or being released on each node."""
-        idle = self._gpus(self.idle, SharedGpus.available)[1]
-        return idle + self._gpus(self.releasing, SharedGpus.being_released)[1]
+        shared = self._read_shared()
+        whole = [self.resources.gpus_of_rows(amounts).astype(np.int64) for amounts in (self.idle, self.releasing)]
+        return np.asarray((whole[0] + whole[1]) * self.gpu_memory + shared.free_memory + shared.leaving_memory)
 
-    def _gpus(
-        self, amounts: Matrix, of_shared: Callable[[SharedGpus], tuple[float, int]]
-    ) -> tuple[Vector, npt.NDArray[np.int64]]:
-        gpus = self.resources.gpus_of_rows(amounts)
-        memory = gpus.astype(np.int64) * self.gpu_memory
-        for i, shared in self.shared.items():
-            parts, mib = of_shared(shared)
-            gpus[i] += parts
-            memory[i] += mib
-        return gpus, memory
+
+class _OfShared:
+    """Of the shared devices of each node: the most MiB that fit on one, and devices and MiB free or being released."""
+
+    __slots__ = ("free", "free_memory", "leaving", "leaving_memory", "room")
+
+    def __init__(self, n_nodes: int) -> None:
+        self.room = np.full(n_nodes, -1, dtype=np.int64)
+        self.free, self.leaving = np.zeros(n_nodes), np.zeros(n_nodes)
+        self.free_memory, self.leaving_memory = (np.zeros(n_nodes, dtype=np.int64) for _ in range(2))
 
 
 def _floored(gpu_memory: int | None) -> int:

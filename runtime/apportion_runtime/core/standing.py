@@ -313,7 +313,7 @@ class Standing:
         session.topologies.forget_scores()
         if len(session.nodes.changed) > _MOST_CHANGES:
             session.rankings = type(session.rankings)(session)
-            session.nodes.changed.clear()
+            session.nodes.forget_changes()
         session.decided = Decided()
         for job in chain(session.jobs_of_cycle(), session.jobs_without_queue()):
             job.forget_notes()

@@ -64,11 +64,7 @@ def _placement(strategy: str, resource: int, free: Vector, nodes: NodeTable, amo
 
 def _add_sharing(total: Vector, task: Task, nodes: NodeTable, among: Indices) -> None:
     # The engine asks it of every pod; a request for whole devices takes all of a device's memory and fits on none.
-    sharing = [i for i, shared in nodes.shared.items() if shared.room >= nodes.memory_of(task.gpu, i)]
-    if sharing:
-        shares = np.zeros(len(nodes), dtype=bool)
-        shares[sharing] = True
-        total += scores.GPU_SHARING * shares[among]
+    total += scores.GPU_SHARING * nodes.has_shared_room(task.gpu, among)
 
 
 def free_of(nodes: NodeTable, among: Indices) -> Matrix:
