@@ -102,6 +102,13 @@ class FillDue:
 
 
 @dataclass(frozen=True, slots=True)
+class AutoscaleDue:
+    """A HorizontalPodAutoscaler looks at its target."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Leaves:
     """A workload is deleted by whoever made it; or only if it has not run by then."""
 
@@ -138,7 +145,7 @@ class CycleDue:
 Event = (
     PodGone | PodRuns | PodReady | WorkDone | NodeFails | NodeDrains | NodeJoins | PoolCheck | ObjectsMade | ObjectDeleted
     | Scaled
-    | Leaves | CronDue | Arrives | FillDue | EngineEvent | CycleDue
+    | Leaves | CronDue | Arrives | FillDue | AutoscaleDue | EngineEvent | CycleDue
 )  # fmt: skip
 
 _ORDER: dict[type[Event], int] = {
@@ -147,7 +154,7 @@ _ORDER: dict[type[Event], int] = {
         (
             WorkDone, PodGone, PodRuns, PodReady, NodeFails, NodeDrains, NodeJoins, PoolCheck, ObjectsMade, ObjectDeleted,
             Scaled,
-            Leaves, CronDue, Arrives, FillDue, EngineEvent, CycleDue,
+            Leaves, CronDue, Arrives, FillDue, AutoscaleDue, EngineEvent, CycleDue,
         )
     )
 }  # fmt: skip

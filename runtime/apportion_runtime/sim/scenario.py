@@ -61,6 +61,14 @@ class Scaling:
 
 
 @dataclass(frozen=True, slots=True)
+class Demand:
+    """From a moment on, what all replicas together are asked for, in the unit of an autoscaler's metric."""
+
+    at_s: float
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
 class Work:
     """A workload and what it does.
 
@@ -74,6 +82,8 @@ class Work:
         fails: Whether it ends in failure.
         scalings: When it wants another number of replicas.
         cancelled_s: When it is deleted if it has never run by then, in seconds after its arrival.
+        demand: What its replicas are asked for, in the order of time; autoscalers follow it.
+        saturates: What one replica can do at most; None has no bound.
     """
 
     manifest: Manifest
@@ -85,6 +95,8 @@ class Work:
     fails: bool = False
     scalings: tuple[Scaling, ...] = ()
     cancelled_s: float | None = None
+    demand: tuple[Demand, ...] = ()
+    saturates: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
