@@ -82,14 +82,21 @@ def simulate(choice: Choice, scenario_file: str, *, as_of: date, keeps_facts: bo
         CannotError: If something cannot be read, or the engine has no model here.
     """
     from apportion_runtime.sim.cluster import Cluster
+    from apportion_runtime.sim.engines.engine import UnreadableError
     from apportion_runtime.sim.report.report import build_report
+    from apportion_runtime.sim.scenario_fields import ScenarioError
 
     console = current()
     found = read_objects(choice.source, env=choice.env, cluster=choice.cluster, engine=choice.engine, as_of=as_of)
     if isinstance(found, int):
         return found
     scenario = _scenario(scenario_file, found.model.dialect)
-    simulated = Cluster(found.objects, scenario, found.model, keeps_facts=keeps_facts)
+    try:
+        simulated = Cluster(found.objects, scenario, found.model, keeps_facts=keeps_facts)
+    except UnreadableError as wrong:
+        raise CannotError(f"{choice.source}: {wrong}") from None
+    except ScenarioError as wrong:
+        raise CannotError(f"{scenario_file}: {wrong}") from None
     _show_faults(console, simulated)
     code = _run(console, simulated)
     history = simulated.finish()

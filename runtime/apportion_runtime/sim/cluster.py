@@ -108,9 +108,9 @@ class Cluster:
             WorkDone: self._work_done,
             **engine.handlers(),
         }
-        self._begin(records)
+        self._begin(records, model.title)
 
-    def _begin(self, records: Records) -> None:
+    def _begin(self, records: Records, engine: str) -> None:
         for made in self.world.store.list("Node"):
             records.put_node(made)
             note_capacity(self.world, made["metadata"]["name"])
@@ -122,7 +122,7 @@ class Cluster:
         for number, incident in enumerate(self.scenario.incidents):
             event = _event_of(incident)
             if type(event) not in self._handlers:
-                raise ScenarioError(f"events[{number}]: {self.engine.name} knows nothing of it")
+                raise ScenarioError(f"events[{number}]: {engine} knows nothing of it")
             self.world.events.plan(start + incident.at_s, event)
 
     @property

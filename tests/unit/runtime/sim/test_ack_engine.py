@@ -350,5 +350,5 @@ def test_an_event_that_cannot_be_read_names_its_place(event: str, why: str) -> N
 
 def test_an_engine_without_queued_jobs_refuses_the_event() -> None:
     scenario = read_scenario("events: [{at: 1s, job: {name: x}, jump: true}]", lambda name: [])
-    with pytest.raises(ScenarioError, match=r"events\[0\]: kai knows nothing of it"):
+    with pytest.raises(ScenarioError, match=r"events\[0\]: KAI Scheduler knows nothing of it"):
         Cluster((), scenario, KAI)
