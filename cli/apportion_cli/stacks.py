@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from apportion_compiler.rollout.drift import Drifted
 
 _INSTALL = "https://www.pulumi.com/docs/install/"
+_INSTALL_PLUGIN = "https://www.pulumi.com/docs/iac/cli/commands/pulumi_plugin_install/"
+_MISSING_PLUGIN = re.compile(r"plugin '(?P<plugin>[\w-]+)'.*install the plugin using `(?P<command>[^`]+)`")
 _MAX_UPDATES = 20
 _OBJECT = "kubernetes:"
 """How the types of clusters' objects begin."""
@@ -89,12 +92,13 @@ class DeployedStack:
         with self._told(), _said():
             self._stack.preview(on_output=say, color="never", policy_packs=self._policy_packs())
 
-    def up(self, say: Callable[[str], None], done: Callable[[], None]) -> int:
+    def up(self, say: Callable[[str], None], done: Callable[[], None], *, refresh: bool = False) -> int:
         """Run updates until the clusters hold what the policy says, and return how many it took.
 
         Args:
             say: Takes what the engine says.
             done: Called for each object that was made, changed or deleted.
+            refresh: Whether to look at the clusters first, so that what was changed by hand is put back.
         """
 
         def happened(event: EngineEvent) -> None:
@@ -106,7 +110,12 @@ class DeployedStack:
         for number in range(1, _MAX_UPDATES + 1):
             with self._told(), _said():
                 result = self._stack.up(
-                    on_output=say, on_event=happened, color="never", show_secrets=False, policy_packs=packs
+                    on_output=say,
+                    on_event=happened,
+                    color="never",
+                    show_secrets=False,
+                    policy_packs=packs,
+                    refresh=refresh and number == 1,
                 )
             remaining = result.outputs.get("remaining")
             if remaining is None or not remaining.value:
@@ -244,7 +253,13 @@ def _said() -> Iterator[None]:
     except InvalidVersionError as old:
         raise CannotError(str(old), hint=f"install a newer one: {_INSTALL}") from None
     except CommandError as failed:
-        raise CannotError(_reason(str(failed))) from None
+        output = str(failed)
+        if missing := _MISSING_PLUGIN.search(output):
+            raise CannotError(
+                f"the engine has no plugin `{missing['plugin']}`, and could not fetch it",
+                hint=f"install it: {missing['command']} ({_INSTALL_PLUGIN})",
+            ) from None
+        raise CannotError(_reason(output)) from None
 
 
 def _reason(output: str) -> str:

@@ -10,23 +10,29 @@ import click
 from apportion_cli.commands.version import version_text
 from apportion_cli.console import current
 from apportion_cli.errors import CannotError
-from apportion_cli.scaffold import scaffold_files
+from apportion_cli.scaffold import SERVICES, scaffold_files
 from apportion_cli.verbosity import console_options
 
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False), default=Path())
 @click.option("--organisation", help="Its name in the policy. Default: the directory's name.")
+@click.option(
+    "--ci", "service", type=click.Choice(SERVICES), default="github", show_default=True, help="Whose pipelines."
+)
 @click.option("--pulumi", is_flag=True, help="Also a Pulumi project with a stack for each environment.")
 @console_options
-def init(directory: Path, organisation: str | None, *, pulumi: bool) -> None:
-    """Write a policy that compiles at once, with a CI workflow and pre-commit hooks.
+def init(directory: Path, organisation: str | None, *, service: str, pulumi: bool) -> None:
+    """Write a policy that compiles at once, with CI workflows and pre-commit hooks.
+
+    With --pulumi, the workflows also say below a pull request what it would change, and bring what is merged to each
+    environment.
 
     Files that exist are left as they are; nothing is written if any of them is in the way.
     """
     console = current()
     name = _organisation_name(organisation or directory.resolve().name)
-    wanted = scaffold_files(name, version_text(), with_pulumi=pulumi)
+    wanted = scaffold_files(name, version_text(), with_pulumi=pulumi, service=service)
     in_the_way = [path for path in wanted if (directory / path).exists()]
     if in_the_way:
         raise CannotError(

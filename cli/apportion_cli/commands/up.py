@@ -24,6 +24,7 @@ _CLEAR = "Clear the lock? No update of this stack may be running."
 @stack_options
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--unlock", is_flag=True, help="Clear the lock of an update that was killed; asks first.")
+@click.option("--refresh", is_flag=True, help="Look at the clusters first, and put back what was changed by hand.")
 @snapshot_options
 @output_option("text", "json")
 @as_of_option
@@ -34,6 +35,7 @@ def up(
     *,
     yes: bool,
     unlock: bool,
+    refresh: bool,
     snapshots: tuple[str, ...],
     delete_used: bool,
     outputs: tuple[Output, ...],
@@ -60,7 +62,7 @@ def up(
     # The engine's own talk goes beside the result, which a pipe takes.
     with progress(console, plan.n_objects) as (say, done):
         try:
-            n_updates = stack.up(say, done)
+            n_updates = stack.up(say, done, refresh=refresh)
         except LockedError as locked:
             if not sys.stdin.isatty():
                 raise
@@ -68,7 +70,7 @@ def up(
             if not _agrees(console, _CLEAR):
                 raise
             stack.unlock()
-            n_updates = stack.up(say, done)
+            n_updates = stack.up(say, done, refresh=refresh)
     for output in outputs or (Output("text"),):
         text = up_json(plan, n_updates) if output.format == "json" else f"{environment} is as the policy says\n"
         deliver(console, output, text)

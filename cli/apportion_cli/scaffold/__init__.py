@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.resources import files
 
+SERVICES = ("github", "gitlab")
+"""Those whose continuous integration is written."""
 _TEMPLATES = (
     "policy.py",
     "departments.py",
@@ -13,7 +15,6 @@ _TEMPLATES = (
     "teams/vision.py",
     "teams/language.py",
     ".pre-commit-config.yaml",
-    ".github/workflows/apportion.yml",
     ".gitattributes",
     "README.md",
 )
@@ -26,15 +27,40 @@ _PULUMI = (
     "stacks/policy-pack/__main__.py",
     ".gitignore",
 )
+_WORKFLOWS = ".github/workflows/apportion"
+_PIPELINE = ".gitlab-ci.yml"
+_APPLYING = "  up:\n"
+"""How the job of the overrides' workflow begins that needs stacks."""
 
 
-def scaffold_files(organisation: str, version: str, *, with_pulumi: bool = False) -> Mapping[str, str]:
+def scaffold_files(
+    organisation: str, version: str, *, with_pulumi: bool = False, service: str = "github"
+) -> Mapping[str, str]:
     """Return the scaffold as relative path to text; with Pulumi's project and stacks where they are wanted."""
-    folder = files("apportion_cli.scaffold")
+    written = {name: _template(name) for name in (*_TEMPLATES, *(_PULUMI if with_pulumi else ()))}
+    written |= _github(with_pulumi=with_pulumi) if service == "github" else _gitlab(with_pulumi=with_pulumi)
     return {
-        name: folder.joinpath(f"{name.lstrip('.').replace('/.', '/')}.tmpl")
-        .read_text(encoding="utf-8")
-        .replace("@ORGANISATION@", organisation)
-        .replace("@VERSION@", version)
-        for name in (*_TEMPLATES, *(_PULUMI if with_pulumi else ()))
+        name: text.replace("@ORGANISATION@", organisation).replace("@VERSION@", version)
+        for name, text in written.items()
     }
+
+
+def _github(*, with_pulumi: bool) -> Mapping[str, str]:
+    overrides = _template(f"{_WORKFLOWS}-overrides.yml")
+    found = {f"{_WORKFLOWS}.yml": _template(f"{_WORKFLOWS}.yml")}
+    if with_pulumi:
+        found[f"{_WORKFLOWS}-deploy.yml"] = _template(f"{_WORKFLOWS}-deploy.yml")
+    else:
+        overrides = overrides.partition(_APPLYING)[0]
+    return {**found, f"{_WORKFLOWS}-overrides.yml": overrides}
+
+
+def _gitlab(*, with_pulumi: bool) -> Mapping[str, str]:
+    # A pipeline is one file, and a job whose rules name what is not there would stop it.
+    parts = ("gitlab-ci.yml", *(("gitlab-ci-deploy.yml",) if with_pulumi else ()), "gitlab-ci-overrides.yml")
+    return {_PIPELINE: "".join(map(_template, parts))}
+
+
+def _template(name: str) -> str:
+    path = f"{name.lstrip('.').replace('/.', '/')}.tmpl"
+    return files("apportion_cli.scaffold").joinpath(path).read_text(encoding="utf-8")

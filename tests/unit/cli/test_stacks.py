@@ -156,3 +156,20 @@ def test_init_with_pulumi_writes_a_stack_for_each_environment(
         assert config["apportion:environment"] == stack
     assert main(["init", str(tmp_path / "plain")]) == 0
     assert not (tmp_path / "plain" / "Pulumi.yaml").exists()
+
+
+def test_a_missing_plugin_is_one_sentence_with_where_to_get_it() -> None:
+    pytest.importorskip("pulumi", reason="the extra `pulumi` is not installed")
+    from pulumi.automation import CommandResult
+    from pulumi.automation.errors import CommandError
+
+    from apportion_cli.stacks import _said
+
+    said = (
+        "error: Could not automatically download and install resource plugin 'pulumi-resource-kubernetes' at version "
+        "v4.34.2, install the plugin using `pulumi plugin install resource kubernetes v4.34.2`: no route\n"
+    )
+    with pytest.raises(CannotError, match="no plugin `pulumi-resource-kubernetes`") as refused, _said():
+        raise CommandError(CommandResult(stdout="", stderr=said, code=255))
+    assert refused.value.hint is not None
+    assert refused.value.hint.startswith("install it: pulumi plugin install resource kubernetes v4.34.2 (https://")

@@ -18,7 +18,7 @@ import pulumi
 import pulumi_kubernetes
 
 from apportion_compiler.compile import Compilation
-from apportion_compiler.emit.disk import write
+from apportion_compiler.emit.disk import compare, write
 from apportion_compiler.emit.pulumi import applied
 from apportion_compiler.emit.pulumi.guard import Guard
 from apportion_compiler.emit.pulumi.node_pools import register_node_pools
@@ -73,9 +73,11 @@ def _run(today: date, root: Path, environment: Mapping[str, str]) -> None:
 
 def _render(compilation: Compilation, out: Path, as_of: date) -> None:
     for target in compilation.outputs:
-        change = write(folder_of(target, out), rendered_files(compilation, target, out, as_of))
+        # A preview tells and does not write.
+        tell = compare if pulumi.runtime.is_dry_run() else write
+        change = tell(folder_of(target, out), rendered_files(compilation, target, out, as_of))
         n_files = len((*change.added, *change.changed, *change.removed))
-        pulumi.info(f"{folder_of(target, out)}: {n_files} files written")
+        pulumi.info(f"{folder_of(target, out)}: {n_files} files {'change' if tell is compare else 'written'}")
     pulumi.export("rendered", [folder_of(target, out).as_posix() for target in compilation.outputs])
 
 
