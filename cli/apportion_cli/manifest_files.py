@@ -12,6 +12,7 @@ from apportion_cli.errors import CannotError
 
 if TYPE_CHECKING:
     from apportion_cli.sources import Sources
+    from apportion_compiler.manifests.placed import Placed
     from apportion_compiler.manifests.reading import ManifestFile
 
 _MOST_EXPORTED_BYTES = 1024**3
@@ -50,6 +51,29 @@ def read_files(paths: Sequence[str], sources: Sources) -> Iterator[tuple[str, Ma
                 continue
             sources.hold(name, text)
             yield name, read_manifests(text, name)
+
+
+def objects_of(path: str) -> list[Placed]:
+    """Return the objects of one file, those of a `List` one by one.
+
+    Raises:
+        CannotError: If it cannot be read, or holds something else; at the first line that is so.
+    """
+    if Path(path).is_dir():
+        raise CannotError(f"{path} is a folder; name a file")
+    from apportion_cli.sources import Sources
+
+    ((_, read),) = read_files((path,), Sources(Path.cwd(), None))
+    name = STDIN_NAME if path == STDIN else path
+    if read.faults:
+        fault = read.faults[0]
+        at = f"{name}:{fault.at.line}" if fault.at.line else name
+        raise CannotError(f"{at}: {fault.message}")
+    if read.others:
+        raise CannotError(f"{name}:{read.others[0]}: this is no Kubernetes object: it has no apiVersion or no kind")
+    if not read.objects:
+        raise CannotError(f"{name} is empty")
+    return list(read.objects)
 
 
 def read_objects(paths: Sequence[str]) -> list[Mapping[str, object]]:

@@ -17,6 +17,7 @@ import yaml
 from apportion_compiler.backends.capability import Output
 from apportion_compiler.backends.kueue.manager import CONFIGURATION_FILE
 from apportion_compiler.backends.kueue.names import SYSTEM_NAMESPACE
+from apportion_compiler.embedded_text import yaml_value
 from apportion_compiler.engine_versions import parse_version
 from apportion_compiler.ir.program import Program
 from apportion_compiler.plain_objects import described, group_of, items, mapping, name_of, of_kind, text
@@ -152,8 +153,8 @@ def _parsed(config_map: Manifest) -> Mapping[str, object]:
 
 def _document(content: str) -> object:
     try:
-        return yaml.safe_load(content)
-    except yaml.YAMLError:
+        return yaml_value(content)
+    except ValueError:
         return content
 
 

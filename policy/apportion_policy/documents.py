@@ -93,6 +93,10 @@ def _read(path: Path) -> tuple[PlacedDict, yaml.Node]:
         raise DocumentFault(
             (Fault("invalid-encoding", message, str(path), bad_line, None, "save it as UTF-8", ()),)
         ) from None
+    deep = line_nested_too_deeply(text)
+    if deep is not None:
+        message = f"the document is nested deeper than {MAX_DEPTH} levels"
+        raise DocumentFault((Fault("malformed-document", message, str(path), deep, None, None, ()),))
     try:
         node = yaml.compose(text, Loader=_Loader)
     except yaml.YAMLError as malformed:
@@ -101,10 +105,6 @@ def _read(path: Path) -> tuple[PlacedDict, yaml.Node]:
         line: int | None = mark.line + 1 if mark else None
         column: int | None = mark.column if mark else None
         raise DocumentFault((Fault("malformed-document", problem, str(path), line, column, None, ()),)) from None
-    except RecursionError:
-        raise DocumentFault(
-            (Fault("malformed-document", "the document is nested too deeply", str(path), None, None, None, ()),)
-        ) from None
     if not isinstance(node, yaml.MappingNode):
         message = "a policy document is a mapping with `organisation`, `queues`, …"
         raise DocumentFault((Fault("malformed-document", message, str(path), 1, None, None, ()),))
@@ -116,6 +116,27 @@ def _read(path: Path) -> tuple[PlacedDict, yaml.Node]:
             raise _fault("malformed-document", f"`{header}` of a policy is {wanted}", path, node, (header,))
     body.pop("$schema", None)
     return body, node
+
+
+def line_nested_too_deeply(text: str) -> int | None:
+    """Return the first line of a YAML text on which it is nested deeper than `MAX_DEPTH`; None where it is not.
+
+    libyaml composes by calling itself, without a bound, until the stack is used up and the process dies.
+    """
+    depth = 0
+    try:
+        for event in yaml.parse(text.encode("utf-8", "surrogatepass"), Loader=_Loader):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > MAX_DEPTH:
+                    mark = event.start_mark
+                    return mark.line + 1 if mark is not None else 1
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+    except yaml.YAMLError:
+        # Up to here it is not nested too deeply, and nothing reads further.
+        return None
+    return None
 
 
 def check_expansion(root: yaml.Node, path: Path) -> None:

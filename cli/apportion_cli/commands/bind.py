@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import click
 
 from apportion_cli.console import current
-from apportion_cli.errors import CannotError
 from apportion_cli.exit_codes import ExitCode
+from apportion_cli.manifest_files import objects_of
 from apportion_cli.options import Output, as_of_option, fail_on_option, limit_options, limits, output_option
 from apportion_cli.scopes import cluster_scope, place_options
 from apportion_cli.settings import variable
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     from apportion_compiler.bindings.bind import Bound
     from apportion_compiler.bindings.options import Options
     from apportion_compiler.ir.program import Program
-
-_MAX_BYTES = 32 * 1024 * 1024
+    from apportion_compiler.manifests.placed import Placed
 
 
 @click.command()
@@ -126,7 +124,7 @@ def bind(
         )
     except ValueError as wrong:
         raise click.UsageError(str(wrong)) from wrong
-    documents = None if file is None else _documents(file)
+    documents = None if file is None else objects_of(str(file))
     from apportion_cli.findings import show_findings
     from apportion_cli.inputs import read_policy
 
@@ -158,7 +156,7 @@ def _bound(
     queue: str,
     *,
     kind: str | None,
-    documents: Sequence[dict[str, object]] | None,
+    documents: Sequence[Placed] | None,
     options: Options,
 ) -> Bound:
     from apportion_compiler.bindings.bind import adopt, bound
@@ -166,53 +164,19 @@ def _bound(
 
     try:
         if documents is not None:
-            return adopt(program, queue, documents, options)
+            return adopt(program, queue, [placed.manifest for placed in documents], options)
         return bound(program, queue, kind or "", options)
     except BindingError as refused:
-        raise click.UsageError(str(refused)) from refused
+        if documents is None or refused.index is None:
+            raise click.UsageError(str(refused)) from refused
+        at = documents[refused.index].at("metadata.name")
+        raise click.UsageError(f"{at.file}:{at.line}: {refused}") from refused
 
 
 def _amount(amount: int | str) -> int:
     if isinstance(amount, str):
         raise ValueError("a workload asks for an amount; it cannot be unlimited")
     return amount
-
-
-def _documents(file: Path) -> list[dict[str, object]]:
-    """Return the objects of a file, those of a `List` one by one.
-
-    Raises:
-        CannotError: If the file cannot be read, or what it holds are no manifests.
-    """
-    import yaml
-
-    try:
-        content = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as refused:
-        reason = refused.strerror if isinstance(refused, OSError) else "it is not UTF-8"
-        raise CannotError(f"{file} cannot be read: {reason}") from refused
-    if len(content) > _MAX_BYTES:
-        raise CannotError(f"{file} has more than 32 MiB")
-    try:
-        # Deep nesting exhausts the stack of the parser.
-        loaded = [document for document in yaml.safe_load_all(content) if document is not None]
-    except (yaml.YAMLError, RecursionError, ValueError) as malformed:
-        first = str(malformed).splitlines()[0] if str(malformed) else "nested too deeply"
-        raise CannotError(f"{file} is not YAML: {first}") from malformed
-    objects = [item for document in loaded for item in _items(document)]
-    if not objects or not all(_is_manifest(item) for item in objects):
-        raise CannotError(f"{file} holds something that is no Kubernetes manifest" if objects else f"{file} is empty")
-    return cast("list[dict[str, object]]", objects)
-
-
-def _items(document: object) -> list[object]:
-    if isinstance(document, dict) and document.get("kind") == "List" and isinstance(document.get("items"), list):
-        return cast("list[object]", document["items"])
-    return [document]
-
-
-def _is_manifest(item: object) -> bool:
-    return isinstance(item, dict) and isinstance(item.get("kind"), str) and isinstance(item.get("apiVersion"), str)
 
 
 def _text(bound: Bound, form: str) -> str:

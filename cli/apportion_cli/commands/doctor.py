@@ -114,10 +114,11 @@ def _cluster(
     checked = None if inputs.policy is None else check_policy(inputs.policy, as_of)
     if checked is None or checked.graph is None or has_errors(checked.diagnostics):
         raise CannotError("the policy has errors", hint=f"apportion validate {policy}")
-    held = [file for _, file in read_files(exports, inputs.sources)]
-    faults = [fault.message for file in held for fault in file.faults]
-    if faults:
-        raise CannotError(f"the export cannot be read: {faults[0]}")
+    held = []
+    for name, file in read_files(exports, inputs.sources):
+        for fault in file.faults[:1]:
+            raise CannotError(f"{inputs.sources.near(name)}:{fault.at.line}: {fault.message}")
+        held.append(file)
     program = lower(checked.graph, cluster_scope(checked.graph, env, cluster))
     manifests = [placed.manifest for file in held for placed in file.objects]
     found = installation(program, BACKENDS[program.engine].emit(program), manifests)

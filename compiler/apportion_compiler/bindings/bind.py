@@ -90,12 +90,15 @@ def adopt(program: Program, queue_id: str, documents: Sequence[Mapping[str, obje
     queue = leaf(program, queue_id)
     objects: list[Node] = []
     remarks: list[str] = []
-    for document in documents:
+    for index, document in enumerate(documents):
         manifest = {key: _copied(value) for key, value in document.items()}
         if shape_of(manifest) is None:
             objects.append(manifest)
             continue
-        placed = _adopted(program, queue, engine, manifest, options)
+        try:
+            placed = _adopted(program, queue, engine, manifest, options)
+        except BindingError as refused:
+            raise BindingError(str(refused), index) from refused
         objects += placed.objects
         remarks += placed.remarks
     if all(shape_of(document) is None for document in documents):

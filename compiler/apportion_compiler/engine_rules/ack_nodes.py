@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from apportion_compiler.backends.ack.names import LEND_LIMIT_ATTRIBUTE, ROOT
+from apportion_compiler.embedded_text import json_value
 from apportion_compiler.engine_rules.quota_amounts import read_amounts, texts
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.plain_objects import items, mapping, text
@@ -182,8 +182,8 @@ def _unread(index: int, node: Node) -> Iterator[Verdict]:
     lent = text(node.written, "attributes", LEND_LIMIT_ATTRIBUTE)
     if lent is not None:
         try:
-            is_map = isinstance(json.loads(lent), dict)
-        except json.JSONDecodeError:
+            is_map = isinstance(json_value(lent), dict)
+        except ValueError:
             is_map = False
         if not is_map:
             at = f"{node.at}.attributes[{LEND_LIMIT_ATTRIBUTE}]"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import yaml
 
 from apportion_compiler.plain_objects import described
+from apportion_policy.documents import line_nested_too_deeply
 from apportion_policy.source import SourceLocation
 
 Manifest = Mapping[str, object]
@@ -107,8 +108,10 @@ def _entries(node: yaml.MappingNode, depth: int = 0) -> Iterator[tuple[yaml.Node
 
 
 def _composed(text: str) -> yaml.Node | None:
+    if line_nested_too_deeply(text) is not None:
+        return None
     try:
         node: yaml.Node | None = yaml.compose(text, Loader=_Loader)
-    except (yaml.YAMLError, RecursionError):
+    except yaml.YAMLError:
         return None
     return node

@@ -17,28 +17,32 @@ from apportion_compiler.checks.manifests import UNREADABLE_MANIFEST
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
 from apportion_compiler.manifests.placed import Placed
 from apportion_compiler.manifests.scalars import NotJson, scalar
-from apportion_policy.documents import MAX_DEPTH, MAX_DOCUMENT_NODES, check_expansion
+from apportion_policy.documents import MAX_DEPTH, MAX_DOCUMENT_NODES, check_expansion, line_nested_too_deeply
 from apportion_policy.errors import DocumentFault
 from apportion_policy.source import SourceLocation
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MERGE = "<<"
+_TOO_DEEP = f"the document is nested deeper than {MAX_DEPTH} levels"
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestFile:
-    """The objects of a text, and what of it could not be read. `n_others` documents are no objects."""
+    """The objects of a text, and what of it could not be read. `others` are the lines of documents that are no objects."""
 
     objects: tuple[Placed, ...] = ()
     faults: tuple[Diagnostic, ...] = ()
-    n_others: int = 0
+    others: tuple[int, ...] = ()
 
 
 def read_manifests(text: str, file: str) -> ManifestFile:
     """Return the objects of a YAML or JSON text, as findings name its file."""
     objects: list[Placed] = []
     reader = _Reader(file)
-    n_others = 0
+    others: list[int] = []
+    deep = line_nested_too_deeply(text)
+    if deep is not None:
+        return ManifestFile(faults=(unreadable(file, _TOO_DEEP, deep),))
     try:
         for node in yaml.compose_all(text, Loader=_Loader):
             check_expansion(node, Path(file))
@@ -51,7 +55,7 @@ def read_manifests(text: str, file: str) -> ManifestFile:
                 continue
             placed = list(_objects(Placed(value, node, file))) if isinstance(value, dict) else []
             objects += placed
-            n_others += not placed
+            others += () if placed else (node.start_mark.line + 1,)
     except DocumentFault as refused:
         reader.faults += (unreadable(file, f.message, f.line or 0, f.column or 0) for f in refused.faults)
     except yaml.YAMLError as malformed:
@@ -60,9 +64,7 @@ def read_manifests(text: str, file: str) -> ManifestFile:
         # What ends too early is at fault on its last line, not on the one after it.
         line = min(mark.line, text.count("\n")) + 1 if mark else 0
         reader.faults.append(unreadable(file, problem, line, mark.column if mark else 0))
-    except RecursionError:
-        reader.faults.append(unreadable(file, f"the document is nested deeper than {MAX_DEPTH} levels"))
-    return ManifestFile(tuple(objects), tuple(reader.faults), n_others)
+    return ManifestFile(tuple(objects), tuple(reader.faults), tuple(others))
 
 
 _RENDER = "give YAML or JSON as kubectl reads it: templates must be rendered first"

@@ -6,7 +6,6 @@ root of any other tree is read as a queue, so that its numbers come out again as
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -23,6 +22,7 @@ from apportion_compiler.backends.ack.names import (
 )
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.backends.quota_tree import stands_for_no_size
+from apportion_compiler.embedded_text import json_value
 from apportion_compiler.naming import label_value
 from apportion_compiler.plain_objects import (
     annotations_of,
@@ -172,9 +172,9 @@ def _lending(attributes: Mapping[str, str], least: Mapping[str, int], where: str
     if written is None:
         return {}
     try:
-        listed = json.loads(written)
-    except json.JSONDecodeError as fault:
-        raise ValueError(f"{where}: attribute {LEND_LIMIT_ATTRIBUTE} is no JSON: {fault.msg}") from fault
+        listed = json_value(written)
+    except ValueError as fault:
+        raise ValueError(f"{where}: attribute {LEND_LIMIT_ATTRIBUTE} is no JSON: {fault}") from fault
     lent = amounts_of(mapping({"listed": listed}, "listed"), f"{where}: attribute {LEND_LIMIT_ATTRIBUTE}")
     return {r: lent.get(r, 0) for r, amount in least.items() if lent.get(r, 0) < amount}
 

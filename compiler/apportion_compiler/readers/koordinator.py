@@ -5,7 +5,6 @@ A tree over the nodes of a profile is read as a GPU model, and the quotas of a q
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,6 +26,7 @@ from apportion_compiler.backends.koordinator.names import (
 )
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.backends.quota_tree import stands_for_no_size
+from apportion_compiler.embedded_text import json_value
 from apportion_compiler.plain_objects import (
     annotations_of,
     described,
@@ -297,6 +297,6 @@ def _topologies(manifests: Sequence[Manifest]) -> Iterator[LiftedTopology]:
 
 def _json(written: str | None) -> object:
     try:
-        return json.loads(written) if written else None
-    except json.JSONDecodeError:
+        return json_value(written) if written else None
+    except ValueError:
         return None

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-import yaml
-
 from apportion_compiler.backends.volcano.names import CONTROLLER_KEY, GPU_RESOURCE, SCHEDULER_KEY
+from apportion_compiler.embedded_text import yaml_value
 from apportion_compiler.plain_objects import described, items, mapping, text
 from apportion_compiler.readers.record import LiftedCluster, LiftedTopology, Manifest, Note
 from apportion_policy.engine_settings import VolcanoSettings
@@ -56,8 +55,8 @@ def _documents(
         if content is None:
             continue
         try:
-            document = yaml.safe_load(content)
-        except yaml.YAMLError:
+            document = yaml_value(content)
+        except ValueError:
             document = None
         if isinstance(document, dict):
             yield manifest, document

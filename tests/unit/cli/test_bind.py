@@ -157,12 +157,12 @@ def test_several_environments_or_clusters_have_to_be_named(run: Run, tmp_path: P
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (None, "cannot be read: No such file"),
+        (None, "mine.yaml is no file"),
         (b"", "is empty"),
-        (b"[1, 2]", "holds something that is no Kubernetes manifest"),
-        (b"{a: [}", "is not YAML"),
-        (b"\xff\xfe", "cannot be read: it is not UTF-8"),
-        (b"[" * 100_000, "is not YAML"),
+        (b"a: b\n---\n[1, 2]", "mine.yaml:1: this is no Kubernetes object"),
+        (b"a:\n- b\n- {a: [}", "mine.yaml:3: did not find expected"),
+        (b"# one\n\xff\xfe", "mine.yaml:2: byte 6 is not UTF-8"),
+        (b"[" * 100_000, "is nested deeper than"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_said(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_compiler.backends.koordinator.names import (
@@ -15,6 +14,7 @@ from apportion_compiler.backends.koordinator.names import (
     SHARED_WEIGHT_ANNOTATION,
 )
 from apportion_compiler.backends.quota_tree import MAX_NUMBER
+from apportion_compiler.embedded_text import json_value
 from apportion_compiler.engine_rules.koordinator.quota import Quota, bound_namespaces
 from apportion_compiler.engine_rules.koordinator.settings import Settings
 from apportion_compiler.engine_rules.quota_amounts import NANO, read_amounts, texts
@@ -89,8 +89,8 @@ def _weights(quota: Quota) -> Iterator[Verdict]:
 def _listed(annotations: Mapping[str, str]) -> Mapping[str, object] | None:
     written = annotations.get(SHARED_WEIGHT_ANNOTATION)
     try:
-        listed = json.loads(written) if written else None
-    except json.JSONDecodeError:
+        listed = json_value(written) if written else None
+    except ValueError:
         return None
     return listed if isinstance(listed, dict) else None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from apportion_compiler.backends.koordinator.names import (
     ROOT_QUOTA,
     TREE_ID_LABEL,
 )
+from apportion_compiler.embedded_text import json_value
 from apportion_compiler.engine_rules.quota_amounts import Amounts, read_amounts
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.plain_objects import annotations_of, labels_of, mapping, name_of, text
@@ -84,7 +84,7 @@ def read_quota(manifest: Manifest, index: int | None) -> Quota:
 def bound_namespaces(annotations: Mapping[str, str]) -> tuple[str, ...]:
     """Return the namespaces that the annotation binds; none where it is no JSON list of text."""
     try:
-        found = json.loads(annotations.get(NAMESPACES_ANNOTATION) or "[]")
-    except json.JSONDecodeError:
+        found = json_value(annotations.get(NAMESPACES_ANNOTATION) or "[]")
+    except ValueError:
         return ()
     return tuple(found) if isinstance(found, list) and all(isinstance(name, str) for name in found) else ()

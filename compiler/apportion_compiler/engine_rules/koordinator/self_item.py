@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 
 from apportion_compiler.backends.koordinator.names import (
@@ -11,6 +10,7 @@ from apportion_compiler.backends.koordinator.names import (
     STRICT_KEYS_ANNOTATION,
     SYSTEM_QUOTA,
 )
+from apportion_compiler.embedded_text import json_value
 from apportion_compiler.engine_rules.koordinator.quota import Quota
 from apportion_compiler.engine_rules.quota_amounts import read_amounts, texts
 from apportion_compiler.engine_rules.verdict import Verdict
@@ -41,9 +41,9 @@ def _shared_weight(quota: Quota) -> Iterator[Verdict]:
         return
     field = f"metadata.annotations[{SHARED_WEIGHT_ANNOTATION}]"
     try:
-        listed = json.loads(written)
-    except json.JSONDecodeError as fault:
-        yield quota.rejected(field, "Invalid", f"it is no JSON: {fault.msg}", 'write {"cpu":"1"}')
+        listed = json_value(written)
+    except ValueError as fault:
+        yield quota.rejected(field, "Invalid", f"it is no JSON: {fault}", 'write {"cpu":"1"}')
         return
     if not isinstance(listed, dict):
         yield quota.rejected(field, "Invalid", "it is no JSON object of amounts", 'write {"cpu":"1"}')
@@ -74,10 +74,10 @@ def _strict(quota: Quota) -> Iterator[Verdict]:
         return
     field = f"metadata.annotations[{STRICT_KEYS_ANNOTATION}]"
     try:
-        keys = json.loads(written)
-    except json.JSONDecodeError as fault:
+        keys = json_value(written)
+    except ValueError as fault:
         keys = None
-        reason = fault.msg
+        reason = str(fault)
     else:
         reason = "it is no list of resources"
     if not isinstance(keys, list):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import yaml
-
 from apportion_compiler.backends.koordinator.names import INSTALLED_CLASSES, RECLAIMED_BANDS, SCHEDULER_CONFIG
+from apportion_compiler.embedded_text import yaml_value
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.plain_objects import integer, items, mapping, name_of, of_kind, text
 
@@ -71,8 +70,8 @@ def _arguments(manifest: Manifest) -> Iterator[Mapping[str, object]]:
         return
     written = text(manifest, "data", SCHEDULER_CONFIG) or ""
     try:
-        configuration: object = yaml.safe_load(written)
-    except yaml.YAMLError:
+        configuration = yaml_value(written)
+    except ValueError:
         return
     for profile in items({"configuration": configuration}, "configuration", "profiles"):
         for plugin in items(profile, "pluginConfig"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from apportion_compiler.backends.koordinator.names import (
     ROOT_QUOTA,
     TREE_ID_LABEL,
 )
+from apportion_compiler.embedded_text import json_value
 from apportion_compiler.engine_rules.koordinator.quota import Quota
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.plain_objects import annotations_of, labels_of, mapping, text
@@ -184,8 +184,8 @@ def _sums(parent: Quota | None, below: Sequence[Quota]) -> Iterator[Verdict]:
 def _root(profile: Manifest) -> tuple[str, _Root]:
     labels = mapping(profile, "spec", "quotaLabels")
     try:
-        keys = json.loads(annotations_of(profile).get(RESOURCE_KEYS_ANNOTATION, ""))
-    except json.JSONDecodeError:
+        keys = json_value(annotations_of(profile).get(RESOURCE_KEYS_ANNOTATION, ""))
+    except ValueError:
         keys = None
     listed = keys if isinstance(keys, list) else ["cpu", "memory"]
     return text(profile, "spec", "quotaName") or "", _Root(

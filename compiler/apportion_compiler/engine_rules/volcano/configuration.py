@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import yaml
-
 from apportion_compiler.backends.volcano.names import SCHEDULER_KEY
+from apportion_compiler.embedded_text import yaml_value
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engine_rules.volcano.queues import HIERARCHY, ignored
 from apportion_compiler.engine_rules.volcano.tree import SCHEDULING_GROUP, QueueTree, is_below_queue
@@ -75,8 +74,8 @@ def _content(manifest: Manifest) -> str | None:
 
 def _parse(content: str) -> _Configuration | None:
     try:
-        document = yaml.safe_load(content)
-    except yaml.YAMLError:
+        document = yaml_value(content)
+    except ValueError:
         return None
     if not isinstance(document, dict):
         return None

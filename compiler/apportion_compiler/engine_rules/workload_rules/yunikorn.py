@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-import yaml
-
 from apportion_compiler.backends.yunikorn import names
+from apportion_compiler.embedded_text import json_value, yaml_value
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, Workload, listed, template_field
 from apportion_compiler.plain_objects import annotations_of, items, labels_of, mapping, text
@@ -66,8 +64,8 @@ def _has_rules(config: Manifest | None) -> bool:
 
 def _loaded(document: str) -> object:
     try:
-        return yaml.safe_load(document)
-    except (yaml.YAMLError, RecursionError):
+        return yaml_value(document)
+    except ValueError:
         # The rules on the configuration itself say so.
         return None
 
@@ -88,7 +86,7 @@ def _groups_of(workload: Workload, counts: Mapping[str, int]) -> Iterator[Verdic
     written = annotations_of(cast("Manifest", pods.template)).get(names.TASK_GROUPS_ANNOTATION, "")
     field = template_field(pods, "metadata", f"annotations[{names.TASK_GROUPS_ANNOTATION}]")
     try:
-        groups = json.loads(written or "[]")
+        groups = json_value(written or "[]")
     except ValueError:
         yield workload.ignored(field, "Invalid", "the text is not JSON, so there is no gang", "write a JSON list")
         return

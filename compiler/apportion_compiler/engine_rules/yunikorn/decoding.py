@@ -29,6 +29,7 @@ from apportion_compiler.engine_rules.yunikorn.scalars import (
     short_tag,
 )
 from apportion_compiler.engine_rules.yunikorn.schema import SCHEDULER_CONFIG, ListOf, MapOf, Scalar, Shape, Struct
+from apportion_policy.documents import MAX_DEPTH, line_nested_too_deeply
 
 # libyaml, from which YuniKorn's parser was translated: it words its errors alike.
 _Base: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
@@ -61,6 +62,8 @@ def decode(text: str) -> Fields:
 
 
 def _composed(text: str) -> yaml.Node | None:
+    if line_nested_too_deeply(text) is not None:
+        raise ConfigRefusedError(f"yaml: nested deeper than the {MAX_DEPTH} levels that are read")
     try:
         loader = _Loader(text.encode("utf-8", "surrogatepass"))
         try:

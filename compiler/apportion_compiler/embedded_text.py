@@ -1,0 +1,41 @@
+"""Text that a field of a manifest holds: a configuration in a ConfigMap, JSON in an annotation.
+
+Anybody may have written it, so whatever is wrong with it is a `ValueError`: syntax, a number of five thousand digits,
+a date that is none, lists within lists without end.
+"""
+
+from __future__ import annotations
+
+import json
+
+import yaml
+
+from apportion_policy.documents import MAX_DEPTH, line_nested_too_deeply
+
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def yaml_value(written: str) -> object:
+    """Return what a YAML text says. Raises `ValueError`."""
+    if line_nested_too_deeply(written) is not None:
+        raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
+    try:
+        found: object = yaml.load(written, Loader=_Loader)  # noqa: S506 - the C form of the safe loader
+    except yaml.YAMLError as malformed:
+        raise ValueError(_first_line(malformed)) from malformed
+    return found
+
+
+def json_value(written: str) -> object:
+    """Return what a JSON text says. Raises `ValueError`."""
+    try:
+        found: object = json.loads(written)
+    except json.JSONDecodeError as malformed:
+        raise ValueError(malformed.msg) from malformed
+    except RecursionError as deep:
+        raise ValueError("it is nested too deeply") from deep
+    return found
+
+
+def _first_line(malformed: yaml.YAMLError) -> str:
+    return str(getattr(malformed, "problem", None) or malformed).splitlines()[0]
