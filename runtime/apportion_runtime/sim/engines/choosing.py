@@ -14,6 +14,8 @@ from apportion_runtime.sim.engines.ack.engine import Ack
 from apportion_runtime.sim.engines.engine import Engine
 from apportion_runtime.sim.engines.kai import CLASSES as KAI_CLASSES
 from apportion_runtime.sim.engines.kai import Kai
+from apportion_runtime.sim.engines.kueue.engine import Kueue
+from apportion_runtime.sim.engines.kueue.words import DIALECT as KUEUE_DIALECT
 from apportion_runtime.sim.engines.native import Native
 from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.sim.world import World
@@ -94,7 +96,13 @@ ACK = Model(
     made_by=Ack,
     dialect=ACK_DIALECT,
 )
-KUEUE = Model("kueue", "Kueue", _of_groups("kueue.x-k8s.io"))
+KUEUE = Model(
+    "kueue",
+    "Kueue",
+    _of_groups("kueue.x-k8s.io", "config.kueue.x-k8s.io"),
+    made_by=Kueue,
+    dialect=KUEUE_DIALECT,
+)
 VOLCANO = Model("volcano", "Volcano", _of_groups("scheduling.volcano.sh", "batch.volcano.sh"))
 KOORDINATOR = Model(
     "koordinator",

@@ -16,6 +16,7 @@ def evict(
     rule: str,
     message: str,
     by: PodState | None = None,
+    for_workload: int = -1,
     because: str = "",
 ) -> bool:
     """Have a pod leave its node; tell whether the cluster let it go.
@@ -28,6 +29,7 @@ def evict(
         rule: By which rule.
         message: What the engine says about it.
         by: The pod that gets the place; None where it goes for another reason.
+        for_workload: The workload that gets the place, where none of its pods is there yet.
         because: What is noted beside the fact; the message where nothing else is said.
     """
     if pod.leaving:
@@ -39,11 +41,12 @@ def evict(
     last = world.history.taken[-1] if world.history.taken else None
     if last is None or (last.at_s, last.workload) != (world.elapsed_s, pod.workload):
         facts.n_evictions += 1
-    for_facts = None if by is None else world.history.workloads[by.workload]
+    for_workload = for_workload if by is None else by.workload
+    for_facts = None if for_workload < 0 else world.history.workloads[for_workload]
     world.history.taken.append(
         Taken(
             world.elapsed_s, pod.name, pod.workload, facts.queue, node, gpus, action,
-            "" if by is None else by.record.group or "", -1 if by is None else by.workload,
+            "" if by is None else by.record.group or "", for_workload,
             "" if for_facts is None else for_facts.queue, rule, message,
         )
     )  # fmt: skip

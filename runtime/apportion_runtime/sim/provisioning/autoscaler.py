@@ -177,7 +177,7 @@ class Autoscaler:
             return
         uid = uid_of(made)
         self._standing[uid] = _Standing(namespace, name, asked)
-        self._note("request-accepted", made, f"{asked.nodes} nodes of {asked.pool} for {asked.run_s:.0f}s")
+        self._note("request-accepted", made, f"{_nodes(asked.nodes)} of {asked.pool} for {asked.run_s:.0f}s")
         made = self._with(made, "Accepted", "True", "Accepted", "ProvisioningRequest is accepted by ClusterAutoscaler")
         queued = self._queued(asked.pool)
         self._world.events.plan(self._world.now + queued.patience_s, PatienceEnds(uid))
@@ -227,7 +227,7 @@ class Autoscaler:
             self._n_made[held.pool] += 1
             standing.nodes[name] = world.now
             add_node(world, self._node(name, held, label))
-        self._note("request-provisioned", made, f"{held.nodes} nodes of {held.pool} in {held.zone}")
+        self._note("request-provisioned", made, f"{_nodes(held.nodes)} of {held.pool} in {held.zone}")
         made = world.store.patch_status(
             REQUEST, standing.namespace, standing.name, {"provisioningClassDetails": {"ResizeRequestName": label}}
         )
@@ -253,7 +253,7 @@ class Autoscaler:
             return
         is_used = any(self._world.pods_on.get(name) for name in standing.nodes)
         if not is_used:
-            self._note("booking-expired", made, f"no pod came to its {len(standing.nodes)} nodes")
+            self._note("booking-expired", made, f"no pod came to its {_nodes(len(standing.nodes))}")
         made = self._with(
             made, "BookingExpired", "True", "CapacityReservationTimeExpired", "Capacity reservation time is expired"
         )
@@ -269,7 +269,7 @@ class Autoscaler:
             return
         made = self._request(standing, uid)
         if made is not None and any(self._world.pods_on.get(name) for name in standing.nodes):
-            message = f"its {len(standing.nodes)} nodes have lived for {standing.asked.run_s:.0f} seconds and are gone"
+            message = f"the maximum runtime of {standing.asked.run_s:.0f} seconds is over for its {_nodes(len(standing.nodes))}"
             self._note("capacity-revoked", made, message)
             # Whoever made the request knows before its pods are lost, and does not make them anew.
             self._told(self._with(made, "CapacityRevoked", "True", "MaxRunDurationExceeded", message))
@@ -361,6 +361,10 @@ class Autoscaler:
 
     def _note(self, what: str, made: Manifest, why: str) -> None:
         self._world.note(what, workload=self._owner(made), why=f"{name_of(made)}: {why}")
+
+
+def _nodes(count: int) -> str:
+    return "1 node" if count == 1 else f"{count} nodes"
 
 
 def condition(made: Manifest, kind: str) -> Mapping[str, str] | None:

@@ -11,6 +11,7 @@ from apportion_runtime.sim.report.wording import counted, elapsed
 MOST_LINES = 20
 _TOLD = {
     "refused": 0, "evicted": 0, "node-failed": 0, "denied": 1, "scaled": 1, "started": 1, "waiting": 1, "finished": 1,
+    "request-failed": 0, "booking-expired": 0, "capacity-revoked": 0, "request-provisioned": 1, "retried": 2,
     "deleted": 1, "node-drained": 1, "arrived": 2, "node-joined": 3, "node-left": 3, "node-asked": 3,
 }  # fmt: skip
 """What is told, and how readily it is left out where there is too much to tell: the greater, the sooner."""
@@ -18,6 +19,8 @@ _WORDS = {
     "arrived": "comes", "started": "starts", "waiting": "waits", "finished": "is over", "refused": "is refused",
     "scaled": "is scaled", "denied": "gets no pods", "node-failed": "fails", "node-drained": "drains",
     "node-joined": "joins", "node-left": "leaves", "node-asked": "is asked for", "deleted": "is deleted",
+    "request-provisioned": "gets its machines", "request-failed": "gets no machines", "booking-expired": "expires",
+    "capacity-revoked": "loses its machines", "retried": "is tried again",
 }  # fmt: skip
 
 
@@ -62,7 +65,7 @@ def _turns(facts: Sequence[Fact]) -> list[_Turn]:
 
 def _line(turn: _Turn) -> str:
     fact = turn.first
-    who = fact.workload or fact.node
+    who = fact.workload or fact.node or "a request"
     if fact.queue:
         who = f"{who} ({fact.queue})"
     if fact.what == "evicted":

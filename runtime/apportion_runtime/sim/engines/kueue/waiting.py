@@ -59,6 +59,10 @@ class Waiting:
         """Whether anybody is to be looked at."""
         return bool(self._active)
 
+    def is_waiting(self, key: str) -> bool:
+        """Tell whether a workload is to be looked at."""
+        return key in self._active
+
     def push(self, workload: Pending, *, now: float, not_before: float = 0.0) -> None:
         """Have a workload wait; it is not looked at before a moment."""
         self.remove(workload.key)

@@ -1,0 +1,483 @@
+"""Kueue in the embedded cluster: jobs are held back, their workloads wait in queues, and are released with quota.
+
+A turn is as many of Kueue's cycles as change anything, and then one of kube-scheduler's, which places what was released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from apportion_runtime.admission.expanding.suspending import with_suspended
+from apportion_runtime.admission.objects import kind_of, labels_of, name_of, namespace_of, nested, uid_of
+from apportion_runtime.sim.engines.engine import Denied, Handlers
+from apportion_runtime.sim.engines.kube_scheduler import KubeScheduler, PodFacts, read_profiles
+from apportion_runtime.sim.engines.kube_scheduler.profiles import KIND
+from apportion_runtime.sim.engines.kueue.admitting import Entry, Outcome, run_cycle
+from apportion_runtime.sim.engines.kueue.leaving import Leaving
+from apportion_runtime.sim.engines.kueue.pod_sets import FRAMEWORKS, places, pod_set, shape, updated, with_templates
+from apportion_runtime.sim.engines.kueue.provisioner import Provisioner
+from apportion_runtime.sim.engines.kueue.reading import Configured, read, selects
+from apportion_runtime.sim.engines.kueue.records import Holder, Pending, Queue
+from apportion_runtime.sim.engines.kueue.requesting import flavor_update
+from apportion_runtime.sim.engines.kueue.sampling import sample
+from apportion_runtime.sim.engines.kueue.unit import Phase, Unit, set_status, workload_name, workload_object
+from apportion_runtime.sim.engines.kueue.waiting import Waiting
+from apportion_runtime.sim.engines.kueue.words import DEFAULT_LOCAL_QUEUE, PRIORITY_CLASS, QUEUE_NAME, WORKLOAD
+from apportion_runtime.sim.engines.plain import PlainEngine
+from apportion_runtime.sim.events import EngineEvent
+from apportion_runtime.sim.history import ENDED_BY_SUCCESS
+from apportion_runtime.sim.node_pools import NodePools
+from apportion_runtime.sim.provisioning.autoscaler import CONSUMES, Autoscaler, consuming
+from apportion_runtime.sim.running import Running
+from apportion_runtime.sim.scenario import Manifest
+from apportion_runtime.sim.store import Change
+from apportion_runtime.sim.workloads import Workloads
+from apportion_runtime.sim.world import PodState, World
+from apportion_runtime.snapshots.quantities import parse_time
+
+_NAME_LABEL = "kubernetes.io/metadata.name"
+
+
+@dataclass(frozen=True, slots=True)
+class BackoffEnds(EngineEvent):
+    """Work that backs off may be looked at again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyDue(EngineEvent):
+    """The pods of a workload should all be ready by now."""
+
+    key: str
+    turn: int
+
+
+class Kueue(PlainEngine):
+    """Kueue at work, with kube-scheduler and the provider's autoscaler.
+
+    Attributes:
+        units: Every workload that it manages, by namespace and name of its Workload.
+        holding: Those of them that hold quota.
+        waiting: By ClusterQueue those that wait.
+    """
+
+    name = "kueue"
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.configured: Configured = read(world.store.list)
+        self.units: dict[str, Unit] = {}
+        self._by_number: dict[int, Unit] = {}
+        self.waiting = {name: Waiting(queue.strategy) for name, queue in self.configured.rules.queues.items()}
+        self.holding: dict[str, Unit] = {}
+        self._freed: list[str] = []
+        self._releasing = False
+        self._dirty = True
+        profiles, _ = read_profiles(world.store.list(KIND))
+        self._profiles = profiles
+
+    @property
+    def parents(self) -> Mapping[str, str | None]:
+        """ClusterQueues and Cohorts, and of each the Cohort that it is in."""
+        return self.configured.parents
+
+    def begin(self, workloads: Workloads, pools: NodePools) -> None:
+        """Take in what it acts upon."""
+        super().begin(workloads, pools)
+        self._scheduler = KubeScheduler(self.world, workloads, self.pods.facts, self._profiles)
+        self.leaving = Leaving(self)
+        self.provisioner = Provisioner(self)
+        self.autoscaler = Autoscaler(
+            self.world, workloads, pools.pools, told=self.provisioner.answered, owner=self.provisioner.owner
+        )
+        self.world.store.watch("LocalQueue", self._queue_changed)
+
+    def handlers(self) -> Handlers:
+        """Return what is done at each of its events."""
+        return {
+            BackoffEnds: lambda _: self._backoff_ends(),
+            ReadyDue: lambda event: self._ready_due(event.key, event.turn),
+            **self.autoscaler.handlers(),
+        }
+
+    def admit(self, made: Manifest) -> Manifest:
+        """Return an object as it is kept: what Kueue manages is held back, and pods are bound to their nodes."""
+        if kind_of(made) == ("", "Pod"):
+            namespace, store = namespace_of(made), self.world.store
+            if labels_of(made).get(QUEUE_NAME) and not made["metadata"].get("ownerReferences"):
+                self._refuse(made)
+            made = consuming(made, lambda name: store.get("ProvisioningRequest", namespace, name))
+        elif kind_of(made) in FRAMEWORKS.values() and self._manages(made):
+            made = with_suspended(made, suspended=True)
+        elif labels_of(made).get(QUEUE_NAME):
+            self._refuse(made)
+        return super().admit(made)
+
+    def _refuse(self, made: Manifest) -> None:
+        kinds = ", ".join(sorted(kind for _, kind in self.configured.settings.kinds))
+        raise Denied(f"nothing is known of how Kueue manages a {made.get('kind')}; known are {kinds}")
+
+    def _manages(self, made: Manifest) -> bool:
+        settings = self.configured.settings
+        if kind_of(made) not in settings.kinds:
+            return False
+        return bool(self._queue_name(made)) or self._manages_unnamed(namespace_of(made))
+
+    def _queue_name(self, made: Manifest) -> str:
+        said = labels_of(made).get(QUEUE_NAME)
+        if said:
+            return said
+        has_default = (namespace_of(made), DEFAULT_LOCAL_QUEUE) in self.configured.local_queues
+        return DEFAULT_LOCAL_QUEUE if has_default else ""
+
+    def _manages_unnamed(self, namespace: str) -> bool:
+        settings = self.configured.settings
+        if not settings.manages_unnamed:
+            return False
+        return settings.namespaces is None or selects(settings.namespaces, self._labels_of(namespace))
+
+    def _labels_of(self, namespace: str) -> Mapping[str, str]:
+        made = self.world.store.get("Namespace", "", namespace)
+        return {_NAME_LABEL: namespace, **({} if made is None else labels_of(made))}
+
+    def made(self, running: Running) -> None:
+        """Make the Workload of a job, and have it wait in its queue."""
+        job = running.manifest
+        if kind_of(job) not in FRAMEWORKS.values() or not self._manages(job):
+            self.world.history.workloads[running.number].queue = ""
+            return
+        local = self._queue_name(job)
+        if not local:
+            self.note_waiting(
+                running.number, f"label {QUEUE_NAME} missing from {job['kind']}; Kueue keeps it suspended"
+            )
+            return
+        unit = self._unit(running, local)
+        self.units[unit.key] = self._by_number[running.number] = unit
+        self.world.history.workloads[running.number].queue = unit.queue
+        self.world.store.create(workload_object(job, unit, labels_of(job).get(PRIORITY_CLASS, "")))
+        self.world.note("queued", workload=running.number, why=f"Created Workload: {unit.key}")
+        self.wait(unit)
+
+    def _unit(self, running: Running, local: str) -> Unit:
+        job = running.manifest
+        found = places(job)
+        pod_sets = tuple(pod_set(place, self.configured.settings.counting) for place in found)
+        priority = self._priority(job, found[0].template if found else {})
+        created = parse_time(str(job["metadata"]["creationTimestamp"]))
+        return Unit(
+            number=running.number,
+            namespace=namespace_of(job),
+            name=workload_name(job),
+            uid=uid_of(job),
+            local_queue=local,
+            queue=self.configured.local_queues.get((namespace_of(job), local), ""),
+            priority=priority,
+            created=created,
+            ordered_at=created,
+            places=found,
+            pod_sets=pod_sets,
+            shape=shape(pod_sets, priority),
+            originals={place.path: place.template for place in found if place.path},
+        )
+
+    def _priority(self, job: Manifest, template: Manifest) -> int:
+        """Return the value of the workload's own class, else of its pods'."""
+        said = labels_of(job).get(PRIORITY_CLASS)
+        if said is not None:
+            return self.configured.classes.get(said, 0)
+        name = nested(template, "spec", "priorityClassName") or ""
+        found = self.world.store.get("PriorityClass", "", name) if name else None
+        if found is None:
+            found = next((each for each in self.world.store.list("PriorityClass") if each.get("globalDefault")), None)
+        return 0 if found is None else int(found.get("value") or 0)
+
+    def wait(self, unit: Unit) -> None:
+        """Have a workload wait in its queue, not before its time."""
+        world = self.world
+        unit.phase, self._dirty = Phase.WAITING, True
+        running = self.workloads.running[unit.number]
+        world.history.begin_wait(self.pods.gangs.name_of(running), unit.number, unit.queue, world.elapsed_s)
+        if unit.queue not in self.waiting:
+            missing = (
+                f"LocalQueue {unit.local_queue} doesn't exist"
+                if not unit.queue
+                else f"ClusterQueue {unit.queue} doesn't exist"
+            )
+            self.note_waiting(unit.number, missing)
+            return
+        self.waiting[unit.queue].push(unit.pending(), now=world.now, not_before=unit.not_before)
+        if unit.not_before > world.now:
+            world.events.plan(unit.not_before, BackoffEnds())
+        world.touch()
+
+    def wake(self, queue: str) -> None:
+        """Have the workloads of a queue's whole cohort looked at again: there may be room."""
+        self._dirty = True
+        self._freed.append(queue)
+        for waiting in self._cohort_of(queue):
+            waiting.wake(self.world.now)
+        self.world.touch()
+
+    def _cohort_of(self, queue: str) -> Iterator[Waiting]:
+        root = self._root(queue)
+        for name, waiting in self.waiting.items():
+            if name == queue or self._root(name) == root:
+                yield waiting
+
+    def _root(self, name: str) -> str:
+        parents, seen = self.parents, {name}
+        while (above := parents.get(name)) is not None and above not in seen:
+            name = above
+            seen.add(name)
+        return name
+
+    def _backoff_ends(self) -> None:
+        for waiting in self.waiting.values():
+            waiting.wake(self.world.now)
+        self.world.touch()
+
+    def _queue_changed(self, change: Change) -> None:
+        """A LocalQueue was made after the beginning: its work may go on."""
+        if change.what != "added":
+            return
+        self.configured = read(self.world.store.list)
+        for unit in self.units.values():
+            if not unit.queue:
+                unit.queue = self.configured.local_queues.get((unit.namespace, unit.local_queue), "")
+                self.wait(unit)
+
+    def take_turn(self) -> None:
+        """Admit workloads, and place the pods of those that were."""
+        self.world.history.n_cycles += 1
+        while self._run_cycle():
+            self._dirty = True
+        unplaced = self._scheduler.take_turn(self.pods.waiting(self._scheduler.is_mine))
+        for each in unplaced:
+            self.explain(each.pod, each.why)
+        self.grow(each.pod for each in unplaced if not each.is_held and not self._consumes(each.pod))
+        if self._dirty:
+            sample(self)
+            self._dirty = False
+
+    def _consumes(self, pod: PodFacts) -> bool:
+        state = self.world.pods[pod.uid]
+        made = self.world.store.get("Pod", state.namespace, state.name)
+        annotations = {} if made is None else made["metadata"].get("annotations") or {}
+        return any(key in annotations for key in CONSUMES)
+
+    def _run_cycle(self) -> bool:
+        """Run one of Kueue's cycles; tell whether another one might change anything."""
+        heads: list[Pending] = []
+        for name in sorted(self.waiting):
+            head = self.waiting[name].pop() if self.waiting[name].is_active else None
+            if head is not None:
+                heads.append(head)
+        if not heads:
+            return False
+        holders = [unit.holder for unit in self.holding.values() if unit.holder is not None]
+        entries = run_cycle(self.configured.rules, heads, holders, now=self.world.now, refuses=self._refusal)
+        self._freed = []
+        goes_on = False
+        for entry in entries:
+            goes_on = self._apply(entry) or goes_on
+        # What was freed meanwhile may be room for heads that were parked after that.
+        for queue in tuple(dict.fromkeys(self._freed)):
+            self.wake(queue)
+        return goes_on
+
+    def _refusal(self, workload: Pending, queue: Queue) -> str:
+        if queue.inactive_because:
+            return f"ClusterQueue {queue.name} is inactive: {queue.inactive_because}"
+        if not selects(queue.selector, self._labels_of(workload.namespace)):
+            return "Workload namespace doesn't match ClusterQueue selector"
+        return ""
+
+    def _apply(self, entry: Entry) -> bool:
+        """Do what was decided about a head; tell whether another cycle might decide otherwise."""
+        unit = self.units[entry.workload.key]
+        waiting = self.waiting[unit.queue]
+        if entry.outcome is Outcome.RESERVED:
+            self._reserve(unit, entry)
+            return True
+        is_new = False
+        if entry.outcome is Outcome.PREEMPTING:
+            for target in entry.targets:
+                is_new = self.leaving.preempt(self.units[target.holder.key], unit, target.reason) or is_new
+        unit.message = entry.message
+        self.note_waiting(unit.number, entry.message)
+        waiting.give_back(entry.again(), entry.why)
+        was_parked = not waiting.is_waiting(unit.key)
+        return is_new or was_parked
+
+    def _reserve(self, unit: Unit, entry: Entry) -> None:
+        """Give a workload its quota; it is admitted when its checks are ready."""
+        world, assignment = self.world, entry.assignment
+        unit.phase, unit.flavors, unit.message = Phase.RESERVED, assignment.flavors, ""
+        unit.holder = Holder(
+            unit.key, unit.queue, assignment.usage, unit.uid, unit.priority, unit.ordered_at, reserved_at=world.now
+        )
+        self.holding[unit.key] = unit
+        given = sorted({flavor for of in unit.flavors.values() for flavor in of.values()})
+        queue = self.configured.rules.queues[unit.queue]
+        unit.checks = tuple(check.name for check in queue.checks if not check.flavors or check.flavors & set(given))
+        unit.ready = {}
+        message = f"Quota reserved in ClusterQueue {unit.queue}"
+        world.note("reserved", workload=unit.number, why=f"{message}, flavors {', '.join(given)}")
+        set_status(
+            world.store, unit, world.clock.text,
+            (("QuotaReserved", True, "QuotaReserved", message), ("Evicted", False, "QuotaReserved", message)),
+            admission={
+                "clusterQueue": unit.queue,
+                "podSetAssignments": [
+                    {"name": each.name, "count": each.count, "flavors": dict(unit.flavors.get(each.name, {}))}
+                    for each in unit.pod_sets
+                ],
+            },
+        )  # fmt: skip
+        for check in unit.checks:
+            self.provisioner.ask(unit, check)
+        self.admit_if_ready(unit)
+
+    def admit_if_ready(self, unit: Unit) -> None:
+        """Release the job of a workload whose checks are all ready."""
+        if unit.phase is not Phase.RESERVED or any(check not in unit.ready for check in unit.checks):
+            return
+        world = self.world
+        unit.phase, unit.turn, self._dirty = Phase.ADMITTED, unit.turn + 1, True
+        message = f"Admitted by ClusterQueue {unit.queue}"
+        world.note("admitted", workload=unit.number, why=message)
+        set_status(world.store, unit, world.clock.text, (("Admitted", True, "Admitted", message),))
+        running = self.workloads.running[unit.number]
+        templates = {
+            place.path: self._released(unit, place.name, unit.originals[place.path])
+            for place in unit.places
+            if place.path
+        }
+        world.history.workloads[unit.number].why_waiting = ""
+        self._change(unit, with_suspended(with_templates(running.manifest, templates), suspended=False))
+        ready = self.configured.settings.pods_ready
+        if ready is not None:
+            world.events.plan(world.now + ready.timeout_s, ReadyDue(unit.key, unit.turn))
+
+    def _released(self, unit: Unit, name: str, template: Manifest) -> Manifest:
+        made = updated(template, flavor_update(self.configured.rules.flavors, unit.flavors.get(name, {})))
+        for check in unit.checks:
+            update = unit.ready[check].get(name)
+            made = made if update is None else updated(made, update)
+        return made
+
+    def suspend(self, unit: Unit) -> None:
+        """Hold a job back again, with its templates as they were."""
+        running = self.workloads.running[unit.number]
+        self._change(unit, with_suspended(with_templates(running.manifest, unit.originals), suspended=True))
+
+    def _change(self, unit: Unit, manifest: Manifest) -> None:
+        self._releasing = True
+        self.workloads.change(unit.number, manifest)
+        self._releasing = False
+
+    def changed(self, running: Running) -> None:
+        """A job that somebody scaled is another workload to Kueue: it gives its quota back, and waits anew."""
+        unit = self._by_number.get(running.number)
+        if unit is None or self._releasing:
+            return
+        found = places(running.manifest)
+        if [(each.name, each.count) for each in found] == [(each.name, each.count) for each in unit.places]:
+            return
+        unit.places = [replace(each, template=unit.originals.get(each.path, each.template)) for each in found]
+        unit.originals = {each.path: each.template for each in unit.places if each.path}
+        unit.pod_sets = tuple(pod_set(each, self.configured.settings.counting) for each in unit.places)
+        unit.shape = shape(unit.pod_sets, unit.priority)
+        if unit.phase is Phase.WAITING:
+            self.wait(unit)
+        elif unit.phase in (Phase.RESERVED, Phase.ADMITTED):
+            self.leaving.leave(
+                unit, "JobOutOfSync", f"No matching Workload; restoring pod templates according to {unit.key}"
+            )
+
+    def finished(self, running: Running) -> None:
+        """A job is over: its quota is free."""
+        super().finished(running)
+        unit = self._by_number.pop(running.number, None)
+        if unit is None:
+            return
+        del self.units[unit.key]
+        self.holding.pop(unit.key, None)
+        if unit.queue in self.waiting:
+            self.waiting[unit.queue].remove(unit.key)
+        self.provisioner.forget(unit)
+        if self.world.store.get(WORKLOAD, unit.namespace, unit.name) is not None:
+            self.world.store.delete(WORKLOAD, unit.namespace, unit.name)
+        # A job that never had pods would wait for ever in the history otherwise.
+        self.world.history.drop_wait(self.pods.gangs.name_of(running))
+        if unit.holder is not None:
+            self.wake(unit.queue)
+
+    def left(self, pod: PodState) -> None:
+        """A pod is gone: the quota of one that has done its work is free, and that of a job that left with its last."""
+        super().left(pod)
+        self.autoscaler.left(pod)
+        unit = self._by_number.get(pod.workload)
+        if unit is None or unit.holder is None:
+            return
+        if unit.phase is Phase.LEAVING:
+            self.leaving.go_on(unit)
+        elif pod.leaving == ENDED_BY_SUCCESS:
+            self._reclaim(unit)
+
+    def _reclaim(self, unit: Unit) -> None:
+        """Count only the pods that a Job still wants, when fewer are left to do than run at a time."""
+        running = self.workloads.running[unit.number]
+        if running.manifest["kind"] != "Job" or unit.holder is None or len(unit.pod_sets) != 1:
+            return
+        full = unit.pod_sets[0]
+        count = min(full.count, len(running.slots) - len(running.done))
+        if not 0 < count < full.count:
+            return
+        flavors = unit.flavors[full.name]
+        usage = {
+            (flavors[name], name): total * count // full.count
+            for name, total in full.requests.items()
+            if name in flavors
+        }
+        unit.holder = replace(unit.holder, usage=usage)
+        self.wake(unit.queue)
+
+    def _ready_due(self, key: str, turn: int) -> None:
+        unit = self.units.get(key)
+        if unit is None or unit.turn != turn or unit.phase is not Phase.ADMITTED:
+            return
+        running = self.workloads.running[unit.number]
+        wanted = sum(place.count for place in unit.places if place.path)
+        n_ready = sum(sum(group.ready.values()) for group in running.groups.values()) + len(running.done)
+        if n_ready < wanted:
+            self.leaving.not_ready(unit)
+
+    def note_waiting(self, number: int, why: str) -> None:
+        """Note why a workload waits, where it changed."""
+        facts = self.world.history.workloads[number]
+        if why and facts.why_waiting != why:
+            facts.why_waiting = why
+            self.world.note("waiting", workload=number, why=why)
+
+    def pods_of(self, unit: Unit) -> list[PodState]:
+        """Return the pods of a workload that are there."""
+        running = self.workloads.running[unit.number]
+        uids = [uid for group in running.groups.values() for uid in group.pods]
+        return [self.world.pods[uid] for uid in uids if uid in self.world.pods]
+
+    def path_of(self, queue: str) -> str:
+        """Return a queue with the cohorts above it, as Kueue's messages have it."""
+        names = [queue]
+        while (above := self.parents.get(names[-1])) is not None:
+            names.append(above)
+        return "/" + "/".join(reversed(names))
+
+    def job_uid(self, unit: Unit) -> str:
+        """Return the uid of a workload's job."""
+        return uid_of(self.workloads.running[unit.number].manifest)
+
+    def job_name(self, unit: Unit) -> str:
+        """Return the name of a workload's job."""
+        return name_of(self.workloads.running[unit.number].manifest)

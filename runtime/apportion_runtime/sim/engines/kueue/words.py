@@ -1,0 +1,18 @@
+"""Names that Kueue reads and writes (apis/kueue/v1beta2, pkg/controller/constants)."""
+
+from __future__ import annotations
+
+from apportion_runtime.sim.dialect import Dialect, by
+
+API = "kueue.x-k8s.io/v1beta2"
+QUEUE_NAME = "kueue.x-k8s.io/queue-name"
+PRIORITY_CLASS = "kueue.x-k8s.io/priority-class"
+PARAMETERS = "provreq.kueue.x-k8s.io/"
+"""Annotations of a workload that become parameters of its ProvisioningRequest begin so."""
+MANAGED = {"kueue.x-k8s.io/managed": "true"}
+DEFAULT_LOCAL_QUEUE = "default"
+PROVISIONING = "kueue.x-k8s.io/provisioning-request"
+WORKLOAD, CONFIGURATION = "Workload", "Configuration"
+CONFIGURATION_GROUP = "config.kueue.x-k8s.io"
+
+DIALECT = Dialect(queue_labels=by(QUEUE_NAME), priority_labels=by(PRIORITY_CLASS))

@@ -1,0 +1,111 @@
+"""Seed 003 on the embedded cluster: Kueue's queue, requests that the provider answers, and nodes with an end."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apportion_cli.main import main
+
+_EXAMPLE = Path(__file__).parents[2] / "examples" / "seed-003-gke-dws"
+Facts = list[dict[str, Any]]
+
+
+def _simulate(folder: Path) -> tuple[str, str]:
+    events, summary = folder / "events.jsonl", folder / "summary.json"
+    arguments = ["simulate", str(_EXAMPLE), "--scenario", str(_EXAMPLE / "scenario.yaml")]
+    assert main([*arguments, "-o", f"jsonl={events}", "-o", f"json={summary}"]) == 0
+    return events.read_text(), summary.read_text()
+
+
+@pytest.fixture(scope="module")
+def seed_003(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    return _simulate(tmp_path_factory.mktemp("seed-003"))
+
+
+@pytest.fixture(scope="module")
+def facts(seed_003: tuple[str, str]) -> Facts:
+    return [json.loads(line) for line in seed_003[0].splitlines()]
+
+
+def _at(facts: Facts, what: str, workload: str = "", *, why: str = "") -> list[float]:
+    return [
+        fact["at_s"]
+        for fact in facts
+        if fact["what"] == what and fact.get("workload", "") == workload and why in fact.get("why", "")
+    ]
+
+
+def test_a_job_waits_for_machines_and_starts_within_ten_minutes_of_their_coming(facts: Facts) -> None:
+    for job in ("sample-job", "train", "evaluation"):
+        (requested,), (provisioned,) = _at(facts, "requested", job), _at(facts, "request-provisioned", job)
+        assert _at(facts, "request-waits", job, why="CapacityIsNotFound")
+        assert _at(facts, "admitted", job) == [provisioned]
+        running = _at(facts, "running", job)
+        assert provisioned < min(running) <= max(running) <= provisioned + 600.0
+        assert provisioned - requested >= 1500.0
+    assert _at(facts, "finished", "sample-job", why="succeeded")
+
+
+def test_all_nodes_of_a_request_come_at_once_and_from_one_zone(facts: Facts) -> None:
+    (provisioned,) = _at(facts, "request-provisioned", "train", why="8 nodes of dws-pool in europe-west4-b")
+    assert provisioned == 5400.0 + 240.0, "no zone has eight before ninety minutes"
+    assert len([at for at in _at(facts, "node-joined") if at == provisioned]) == 8
+
+
+def test_a_node_is_used_for_one_request_alone(facts: Facts) -> None:
+    users: dict[str, set[str]] = {}
+    for fact in facts:
+        if fact["what"] == "bound":
+            users.setdefault(fact["node"], set()).add(fact["workload"])
+    assert len(users) == 1 + 2 + 8 + 6
+    assert all(len(jobs) == 1 for jobs in users.values())
+
+
+def test_a_job_that_the_queue_has_no_room_for_asks_for_no_machines(facts: Facts) -> None:
+    (waited,) = _at(facts, "waiting", "evaluation", why="insufficient unused quota for nvidia.com/gpu in flavor l4")
+    (requested,), (over,) = _at(facts, "requested", "evaluation"), _at(facts, "finished", "sample-job")
+    assert (waited, requested) == (240.0, over)
+
+
+def test_nodes_and_the_work_on_them_end_at_the_maximum_runtime(facts: Facts, seed_003: tuple[str, str]) -> None:
+    (provisioned,), (revoked,) = (
+        _at(facts, "request-provisioned", "too-long"),
+        _at(facts, "capacity-revoked", "too-long"),
+    )
+    assert revoked == provisioned + 1800.0
+    nodes = {fact["node"] for fact in facts if fact["what"] == "bound" and fact["workload"] == "too-long"}
+    gone = {fact["node"] for fact in facts if fact["what"] == "node-left" and fact["at_s"] == revoked}
+    assert len(nodes) == 2
+    assert nodes <= gone
+    assert _at(facts, "deactivated", "too-long") == [revoked]
+    assert not [at for at in _at(facts, "bound", "too-long") if at > revoked]
+    # Nine minutes and 58 seconds since the last of two checkpoints, on two nodes with two GPUs.
+    assert json.loads(seed_003[1])["lost_gpu_hours"] == pytest.approx(4 * (1800 - 2 - 1200) / 3600, abs=1e-3)
+
+
+def test_a_request_beyond_the_providers_quota_fails_and_is_tried_again_three_times(facts: Facts) -> None:
+    failed = _at(
+        facts, "request-failed", "too-large", why="QuotaExceeded: Quota 'NVIDIA_L4_GPUS' exceeded. Limit: 20.0"
+    )
+    assert [later - earlier for earlier, later in itertools.pairwise(failed)] == [70.0, 130.0, 250.0]
+    assert len(_at(facts, "retried", "too-large")) == 3
+    assert _at(facts, "deactivated", "too-large") == [failed[-1]]
+    assert not _at(facts, "bound", "too-large")
+
+
+def test_a_booking_that_nobody_uses_expires_and_its_node_goes(facts: Facts) -> None:
+    (provisioned,) = _at(facts, "request-provisioned", why="pi: 1 node of dws-pool")
+    (expired,) = _at(facts, "booking-expired", why="pi: no pod came")
+    assert expired == provisioned + 600.0
+    (node,) = [f["node"] for f in facts if f["what"] == "node-joined" and f["at_s"] == provisioned]
+    assert [f["node"] for f in facts if f["what"] == "node-left" and f["at_s"] == expired] == [node]
+    assert not _at(facts, "bound", "pi"), "it comes when its node is gone"
+
+
+def test_the_same_input_gives_the_same_bytes(seed_003: tuple[str, str], tmp_path: Path) -> None:
+    assert _simulate(tmp_path) == seed_003
