@@ -62,6 +62,8 @@ def read_scenario(text: str, read: Reader, dialect: Dialect = KAI_DIALECT) -> Sc
         incidents=tuple(_incident(each, read) for each in fields.each("events")),
     )
     fields.done()
+    if made.until_s is None and made.timing.requeue_s is not None:
+        raise ScenarioError("until: a scenario with timing.requeue ends at a time that it says")
     if made.until_s is None and any(work.manifest.get("kind") == "CronJob" for work in made.works):
         raise ScenarioError("until: a scenario with a CronJob ends at a time that it says")
     if made.until_s is None and any(work.demand and work.lifetime_s is None for work in made.works):

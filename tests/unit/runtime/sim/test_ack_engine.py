@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from apportion_runtime.sim.cluster import Cluster
+from apportion_runtime.sim.engines.ack.engine import Ack
 from apportion_runtime.sim.engines.choosing import ACK, KAI
 from apportion_runtime.sim.engines.engine import UnreadableError
 from apportion_runtime.sim.history import Fact, History
@@ -53,6 +54,11 @@ def cluster_of(text: str, *objects: Node) -> Cluster:
     return Cluster(objects or (TREE,), scenario, ACK)
 
 
+def engine_of(cluster: Cluster) -> Ack:
+    assert isinstance(cluster.engine, Ack)
+    return cluster.engine
+
+
 def run(text: str, *objects: Node) -> History:
     """Run to the end, with nothing broken after any event."""
     cluster = cluster_of(text, *objects)
@@ -77,7 +83,8 @@ def job(name: str, namespace: str, cpu: int = 8, **more: Any) -> str:
 def test_every_node_of_the_tree_has_a_queue_and_objects_stand_for_their_own() -> None:
     cluster = cluster_of(NODES, TREE, queue("root/a", "Block", priority=3))
     made = {
-        each["metadata"]["annotations"]["kube-queue/quota-fullname"]: each for each in cluster.engine.queue.objects()
+        each["metadata"]["annotations"]["kube-queue/quota-fullname"]: each
+        for each in engine_of(cluster).queue.objects()
     }
     assert sorted(made) == ["root", "root/a", "root/b", "root/interns"]
     assert made["root/a"]["metadata"]["name"] == "own-a"
@@ -86,7 +93,7 @@ def test_every_node_of_the_tree_has_a_queue_and_objects_stand_for_their_own() ->
     assert len(generated["name"]) == len("root-b-") + 5
     assert generated["labels"] == {"create-by-kubequeue": "true"}
     assert generated["annotations"]["kube-queue/parent-quota-fullname"] == "root"
-    assert next(iter(cluster.engine.queue.queues)) == "own-a", "queues of a higher priority go first"
+    assert next(iter(engine_of(cluster).queue.queues)) == "own-a", "queues of a higher priority go first"
 
 
 def test_a_job_is_let_go_when_its_quota_has_room_and_carries_the_moments() -> None:
@@ -109,7 +116,7 @@ def test_a_job_is_let_go_when_its_quota_has_room_and_carries_the_moments() -> No
     assert unit["spec"]["resource"] == {"cpu": "8000m", "memory": "1073741824"}
     (status,) = (
         each["status"]["queueItemDetails"]
-        for each in cluster.engine.queue.objects()
+        for each in engine_of(cluster).queue.objects()
         if each["metadata"]["annotations"]["kube-queue/quota-fullname"] == "root/a"
     )
     assert status == {"active": [], "backoff": [{"name": "two", "namespace": "a", "position": 1, "priority": 0}]}
@@ -150,8 +157,8 @@ events:
         TREE,
         queue("root/a", "Priority"),
     )
-    assert of(history, "jumped")[0].why.startswith("0 to 1; position ")
-    assert of(history, "priority")[0].why.startswith("0 to 7; position ")
+    assert of(history, "jumped")[0].why.startswith("0 to 1, number 1 of 3; position ")
+    assert of(history, "priority")[0].why.startswith("0 to 7, number 1 of 3; position ")
     assert of(history, "priority-refused")[0].why == "a/one is in no queue; what left one cannot be changed"
     assert [fact.workload for fact in of(history, "dequeued")] == ["one", "three", "four", "two"]
 
@@ -161,14 +168,16 @@ def test_a_gang_that_finds_no_nodes_says_so_in_each_cycle_and_backs_off() -> Non
         "name": "ray", "kind": "RayJob", "namespace": "b", "pods": 2, "cpu": 5, "memory": "1Gi",
         "head": {"cpu": 5, "memory": "1Gi"}, "duration": 60,
     }  # fmt: skip
-    history = run(NODES + f"workloads:\n  - {ray}\n" + "".join(job(f"j{i}", "a", 1, at=i) for i in range(1, 9)))
+    short = "".join(job(f"j{i}", "a", 1, at=i, duration=1) for i in range(9))
+    history = run(NODES + f"workloads:\n  - {ray}\n" + short)
     failed = of(history, "GangFailedScheduling")
     assert failed[0].why == (
         "ray-cluster-head in gang failed to be scheduled in cycle 1: 0/2 nodes are available: 2 Insufficient cpu."
     )
     assert sum(fact.at_s == 0 for fact in failed) == 3, "one for each pod"
-    # Each of the arrivals changes something; the gang is tried again after 1, 2, 4 seconds.
-    assert sorted({fact.at_s for fact in failed if fact.at_s < 9}) == [0.0, 1.0, 3.0, 7.0]
+    # A pod leaves its place in each second from the third to the eleventh; the gang keeps silent for 1, 2, 4, 8 seconds.
+    assert sorted({fact.at_s for fact in failed}) == [0.0, 3.0, 5.0, 9.0, 17.0]
+    assert history.ended_s == 17.0, "after that nothing changes any more"
     assert of(history, "bound", "ray") == []
 
 
@@ -296,7 +305,7 @@ def test_an_annotation_suspends_the_jobs_of_the_training_operator() -> None:
         "spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 1, "template": pod}}},
     }  # fmt: skip
     cluster = cluster_of(NODES + f"workloads:\n  - {{manifest: {manifest}, duration: 100}}\n" + job("one", "a", at=1))
-    while cluster.world.elapsed_s < 50:
+    while (cluster.world.events.next_at() or 0.0) < cluster.scenario.start + 50:
         cluster.step()
     made = cluster.world.store.get("PyTorchJob", "a", "w")
     assert made is not None
@@ -346,6 +355,11 @@ def test_an_event_that_cannot_be_read_names_its_place(event: str, why: str) -> N
     with pytest.raises(ScenarioError) as refused:
         cluster_of(f"events: [{event}]")
     assert str(refused.value).startswith(why)
+
+
+def test_a_scenario_that_takes_jobs_back_says_when_it_ends() -> None:
+    with pytest.raises(ScenarioError, match="^until: a scenario with timing.requeue ends at a time that it says"):
+        cluster_of("timing: {requeue: 5m}")
 
 
 def test_an_engine_without_queued_jobs_refuses_the_event() -> None:

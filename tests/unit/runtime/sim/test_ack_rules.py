@@ -191,7 +191,7 @@ def test_policies_differ_in_who_is_tried_after_the_first_was_refused(
     policy: str, after_refusal: int | None, after_giving_back: int
 ) -> None:
     made = queue(Policy(policy), unit(0), unit(1))
-    made.refuse(0, 100.0)
+    made.refuse(0, 100.0, 0)
     tried = made.next()
     assert (None if tried is None else tried.job) == after_refusal
     assert jobs(made.silent()) == [0]
@@ -204,16 +204,29 @@ def test_policies_differ_in_who_is_tried_after_the_first_was_refused(
 def test_silence_doubles_from_a_second_up_to_twenty() -> None:
     made, now = queue(Policy.ROUND, unit(0)), 0.0
     lasted = []
-    for _ in range(7):
-        made.refuse(0, now)
-        at = made.wakes_at()
+    for n_given in range(7):
+        made.refuse(0, now, n_given)
+        assert made.wakes_at(n_given) is None, "nothing was given back meanwhile"
+        at = made.wakes_at(n_given + 1)
         assert at is not None
-        assert made.wake(at - 0.001) == []
+        assert made.wake(at - 0.001, n_given + 1) == []
         lasted.append(at - now)
-        assert jobs(made.wake(at)) == [0]
+        assert jobs(made.wake(at, n_given + 1)) == [0]
         now = at
     assert lasted == [1, 2, 4, 8, 16, 20, 20]
     assert Backoff(1, 5).after(10_000) == 5
+
+
+@pytest.mark.parametrize("now", [0.5, 1.0, 1.5, 3.0, 30.5, 31.0, 50.9, 51.0, 51.1, 1000.0, 12_345.6])
+def test_attempts_in_vain_count_as_if_each_had_been_made(now: float) -> None:
+    made = queue(Policy.ROUND, unit(0))
+    made.refuse(0, 0.0, 0)
+    attempts, at = 1, 1.0
+    while at < now:
+        attempts += 1
+        at += Backoff().after(attempts)
+    made.catch_up(now, 0)
+    assert (made.units[0].attempts, made.units[0].silent_until) == (attempts, at)
 
 
 def test_a_job_that_jumps_gets_the_least_priority_that_puts_it_first() -> None:

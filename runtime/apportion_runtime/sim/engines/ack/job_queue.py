@@ -46,6 +46,7 @@ class Unit:
         since: When it came into the queue, in seconds since 1970.
         attempts: How often it was refused.
         silent_until: When it is tried again; None while it is among those that are tried.
+        n_given: How often quota had been given back when it was refused: until that is more, it is refused again.
     """
 
     job: int
@@ -58,6 +59,7 @@ class Unit:
     since: float
     attempts: int = 0
     silent_until: float | None = None
+    n_given: int = 0
 
     @property
     def rank(self) -> tuple[int, float, int]:
@@ -119,22 +121,44 @@ class JobQueue:
         if not tried:
             return None
         best = min(tried, key=lambda unit: unit.rank)
-        if self.settings.policy is Policy.BLOCK:
-            first = min(self.units.values(), key=lambda unit: unit.rank)
-            return best if first is best else None
-        return best
+        return best if self.settings.policy is not Policy.BLOCK or self._first() == [best] else None
 
-    def refuse(self, job: int, now: float) -> Unit:
+    def _first(self) -> list[Unit]:
+        """Return the one that stands before all others, also if it keeps silent."""
+        return [min(self.units.values(), key=lambda unit: unit.rank)] if self.units else []
+
+    def refuse(self, job: int, now: float, n_given: int) -> Unit:
         """Have a job keep silent because it was refused, and return it."""
         unit = self.units[job]
         attempts = unit.attempts + 1
         until = now + self.settings.backoff.after(attempts)
-        made = self.units[job] = replace(unit, attempts=attempts, silent_until=until)
+        made = self.units[job] = replace(unit, attempts=attempts, silent_until=until, n_given=n_given)
         return made
 
-    def wake(self, now: float) -> list[Unit]:
-        """Have those be tried again that kept silent for long enough, and return them."""
-        return self._wake(unit for unit in self.silent() if unit.silent_until is not None and unit.silent_until <= now)
+    def catch_up(self, now: float, n_given: int) -> None:
+        """Count the attempts that were in vain before now, because no quota had been given back since the one before."""
+        for unit in self.silent():
+            if unit.n_given == n_given and unit.silent_until is not None and unit.silent_until < now:
+                self.units[unit.job] = self._after_attempts(unit, unit.silent_until, now)
+
+    def _after_attempts(self, unit: Unit, at: float, now: float) -> Unit:
+        backoff, attempts = self.settings.backoff, unit.attempts
+        while at < now:
+            attempts += 1
+            pause = backoff.after(attempts)
+            # At the longest pause, as many attempts as fit until now are one step.
+            n_more = int((now - at) // pause) if pause == backoff.longest_s else 0
+            n_more = max(1, n_more)
+            attempts, at = attempts + n_more - 1, at + n_more * pause
+        return replace(unit, attempts=attempts, silent_until=at)
+
+    def wake(self, now: float, n_given: int) -> list[Unit]:
+        """Have those be tried again that kept silent for long enough, and return them; not those for whom it is in vain."""
+        return self._wake(
+            unit
+            for unit in self.silent()
+            if unit.silent_until is not None and unit.silent_until <= now and unit.n_given != n_given
+        )
 
     def given_back(self) -> list[Unit]:
         """Have those be tried again whose policy does not wait when something is given back, and return them."""
@@ -142,7 +166,7 @@ class JobQueue:
             case Policy.ROUND:
                 return []
             case Policy.BLOCK:
-                return self._wake(self.silent()[:1] if self.next() is None else ())
+                return self._wake(unit for unit in self._first() if unit.silent_until is not None)
             case Policy.PRIORITY:
                 return self._wake(self.silent())
 
@@ -152,9 +176,16 @@ class JobQueue:
             self.units[unit.job] = unit
         return woken
 
-    def wakes_at(self) -> float | None:
-        """Return when the next one is over its silence; None where nobody keeps silent."""
-        return min((unit.silent_until for unit in self.units.values() if unit.silent_until is not None), default=None)
+    def wakes_at(self, n_given: int) -> float | None:
+        """Return when the next one is over its silence for whom it is not in vain; None where nobody is."""
+        return min(
+            (
+                unit.silent_until
+                for unit in self.units.values()
+                if unit.silent_until is not None and unit.n_given != n_given
+            ),
+            default=None,
+        )
 
     def jump(self, job: int) -> Unit:
         """Have a job go before all others, by the least priority that does it, and return it."""

@@ -54,6 +54,8 @@ class KubeQueue:
         self._let_go: dict[int, tuple[Unit, JobQueue, float]] = {}
         """The jobs that hold their quota, and since when."""
         self._changed: dict[str, None] = {}
+        self._n_given = 0
+        """How often quota was given back."""
 
     def begin(self, workloads: Workloads) -> None:
         """Take in what holds jobs and lets them go."""
@@ -109,10 +111,11 @@ class KubeQueue:
 
     def take_turn(self) -> None:
         """Let go whom the quotas have room for."""
-        for queue in self.queues.values():
-            if queue.wake(self._world.now):
-                self._note_change(queue)
         self._take_back()
+        for queue in self.queues.values():
+            queue.catch_up(self._world.now, self._n_given)
+            if queue.wake(self._world.now, self._n_given):
+                self._note_change(queue)
         tried = {name: iter(queue.active()) for name, queue in self.queues.items() if queue.units}
         while tried:
             for name in list(tried):
@@ -130,7 +133,7 @@ class KubeQueue:
         if why is None:
             self._release(queue, unit)
             return
-        refused = queue.refuse(unit.job, self._world.now)
+        refused = queue.refuse(unit.job, self._world.now, self._n_given)
         self._note_change(queue)
         facts = self._world.history.workloads[unit.job]
         if facts.why_waiting != why:
@@ -162,11 +165,11 @@ class KubeQueue:
             del self._let_go[number]
             self.book.give_back(unit.quota, unit.demand, preemptible=unit.preemptible)
             self._put(queue, unit)
-            refused = queue.refuse(number, world.now)
+            refused = queue.refuse(number, world.now, self._n_given)
+            self._given_back()
             self._set_phase(refused, "Backoff", "Backoff due to running timeout")
             world.note("requeued", workload=number, why=f"Backoff due to running timeout; {self._place(refused)}")
             self._workloads.change(number, jobs.suspended(self._workloads.running[number].manifest))
-            self._given_back()
 
     def _has_run(self, number: int) -> bool:
         return self._world.history.workloads[number].started_s is not None
@@ -190,8 +193,10 @@ class KubeQueue:
 
     def _given_back(self) -> None:
         for queue in self.queues.values():
+            queue.catch_up(self._world.now, self._n_given)
             if queue.given_back():
                 self._note_change(queue)
+        self._n_given += 1
 
     def change(self, event: JobChanged) -> None:
         """Have a queued job stand elsewhere in its queue: somebody changed the priority of its QueueUnit."""
@@ -209,6 +214,7 @@ class KubeQueue:
             world.note("priority-refused", why=why)
             return
         queue = self._queue_of[number]
+        queue.catch_up(world.now, self._n_given)
         before = queue.units[number]
         if event.priority is None:
             unit = queue.jump(number)
@@ -217,7 +223,9 @@ class KubeQueue:
             queue.put(unit)
         self._note_change(queue)
         what = "jumped" if event.priority is None else "priority"
-        world.note(what, workload=number, why=f"{before.priority} to {unit.priority}; {self._place(unit)}")
+        rank = sorted(each.rank for each in queue.units.values()).index(unit.rank) + 1
+        said = f"{before.priority} to {unit.priority}, number {rank} of {len(queue.units)}; {self._place(unit)}"
+        world.note(what, workload=number, why=said)
         made = world.store.get(_UNIT, unit.namespace, unit.name)
         assert made is not None
         world.store.update({**made, "spec": {**made["spec"], "priority": unit.priority}})
@@ -260,7 +268,7 @@ class KubeQueue:
 
     def _wake_in_time(self) -> None:
         world = self._world
-        moments = [at for queue in self.queues.values() if (at := queue.wakes_at()) is not None]
+        moments = [at for queue in self.queues.values() if (at := queue.wakes_at(self._n_given)) is not None]
         if world.timing.requeue_s is not None:
             moments += [
                 since + world.timing.requeue_s

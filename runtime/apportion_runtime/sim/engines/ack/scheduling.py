@@ -1,8 +1,9 @@
 """ACK's scheduler: kube-scheduler with quotas of a tree, gangs, and preemption by quota in place of that by priority.
 
 A pod needs room in its quota and in every one above it, and then a node. The pods of a gang get their places together, or
-none does: then each of them has the event `GangFailedScheduling`, and the gang is tried again after a second, and after
-twice as long each time, up to ten seconds, as soon as anything changed.
+none does: then each of them has the event `GangFailedScheduling`, and the gang keeps silent for a second, and for twice as
+long each time, up to ten seconds. After that it is tried again once a pod left its place or a node changed; kube-scheduler
+tries after five minutes in any case, which finds nothing where nothing changed.
 
 Source: ACK's documentation of capacity scheduling and preemption; for gangs and what a held pod is told,
 kubernetes-sigs/scheduler-plugins (pkg/coscheduling, pkg/capacityscheduling); seed document 002 for the event.
@@ -10,9 +11,11 @@ kubernetes-sigs/scheduler-plugins (pkg/coscheduling, pkg/capacityscheduling); se
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from apportion_runtime.core.snapshot import Node
 from apportion_runtime.sim.engines.ack import words
 from apportion_runtime.sim.engines.ack.amounts import total
 from apportion_runtime.sim.engines.ack.job_queue import Backoff
@@ -62,11 +65,25 @@ class Gang:
 
 @dataclass(slots=True)
 class Attempts:
-    """How often a gang found no places, when it is tried again, and whose pods leave for it."""
+    """How often a gang found no places, and when it is tried again.
+
+    Attributes:
+        cycle: How often.
+        since: When that was last.
+        version: How often the cluster had changed by then.
+        awaited: Whose pods leave for it.
+    """
 
     cycle: int = 0
-    not_before: float = 0.0
+    since: float = 0.0
+    version: int = -1
     awaited: frozenset[str] = frozenset()
+
+    def again_at(self, version: int) -> float:
+        """Return from when on it is tried again."""
+        if not self.cycle:
+            return 0.0
+        return math.inf if self.version == version else self.since + _BACKOFF.after(self.cycle)
 
 
 class AckScheduler(KubeScheduler):
@@ -92,11 +109,16 @@ class AckScheduler(KubeScheduler):
         self._tree = tree
         self.members = Members(tree)
         self._attempts: dict[str, Attempts] = {}
+        self._set_aside: dict[str, str] = {}
+        """The nominated nodes of pods whose place is assumed."""
+        self._version = 0
+        self._nodes_then: Sequence[Node] = ()
 
     def left(self, pod: PodState) -> None:
         """A pod is gone, and gives back what it used."""
         gang = self.members[pod.uid].gang
         self._attempts.pop(pod.uid, None)
+        self._version += pod.is_bound
         if self.members.left(pod.uid):
             self._attempts.pop(gang, None)
 
@@ -111,6 +133,9 @@ class AckScheduler(KubeScheduler):
         """Give places to pods and gangs, the most important and then the oldest first; return those that got none."""
         world = self._world
         self.nodes.refresh()
+        nodes_now = self.nodes.nodes
+        self._version += [*map(id, nodes_now)] != [*map(id, self._nodes_then)]
+        self._nodes_then = nodes_now
         for uid in [uid for uid in self._nominated if uid not in world.pods]:
             del self._nominated[uid]
         unplaced: list[Unplaced] = []
@@ -118,8 +143,9 @@ class AckScheduler(KubeScheduler):
         hopeless: dict[object, Unplaced] = {}
         for gang in sorted(self._gangs(waiting), key=lambda gang: -gang.priority):
             attempts = self._attempts.get(gang.key)
-            if attempts is not None and attempts.not_before > world.now:
-                moments.append(attempts.not_before)
+            again_at = 0.0 if attempts is None else attempts.again_at(self._version)
+            if again_at > world.now:
+                moments.append(again_at)
                 continue
             first = gang.pods[0]
             kind = alike(first) if gang.is_single and len(gang.pods) == 1 else None
@@ -135,8 +161,9 @@ class AckScheduler(KubeScheduler):
                 hopeless.clear()
             elif failed and kind is not None and first.uid not in self._nominated:
                 hopeless[kind] = failed[0]
-        if moments:
-            world.touch(min(moments))
+        at = min(moments, default=math.inf)
+        if at < math.inf:
+            world.touch(at)
         return unplaced
 
     def _gangs(self, waiting: Sequence[PodFacts]) -> Iterator[Gang]:
@@ -174,7 +201,7 @@ class AckScheduler(KubeScheduler):
         """A gang has no places: say so of each of its pods, have it wait, and make room for it where it may."""
         world, attempts = self._world, self._attempts.setdefault(gang.key, Attempts())
         attempts.cycle += 1
-        attempts.not_before = world.now + _BACKOFF.after(attempts.cycle)
+        attempts.since, attempts.version = world.now, self._version
         why = failed[0].why
         for pod in gang.pods:
             state = world.pods[pod.uid]
@@ -209,12 +236,18 @@ class AckScheduler(KubeScheduler):
             node.add(pod)
             self.members.use(quota, pod.request)
             places.append((pod, node))
+            # A pod that stands somewhere is promised no place beside that.
+            nominated = self._nominated.pop(pod.uid, None)
+            if nominated is not None:
+                self._set_aside[pod.uid] = nominated
         return places, failed
 
     def _forget(self, places: Places) -> None:
         for pod, node in places:
             node.remove(pod)
             self.members.give_back(self.members[pod.uid].quota, pod.request)
+            if pod.uid in self._set_aside:
+                self._nominated[pod.uid] = self._set_aside.pop(pod.uid)
 
     def _make_room(self, key: str, pods: Sequence[PodFacts]) -> None:
         """Evict whom the quotas let pods take the places of, if that gives a place to each of them."""

@@ -101,7 +101,7 @@ def victims(
         right, order = RECLAIM, _lenders(tree, used, pods, wanting.quota)
     else:
         lower = (pod for pod in pods if pod.quota == wanting.quota and pod.priority < wanting.priority)
-        right, order = PREEMPT, sorted(lower, key=lambda pod: _order(tree, pod))
+        right, order = PREEMPT, _in_order(tree, lower)
     n_needed = _shortest(order, fits)
     if n_needed is None:
         return None
@@ -112,7 +112,7 @@ def _lenders(tree: Tree, used: dict[str, dict[str, int]], pods: Sequence[Held], 
     """Return the pods of other quotas in the order in which they go, as long as their quota has more than its `min`."""
     left = {path: dict(amount) for path, amount in used.items()}
     going: list[Held] = []
-    for pod in sorted((pod for pod in pods if pod.quota not in (None, but_for)), key=lambda pod: _order(tree, pod)):
+    for pod in _in_order(tree, (pod for pod in pods if pod.quota not in (None, but_for))):
         assert pod.quota is not None
         if is_over_min(tree, left, pod.quota):
             going.append(pod)
@@ -120,9 +120,14 @@ def _lenders(tree: Tree, used: dict[str, dict[str, int]], pods: Sequence[Held], 
     return going
 
 
-def _order(tree: Tree, pod: Held) -> tuple[int, bool, float, str]:
-    assert pod.quota is not None
-    return pod.priority, not tree.quotas[pod.quota].is_promised_nothing, -pod.since, pod.uid
+def _in_order(tree: Tree, pods: Iterable[Held]) -> list[Held]:
+    """Return pods that count somewhere, first the one that goes first; of those made at one moment the last one."""
+
+    def rank(pod: Held) -> tuple[int, bool, float]:
+        assert pod.quota is not None
+        return pod.priority, not tree.quotas[pod.quota].is_promised_nothing, -pod.since
+
+    return sorted(sorted(pods, key=lambda pod: pod.uid, reverse=True), key=rank)
 
 
 def _shortest(order: Sequence[Held], fits: Callable[[Sequence[Held]], bool]) -> int | None:
