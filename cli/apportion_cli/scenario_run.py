@@ -85,6 +85,7 @@ def simulate(choice: Choice, scenario_file: str, *, as_of: date, keeps_facts: bo
     from apportion_runtime.sim.engines.engine import UnreadableError
     from apportion_runtime.sim.report.report import build_report
     from apportion_runtime.sim.scenario_fields import ScenarioError
+    from apportion_runtime.sim.store import Unnamed
 
     console = current()
     found = read_objects(choice.source, env=choice.env, cluster=choice.cluster, engine=choice.engine, as_of=as_of)
@@ -93,7 +94,7 @@ def simulate(choice: Choice, scenario_file: str, *, as_of: date, keeps_facts: bo
     scenario = _scenario(scenario_file, found.model.dialect)
     try:
         simulated = Cluster(found.objects, scenario, found.model, keeps_facts=keeps_facts)
-    except UnreadableError as wrong:
+    except (UnreadableError, Unnamed) as wrong:
         raise CannotError(f"{choice.source}: {wrong}") from None
     except ScenarioError as wrong:
         raise CannotError(f"{scenario_file}: {wrong}") from None

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from apportion_runtime.sim.clock import Clock
+from apportion_runtime.sim.generated_names import generated_name
 
 Manifest = Mapping[str, Any]
 Key = tuple[str, str]
@@ -29,6 +30,10 @@ class Change:
 
 class Conflict(ValueError):
     """An object that is there already, or one that is not."""
+
+
+class Unnamed(ValueError):
+    """An object that says neither its name nor what a generated one begins with."""
 
 
 class Refused(RuntimeError):
@@ -108,7 +113,8 @@ class Store:
         self._watchers.setdefault(kind, []).append(told)
 
     def create(self, made: Manifest) -> Manifest:
-        """Make an object and return it with its uid. Raises `Conflict` if it is there."""
+        """Make an object and return it with its uid. Raises `Conflict` if it is there, `Unnamed`."""
+        made = self._named(made)
         kind, key = str(made["kind"]), _key(made)
         of_kind = self._objects.setdefault(kind, {})
         if key in of_kind:
@@ -120,6 +126,15 @@ class Store:
             "creationTimestamp": made["metadata"].get("creationTimestamp") or self._clock.text,
         }
         return self._write({**made, "metadata": metadata}, "added")
+
+    def _named(self, made: Manifest) -> Manifest:
+        metadata = made["metadata"]
+        if metadata.get("name"):
+            return made
+        prefix = metadata.get("generateName")
+        if not prefix:
+            raise Unnamed(f"an object of kind {made['kind']} has no name")
+        return {**made, "metadata": {**metadata, "name": generated_name(str(prefix), str(self._n_made))}}
 
     def update(self, made: Manifest) -> Manifest:
         """Write another object in the place of one. Raises `Conflict` if there is none."""

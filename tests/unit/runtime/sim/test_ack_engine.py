@@ -358,7 +358,7 @@ def test_an_event_that_cannot_be_read_names_its_place(event: str, why: str) -> N
 
 
 def test_a_scenario_that_takes_jobs_back_says_when_it_ends() -> None:
-    with pytest.raises(ScenarioError, match="^until: a scenario with timing.requeue ends at a time that it says"):
+    with pytest.raises(ScenarioError, match=r"^until: a scenario with timing\.requeue ends at a time that it says"):
         cluster_of("timing: {requeue: 5m}")
 
 

@@ -70,6 +70,19 @@ def test_the_first_node_is_called_root_and_namespaces_find_their_leaves() -> Non
     assert made.quota_of(unknown) is None
 
 
+def test_nodes_of_one_name_are_told_apart_by_their_paths_and_a_label_names_the_last() -> None:
+    """The guide's own tree has two nodes called devops."""
+    inner = node("infrastructure", {}, {}, node("devops", {}, {}, namespaces=["one"]))
+    root = node("root", {}, {}, inner, node("devops", {}, {}, namespaces=["two"]))
+    made = read_tree({"spec": {"root": root}})
+    assert list(made.shown().values()) == [
+        "root", "infrastructure", "root/infrastructure/devops", "root/devops",
+    ]  # fmt: skip
+    assert made.quota_of({"metadata": {"namespace": "one"}}) == "root/infrastructure/devops"
+    labelled = {"metadata": {"namespace": "one", "labels": {"quota.scheduling.alibabacloud.com/name": "devops"}}}
+    assert made.quota_of(labelled) == "root/devops"
+
+
 @pytest.mark.parametrize(
     ("root", "why"),
     [
@@ -79,11 +92,6 @@ def test_the_first_node_is_called_root_and_namespaces_find_their_leaves() -> Non
         (
             node("root", {}, {}, node("a", {}, {}), node("a", {}, {})),
             "spec.root.children[1].name: root/a is there twice",
-        ),
-        (node("root", {}, {}, node("a", {}, {}, node("root", {}, {}))), "root and root/a/root have one name"),
-        (
-            node("root", {}, {}, node("a", {}, {}, namespaces=["n"]), node("b", {}, {}, namespaces=["n"])),
-            "namespace n belongs to root/a and to root/b",
         ),
         (
             node("root", {}, {}, node("a", {}, {}, attributes={"alibabacloud.com/lendlimit": "{"})),

@@ -35,6 +35,7 @@ class Ack(PlainEngine):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self.tree = _tree_of(world)
+        self._shown = self.tree.shown()
         self._profiles, _ = read_profiles(world.store.list(KIND))
         try:
             self.queue = KubeQueue(world, self.tree, self.pods.gangs)
@@ -43,9 +44,9 @@ class Ack(PlainEngine):
 
     @property
     def parents(self) -> Mapping[str, str | None]:
-        """The nodes of the tree by their own names, which are unique in it."""
-        quotas = self.tree.quotas
-        return {q.name: None if q.parent is None else quotas[q.parent].name for q in quotas.values()}
+        """The nodes of the tree."""
+        shown = self._shown
+        return {shown[path]: None if above is None else shown[above] for path, above in self.tree.parents.items()}
 
     def begin(self, workloads: Workloads, pools: NodePools) -> None:
         """Take in what it acts upon."""
@@ -75,7 +76,7 @@ class Ack(PlainEngine):
         """Note the quota of a workload, and have it come into the queue of that if it is suspended."""
         path = self.tree.quota_of(running.manifest)
         if path is not None:
-            self.world.history.workloads[running.number].queue = self.tree.quotas[path].name
+            self.world.history.workloads[running.number].queue = self._shown[path]
         self.queue.take_in(running)
 
     def finished(self, running: Running) -> None:
@@ -127,7 +128,7 @@ class Ack(PlainEngine):
             sample = Sample(
                 self.world.elapsed_s, float(used), float(min(promised, wanted)), float(promised), float(wanted)
             )
-            self.world.history.sample(quota.name, sample)
+            self.world.history.sample(self._shown[path], sample)
 
     def _add(self, asked: dict[str, int], quota: str | None, gpus: int) -> None:
         if quota is not None and gpus:

@@ -6,7 +6,6 @@ which it generates. Source: koordinator-sh/koord-queue at 298e9a8c, elastic_quot
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,10 +13,9 @@ from apportion_runtime.admission.objects import Manifest, annotations_of, kind_o
 from apportion_runtime.sim.engines.ack import words
 from apportion_runtime.sim.engines.ack.job_queue import Policy, QueueSettings, read_queue
 from apportion_runtime.sim.engines.ack.tree import Quota, Tree
+from apportion_runtime.sim.generated_names import generated_name
 
-_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
-"""What generated names end in (k8s.io/apimachinery pkg/util/rand)."""
-_N_LETTERS, _LONGEST = 5, 58
+_LONGEST = 58
 AVAILABLE = "kube-queue/available-quota"
 QUEUE_NAME = "kube-queue/queue-name"
 
@@ -42,14 +40,12 @@ def settings(tree: Tree, objects: Iterable[Manifest]) -> tuple[dict[str, QueueSe
 
 def _generated(quota: Quota) -> dict[str, Any]:
     prefix = (quota.path.lower().replace("/", "-").replace("_", "-") + "-")[-_LONGEST:]
-    digest = hashlib.sha256(quota.path.encode()).digest()
-    name = prefix + "".join(_LETTERS[byte % len(_LETTERS)] for byte in digest[:_N_LETTERS])
     parent = "" if quota.parent is None else quota.parent.rpartition("/")[2]
     return {
         "apiVersion": words.QUEUE_API,
         "kind": "Queue",
         "metadata": {
-            "name": name,
+            "name": generated_name(prefix, quota.path),
             "generateName": prefix,
             "namespace": words.QUEUE_NAMESPACE,
             "labels": {words.GENERATED: "true"},

@@ -6,6 +6,7 @@ Source: koordinator-sh/koord-queue at 298e9a8c, pkg/framework/plugins/elasticquo
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +25,7 @@ class Quota:
     """A node of the tree.
 
     Attributes:
-        name: Its own name, which no other node has.
+        name: Its own name.
         path: Its full name: `root/algorithm/video`.
         parent: The full name of the one above; None for the root.
         minimum: What it is promised; a resource that is left out is promised nothing.
@@ -60,7 +61,11 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The nodes by full name, parents before their children."""
+    """The nodes by full name, parents before their children.
+
+    ACK's documentation wants names to be unique in the whole tree. Where they are not, as in seed document 002's own, a
+    label names the last node of a name; namespaces name each.
+    """
 
     quotas: Mapping[str, Quota]
     children: Mapping[str, tuple[str, ...]]
@@ -71,6 +76,11 @@ class Tree:
     def parents(self) -> dict[str, str | None]:
         """Of each node the one above."""
         return {path: quota.parent for path, quota in self.quotas.items()}
+
+    def shown(self) -> dict[str, str]:
+        """Return what each node is called in reports: its own name, or its full name where another one has that, too."""
+        counts = Counter(quota.name for quota in self.quotas.values())
+        return {path: quota.name if counts[quota.name] == 1 else path for path, quota in self.quotas.items()}
 
     @property
     def keeps_anything(self) -> bool:
@@ -106,17 +116,17 @@ def read_tree(made: Manifest) -> Tree:
     quotas: dict[str, Quota] = {}
     children: dict[str, tuple[str, ...]] = {}
     _read(root, None, "spec.root", quotas, children)
-    by_name: dict[str, str] = {}
-    by_namespace: dict[str, str] = {}
-    for path, quota in quotas.items():
-        if quota.name in by_name:
-            raise TreeError(f"{by_name[quota.name]} and {path} have one name; names are unique in the whole tree")
-        by_name[quota.name] = path
-        for namespace in quota.namespaces:
-            if namespace in by_namespace:
-                raise TreeError(f"namespace {namespace} belongs to {by_namespace[namespace]} and to {path}")
-            by_namespace[namespace] = path
-    return Tree(quotas, children, by_name, by_namespace)
+    by_namespace = {namespace: path for path, quota in quotas.items() for namespace in quota.namespaces}
+    return Tree(quotas, children, dict(_by_name(words.ROOT, quotas, children)), by_namespace)
+
+
+def _by_name(
+    path: str, quotas: Mapping[str, Quota], children: Mapping[str, tuple[str, ...]]
+) -> Iterator[tuple[str, str]]:
+    """Yield names and what they are of, children before their parents; kube-queue keeps the last one of a name."""
+    for child in children[path]:
+        yield from _by_name(child, quotas, children)
+    yield quotas[path].name, path
 
 
 def _read(
