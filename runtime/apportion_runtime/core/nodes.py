@@ -275,7 +275,8 @@ class NodeTable:
         if self.shared:
             has_room = self.has_shared_room(task.gpu, nodes)
             if count == 1:
-                enough |= has_room
+                # A node that holds more than it has has less than no whole device: a part of a shared one makes it none.
+                enough |= has_room & (whole >= 0)
             else:
                 for row in np.flatnonzero(fitting & ~enough & has_room):
                     i = int(nodes[row])
