@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 
 from apportion_runtime.admission.expanding.suspending import with_suspended
 from apportion_runtime.admission.objects import kind_of, labels_of, name_of, namespace_of, nested, uid_of
-from apportion_runtime.sim.engines.engine import Denied, Handlers
+from apportion_runtime.sim.engines.engine import Denied, Handlers, UnreadableError
 from apportion_runtime.sim.engines.kube_scheduler import KubeScheduler, PodFacts, read_profiles
 from apportion_runtime.sim.engines.kube_scheduler.profiles import KIND
 from apportion_runtime.sim.engines.kueue.admitting import Entry, Outcome, run_cycle
 from apportion_runtime.sim.engines.kueue.leaving import Leaving
+from apportion_runtime.sim.engines.kueue.ledger import Ledger
 from apportion_runtime.sim.engines.kueue.pod_sets import FRAMEWORKS, places, pod_set, shape, updated, with_templates
 from apportion_runtime.sim.engines.kueue.provisioner import Provisioner
-from apportion_runtime.sim.engines.kueue.reading import Configured, read, selects
+from apportion_runtime.sim.engines.kueue.reading import Configured, List, read, selects
 from apportion_runtime.sim.engines.kueue.records import Holder, Pending, Queue
 from apportion_runtime.sim.engines.kueue.requesting import flavor_update
 from apportion_runtime.sim.engines.kueue.sampling import sample
@@ -65,7 +66,7 @@ class Kueue(PlainEngine):
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        self.configured: Configured = read(world.store.list)
+        self.configured: Configured = readable(world.store.list)
         self.units: dict[str, Unit] = {}
         self._by_number: dict[int, Unit] = {}
         self.waiting = {name: Waiting(queue.strategy) for name, queue in self.configured.rules.queues.items()}
@@ -241,7 +242,7 @@ class Kueue(PlainEngine):
         """A LocalQueue was made after the beginning: its work may go on."""
         if change.what != "added":
             return
-        self.configured = read(self.world.store.list)
+        self.configured = readable(self.world.store.list)
         for unit in self.units.values():
             if not unit.queue:
                 unit.queue = self.configured.local_queues.get((unit.namespace, unit.local_queue), "")
@@ -481,3 +482,13 @@ class Kueue(PlainEngine):
     def job_name(self, unit: Unit) -> str:
         """Return the name of a workload's job."""
         return name_of(self.workloads.running[unit.number].manifest)
+
+
+def readable(objects: List) -> Configured:
+    """Return what the objects say. Raises `UnreadableError` where that cannot be reckoned with."""
+    try:
+        configured = read(objects)
+        Ledger(configured.rules.queues.values(), configured.rules.cohorts)
+    except ValueError as wrong:
+        raise UnreadableError(str(wrong)) from None
+    return configured

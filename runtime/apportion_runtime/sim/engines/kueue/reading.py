@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from apportion_runtime.admission.objects import kind_of, name_of, namespace_of, nested
 from apportion_runtime.core.divisions.kueue import UNLIMITED, FlavorResource, Node, Quota
@@ -31,6 +31,7 @@ from apportion_runtime.snapshots.quantities import NANO, parse_duration, parse_q
 
 List = Callable[[str], Sequence[Manifest]]
 _NEXT = "TryNextFlavor"
+_Read = TypeVar("_Read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +90,15 @@ class Configured:
 
 
 def read(objects: List) -> Configured:
-    """Return what the objects of a cluster say."""
+    """Return what the objects of a cluster say. Raises `ValueError` for an object that cannot be read."""
     settings = _settings(objects(CONFIGURATION))
     flavors = {name_of(made): _flavor(made) for made in objects("ResourceFlavor")}
     provisioning = dict(_checks(objects))
-    queues = {name_of(made): _queue(made, flavors, provisioning) for made in objects("ClusterQueue")}
-    cohorts = [_cohort(made) for made in objects("Cohort")]
+    queues = {
+        name_of(made): _named(made, lambda made: _queue(made, flavors, provisioning))
+        for made in objects("ClusterQueue")
+    }
+    cohorts = [_named(made, _cohort) for made in objects("Cohort")]
     return Configured(
         Rules(queues, cohorts, flavors, settings.strategies),
         settings,
@@ -103,6 +107,16 @@ def read(objects: List) -> Configured:
         {name_of(made): int(made.get("value") or 0) for made in objects("WorkloadPriorityClass")},
         _parents(queues, cohorts),
     )
+
+
+def _named(made: Manifest, reader: Callable[[Manifest], _Read]) -> _Read:
+    """Read an object; what is wrong with it is said with its name."""
+    try:
+        return reader(made)
+    except (KeyError, TypeError, AttributeError) as wrong:
+        raise ValueError(f"{made['kind']} {name_of(made)}: it is not of the form that its kind has ({wrong})") from None
+    except ValueError as wrong:
+        raise ValueError(f"{made['kind']} {name_of(made)}: {wrong}") from None
 
 
 def _open(objects: List) -> Iterator[Manifest]:
