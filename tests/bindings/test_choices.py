@@ -8,9 +8,9 @@ import pytest
 
 from apportion_compiler.bindings.bind import bind, bound
 from apportion_compiler.bindings.errors import BindingError
-from apportion_compiler.bindings.options import Options, parse_secret
+from apportion_compiler.bindings.options import Options, parse_schedule, parse_secret
 from apportion_compiler.workload_shapes import Node, found, pod_sets
-from apportion_policy import PriorityClass, Queue, Resources
+from apportion_policy import Mig, PriorityClass, Queue, Resources
 
 from .programs import A100, BY_MODEL, H100, ORDINARY, VISION, program
 
@@ -118,6 +118,7 @@ def test_the_gpu_model_chooses_the_queue_of_a_divided_cluster() -> None:
 
 _MORE = H100.model_copy(update={"id": "more-h100"})
 _LAST = H100.model_copy(update={"id": "last-h100"})
+_CUT = H100.model_copy(update={"id": "cut-h100", "sharing": Mig(profile="1g.10gb", instances=7)})
 
 
 @pytest.mark.parametrize(
@@ -129,6 +130,8 @@ _LAST = H100.model_copy(update={"id": "last-h100"})
         (("h100",), (H100, _MORE), {"apportion.dev/node-pool": "h100"}),
         (("h100",), (H100, _MORE, A100), {"apportion.dev/gpu-model": "h100", "apportion.dev/node-pool": "h100"}),
         (("h100", "more-h100"), (H100, _MORE, _LAST), ["h100", "more-h100"]),
+        (("h100", "cut-h100"), (H100, _CUT), {"apportion.dev/node-pool": "h100"}),
+        (("cut-h100",), (_CUT,), None),
     ],
 )
 def test_a_queue_that_may_use_some_pools_only_selects_them(usable: Any, pools: Any, selector: object) -> None:
@@ -207,6 +210,20 @@ def test_a_pod_larger_than_every_machine_is_remarked() -> None:
     )
 
 
+def test_a_gang_larger_than_all_machines_is_remarked() -> None:
+    wide = VISION.model_copy(update={"limit": None})
+    many = Options(gpus=8000, workers=H100.max_nodes + 1)
+    (remark,) = bound(program("volcano", wide), "vision", "Job", many).remarks
+    held = 8 * H100.max_nodes
+    assert remark == (
+        f"vision-job asks for {held + 8} GPUs, and all machines that queue vision may use have {held} GPUs at their "
+        "most; it would never start"
+    )
+    # A server's replicas start one by one, and so do all pods where no engine holds them back.
+    assert bound(program("volcano", wide), "vision", "Deployment", many).remarks == ()
+    assert bound(program("native", wide), "vision", "Job", many).remarks == ()
+
+
 @pytest.mark.parametrize(
     ("text", "variable"), [("hub:token", "TOKEN"), ("hub:api-key", "API_KEY"), ("hub:token:HF_TOKEN", "HF_TOKEN")]
 )
@@ -218,6 +235,26 @@ def test_a_secret_becomes_a_variable(text: str, variable: str) -> None:
 def test_a_secret_in_another_form_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not NAME:KEY"):
         parse_secret(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["0 2 * * *", " */15 0-6/2 1,15 jan-MAR mon-fri ", "5/10 * ? 12 0", "@daily", "@every 1h30m"]
+)
+def test_a_schedule(text: str) -> None:
+    assert parse_schedule(text) == text.strip()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "every day", "* * * *", "0 2 * * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * * 13 *", "* * * * 7",
+        "5-1 * * * *", "*/0 * * * *", "*/ * * * *", "- * * * *", "1- * * * *", "jan * * * *", "² * * * *", "@often",
+        "TZ=UTC 0 2 * * *", "9" * 5000 + " * * * *",
+    ],
+)  # fmt: skip
+def test_a_schedule_that_is_none(text: str) -> None:
+    with pytest.raises(ValueError, match="is no schedule such as"):
+        parse_schedule(text)
 
 
 def _with(record: Any, **changes: Any) -> Any:

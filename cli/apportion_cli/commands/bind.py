@@ -103,7 +103,7 @@ def bind(
         raise click.UsageError("say what to bind: --kind Job for a template, or --from FILE for what you have")
     if file is not None and any(value is not None for value in made):
         raise click.UsageError("--from takes the workload as it is: leave out name, image, sizes, schedule and command")
-    from apportion_compiler.bindings.options import Options, parse_secret
+    from apportion_compiler.bindings.options import Options, parse_schedule, parse_secret
     from apportion_policy.quantity import parse_cpu, parse_gpu, parse_memory
 
     try:
@@ -120,7 +120,7 @@ def bind(
             priority_class=priority_class,
             secrets=tuple(parse_secret(secret) for secret in secrets),
             provisioning=provisioning,
-            schedule=schedule,
+            schedule=None if schedule is None else parse_schedule(schedule),
         )
     except ValueError as wrong:
         raise click.UsageError(str(wrong)) from wrong

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from apportion_compiler.backends.capability import Refusal
 from apportion_compiler.ir.program import NodePool, Program, Queue
-from apportion_policy.pool import Mps, TimeSlicing
+from apportion_policy.pool import Mig, Mps, TimeSlicing
 from apportion_policy.quantity import Amount, Unlimited, count_text, cpu_text, gpu_text, memory_text, smaller
 from apportion_policy.resources import CPU, GPU, MEMORY, amount_text
 
@@ -220,10 +220,19 @@ def _size(pools: Sequence[NodePool], resource: str) -> int:
         held = pool.machine.get(resource, 0)
         if isinstance(held, Unlimited):
             return _LARGEST.get(resource, _LARGEST_COUNT)
-        # A shared GPU is announced once for each workload that may take a turn on it.
-        turns = pool.sharing.clients if resource == GPU and isinstance(pool.sharing, TimeSlicing | Mps) else 1
-        size += held * turns * pool.max_nodes
+        size += held * (_announced(pool) if resource == GPU else 1) * pool.max_nodes
     return size
+
+
+def _announced(pool: NodePool) -> int:
+    """Return as how many devices a GPU of the pool is announced: one for each that may use it, or part of it."""
+    match pool.sharing:
+        case TimeSlicing(clients=clients) | Mps(clients=clients):
+            return clients
+        case Mig(instances=instances):
+            return instances
+        case None:
+            return 1
 
 
 def _is_common(resource: str) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_compiler.backends.native.quotas import effective_limits
+from apportion_compiler.backends.quota_tree import cluster_sizes, stands_for_no_size
+from apportion_compiler.bindings.engines.marks import is_gang
 from apportion_compiler.bindings.requests import Requests, pod_requests, total
 from apportion_compiler.bindings.work import GPU_RESOURCE
 from apportion_compiler.ir.program import PriorityClass, Program, Queue
@@ -24,6 +26,19 @@ def beyond_bounds(
     (pkg/scheduler/plugins/proportion/capacity_policy/quota_check.go at d5bc503a).
     """
     asked = total(pods for workload in workloads for pods in pod_sets(workload))
+    clauses = [*_beyond_amounts(program, queue, cls, model, asked)]
+    for workload in workloads:
+        for pods in pod_sets(workload):
+            clauses += _beyond_machines(program, queue, pod_requests(pods.spec))
+    yield from clauses
+    # Where nothing holds pods back until all have room, some of them start.
+    if not clauses and program.engine != "native" and all(map(is_gang, workloads)):
+        yield from _beyond_pools(program, queue, asked)
+
+
+def _beyond_amounts(
+    program: Program, queue: Queue, cls: PriorityClass | None, model: str | None, asked: Requests
+) -> Iterator[str]:
     limit = effective_limits(program)[queue.id]
     bounds: list[tuple[str, Mapping[str, Amount]]] = [("is limited to", limit)]
     if program.engine == "kai" and cls is not None and not cls.preemptible:
@@ -34,9 +49,6 @@ def beyond_bounds(
                 if resource in bound and resource not in program.unmanaged and is_over(amount, bound[resource]):
                     held = amount_text(resource, bound[resource])
                     yield f"asks for {amount_text(resource, amount)}, and queue {queue.id} {verb} {held}"
-    for workload in workloads:
-        for pods in pod_sets(workload):
-            yield from _beyond_machines(program, queue, pod_requests(pods.spec))
 
 
 def _beyond_machines(program: Program, queue: Queue, asked: Requests) -> Iterator[str]:
@@ -49,6 +61,18 @@ def _beyond_machines(program: Program, queue: Queue, asked: Requests) -> Iterato
             yield (
                 f"asks for {amount_text(resource, amount)} in one pod, and no machine that queue {queue.id} may use has "
                 f"more than {amount_text(resource, most)}"
+            )
+
+
+def _beyond_pools(program: Program, queue: Queue, asked: Requests) -> Iterator[str]:
+    pools = [pool for pool in program.pools if pool.id in queue.pools]
+    named = {_RESOURCES.get(name, name): amount for name, amount in asked.items()}
+    sizes = cluster_sizes(program, tuple(named), pools)
+    for resource, amount in named.items():
+        if not stands_for_no_size(resource, sizes[resource]) and amount > sizes[resource]:
+            yield (
+                f"asks for {amount_text(resource, amount)}, and all machines that queue {queue.id} may use have "
+                f"{amount_text(resource, sizes[resource])} at their most"
             )
 
 

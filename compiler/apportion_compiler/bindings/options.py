@@ -6,6 +6,16 @@ import re
 from dataclasses import dataclass
 
 _NOT_A_VARIABLE = re.compile(r"[^A-Za-z0-9_]+")
+_NAMED_TIMES = re.compile(r"@(yearly|annually|monthly|weekly|daily|midnight|hourly|every ([0-9]+[hms])+)")
+_MONTHS = 12
+_CRON_FIELDS = (
+    (0, 59, ""),
+    (0, 23, ""),
+    (1, 31, ""),
+    (1, 12, "jan feb mar apr may jun jul aug sep oct nov dec"),
+    (0, 6, "sun mon tue wed thu fri sat"),
+)
+"""Of each field the least and the largest number, and words for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +60,42 @@ class Options:
     secrets: tuple[SecretKey, ...] = ()
     provisioning: str | None = None
     schedule: str | None = None
+
+
+def parse_schedule(text: str) -> str:
+    """Return a schedule in the form that Kubernetes reads (github.com/robfig/cron/v3, ParseStandard).
+
+    Raises:
+        ValueError: If it has another form.
+    """
+    fields = text.split()
+    if not _NAMED_TIMES.fullmatch(text.strip()) and (
+        len(fields) != len(_CRON_FIELDS)
+        or not all(_is_cron_field(field, *bounds) for field, bounds in zip(fields, _CRON_FIELDS, strict=True))
+    ):
+        raise ValueError(f'`{text}` is no schedule such as "0 2 * * *": minute, hour, day, month, day of the week')
+    return text.strip()
+
+
+def _is_cron_field(field: str, least: int, most: int, words: str) -> bool:
+    for part in field.lower().split(","):
+        span, slash, step = part.partition("/")
+        first, dash, last = span.partition("-")
+        numbers = [_cron_number(number, words) for number in ((first, last) if dash else (first,))]
+        if span in {"*", "?"}:
+            numbers = [least, most]
+        if not all(least <= number <= most for number in numbers) or numbers[0] > numbers[-1]:
+            return False
+        if slash and not (step.isascii() and step.isdecimal() and int(step[:9]) > 0):
+            return False
+    return True
+
+
+def _cron_number(text: str, words: str) -> int:
+    names = words.split()
+    if text in names:
+        return names.index(text) + (1 if len(names) == _MONTHS else 0)
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 4 else -1
 
 
 def parse_secret(text: str) -> SecretKey:

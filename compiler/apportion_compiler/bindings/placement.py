@@ -44,6 +44,8 @@ def placement(
         usable = [pool for pool in usable if pool.plan == plan]
     elif not plans_are_asked:
         usable = [pool for pool in usable if pool.plan is None] or usable
+    # A device that is shared or cut up is counted as several, and what gets one of those has no whole GPU.
+    usable = [pool for pool in usable if pool.sharing is None] or usable
     fields = _selector(usable, alike) if plan is not None or len(usable) < len(alike) else {}
     taints = dict.fromkeys(taint for pool in usable for taint in pool.taints)
     if taints:

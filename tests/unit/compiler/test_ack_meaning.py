@@ -12,7 +12,7 @@ from apportion_compiler.diagnostics.diagnostic import Severity
 from apportion_compiler.fidelity import fidelity_findings
 from apportion_compiler.ir.program import Program
 from apportion_compiler.readers.ack import READER
-from apportion_policy import UNLIMITED, AckSettings, Engine, Queue, Resources, Weight
+from apportion_policy import UNLIMITED, AckSettings, Engine, Mig, Queue, Resources, TimeSlicing, Weight
 
 from .quota_programs import gpu_pool, program_of
 
@@ -41,6 +41,16 @@ def test_the_root_is_the_clusters_size_and_what_has_no_bound_has_its_parents() -
 def test_without_pools_no_bound_is_more_than_kube_queue_counts() -> None:
     root = _root(_program(Queue(id="a", guaranteed=Resources(cpu=2, memory="1Gi", gpu=1))))
     assert root["max"] == {"cpu": "10000000", "memory": "16Pi", "nvidia.com/gpu": "10000000000"}
+
+
+@pytest.mark.parametrize(
+    ("sharing", "devices"), [(Mig(profile="1g.10gb", instances=7), "112"), (TimeSlicing(clients=4), "64")]
+)
+def test_a_gpu_counts_as_often_as_it_is_announced(sharing: Mig | TimeSlicing, devices: str) -> None:
+    pool = H100.model_copy(update={"sharing": sharing})
+    assert (
+        _root(_program(Queue(id="a", guaranteed=Resources(gpu=4)), pools=(pool,)))["max"]["nvidia.com/gpu"] == devices
+    )
 
 
 def test_a_limit_beyond_the_cluster_is_kept() -> None:
