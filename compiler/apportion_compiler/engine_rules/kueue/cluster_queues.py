@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_compiler.backends.kueue.names import API, cohort_of
 from apportion_compiler.engine_rules.kueue.about import About, quantity
@@ -178,10 +178,10 @@ def _on_flavors(about: About, spec: Mapping[str, object], before: Mapping[str, o
     flavors = flavors_of(spec)
     spared = {}
     if set(flavors) == set(flavors_of(before)):
-        spared = {mapping(check).get("name"): set(items(check, "onFlavors")) for check in _checks(before)}
+        spared = {text(check, "name"): _names(items(check, "onFlavors")) for check in _checks(before)}
     for number, check in enumerate(_checks(spec)):
         named = items(check, "onFlavors")
-        if named and spared.get(mapping(check).get("name")) == set(named):
+        if named and spared.get(text(check, "name")) == _names(named):
             continue
         for place, flavor in enumerate(named):
             if flavor not in flavors:
@@ -191,6 +191,10 @@ def _on_flavors(about: About, spec: Mapping[str, object], before: Mapping[str, o
                     f'"{flavor}" is not supported: {", ".join(sorted(flavors)) or "the ClusterQueue has no flavor"}',
                     f"give {flavor} a quota, or leave it out",
                 )
+
+
+def _names(values: Sequence[object]) -> frozenset[str]:
+    return frozenset(value for value in values if isinstance(value, str))
 
 
 def _checks(spec: Mapping[str, object]) -> list[object]:
