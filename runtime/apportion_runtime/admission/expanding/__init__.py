@@ -14,6 +14,7 @@ from apportion_runtime.admission.expanding.expansion import Ending, Expansion, R
 from apportion_runtime.admission.expanding.plain import expand_job, expand_pod, expand_replicas, job_of
 from apportion_runtime.admission.expanding.ray import expand_cluster, expand_ray_job, expand_service
 from apportion_runtime.admission.expanding.suspending import can_suspend, is_suspended, with_suspended
+from apportion_runtime.admission.expanding.volcano import expand_volcano_job
 from apportion_runtime.admission.objects import Manifest, kind_of
 
 __all__ = [
@@ -46,6 +47,7 @@ EXPANDERS: Mapping[tuple[str, str], Callable[[Manifest], Expansion]] = {
     ("jobset.x-k8s.io", "JobSet"): expand_jobset,
     ("trainer.kubeflow.org", "TrainJob"): expand_train_job,
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): expand_leader_worker_set,
+    ("batch.volcano.sh", "Job"): expand_volcano_job,
 }
 """By API group and kind. A CronJob has no pods of its own: `job_of` gives the Jobs that it makes."""
 

@@ -17,6 +17,8 @@ from apportion_runtime.sim.engines.kai import Kai
 from apportion_runtime.sim.engines.kueue.engine import Kueue
 from apportion_runtime.sim.engines.kueue.words import DIALECT as KUEUE_DIALECT
 from apportion_runtime.sim.engines.native import Native
+from apportion_runtime.sim.engines.volcano.engine import Volcano
+from apportion_runtime.sim.engines.volcano.words import VOLCANO_DIALECT
 from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.sim.world import World
 
@@ -103,7 +105,13 @@ KUEUE = Model(
     made_by=Kueue,
     dialect=KUEUE_DIALECT,
 )
-VOLCANO = Model("volcano", "Volcano", _of_groups("scheduling.volcano.sh", "batch.volcano.sh"))
+VOLCANO = Model(
+    "volcano",
+    "Volcano",
+    _of_groups("scheduling.volcano.sh", "batch.volcano.sh"),
+    made_by=Volcano,
+    dialect=VOLCANO_DIALECT,
+)
 KOORDINATOR = Model(
     "koordinator",
     "Koordinator",

@@ -14,13 +14,14 @@ from apportion_runtime.admission.expanding import can_suspend
 from apportion_runtime.admission.grouping import group as group_of
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.grouping.pod_group import pod_group
-from apportion_runtime.admission.objects import GroupingError, annotations_of, name_of, namespace_of
+from apportion_runtime.admission.objects import GroupingError, annotations_of, kind_of, name_of, namespace_of, whole
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.sim.pod_groups import Lookup
 from apportion_runtime.sim.running import Group, Running
 from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.sim.world import World
 
+_VOLCANO_JOB = ("batch.volcano.sh", "Job")
 _OF_KAI = ("gpu-fraction", "gpu-memory", "gpu-fraction-num-devices", words.POD_GROUP)
 """Annotations that no other engine reads."""
 
@@ -51,6 +52,9 @@ class Gangs:
 
     def _group(self, running: Running, made: Manifest) -> tuple[str, str]:
         grouping = self._grouping(made)
+        if kind_of(running.manifest) == _VOLCANO_JOB:
+            said = whole(running.manifest, "spec", "minAvailable")
+            grouping = replace(grouping, min_members=len(running.slots) if said is None else said)
         name = grouping.name
         if can_suspend(running.manifest) and self._first.setdefault(running.number, name) == name:
             name = self.name_of(running)

@@ -1,0 +1,25 @@
+"""Volcano's Job: tasks with replicas, which work together."""
+
+from __future__ import annotations
+
+from apportion_runtime.admission.expanding.expansion import Ending, Expansion, Replacing, slot
+from apportion_runtime.admission.objects import Manifest, name_of, nested, whole
+
+_TASK = "volcano.sh/task-spec"
+_JOB = "volcano.sh/job-name"
+
+
+def expand_volcano_job(workload: Manifest) -> Expansion:
+    """Return a slot for each replica of each task."""
+    name, owner = name_of(workload), ("Job", name_of(workload))
+    scheduler = str(nested(workload, "spec", "schedulerName") or "volcano")
+    slots = []
+    for number, task in enumerate(nested(workload, "spec", "tasks") or ()):
+        task_name = str(task.get("name") or f"default{number}")
+        template = task.get("template") or {}
+        template = {**template, "spec": {"schedulerName": scheduler, **(template.get("spec") or {})}}
+        replicas = 1 if (said := whole(task, "replicas")) is None else said
+        for i in range(replicas):
+            labels = {_TASK: task_name, _JOB: name}
+            slots.append(slot(f"{task_name}-{i}", template, owner, labels))
+    return Expansion(tuple(slots), Ending.TOGETHER, Replacing.SAME_NAME)

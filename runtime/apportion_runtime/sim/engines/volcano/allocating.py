@@ -1,0 +1,142 @@
+"""Volcano's actions that give: enqueue, allocate, backfill.
+
+Source: pkg/scheduler/actions/enqueue, allocate, backfill.
+"""
+
+from __future__ import annotations
+
+from apportion_runtime.sim.engines.kube_scheduler.filters import Misfit, explained
+from apportion_runtime.sim.engines.volcano.amounts import fits
+from apportion_runtime.sim.engines.volcano.jobs import Job, Phase, Status, Task
+from apportion_runtime.sim.engines.volcano.session import Session, Statement
+
+
+def enqueue(session: Session) -> None:
+    """Let jobs in whose minimum their queues can hold; a queue after the other, its first job."""
+    capacity = session.capacity
+    pending: dict[str, list[Job]] = {}
+    for job in session.in_order(session.jobs.values()):
+        if job.group.phase is Phase.PENDING and job.queue in capacity.queues:
+            pending.setdefault(job.queue, []).append(job)
+    while pending:
+        queue = capacity.in_order(pending)[0]
+        job = pending[queue].pop(0)
+        if not pending[queue]:
+            del pending[queue]
+        least = job.group.least_resources
+        why = "" if least is None else capacity.not_enqueued(queue, least)
+        if why:
+            job.group.why = why
+            continue
+        job.group.phase, job.group.why = Phase.INQUEUE, ""
+        capacity.count(queue, requested={}, inqueue=least or {}, elastic={})
+
+
+def allocate(session: Session) -> None:
+    """Give places to jobs, a queue after the other, its first job: as many pods as start together, or none."""
+    capacity = session.capacity
+    if "enqueue" not in session.configuration.actions:
+        for job in session.jobs.values():
+            if job.group.phase is Phase.PENDING:
+                job.group.phase = Phase.INQUEUE
+    waiting: dict[str, list[Job]] = {}
+    tasks: dict[str, list[Task]] = {}
+    for job in session.jobs.values():
+        if session.is_schedulable(job):
+            found = [task for task in job.waiting() if not task.is_best_effort]
+            if found:
+                tasks[job.key] = found
+                waiting.setdefault(job.queue, []).append(job)
+    while waiting:
+        queue = capacity.in_order(waiting)[0]
+        job = session.in_order(waiting[queue])[0]
+        waiting[queue].remove(job)
+        statement = _for_job(session, job, tasks[job.key])
+        if statement is not None and job.is_ready:
+            session.commit(statement)
+            if tasks[job.key]:
+                waiting[queue].append(job)
+        if not waiting[queue]:
+            del waiting[queue]
+
+
+def _for_job(session: Session, job: Job, tasks: list[Task]) -> Statement | None:
+    """Place pods until the job is ready; return what was decided, None where that was taken back."""
+    statement = Statement()
+    while tasks:
+        task = tasks.pop(0)
+        why = session.capacity.refused(job.queue, task.request)
+        if why:
+            job.reasons[task.uid] = why
+            continue
+        if not _place(session, statement, task):
+            # What is left cannot make the job ready, unless there are more of other kinds.
+            if not _may_still_start(job, tasks):
+                break
+            continue
+        if job.is_ready:
+            return statement
+    if job.is_ready or job.is_pipelined:
+        return statement
+    session.discard(statement)
+    return None
+
+
+def _may_still_start(job: Job, tasks: list[Task]) -> bool:
+    return job.is_ready or job.n_ready + job.n_waiting + job.n_free + len(tasks) >= job.least
+
+
+def _place(session: Session, statement: Statement, task: Task) -> bool:
+    """Give a pod a place that is free, or else one that becomes free."""
+    found = session.predicates(task)
+    idle = []
+    later = []
+    misfits: list[Misfit] = []
+    nominated = session.nominated.get(task.uid)
+    for node in session.nodes.all:
+        misfit = found[node.name]
+        if misfit is not None:
+            misfits.append(misfit)
+        elif fits(task.request, {name: node.free(name) for name in node.allocatable}):
+            idle.append(node)
+        elif session.fits_later(task, node):
+            later.append(node)
+        else:
+            free = session.future_idle(node)
+            lacking = [name for name, value in task.request.items() if value > free.get(name, 0)]
+            misfits.append(Misfit(tuple(f"Insufficient {name}" for name in lacking)))
+    own = [node for node in (*idle, *later) if node.name == nominated]
+    if own:
+        idle, later = [n for n in own if n in idle], [n for n in own if n in later]
+    # What another waits for is not to be had twice.
+    idle = [node for node in idle if session.fits_later(task, node)]
+    if idle:
+        session.allocate(statement, task, session.best(task, idle))
+    elif later:
+        session.pipeline(statement, task, session.best(task, later))
+    else:
+        task.job.reasons[task.uid] = explained(misfits, len(session.nodes.all))
+        return False
+    return True
+
+
+def backfill(session: Session) -> None:
+    """Give places to pods that ask for nothing."""
+    for job in session.in_order(session.jobs.values()):
+        if not session.is_schedulable(job):
+            continue
+        for task in job.tasks.values():
+            if task.is_best_effort and task.status is Status.PIPELINED:
+                session.unpipeline(task)
+        for task in job.waiting():
+            if not task.is_best_effort:
+                continue
+            found = session.predicates(task)
+            fitting = [node for node in session.nodes.all if found[node.name] is None]
+            if not fitting:
+                told = [misfit for misfit in found.values() if misfit is not None]
+                job.reasons[task.uid] = explained(told, len(found))
+                continue
+            statement = Statement()
+            session.allocate(statement, task, session.best(task, fitting))
+            session.commit(statement)

@@ -1,0 +1,195 @@
+"""Volcano at work: its controllers, its scheduler, and what its turns come to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_runtime.core.snapshot import Pod
+from apportion_runtime.core.status import GATED
+from apportion_runtime.sim.engines.engine import EngineError
+from apportion_runtime.sim.engines.evicting import evict
+from apportion_runtime.sim.engines.kube_scheduler.amounts import CPU, GPUS, amounts
+from apportion_runtime.sim.engines.kube_scheduler.nodes import Nodes
+from apportion_runtime.sim.engines.kube_scheduler.pods import PodFacts
+from apportion_runtime.sim.engines.plain import PlainEngine
+from apportion_runtime.sim.engines.volcano import allocating, taking
+from apportion_runtime.sim.engines.volcano.amounts import Amounts, total
+from apportion_runtime.sim.engines.volcano.capacity import DEFAULT, ROOT, Capacity, queue_spec
+from apportion_runtime.sim.engines.volcano.configuration import ConfigurationError, read_configuration
+from apportion_runtime.sim.engines.volcano.jobs import GroupState, Job, Phase, Status, Task
+from apportion_runtime.sim.engines.volcano.pod_groups import SCHEDULER, group_of, is_preemptable
+from apportion_runtime.sim.engines.volcano.session import Session, Statement
+from apportion_runtime.sim.history import ENDED_BY_SUCCESS, Sample
+from apportion_runtime.sim.node_pools import NodePools
+from apportion_runtime.sim.running import Running
+from apportion_runtime.sim.scenario import Manifest
+from apportion_runtime.sim.workloads import Workloads
+from apportion_runtime.sim.world import PodState, World
+
+_ACTIONS = {
+    "enqueue": allocating.enqueue,
+    "allocate": allocating.allocate,
+    "backfill": allocating.backfill,
+    taking.PREEMPT: taking.preempt,
+    taking.RECLAIM: taking.reclaim,
+}
+
+
+class Volcano(PlainEngine):
+    """Volcano at work."""
+
+    name = "volcano"
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        try:
+            self._configuration = read_configuration(world.store.list("ConfigMap"))
+        except ConfigurationError as wrong:
+            raise EngineError(str(wrong)) from None
+        self._specs = {spec.name: spec for spec in map(queue_spec, world.store.list("Queue"))}
+        self._groups: dict[str, GroupState] = {}
+        self._group_of: dict[str, str] = {}
+        self._preemptable: dict[str, bool] = {}
+        self._nominated: dict[str, str] = {}
+
+    @property
+    def parents(self) -> Mapping[str, str | None]:
+        """The queues of the tree, those included that Volcano makes itself."""
+        found: dict[str, str | None] = {ROOT: None, DEFAULT: ROOT}
+        if not self._configuration.has_hierarchy:
+            return {DEFAULT: None, **dict.fromkeys(self._specs, None)}
+        return {**found, **{name: spec.parent for name, spec in self._specs.items() if name != ROOT}}
+
+    def begin(self, workloads: Workloads, pools: NodePools) -> None:
+        """Take in what it acts upon."""
+        super().begin(workloads, pools)
+        self._nodes = Nodes(self.world, self.pods.facts)
+
+    def take_in(self, running: Running, made: Manifest) -> Pod:
+        """Have a pod belong to its pod group, which is made if need be."""
+        record = super().take_in(running, made)
+        group = group_of(self.world, running, made)
+        known = self._groups.setdefault(group.key, group)
+        known.least, known.least_resources = group.least, group.least_resources
+        self._group_of[record.uid] = group.key
+        self._preemptable[record.uid] = is_preemptable(made)
+        self.world.history.workloads[running.number].queue = known.queue
+        return record
+
+    def left(self, pod: PodState) -> None:
+        """A pod is gone; one that succeeded still counts for its group."""
+        super().left(pod)
+        key = self._group_of.pop(pod.uid, None)
+        self._preemptable.pop(pod.uid, None)
+        self._nominated.pop(pod.uid, None)
+        if key in self._groups and pod.leaving == ENDED_BY_SUCCESS:
+            self._groups[key].n_succeeded += 1
+
+    def finished(self, running: Running) -> None:
+        """Take away the pod groups of a workload."""
+        super().finished(running)
+        for key in [key for key, group in self._groups.items() if group.workload == running.number]:
+            del self._groups[key]
+
+    def take_turn(self) -> None:
+        """Run the actions in their order, and carry out what they decided."""
+        world = self.world
+        world.history.n_cycles += 1
+        self._nodes.refresh()
+        resources = total(self._allocatable(name) for name in world.records.nodes)
+        capacity = Capacity(self._specs.values(), resources, hierarchy=self._configuration.has_hierarchy)
+        session = Session(self._configuration, self._nodes, capacity, self._jobs(), self._nominated)
+        for action in self._configuration.actions:
+            _ACTIONS[action](session)
+        for statement in session.committed:
+            self._carry_out(statement)
+        waiting = self._close(session)
+        self._sample(capacity)
+        self.grow(waiting)
+        if any(statement.evicted or statement.placed for statement in session.committed):
+            world.touch()
+
+    def _allocatable(self, node: str) -> Amounts:
+        record = self.world.records.nodes[node]
+        if not record.ready or record.unschedulable:
+            return {}
+        made = self.world.store.get("Node", "", node)
+        assert made is not None
+        return amounts(made["status"].get("allocatable"))
+
+    def _jobs(self) -> list[Job]:
+        jobs = {key: Job(group) for key, group in self._groups.items()}
+        for uid, key in self._group_of.items():
+            facts, pod = self.pods.facts(uid), self.world.pods.get(uid)
+            if facts is None or pod is None or key not in jobs:
+                continue
+            job = jobs[key]
+            node = self._nodes.get(pod.record.node or "")
+            task = Task(facts, job, _status(pod), node, self._preemptable.get(uid, True))
+            job.tasks[uid] = task
+        return [job for job in jobs.values() if job.tasks]
+
+    def _carry_out(self, statement: Statement) -> None:
+        world, kubelet = self.world, self.workloads.kubelet
+        for victim, by, action in statement.evicted:
+            evict(
+                world, kubelet, world.pods[victim.uid],
+                action=action, rule=action, by=world.pods.get(by.uid),
+                message=f"Pod is evicted, because of {action}",
+                because=f"{action}: queue {victim.queue} gives way to {by.job.key} of queue {by.queue}",
+            )  # fmt: skip
+        for task, node in statement.nominated:
+            self._nominated[task.uid] = node.name
+        for task in statement.placed:
+            assert task.node is not None
+            self._nominated.pop(task.uid, None)
+            gpus = float(sum(task.request.get(name, 0) for name in GPUS))
+            if kubelet.bind(task.uid, task.node.name, cpu=float(task.request.get(CPU, 0)), gpus=gpus):
+                self.workloads.placed(task.uid)
+
+    def _close(self, session: Session) -> list[PodFacts]:
+        """Say why jobs wait, and return the pods for which there are no nodes."""
+        unplaced: list[PodFacts] = []
+        for job in session.jobs.values():
+            waiting = job.waiting()
+            group = job.group
+            if group.phase is Phase.PENDING:
+                why = group.why or self._not_considered(job)
+                if waiting and why:
+                    self.explain(waiting[0].pod, why)
+            else:
+                if waiting and not job.is_ready:
+                    self.explain(waiting[0].pod, job.fit_error())
+                unplaced += [task.pod for task in waiting if task.uid in job.reasons and not self._is_bound(job, task)]
+            group.phase = job.next_phase()
+        for pod in self.pods.waiting(lambda pod: pod.scheduler != SCHEDULER):
+            self.explain(pod, f"no scheduler here is called {pod.record.scheduler or 'default-scheduler'}")
+        return unplaced
+
+    def _not_considered(self, job: Job) -> str:
+        return "" if job.queue in self.parents else f"there is no queue {job.queue}"
+
+    def _is_bound(self, job: Job, task: Task) -> bool:
+        return job.reasons[task.uid].startswith("queue ")
+
+    def _sample(self, capacity: Capacity) -> None:
+        """Note what queues hold; fair is what they deserve, as far as they ask for it, and what they hold if nothing."""
+        at = self.world.elapsed_s
+        for queue in capacity.queues.values():
+            held, deserved, asked = (_gpus(part) for part in (queue.allocated, queue.deserved, queue.requested))
+            fair = min(held + asked, deserved) if deserved else held
+            self.world.history.sample(queue.name, Sample(at, held, fair, deserved, held + asked))
+
+
+def _gpus(amounts_: Amounts) -> float:
+    return float(sum(amounts_.get(name, 0) for name in GPUS))
+
+
+def _status(pod: PodState) -> Status:
+    if pod.leaving:
+        return Status.RELEASING if pod.is_bound else Status.GATED
+    if pod.is_bound:
+        return Status.RUNNING
+    if pod.record.scheduler != SCHEDULER or pod.record.status == GATED:
+        return Status.GATED
+    return Status.PENDING

@@ -1,0 +1,203 @@
+"""A job of Volcano's (a pod group with its pods), as one turn sees it.
+
+Source: pkg/scheduler/api/job_info.go, pkg/scheduler/plugins/gang, pkg/scheduler/plugins/priority,
+pkg/scheduler/framework/session.go (getPodGroupPhase).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from apportion_runtime.sim.engines.kube_scheduler.nodes import NodeState
+from apportion_runtime.sim.engines.kube_scheduler.pods import PodFacts
+from apportion_runtime.sim.engines.volcano.amounts import Amounts, exceeding, total
+
+
+class Status(Enum):
+    """How far a pod is, in a turn."""
+
+    PENDING = "Pending"
+    GATED = "Gated"
+    PIPELINED = "Pipelined"
+    ALLOCATED = "Allocated"
+    RUNNING = "Running"
+    RELEASING = "Releasing"
+
+
+HOLDING = (Status.ALLOCATED, Status.RUNNING)
+
+
+class Phase(Enum):
+    """How far a pod group is."""
+
+    PENDING = "Pending"
+    INQUEUE = "Inqueue"
+    RUNNING = "Running"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(slots=True)
+class GroupState:
+    """A pod group between turns: what its object says, how far it is, and how many of its pods are done."""
+
+    key: str
+    queue: str
+    least: int
+    least_resources: Amounts | None
+    priority: int
+    created: float
+    workload: int
+    phase: Phase = Phase.PENDING
+    n_succeeded: int = 0
+    why: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """A pod in a turn."""
+
+    pod: PodFacts
+    job: Job
+    status: Status
+    node: NodeState | None
+    preemptable: bool
+
+    @property
+    def uid(self) -> str:
+        """The pod's id."""
+        return self.pod.uid
+
+    @property
+    def request(self) -> Amounts:
+        """What it asks for."""
+        return self.pod.request
+
+    @property
+    def queue(self) -> str:
+        """The queue of its job."""
+        return self.job.queue
+
+    @property
+    def is_best_effort(self) -> bool:
+        """Whether it asks for nothing."""
+        return not any(self.pod.request.values())
+
+    @property
+    def order(self) -> tuple[float, float, str]:
+        """Its place among the pods of its job."""
+        return -self.pod.priority, self.pod.record.created, self.pod.record.name
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """A pod group in a turn."""
+
+    group: GroupState
+    tasks: dict[str, Task] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    """By pod why it got no place."""
+
+    @property
+    def key(self) -> str:
+        """What names it."""
+        return self.group.key
+
+    @property
+    def queue(self) -> str:
+        """Its queue."""
+        return self.group.queue
+
+    @property
+    def least(self) -> int:
+        """How many pods start together."""
+        return self.group.least
+
+    def count(self, *statuses: Status) -> int:
+        """Return how many pods are in some states."""
+        return sum(task.status in statuses for task in self.tasks.values())
+
+    @property
+    def n_ready(self) -> int:
+        """Pods that have a place, or are done."""
+        return self.count(*HOLDING) + self.group.n_succeeded
+
+    @property
+    def n_waiting(self) -> int:
+        """Pods that have a place once others are gone."""
+        return self.count(Status.PIPELINED)
+
+    @property
+    def n_free(self) -> int:
+        """Pods that wait and ask for nothing: they are no reason to wait."""
+        return sum(task.status is Status.PENDING and task.is_best_effort for task in self.tasks.values())
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether enough pods have a place."""
+        return self.n_ready + self.n_free >= self.least
+
+    @property
+    def is_pipelined(self) -> bool:
+        """Whether enough pods have a place, or will."""
+        return self.n_waiting + self.n_ready + self.n_free >= self.least
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it has as many pods as start together."""
+        n_alive = self.count(Status.PENDING, Status.PIPELINED, *HOLDING)
+        return n_alive + self.group.n_succeeded >= self.least
+
+    def is_starving(self, by: str) -> bool:
+        """Tell whether it wants more, by what a plugin calls that."""
+        n_has = self.n_waiting + self.n_ready
+        return n_has < (self.least if by == "gang" else len(self.tasks) + self.group.n_succeeded)
+
+    @property
+    def allocated(self) -> dict[str, int]:
+        """What its pods hold."""
+        return total(task.request for task in self.tasks.values() if task.status in HOLDING)
+
+    @property
+    def elastic(self) -> dict[str, int]:
+        """What its pods hold beyond its minimum."""
+        return exceeding(self.allocated, self.group.least_resources or {})
+
+    def waiting(self) -> list[Task]:
+        """Return the pods that wait, in their order."""
+        found = [task for task in self.tasks.values() if task.status is Status.PENDING]
+        return sorted(found, key=lambda task: task.order)
+
+    def inqueue(self) -> Mapping[str, int]:
+        """Return what is kept for it: of its minimum what it does not hold yet."""
+        least = self.group.least_resources
+        if least is None or self.group.phase not in (Phase.INQUEUE, Phase.RUNNING):
+            return {}
+        if self.group.phase is Phase.RUNNING and self.count(*HOLDING) < self.least:
+            return {}
+        return exceeding(least, self.allocated)
+
+    def next_phase(self) -> Phase:
+        """Return how far it is after a turn."""
+        if self.count(Status.RUNNING) and not self.is_ready:
+            return Phase.UNKNOWN
+        n_scheduled = self.count(*HOLDING, Status.RELEASING) + self.group.n_succeeded
+        if n_scheduled >= self.least:
+            return Phase.RUNNING
+        return Phase.INQUEUE if self.group.phase is Phase.INQUEUE else Phase.PENDING
+
+    def fit_error(self) -> str:
+        """Return what Volcano writes of a gang that found no place."""
+        statuses: dict[str, int] = {}
+        for task in self.tasks.values():
+            statuses[task.status.value] = statuses.get(task.status.value, 0) + 1
+        said = sorted(f"{count} {name}" for name, count in {**statuses, "minAvailable": self.least}.items())
+        reasons: dict[str, int] = {}
+        for task in self.tasks.values():
+            if task.status is Status.PENDING:
+                why = self.reasons.get(task.uid, "Undetermined")
+                reasons[why] = reasons.get(why, 0) + 1
+        told = "; ".join(sorted(f"{count} pods: {why}" for why, count in reasons.items()))
+        text = f"{self.least - self.n_ready}/{len(self.tasks)} tasks in gang unschedulable: pod group is not ready, "
+        return text + ", ".join(said) + (f"; {told}" if told else "")

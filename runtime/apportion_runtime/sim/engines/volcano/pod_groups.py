@@ -1,0 +1,150 @@
+"""Pod groups as Volcano's controllers, and those of other operators, make them: how many pods start together.
+
+A Job, ReplicaSet or StatefulSet says it by an annotation, one pod otherwise; a Ray cluster is its head and its least
+workers; a Kubeflow job says its own minimum; a Volcano Job says `minAvailable`. A pod that names a PodGroup is of that.
+
+Source: pkg/controllers/podgroup/pg_controller_handler.go, pkg/controllers/job; KubeRay's
+ray-operator/controllers/ray/batchscheduler/volcano.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_runtime.admission.objects import annotations_of, kind_of, labels_of, namespace_of, nested, text
+from apportion_runtime.core.snapshot import SubGroup
+from apportion_runtime.sim.engines.kube_scheduler.amounts import amounts, pod_requests
+from apportion_runtime.sim.engines.volcano.capacity import DEFAULT
+from apportion_runtime.sim.engines.volcano.jobs import GroupState
+from apportion_runtime.sim.running import Running
+from apportion_runtime.sim.scenario import Manifest
+from apportion_runtime.sim.world import World
+
+QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
+QUEUE_LABEL = "volcano.sh/queue-name"
+GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
+LEAST_ANNOTATION = "scheduling.volcano.sh/group-min-member"
+PREEMPTABLE = "volcano.sh/preemptable"
+RAY_CLASS = "ray.io/priority-class-name"
+SCHEDULER = "volcano"
+_BY_OWNER = frozenset((("batch", "Job"), ("apps", "ReplicaSet"), ("apps", "StatefulSet")))
+
+
+def group_of(world: World, running: Running, made: Manifest) -> GroupState:
+    """Return the pod group that a pod is of, as its object or its controller says."""
+    named = annotations_of(made).get(GROUP_ANNOTATION)
+    if named:
+        return _named(world, running, made, named)
+    workload = running.manifest
+    group, _ = kind_of(workload)
+    if group in ("ray.io", "kubeflow.org", "batch.volcano.sh"):
+        return _of_workload(world, running, made)
+    return _of_owner(world, running, made)
+
+
+def _named(world: World, running: Running, made: Manifest, name: str) -> GroupState:
+    namespace = namespace_of(made)
+    key = f"{namespace}/{name}"
+    written = next(
+        (g for g in world.store.list("PodGroup") if namespace_of(g) in ("", namespace) and _is(g, name)), None
+    )
+    spec: Mapping[str, object] = {} if written is None else written.get("spec") or {}
+    least = nested(spec, "minResources")
+    return GroupState(
+        key,
+        str(spec.get("queue") or DEFAULT),
+        int(str(spec.get("minMember") or 1)) if written is not None else _NEVER,
+        None if least is None else amounts(least),
+        _priority(world, str(spec.get("priorityClassName") or ""), made),
+        world.now,
+        running.number,
+    )
+
+
+_NEVER = 2**31
+
+
+def _is(group: Manifest, name: str) -> bool:
+    return str(group["metadata"]["name"]) == name
+
+
+def _of_workload(world: World, running: Running, made: Manifest) -> GroupState:
+    """Return the group that a workload's own operator makes for all of its pods."""
+    workload = running.manifest
+    labels, spec = labels_of(workload), workload.get("spec") or {}
+    policy = nested(spec, "runPolicy", "schedulingPolicy") or {}
+    queue = labels.get(QUEUE_LABEL) or policy.get("queue") or spec.get("queue")
+    queue = queue or annotations_of(made).get(QUEUE_ANNOTATION) or DEFAULT
+    class_name = labels.get(RAY_CLASS) or policy.get("priorityClass") or spec.get("priorityClassName") or ""
+    # A Ray cluster's least is its head and the minima of its groups; the others say theirs, or all.
+    n_slots = len(running.slots)
+    if kind_of(workload)[0] == "ray.io":
+        least = least_of(world, running) or n_slots
+    else:
+        least = int(policy.get("minAvailable") or spec.get("minAvailable") or n_slots)
+    needed: dict[str, int] = {}
+    for slot in list(running.slots.values())[:least]:
+        for name, value in pod_requests(slot.spec).items():
+            needed[name] = needed.get(name, 0) + value
+    return GroupState(
+        f"{namespace_of(workload)}/{workload['metadata']['name']}",
+        str(queue),
+        least,
+        needed,
+        _priority(world, str(class_name), made),
+        world.now,
+        running.number,
+    )
+
+
+def least_of(world: World, running: Running) -> int:
+    """Return how many pods a workload's groups need at least, as far as they are known."""
+    groups = world.records.standing.groups()
+    return sum(_least(groups[name].root) for name in running.groups if name in groups)
+
+
+def _least(part: SubGroup) -> int:
+    if not part.children:
+        return part.min_members or 0
+    least = sorted(_least(child) for child in part.children)
+    return sum(least[: len(least) if part.min_members is None else part.min_members])
+
+
+def _of_owner(world: World, running: Running, made: Manifest) -> GroupState:
+    """Return the group that Volcano's controller makes for the pods of one owner."""
+    namespace = namespace_of(made)
+    references = made["metadata"].get("ownerReferences") or ()
+    owner = next((each for each in references if each.get("controller")), None)
+    least = 1
+    if owner is not None:
+        found = world.store.get(owner["kind"], namespace, owner["name"])
+        said: dict[str, str] = {}
+        if found is not None and kind_of(found) in _BY_OWNER:
+            # A ReplicaSet has its Deployment's annotations.
+            said = {**annotations_of(running.manifest), **annotations_of(found)}
+        written = said.get(LEAST_ANNOTATION, "1")
+        least = int(written) if written.isdecimal() else 1
+    asked = pod_requests(made["spec"])
+    uid = made["metadata"]["uid"] if owner is None else owner["uid"]
+    return GroupState(
+        f"{namespace}/podgroup-{uid}",
+        annotations_of(made).get(QUEUE_ANNOTATION) or DEFAULT,
+        least,
+        {name: value * least for name, value in asked.items()},
+        _priority(world, text(made, "spec", "priorityClassName"), made),
+        world.now,
+        running.number,
+    )
+
+
+def _priority(world: World, name: str, made: Manifest) -> int:
+    found = world.store.get("PriorityClass", "", name) if name else None
+    if found is not None:
+        return int(found.get("value") or 0)
+    return int(nested(made, "spec", "priority") or 0)
+
+
+def is_preemptable(made: Manifest) -> bool:
+    """Tell whether a pod may be evicted: unless it says otherwise, or what cannot be read."""
+    said = annotations_of(made).get(PREEMPTABLE, labels_of(made).get(PREEMPTABLE))
+    return said is None or str(said).lower() in ("1", "t", "true")

@@ -1,0 +1,361 @@
+"""Volcano: its queues' arithmetic, its gangs, and its actions, rule by rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from apportion_runtime.sim.cluster import Cluster
+from apportion_runtime.sim.engines.choosing import VOLCANO
+from apportion_runtime.sim.engines.engine import EngineError
+from apportion_runtime.sim.engines.volcano.amounts import Amounts
+from apportion_runtime.sim.engines.volcano.capacity import Capacity, QueueSpec
+from apportion_runtime.sim.engines.volcano.configuration import ConfigurationError, read_configuration
+from apportion_runtime.sim.history import History
+from apportion_runtime.sim.scenario_reading import read_scenario
+
+Made = dict[str, Any]
+GPU = "nvidia.com/gpu"
+
+
+def gpus(count: int, **more: int) -> dict[str, int]:
+    return {GPU: count, **more}
+
+
+CLUSTER = {"cpu": 64_000, "memory": 2**38, GPU: 16}
+TREE = (
+    QueueSpec("org", capability=gpus(12), deserved=gpus(12)),
+    QueueSpec("a", "org", deserved=gpus(8), guarantee=gpus(2)),
+    QueueSpec("b", "org", deserved=gpus(4), capability=gpus(6)),
+    QueueSpec("free"),
+)
+
+
+def tree(*specs: QueueSpec, **held: int) -> Capacity:
+    capacity = Capacity(specs or TREE, CLUSTER, hierarchy=True)
+    for name, count in held.items():
+        capacity.charge(name, gpus(count))
+    return capacity
+
+
+def test_what_a_queue_may_hold_leaves_out_what_others_are_guaranteed() -> None:
+    capacity = tree()
+    assert {
+        name: queue.real.get(GPU) for name, queue in capacity.queues.items() if name not in ("root", "default")
+    } == {
+        "org": 12,
+        "a": 12,
+        "b": 6,
+        "free": 2**62,
+    }
+    # Of the twelve, a is guaranteed two, which b may never hold.
+    wide = tree(*TREE[:2], QueueSpec("b", "org"))
+    assert wide.queues["b"].real[GPU] == 10
+
+
+def test_a_queue_and_all_above_it_bound_what_is_given() -> None:
+    capacity = tree(a=7, b=4)
+    assert capacity.refused("b", gpus(1)) == ""
+    assert capacity.refused("b", gpus(2)) == "queue resource quota insufficient: insufficient nvidia.com/gpu"
+    assert capacity.refused("b", {"cpu": 1000}) == ""
+    assert capacity.refused("org", gpus(1)) == "queue org is not a leaf queue"
+    closed = tree(QueueSpec("shut", is_open=False))
+    assert closed.refused("shut", {}) == "queue shut is not open"
+
+
+def test_a_job_is_enqueued_with_its_minimum_beside_what_others_wait_for() -> None:
+    capacity = tree(b=3)
+    assert capacity.not_enqueued("b", gpus(3)) == ""
+    capacity.count("b", requested={}, inqueue=gpus(2), elastic={})
+    assert "insufficient nvidia.com/gpu" in capacity.not_enqueued("b", gpus(3))
+    capacity.count("b", requested={}, inqueue={}, elastic=gpus(2))
+    assert capacity.not_enqueued("b", gpus(3)) == "", "what others hold beyond their minimum does not count"
+
+
+def test_queues_are_served_by_priority_then_by_share() -> None:
+    capacity = tree(a=2, b=3)
+    assert capacity.in_order(["b", "a", "free"]) == ["a", "b", "free"], "a quarter, three quarters, and none deserved"
+    assert tree(a=8, b=1).in_order(["a", "b"]) == ["b", "a"]
+    first = (*TREE, QueueSpec("urgent", priority=5))
+    assert tree(*first).in_order(["a", "urgent"]) == ["urgent", "a"]
+
+
+@pytest.mark.parametrize(
+    ("held", "asked", "may"),
+    [
+        ({"a": 7}, gpus(1), True),
+        ({"a": 8}, gpus(1), False),
+        ({"a": 6, "b": 6}, gpus(1), True),  # What others hold is what it takes.
+        ({}, {"cpu": 1000}, False),  # It deserves no cpu.
+    ],
+)
+def test_a_queue_takes_back_only_what_it_deserves(held: dict[str, int], asked: Amounts, may: bool) -> None:
+    capacity = Capacity((*TREE[1:2], QueueSpec("org", capability=gpus(12)), TREE[2]), CLUSTER, hierarchy=True)
+    for name, count in held.items():
+        capacity.charge(name, gpus(count))
+    assert capacity.may_reclaim("a", asked) is may
+
+
+@dataclass(frozen=True)
+class Leaving:
+    queue: str
+    request: Amounts
+
+
+@pytest.mark.parametrize(
+    ("victims", "found"),
+    [
+        ([Leaving("b", gpus(1))] * 3, [0, 1]),  # It holds six and deserves four.
+        ([Leaving("free", gpus(1))] * 2, [0, 1]),  # It deserves nothing.
+        ([Leaving("a", gpus(1))], []),  # It holds what it deserves.
+        ([Leaving("b", {"cpu": 1000})], []),  # That would not help.
+    ],
+)
+def test_queues_give_back_what_is_more_than_they_deserve(victims: list[Leaving], found: list[int]) -> None:
+    assert tree(a=8, b=6, free=2).reclaimable(gpus(1), victims) == found
+
+
+def test_nothing_is_taken_below_a_guarantee() -> None:
+    specs = (QueueSpec("kept", guarantee=gpus(2)), QueueSpec("other", deserved=gpus(4)))
+    assert tree(*specs, kept=3).reclaimable(gpus(1), [Leaving("kept", gpus(1))] * 2) == [0]
+
+
+def test_a_tree_that_does_not_reach_its_root_schedules_nothing() -> None:
+    capacity = tree(QueueSpec("lost", "nowhere"))
+    assert capacity.refused("lost", gpus(1)) == "the queue lost has no way up to root"
+
+
+ACTIONS = "enqueue, allocate, preempt, reclaim, backfill"
+
+
+def config_map(
+    actions: str = ACTIONS, gang: str = "", plugins: str = "", capacity: str = "{name: capacity, enableHierarchy: true}"
+) -> Made:
+    text = f"""
+actions: "{actions}"
+tiers:
+- plugins:
+  - {{name: priority}}
+  - {{name: gang{gang}}}
+  - {{name: conformance}}
+  - {capacity}
+  - {{name: predicates}}
+  - {{name: nodeorder}}
+{plugins}
+"""
+    name = {"name": "volcano-scheduler-configmap", "namespace": "volcano-system"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": name, "data": {"volcano-scheduler.conf": text}}
+
+
+@pytest.mark.parametrize(
+    ("objects", "said"),
+    [
+        ([], "there is no ConfigMap volcano-scheduler-configmap"),
+        ([config_map(plugins="  - {name: drf}")], "Volcano's plugin drf has no model here"),
+        ([config_map(actions="allocate, shuffle")], "Volcano's action shuffle has no model here"),
+        ([config_map(capacity="{name: nodeorder}")], "without its plugin capacity has no model"),
+    ],
+)
+def test_what_has_no_model_is_refused(objects: list[Made], said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        read_configuration(objects)
+
+
+def queue(name: str, **spec: Any) -> Made:
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": name},
+        "spec": {"parent": "root", **spec},
+    }
+
+
+def run(text: str, *objects: Made, config: Made | None = None) -> History:
+    scenario = read_scenario(text, lambda name: [], VOLCANO.dialect)
+    return Cluster((config or config_map(), *objects), scenario, VOLCANO).run()
+
+
+def first(history: History, what: str, workload: str) -> Any:
+    return next(fact for fact in history.facts if fact.what == what and fact.workload == workload)
+
+
+def count(history: History, what: str, workload: str) -> int:
+    return sum(fact.what == what and fact.workload == workload for fact in history.facts)
+
+
+A = queue("a", deserved={GPU: "2"})
+B = queue("b", deserved={GPU: "2"})
+ONE = "nodes: [{pool: gpu, count: 2, gpus: 2, cpu: 32, memory: 128Gi}]\n"
+
+
+def test_a_gang_starts_as_a_whole_or_not_at_all() -> None:
+    history = run(
+        ONE
+        + """
+workloads:
+  - {name: three, kind: Job, queue: a, pods: 3, min: 3, gpus: 1, duration: 10m}
+  - {name: two, kind: Job, queue: a, pods: 2, min: 2, gpus: 1, at: 1s, duration: 10m}
+""",
+        A,
+    )
+    assert count(history, "bound", "three") == 3
+    assert first(history, "bound", "two").at_s == 602.0
+    why = first(history, "waiting", "two").why
+    # The one free device is promised to its first pod, and given to nobody.
+    assert why.startswith("2/2 tasks in gang unschedulable: pod group is not ready, 1 Pending, 1 Pipelined, ")
+    assert why.endswith("2 minAvailable; 1 pods: 0/2 nodes are available: 2 Insufficient nvidia.com/gpu.")
+
+
+def test_without_a_gang_pods_start_one_by_one() -> None:
+    history = run(ONE + "workloads: [{name: six, kind: Job, queue: a, pods: 6, gpus: 1, duration: 10m}]", A)
+    assert [fact.at_s for fact in history.facts if fact.what == "bound"] == [0.0] * 4 + [602.0] * 2
+
+
+def test_a_pod_group_that_pods_name_says_queue_and_gang() -> None:
+    group = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": "ai-job-group", "namespace": "default"},
+        "spec": {"queue": "a", "minMember": 4, "minResources": {"cpu": "4", "memory": "16Gi", GPU: "4"}},
+    }
+    pods = "{name: p, kind: Pod, gpus: 1, count: COUNT, every: 1m, annotations: {scheduling.k8s.io/group-name: ai-job-group}, duration: 10m}"
+    text = ONE + "until: 1h\nworkloads: [" + pods + "]"
+    waiting = run(text.replace("COUNT", "3"), A, group)
+    assert not any(fact.what == "bound" for fact in waiting.facts)
+    history = run(text.replace("COUNT", "4"), A, group)
+    assert {fact.at_s for fact in history.facts if fact.what == "bound"} == {180.0}
+    assert history.workloads[0].queue == "a"
+
+
+def test_a_job_of_volcanos_own_is_a_gang_of_its_tasks() -> None:
+    template = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1", GPU: "1"}}}]}}
+    manifest = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": "vc"},
+        "spec": {
+            "queue": "a",
+            "minAvailable": 3,
+            "tasks": [
+                {"name": "ps", "replicas": 1, "template": template},
+                {"name": "worker", "replicas": 3, "template": template},
+            ],
+        },
+    }
+    history = run(ONE + f"workloads: [{{manifest: {manifest}, duration: 10m}}]", A)
+    assert {fact.pod for fact in history.facts if fact.what == "bound"} == {
+        "vc-ps-0",
+        "vc-worker-0",
+        "vc-worker-1",
+        "vc-worker-2",
+    }
+    assert history.workloads[0].outcome == "succeeded"
+
+
+def test_jobs_that_their_queue_cannot_hold_are_not_enqueued() -> None:
+    history = run(
+        ONE + "until: 1h\nworkloads: [{name: j, kind: Job, queue: bounded, pods: 3, min: 3, gpus: 1, duration: 10m}]",
+        queue("bounded", capability={GPU: "2"}),
+    )
+    assert first(history, "waiting", "j").why == "queue resource quota insufficient: insufficient nvidia.com/gpu"
+    assert count(history, "bound", "j") == 0
+
+
+def test_a_queue_that_is_not_there_is_said() -> None:
+    history = run(ONE + "until: 1m\nworkloads: [{name: j, kind: Job, queue: nowhere, duration: 1m}]")
+    assert first(history, "waiting", "j").why == "there is no queue nowhere"
+
+
+BORROWED = """
+workloads:
+  - {name: borrower, kind: Job, queue: a, pods: 4, gpus: 1, duration: 1h}
+  - {name: owner, kind: Job, queue: b, pods: 2, min: 2, gpus: 1, at: 10m, duration: 10m}
+"""
+
+
+def test_a_queue_takes_back_what_it_deserves() -> None:
+    history = run(ONE + BORROWED, A, B)
+    assert count(history, "evicted", "borrower") == 2
+    assert {(taken.action, taken.for_workload) for taken in history.taken} == {("reclaim", 1)}
+    assert history.workloads[1].started_s == 630.0
+
+
+@pytest.mark.parametrize(
+    ("lender", "config"),
+    [
+        (queue("a", deserved={GPU: "2"}, reclaimable=False), None),
+        (queue("a", deserved={GPU: "2"}, guarantee={"resource": {GPU: "4"}}), None),
+        (A, config_map(actions="enqueue, allocate, preempt, backfill")),
+    ],
+)
+def test_nothing_is_taken_back_where_that_is_not_allowed(lender: Made, config: Made | None) -> None:
+    history = run(ONE + BORROWED, lender, B, config=config)
+    assert history.taken == []
+
+
+def test_a_gang_is_broken_only_where_the_plugin_gang_does_not_protect_it() -> None:
+    gangs = BORROWED.replace("pods: 4,", "pods: 4, min: 4,")
+    assert run(ONE + gangs, A, B).taken == []
+    open_to_all = config_map(gang=", enableReclaimable: false, enablePreemptable: false")
+    assert len(run(ONE + gangs, A, B, config=open_to_all).taken) == 2
+
+
+def test_what_says_that_it_may_not_be_preempted_stays() -> None:
+    said = BORROWED.replace("queue: a,", "queue: a, annotations: {volcano.sh/preemptable: 'false'},")
+    pod = said.replace(
+        "{name: borrower, kind: Job, queue: a, annotations",
+        "{name: borrower, kind: Pod, count: 4, queue: a, annotations",
+    ).replace("pods: 4, ", "", 1)
+    assert run(ONE + pod, A, B).taken == []
+
+
+def classes() -> tuple[Made, ...]:
+    api = "scheduling.k8s.io/v1"
+    return tuple(
+        {"apiVersion": api, "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+        for name, value in (("high", 100), ("low", 10))
+    )
+
+
+def test_important_jobs_take_the_place_of_others_in_their_queue() -> None:
+    history = run(
+        ONE
+        + """
+workloads:
+  - {name: low, kind: Job, queue: a, priority: low, pods: 4, gpus: 1, duration: 1h}
+  - {name: high, kind: Job, queue: a, priority: high, pods: 2, min: 2, gpus: 1, at: 10m, duration: 10m}
+  - {name: elsewhere, kind: Job, queue: b, priority: high, pods: 1, gpus: 1, at: 10m, duration: 10m}
+""",
+        queue("a"),
+        queue("b", reclaimable=True),
+        *classes(),
+    )
+    assert {(taken.action, taken.for_workload) for taken in history.taken} == {("preempt", 1)}
+    assert len(history.taken) == 2
+
+
+def test_a_gang_evicts_nobody_where_it_would_not_start() -> None:
+    history = run(
+        ONE
+        + """
+workloads:
+  - {name: low, kind: Job, queue: a, priority: low, pods: 4, gpus: 1, duration: 1h}
+  - {name: high, kind: Job, queue: a, priority: high, pods: 5, min: 5, gpus: 1, at: 10m, duration: 10m}
+""",
+        queue("a"),
+        *classes(),
+    )
+    assert history.taken == []
+
+
+def test_pods_that_ask_for_nothing_are_filled_in() -> None:
+    spec = {"schedulerName": "volcano", "containers": [{"name": "c"}]}
+    manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
+    assert run(ONE + f"workloads: [{{manifest: {manifest}, duration: 1m}}]").workloads[0].outcome == "succeeded"
+
+
+def test_a_configuration_without_a_model_ends_the_simulation() -> None:
+    with pytest.raises(EngineError, match="plugin drf has no model"):
+        run(ONE, config=config_map(plugins="  - {name: drf}"))
