@@ -9,6 +9,7 @@ from apportion_runtime.admission.expanding import Ending, Expansion, Replacing, 
 from apportion_runtime.admission.objects import GroupingError, kind_of, labels_of, name_of, namespace_of
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.status import SUCCEEDED
+from apportion_runtime.sim.asking import gpus_of
 from apportion_runtime.sim.cron_jobs import CronJobs
 from apportion_runtime.sim.engines.engine import Denied, Engine
 from apportion_runtime.sim.events import FillDue, Leaves, Scaled
@@ -80,6 +81,7 @@ class Workloads:
         world.note("arrived", workload=number)
         running = self.running[number] = Running(number, work, made, expansion)
         running.slots = {slot.key: slot for slot in expansion.slots}
+        facts.gpus = gpus_of(expansion)
         running.is_suspended = is_suspended(made)
         self._engine.made(running)
         if not running.is_suspended:

@@ -30,10 +30,6 @@ class UnreadableError(ValueError):
     """An engine's own objects, from which it cannot begin, in words that name the object and the place in it."""
 
 
-class EngineError(ValueError):
-    """An engine that cannot begin: its configuration cannot be read, or asks for what has no model."""
-
-
 class Engine(Protocol):
     """What decides about pods and workloads."""
 

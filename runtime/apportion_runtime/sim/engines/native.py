@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from apportion_runtime.admission.objects import name_of
+from apportion_runtime.sim.engines.engine import UnreadableError
 from apportion_runtime.sim.engines.kube_scheduler import KubeScheduler, read_profiles
 from apportion_runtime.sim.engines.kube_scheduler.profiles import KIND
 from apportion_runtime.sim.engines.plain import PlainEngine
@@ -21,7 +22,11 @@ class Native(PlainEngine):
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        self.profiles, _ = read_profiles(world.store.list(KIND))
+        self.profiles, unknown = read_profiles(world.store.list(KIND))
+        if unknown:
+            raise UnreadableError(
+                f"KubeSchedulerConfiguration: kube-scheduler knows no plugin {', '.join(unknown)}, and does not start"
+            )
 
     @property
     def parents(self) -> Mapping[str, str | None]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apportion_runtime.sim.clock import Clock
-from apportion_runtime.sim.engines.engine import Denied
+from apportion_runtime.sim.engines.engine import Denied, UnreadableError
 from apportion_runtime.sim.engines.limit_ranges import check_limits, with_defaults
 from apportion_runtime.sim.engines.priorities import with_priority
 from apportion_runtime.sim.engines.resource_quotas import Quotas, quantity_text
@@ -119,6 +119,11 @@ def test_objects_are_counted_by_their_resource() -> None:
         'jobs.batch "k" is forbidden: exceeded quota: ai-quota, requested: count/jobs.batch=1, '
         "used: count/jobs.batch=1, limited: count/jobs.batch=1"
     )
+
+
+def test_an_amount_that_cannot_be_read_is_said_with_its_quota() -> None:
+    with pytest.raises(UnreadableError, match="ResourceQuota ai/ai-quota: `many` is not a quantity"):
+        Quotas([quota({"pods": "many"})])
 
 
 def test_nothing_is_charged_where_one_of_several_quotas_refuses() -> None:

@@ -10,6 +10,7 @@ import pytest
 from apportion_runtime.core.snapshot import Node, Pod
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.engines.choosing import NATIVE
+from apportion_runtime.sim.engines.engine import UnreadableError
 from apportion_runtime.sim.engines.kube_scheduler.amounts import amounts, pod_requests
 from apportion_runtime.sim.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.sim.engines.kube_scheduler.pods import PodFacts, pod_facts
@@ -142,6 +143,12 @@ def test_profiles_are_read_with_their_plugins() -> None:
     assert profiles["bare"].weights == {"NodeAffinity": 7}
     assert unknown == ("GPUAffinity",)
     assert set(read_profiles([])[0]) == {"default-scheduler"}
+
+
+def test_a_plugin_that_kube_scheduler_does_not_have_keeps_it_from_starting() -> None:
+    score = {"plugins": {"score": {"enabled": [{"name": "GPUAffinity", "weight": 2}]}}}
+    with pytest.raises(UnreadableError, match="kube-scheduler knows no plugin GPUAffinity"):
+        run(TWO, configuration({"schedulerName": "ai-scheduler", **score}))
 
 
 TWO = "nodes: [{pool: gpu, count: 2, gpus: 4, cpu: 32, memory: 128Gi}]\n"

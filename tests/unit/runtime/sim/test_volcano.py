@@ -9,7 +9,7 @@ import pytest
 
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.engines.choosing import VOLCANO
-from apportion_runtime.sim.engines.engine import EngineError
+from apportion_runtime.sim.engines.engine import UnreadableError
 from apportion_runtime.sim.engines.volcano.amounts import Amounts
 from apportion_runtime.sim.engines.volcano.capacity import Capacity, QueueSpec
 from apportion_runtime.sim.engines.volcano.configuration import ConfigurationError, read_configuration
@@ -357,5 +357,5 @@ def test_pods_that_ask_for_nothing_are_filled_in() -> None:
 
 
 def test_a_configuration_without_a_model_ends_the_simulation() -> None:
-    with pytest.raises(EngineError, match="plugin drf has no model"):
+    with pytest.raises(UnreadableError, match="plugin drf has no model"):
         run(ONE, config=config_map(plugins="  - {name: drf}"))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apportion_runtime.admission.objects import name_of
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.status import GATED
-from apportion_runtime.sim.engines.engine import EngineError
+from apportion_runtime.sim.engines.engine import UnreadableError
 from apportion_runtime.sim.engines.evicting import evict
 from apportion_runtime.sim.engines.kube_scheduler.amounts import CPU, GPUS, amounts
 from apportion_runtime.sim.engines.kube_scheduler.nodes import Nodes
@@ -14,7 +15,7 @@ from apportion_runtime.sim.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.sim.engines.plain import PlainEngine
 from apportion_runtime.sim.engines.volcano import allocating, taking
 from apportion_runtime.sim.engines.volcano.amounts import Amounts, total
-from apportion_runtime.sim.engines.volcano.capacity import DEFAULT, ROOT, Capacity, queue_spec
+from apportion_runtime.sim.engines.volcano.capacity import DEFAULT, ROOT, Capacity, QueueSpec, queue_spec
 from apportion_runtime.sim.engines.volcano.configuration import ConfigurationError, read_configuration
 from apportion_runtime.sim.engines.volcano.jobs import GroupState, Job, Phase, Status, Task
 from apportion_runtime.sim.engines.volcano.pod_groups import SCHEDULER, group_of, is_preemptable
@@ -45,8 +46,8 @@ class Volcano(PlainEngine):
         try:
             self._configuration = read_configuration(world.store.list("ConfigMap"))
         except ConfigurationError as wrong:
-            raise EngineError(str(wrong)) from None
-        self._specs = {spec.name: spec for spec in map(queue_spec, world.store.list("Queue"))}
+            raise UnreadableError(str(wrong)) from None
+        self._specs = {spec.name: spec for spec in map(_spec, world.store.list("Queue"))}
         self._groups: dict[str, GroupState] = {}
         self._group_of: dict[str, str] = {}
         self._preemptable: dict[str, bool] = {}
@@ -179,6 +180,13 @@ class Volcano(PlainEngine):
             held, deserved, asked = (_gpus(part) for part in (queue.allocated, queue.deserved, queue.requested))
             fair = min(held + asked, deserved) if deserved else held
             self.world.history.sample(queue.name, Sample(at, held, fair, deserved, held + asked))
+
+
+def _spec(made: Manifest) -> QueueSpec:
+    try:
+        return queue_spec(made)
+    except ValueError as wrong:
+        raise UnreadableError(f"Queue {name_of(made)}: {wrong}") from None
 
 
 def _gpus(amounts_: Amounts) -> float:
