@@ -10,6 +10,7 @@ import pytest
 from apportion_runtime.core.divisions.kueue import Node, Quota
 from apportion_runtime.sim.engines.kueue.admitting import Entry, Outcome, Rules, run_cycle
 from apportion_runtime.sim.engines.kueue.assigning import amount_text, mismatch
+from apportion_runtime.sim.engines.kueue.book import Book
 from apportion_runtime.sim.engines.kueue.ledger import cohort_name
 from apportion_runtime.sim.engines.kueue.records import (
     ANY,
@@ -54,7 +55,12 @@ def _rules(
 
 
 def _decide(rules: Rules, heads: Sequence[Pending], holders: Sequence[Holder] = ()) -> list[Entry]:
-    return run_cycle(rules, heads, holders, now=100.0, refuses=lambda workload, queue: "")
+    book = Book(rules.queues.values(), rules.cohorts, holders)
+    before = {name: dict(usage) for name, usage in book.ledger.usage.items()}
+    entries = run_cycle(rules, heads, book.situation(100.0), refuses=lambda workload, queue: "")
+    after = {name: {fr: v for fr, v in usage.items() if v} for name, usage in book.ledger.usage.items()}
+    assert after == {name: {fr: v for fr, v in usage.items() if v} for name, usage in before.items()}
+    return entries
 
 
 def test_more_important_work_is_next_then_what_waits_for_longest() -> None:

@@ -15,7 +15,7 @@ from apportion_runtime.sim.engines.kueue.assigning import Assigner, Assignment, 
 from apportion_runtime.sim.engines.kueue.fair_preempting import fair_targets
 from apportion_runtime.sim.engines.kueue.ledger import Ledger, rank
 from apportion_runtime.sim.engines.kueue.preempting import Asking, Situation, classical_targets
-from apportion_runtime.sim.engines.kueue.records import ANY, STRATEGIES, Flavor, Holder, Pending, Queue, Target
+from apportion_runtime.sim.engines.kueue.records import ANY, STRATEGIES, Amounts, Flavor, Holder, Pending, Queue, Target
 from apportion_runtime.sim.engines.kueue.waiting import Why
 
 Refuses = Callable[[Pending, Queue], str]
@@ -65,15 +65,8 @@ class Entry:
         return replace(self.workload, next_flavor={})
 
 
-def run_cycle(
-    rules: Rules, heads: Iterable[Pending], holders: Iterable[Holder], *, now: float, refuses: Refuses
-) -> list[Entry]:
-    """Return what becomes of the heads, in the order in which they were looked at."""
-    held: dict[str, list[Holder]] = {}
-    for holder in holders:
-        held.setdefault(holder.queue, []).append(holder)
-    ledger = Ledger(rules.queues.values(), rules.cohorts, [holder for of in held.values() for holder in of])
-    situation = Situation(rules.queues, ledger, held, now)
+def run_cycle(rules: Rules, heads: Iterable[Pending], situation: Situation, *, refuses: Refuses) -> list[Entry]:
+    """Return what becomes of the heads, in the order in which they were looked at; the situation stays as it was."""
     entries: list[Entry] = []
     refused: list[Entry] = []
     for workload in heads:
@@ -87,9 +80,14 @@ def run_cycle(
         entries.append(entry)
     preempted: dict[str, Holder] = {}
     done: list[Entry] = []
+    taken: list[tuple[str, Amounts]] = []
     for entry in _ordered(rules, situation, entries):
-        _process(situation, entry, preempted)
+        amounts = _process(situation, entry, preempted)
+        situation.ledger.use(entry.workload.queue, amounts)
+        taken.append((entry.workload.queue, amounts))
         done.append(entry)
+    for name, amounts in reversed(taken):
+        situation.ledger.give_back(name, amounts)
     return [*done, *refused]
 
 
@@ -122,38 +120,36 @@ def _nominate(rules: Rules, situation: Situation, entry: Entry) -> None:
         entry.targets = targets_for(entry.assignment.usage, entry.assignment.contested)
 
 
-def _process(situation: Situation, entry: Entry, preempted: dict[str, Holder]) -> None:
+def _process(situation: Situation, entry: Entry, preempted: dict[str, Holder]) -> Amounts:
+    """Decide about a head, and return what later ones cannot have because of it."""
     ledger, assignment = situation.ledger, entry.assignment
     queue = situation.queues[entry.workload.queue]
     if assignment.mode is Mode.NO_FIT:
         entry.why = Why.NO_FIT
-        return
+        return {}
     if not assignment.fits and not entry.targets:
         entry.why = Why.NO_CANDIDATES
-        if queue.preemption.reclaim != ANY:
-            # What it cannot be sure to get back later is kept for it, so that nobody below it takes it meanwhile.
-            ledger.use(queue.name, _kept_for(ledger, queue, assignment))
-        return
+        # What it cannot be sure to get back later is kept for it, so that nobody below it takes it meanwhile.
+        return {} if queue.preemption.reclaim == ANY else _kept_for(ledger, queue, assignment)
     if any(target.holder.key in preempted for target in entry.targets):
-        _skip(entry, "Workload has overlapping preemption targets with another workload")
-        return
+        return _skip(entry, "Workload has overlapping preemption targets with another workload")
     going = [*preempted.values(), *(target.holder for target in entry.targets)]
     with ledger.without(going):
         fits = ledger.fits(queue.name, assignment.usage)
     if not fits:
-        _skip(entry, "Workload no longer fits after processing another workload")
-        return
+        return _skip(entry, "Workload no longer fits after processing another workload")
     preempted.update({target.holder.key: target.holder for target in entry.targets})
-    ledger.use(queue.name, assignment.usage)
     if assignment.fits:
         entry.outcome, entry.message = Outcome.RESERVED, ""
-        return
-    entry.outcome, entry.why = Outcome.PREEMPTING, Why.PENDING_PREEMPTION
-    entry.message += f". Pending the preemption of {len(entry.targets)} workload(s)"
+    else:
+        entry.outcome, entry.why = Outcome.PREEMPTING, Why.PENDING_PREEMPTION
+        entry.message += f". Pending the preemption of {len(entry.targets)} workload(s)"
+    return assignment.usage
 
 
-def _skip(entry: Entry, message: str) -> None:
+def _skip(entry: Entry, message: str) -> Amounts:
     entry.outcome, entry.why, entry.message = Outcome.SKIPPED, Why.AFTER_NOMINATION, message
+    return {}
 
 
 def _kept_for(ledger: Ledger, queue: Queue, assignment: Assignment) -> dict[FlavorResource, int]:

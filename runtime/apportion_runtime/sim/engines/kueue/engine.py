@@ -14,6 +14,7 @@ from apportion_runtime.sim.engines.engine import Denied, Handlers, UnreadableErr
 from apportion_runtime.sim.engines.kube_scheduler import KubeScheduler, PodFacts, read_profiles
 from apportion_runtime.sim.engines.kube_scheduler.profiles import KIND
 from apportion_runtime.sim.engines.kueue.admitting import Entry, Outcome, run_cycle
+from apportion_runtime.sim.engines.kueue.book import Book
 from apportion_runtime.sim.engines.kueue.leaving import Leaving
 from apportion_runtime.sim.engines.kueue.ledger import Ledger
 from apportion_runtime.sim.engines.kueue.pod_sets import FRAMEWORKS, places, pod_set, shape, updated, with_templates
@@ -58,7 +59,7 @@ class Kueue(PlainEngine):
 
     Attributes:
         units: Every workload that it manages, by namespace and name of its Workload.
-        holding: Those of them that hold quota.
+        book: Who of them holds quota.
         waiting: By ClusterQueue those that wait.
     """
 
@@ -70,7 +71,7 @@ class Kueue(PlainEngine):
         self.units: dict[str, Unit] = {}
         self._by_number: dict[int, Unit] = {}
         self.waiting = {name: Waiting(queue.strategy) for name, queue in self.configured.rules.queues.items()}
-        self.holding: dict[str, Unit] = {}
+        self.book = Book(self.configured.rules.queues.values(), self.configured.rules.cohorts)
         self._freed: list[str] = []
         self._releasing = False
         self._dirty = True
@@ -276,8 +277,7 @@ class Kueue(PlainEngine):
                 heads.append(head)
         if not heads:
             return False
-        holders = [unit.holder for unit in self.holding.values() if unit.holder is not None]
-        entries = run_cycle(self.configured.rules, heads, holders, now=self.world.now, refuses=self._refusal)
+        entries = run_cycle(self.configured.rules, heads, self.book.situation(self.world.now), refuses=self._refusal)
         self._freed = []
         goes_on = False
         for entry in entries:
@@ -318,7 +318,7 @@ class Kueue(PlainEngine):
         unit.holder = Holder(
             unit.key, unit.queue, assignment.usage, unit.uid, unit.priority, unit.ordered_at, reserved_at=world.now
         )
-        self.holding[unit.key] = unit
+        self.book.put(unit.holder)
         given = sorted({flavor for of in unit.flavors.values() for flavor in of.values()})
         queue = self.configured.rules.queues[unit.queue]
         unit.checks = tuple(check.name for check in queue.checks if not check.flavors or check.flavors & set(given))
@@ -404,7 +404,7 @@ class Kueue(PlainEngine):
         if unit is None:
             return
         del self.units[unit.key]
-        self.holding.pop(unit.key, None)
+        self.book.remove(unit.queue, unit.key)
         if unit.queue in self.waiting:
             self.waiting[unit.queue].remove(unit.key)
         self.provisioner.forget(unit)
@@ -443,6 +443,7 @@ class Kueue(PlainEngine):
             if name in flavors
         }
         unit.holder = replace(unit.holder, usage=usage)
+        self.book.put(unit.holder)
         self.wake(unit.queue)
 
     def _ready_due(self, key: str, turn: int) -> None:

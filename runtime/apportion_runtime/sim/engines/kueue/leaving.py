@@ -84,6 +84,7 @@ class Leaving:
         unit.phase = Phase.LEAVING
         if unit.holder is not None:
             unit.holder = replace(unit.holder, evicted=True)
+            engine.book.put(unit.holder)
         conditions = [("Evicted", True, reason, message), ("Admitted", False, "NoReservation", message)]
         set_status(world.store, unit, world.clock.text, conditions)
         engine.provisioner.forget(unit)
@@ -109,7 +110,7 @@ class Leaving:
             return
         world = engine.world
         unit.holder, unit.flavors, unit.ready = None, {}, {}
-        engine.holding.pop(unit.key, None)
+        engine.book.remove(unit.queue, unit.key)
         set_status(world.store, unit, world.clock.text, (("QuotaReserved", False, "Pending", unit.message),))
         engine.wake(unit.queue)
         if unit.key in self._deactivated:
