@@ -12,6 +12,7 @@ MOST_LINES = 20
 _TOLD = {
     "refused": 0, "evicted": 0, "node-failed": 0, "denied": 1, "scaled": 1, "started": 1, "waiting": 1, "finished": 1,
     "request-failed": 0, "booking-expired": 0, "capacity-revoked": 0, "request-provisioned": 1, "retried": 2,
+    "jumped": 1, "priority": 1, "backoff": 1, "requeued": 2,
     "deleted": 1, "node-drained": 1, "arrived": 2, "node-joined": 3, "node-left": 3, "node-asked": 3,
 }  # fmt: skip
 """What is told, and how readily it is left out where there is too much to tell: the greater, the sooner."""
@@ -21,6 +22,8 @@ _WORDS = {
     "node-joined": "joins", "node-left": "leaves", "node-asked": "is asked for", "deleted": "is deleted",
     "request-provisioned": "gets its machines", "request-failed": "gets no machines", "booking-expired": "expires",
     "capacity-revoked": "loses its machines", "retried": "is tried again",
+    "jumped": "jumps its queue", "priority": "gets another priority", "backoff": "stays in its queue",
+    "requeued": "goes back into its queue",
 }  # fmt: skip
 
 
