@@ -102,6 +102,9 @@ def _read(path: Path) -> tuple[PlacedDict, yaml.Node]:
     except yaml.YAMLError as malformed:
         mark = getattr(malformed, "problem_mark", None)
         problem = str(getattr(malformed, "problem", None) or malformed).splitlines()[0]
+        if problem.startswith("but "):
+            # The half of a sentence that begins in the context: "expected a single document in the stream, but …".
+            problem = f"{getattr(malformed, 'context', None) or 'it is malformed'}, {problem}"
         line: int | None = mark.line + 1 if mark else None
         column: int | None = mark.column if mark else None
         raise DocumentFault((Fault("malformed-document", problem, str(path), line, column, None, ()),)) from None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apportion_cli.console import Console, current
+from apportion_cli.console import current
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.options import (
     Output,
@@ -46,7 +46,9 @@ TARGETS = ("kai", "kueue", "volcano", "koordinator", "ack", "yunikorn", "native"
     help="Folder of the rendered trees.",
 )
 @click.option("--check", is_flag=True, help="Write nothing; exit 10 if anything would change.")
-@click.option("--strict-fidelity", is_flag=True, help="Fail where a target only approximates the policy.")
+@click.option(
+    "--strict-fidelity", is_flag=True, help="Write nothing and fail where a target only approximates the policy."
+)
 @output_option("text", "json")
 @fail_on_option
 @reading_options
@@ -92,23 +94,30 @@ def compile_(
         return exit_code
     from apportion_cli.compile_report import render, report_json, report_text
 
-    reports = render(compilation, out, as_of, write=not check)
+    reports = render(compilation, out, as_of, write=not check and not strict_fidelity)
+    approximated = _approximated(reports) if strict_fidelity else ()
+    if strict_fidelity and not check and not approximated:
+        reports = render(compilation, out, as_of, write=True)
     for output in outputs or (Output("text"),):
         shown = (
             report_json(reports, out)
             if output.format == "json"
-            else report_text(reports, check=check, width=console.width() or 100)
+            else report_text(reports, check=check or bool(approximated), width=console.width() or 100)
         )
         deliver(console, output, shown)
-    return _exit_code(exit_code, reports, check=check, strict=strict_fidelity, console=console)
-
-
-def _exit_code(findings: int, reports: tuple[TargetReport, ...], *, check: bool, strict: bool, console: Console) -> int:
-    approximated = [line for report in reports for line in report.fidelity if line.verdict == "approximated"]
-    if strict and approximated:
-        names = ", ".join(dict.fromkeys(line.feature.value for line in approximated))
-        console.err(f"apportion: --strict-fidelity: approximated: {names}")
+    if approximated:
+        console.err(f"apportion: --strict-fidelity: nothing is written; approximated: {', '.join(approximated)}")
         return ExitCode.FINDINGS
+    return _exit_code(exit_code, reports, check=check)
+
+
+def _approximated(reports: tuple[TargetReport, ...]) -> tuple[str, ...]:
+    """Return the features that some target only approximates."""
+    lines = (line for report in reports for line in report.fidelity if line.verdict == "approximated")
+    return tuple(dict.fromkeys(line.feature.value for line in lines))
+
+
+def _exit_code(findings: int, reports: tuple[TargetReport, ...], *, check: bool) -> int:
     if findings:
         return findings
     return ExitCode.CHANGES if check and any(not report.change.is_empty for report in reports) else ExitCode.OK

@@ -161,4 +161,5 @@ def test_strict_fidelity_fails_on_an_approximation(project: Path) -> None:
     (project / "policy.py").write_text(approximated)
     refused = _apportion(project, "compile", "--target", "kai", "--strict-fidelity")
     assert refused.returncode == 1
-    assert "--strict-fidelity: approximated: pool-placement" in refused.stderr
+    assert "--strict-fidelity: nothing is written; approximated: pool-placement" in refused.stderr
+    assert _apportion(project, "compile", "--target", "kai", "--check").returncode == 10
