@@ -6,6 +6,7 @@ own affair: where it demands nothing, half of a gang may hold its nodes and not 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,23 +15,30 @@ from apportion_runtime.admission.expanding import can_suspend
 from apportion_runtime.admission.grouping import group as group_of
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.grouping.pod_group import pod_group
-from apportion_runtime.admission.objects import GroupingError, annotations_of, kind_of, name_of, namespace_of, whole
+from apportion_runtime.admission.objects import GroupingError, annotations_of, name_of, namespace_of
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.sim.pod_groups import Lookup
 from apportion_runtime.sim.running import Group, Running
 from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.sim.world import World
 
-_VOLCANO_JOB = ("batch.volcano.sh", "Job")
 _OF_KAI = ("gpu-fraction", "gpu-memory", "gpu-fraction-num-devices", words.POD_GROUP)
 """Annotations that no other engine reads."""
 
 
 class Gangs:
-    """Groups the pods of workloads by what these need."""
+    """Groups the pods of workloads by what these need.
 
-    def __init__(self, world: World) -> None:
+    Args:
+        world: What is simulated.
+        least: Asked of each pod how many of its group an engine starts together; None leaves it to the workload.
+    """
+
+    def __init__(
+        self, world: World, least: Callable[[Running, Manifest], int | None] = lambda running, pod: None
+    ) -> None:
         self._world = world
+        self._least = least
         self._first: dict[int, str] = {}
 
     def name_of(self, running: Running) -> str:
@@ -52,9 +60,9 @@ class Gangs:
 
     def _group(self, running: Running, made: Manifest) -> tuple[str, str]:
         grouping = self._grouping(made)
-        if kind_of(running.manifest) == _VOLCANO_JOB:
-            said = whole(running.manifest, "spec", "minAvailable")
-            grouping = replace(grouping, min_members=len(running.slots) if said is None else said)
+        least = self._least(running, made)
+        if least is not None and not grouping.parts:
+            grouping = replace(grouping, min_members=least)
         name = grouping.name
         if can_suspend(running.manifest) and self._first.setdefault(running.number, name) == name:
             name = self.name_of(running)

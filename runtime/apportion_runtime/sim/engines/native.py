@@ -7,12 +7,18 @@ from collections.abc import Mapping
 from apportion_runtime.admission.objects import name_of
 from apportion_runtime.sim.engines.engine import UnreadableError
 from apportion_runtime.sim.engines.kube_scheduler import KubeScheduler, read_profiles
+from apportion_runtime.sim.engines.kube_scheduler.amounts import GPUS
 from apportion_runtime.sim.engines.kube_scheduler.profiles import KIND
 from apportion_runtime.sim.engines.plain import PlainEngine
+from apportion_runtime.sim.history import Sample
 from apportion_runtime.sim.node_pools import NodePools
 from apportion_runtime.sim.running import Running
 from apportion_runtime.sim.workloads import Workloads
 from apportion_runtime.sim.world import World
+from apportion_runtime.snapshots.quantities import NANO
+
+_OF_GPUS = frozenset(f"requests.{name}" for name in GPUS)
+_UNBOUND = -1.0
 
 
 class Native(PlainEngine):
@@ -39,9 +45,11 @@ class Native(PlainEngine):
         self._scheduler = KubeScheduler(self.world, workloads, self.pods.facts, self.profiles)
 
     def made(self, running: Running) -> None:
-        """Note the namespace."""
-        facts = self.world.history.workloads[running.number]
+        """Note the namespace, which may be one that nobody declared."""
+        history = self.world.history
+        facts = history.workloads[running.number]
         facts.queue = facts.namespace
+        history.parents.setdefault(facts.namespace, None)
 
     def take_turn(self) -> None:
         """Give places to pods."""
@@ -54,3 +62,24 @@ class Native(PlainEngine):
             if not self._scheduler.is_mine(pod.record):
                 self.explain(pod, f"no scheduler here is called {pod.record.scheduler}")
         self.grow(each.pod for each in unplaced if not each.is_held)
+        self._sample()
+
+    def _sample(self) -> None:
+        """Note the devices of each namespace; fair is what its quota lets it have of what it asks for."""
+        held: dict[str, float] = {}
+        asked: dict[str, float] = {}
+        for uid, pod in self.world.pods.items():
+            facts = self.pods.facts(uid)
+            if facts is not None and not pod.leaving:
+                counted = held if pod.is_bound else asked
+                counted[pod.namespace] = counted.get(pod.namespace, 0.0) + facts.gpus
+        for name in self.world.history.parents:
+            has, wants = held.get(name, 0.0), asked.get(name, 0.0)
+            hard = [
+                quota.hard[each] / NANO
+                for quota in self.admission.quotas.of(name)
+                for each in _OF_GPUS & quota.hard.keys()
+            ]
+            bound = min(hard, default=_UNBOUND)
+            fair = min(has + wants, bound) if hard else has + wants
+            self.world.history.sample(name, Sample(self.world.elapsed_s, has, fair, bound, has + wants))

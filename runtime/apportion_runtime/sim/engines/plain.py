@@ -28,11 +28,11 @@ _SPREAD_BY_DEFAULT = frozenset((("apps", "ReplicaSet"), ("apps", "StatefulSet"))
 class Pods:
     """The pods of a cluster, as kube-scheduler knows them."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, gangs: Gangs | None = None) -> None:
         self._world = world
         self._facts: dict[str, PodFacts] = {}
         self._shapes: dict[tuple[int, str], tuple[Manifest, PodFacts]] = {}
-        self.gangs = Gangs(world)
+        self.gangs = gangs or Gangs(world)
 
     def take_in(self, running: Running, made: Manifest) -> Pod:
         """Read a pod that was just made, and have it belong to its gang."""

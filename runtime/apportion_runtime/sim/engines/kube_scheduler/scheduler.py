@@ -111,19 +111,12 @@ class KubeScheduler:
                 return None
             return f"0/{len(self.nodes.all)} nodes are available: the node is not there any more."
         afterwards = self._preempt(pod, profile, misfits)
-        return explained(list(misfits.values()), len(self.nodes.all), f"preemption: {afterwards}")
+        return explained(list(misfits.values()), len(self.nodes.all), afterwards and f"preemption: {afterwards}")
 
     def fitting(self, pod: PodFacts, profile: Profile) -> tuple[list[NodeState], dict[str, Misfit]]:
         """Return nodes for a pod, as many as the scheduler looks for, and by name why the others are none."""
         nodes = self.nodes.all
-        others = [
-            (node, facts)
-            for uid, name in self._nominated.items()
-            if uid != pod.uid
-            and (node := self.nodes.get(name)) is not None
-            and (facts := self._facts(uid)) is not None
-            and facts.priority >= pod.priority
-        ]
+        others = self._promised(pod)
         filters = Filters(pod, profile, self.nodes)
         misfits: dict[str, Misfit] = {}
         crowded: set[str] = set()
@@ -148,6 +141,17 @@ class KubeScheduler:
         self._next = (self._next + looked) % len(nodes) if nodes else 0
         fitting.sort(key=lambda node: node.name)
         return fitting, misfits
+
+    def _promised(self, pod: PodFacts) -> list[tuple[NodeState, PodFacts]]:
+        """Return other pods, of no less priority, to which a place was promised, and where."""
+        return [
+            (node, facts)
+            for uid, name in self._nominated.items()
+            if uid != pod.uid
+            and (node := self.nodes.get(name)) is not None
+            and (facts := self._facts(uid)) is not None
+            and facts.priority >= pod.priority
+        ]
 
     def _crowded(
         self, pod: PodFacts, profile: Profile, others: Sequence[tuple[NodeState, PodFacts]], misfits: dict[str, Misfit]
@@ -179,7 +183,7 @@ class KubeScheduler:
         return True
 
     def _preempt(self, pod: PodFacts, profile: Profile, misfits: Mapping[str, Misfit]) -> str:
-        """Evict what stands in a pod's way, and return what the scheduler says about that."""
+        """Evict what stands in a pod's way, and return why that is not done; empty where it is."""
         world = self._world
         n_nodes = len(self.nodes.all)
         nowhere = f"0/{n_nodes} nodes are available: {n_nodes} "
@@ -196,14 +200,21 @@ class KubeScheduler:
                 return "not eligible due to a terminating pod on the nominated node."
         possible = [self.nodes.get(name) for name, misfit in misfits.items() if not misfit.for_good]
         nodes = sorted((node for node in possible if node is not None), key=lambda node: node.name)
-        chosen = best_candidate(
-            pod,
-            profile,
-            self.nodes,
-            nodes,
-            started=self._started,
-            may_evict=lambda victim: self._may_evict(victim, pod),
-        )
+        promised = self._promised(pod)
+        for node, guest in promised:
+            node.add(guest)
+        try:
+            chosen = best_candidate(
+                pod,
+                profile,
+                self.nodes,
+                nodes,
+                started=self._started,
+                may_evict=lambda victim: self._may_evict(victim, pod),
+            )
+        finally:
+            for node, guest in promised:
+                node.remove(guest)
         if chosen is None:
             n_unhelpful = n_nodes - len(nodes)
             said = [(len(nodes), "No preemption victims found for incoming pod")] if nodes else []
@@ -222,7 +233,7 @@ class KubeScheduler:
             if name == chosen.node.name and other is not None and other.priority < pod.priority:
                 del self._nominated[uid]
         self._nominated[pod.uid] = chosen.node.name
-        return f"{len(chosen.victims)} pods leave {chosen.node.name} for it."
+        return ""
 
     def _started(self, uid: str) -> float:
         pod = self._world.pods[uid]

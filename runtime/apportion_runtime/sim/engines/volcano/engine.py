@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apportion_runtime.admission.objects import name_of
+from apportion_runtime.admission.objects import annotations_of, kind_of, name_of
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.status import GATED
 from apportion_runtime.sim.engines.engine import UnreadableError
 from apportion_runtime.sim.engines.evicting import evict
+from apportion_runtime.sim.engines.gangs import Gangs
 from apportion_runtime.sim.engines.kube_scheduler.amounts import CPU, GPUS, amounts
 from apportion_runtime.sim.engines.kube_scheduler.nodes import Nodes
 from apportion_runtime.sim.engines.kube_scheduler.pods import PodFacts
-from apportion_runtime.sim.engines.plain import PlainEngine
+from apportion_runtime.sim.engines.plain import PlainEngine, Pods
 from apportion_runtime.sim.engines.volcano import allocating, taking
 from apportion_runtime.sim.engines.volcano.amounts import Amounts, total
 from apportion_runtime.sim.engines.volcano.capacity import DEFAULT, ROOT, Capacity, QueueSpec, queue_spec
 from apportion_runtime.sim.engines.volcano.configuration import ConfigurationError, read_configuration
 from apportion_runtime.sim.engines.volcano.jobs import GroupState, Job, Phase, Status, Task
-from apportion_runtime.sim.engines.volcano.pod_groups import SCHEDULER, group_of, is_preemptable
+from apportion_runtime.sim.engines.volcano.pod_groups import (
+    GROUP_ANNOTATION,
+    OWN_MINIMUM,
+    SCHEDULER,
+    group_of,
+    is_preemptable,
+)
 from apportion_runtime.sim.engines.volcano.session import Session, Statement
 from apportion_runtime.sim.history import ENDED_BY_SUCCESS, Sample
 from apportion_runtime.sim.node_pools import NodePools
@@ -43,6 +50,7 @@ class Volcano(PlainEngine):
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
+        self.pods = Pods(world, Gangs(world, least=self._least))
         try:
             self._configuration = read_configuration(world.store.list("ConfigMap"))
         except ConfigurationError as wrong:
@@ -65,6 +73,12 @@ class Volcano(PlainEngine):
         """Take in what it acts upon."""
         super().begin(workloads, pools)
         self._nodes = Nodes(self.world, self.pods.facts)
+
+    def _least(self, running: Running, made: Manifest) -> int | None:
+        """Return how many pods start together where a controller says that; a PodGroup that pods name may be of many."""
+        if GROUP_ANNOTATION in annotations_of(made) or kind_of(running.manifest)[0] in OWN_MINIMUM:
+            return None
+        return group_of(self.world, running, made).least
 
     def take_in(self, running: Running, made: Manifest) -> Pod:
         """Have a pod belong to its pod group, which is made if need be."""
@@ -137,7 +151,7 @@ class Volcano(PlainEngine):
                 world, kubelet, world.pods[victim.uid],
                 action=action, rule=action, by=world.pods.get(by.uid),
                 message=f"Pod is evicted, because of {action}",
-                because=f"{action}: queue {victim.queue} gives way to {by.job.key} of queue {by.queue}",
+                because=_because(victim, by, action),
             )  # fmt: skip
         for task, node in statement.nominated:
             self._nominated[task.uid] = node.name
@@ -187,6 +201,12 @@ def _spec(made: Manifest) -> QueueSpec:
         return queue_spec(made)
     except ValueError as wrong:
         raise UnreadableError(f"Queue {name_of(made)}: {wrong}") from None
+
+
+def _because(victim: Task, by: Task, action: str) -> str:
+    if action == taking.RECLAIM:
+        return f"queue {victim.queue} holds more than it deserves, and queue {by.queue} takes back"
+    return f"priority {victim.job.group.priority} is lower than {by.job.group.priority} in queue {by.queue}"
 
 
 def _gpus(amounts_: Amounts) -> float:

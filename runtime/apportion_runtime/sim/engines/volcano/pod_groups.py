@@ -27,6 +27,8 @@ LEAST_ANNOTATION = "scheduling.volcano.sh/group-min-member"
 PREEMPTABLE = "volcano.sh/preemptable"
 RAY_CLASS = "ray.io/priority-class-name"
 SCHEDULER = "volcano"
+OWN_MINIMUM = ("ray.io", "kubeflow.org")
+"""API groups whose workloads say by themselves how many of their pods are needed."""
 _BY_OWNER = frozenset((("batch", "Job"), ("apps", "ReplicaSet"), ("apps", "StatefulSet")))
 
 
@@ -37,7 +39,7 @@ def group_of(world: World, running: Running, made: Manifest) -> GroupState:
         return _named(world, running, made, named)
     workload = running.manifest
     group, _ = kind_of(workload)
-    if group in ("ray.io", "kubeflow.org", "batch.volcano.sh"):
+    if group in (*OWN_MINIMUM, "batch.volcano.sh"):
         return _of_workload(world, running, made)
     return _of_owner(world, running, made)
 
