@@ -28,7 +28,11 @@ test: install-test ## run the unit, golden and property tests
 
 .PHONY: test-slow
 test-slow: install-dev ## run the tests that take seconds each: the wheel, large inputs, hostile policies
-	@$(PY) -m pytest -m "slow and not (e2e or bench)" $(ARGS)
+	@$(PY) -m pytest -m "slow and not (e2e or bench or browser)" $(ARGS)
+
+.PHONY: test-browser
+test-browser: install-test ## open the HTML reports in a headless Chromium (installs Debian's where that is possible)
+	@bash tests/browser/run.sh
 
 .PHONY: test-lowest
 test-lowest: install-dev ## run the tests with the oldest versions that pyproject.toml admits

@@ -15,7 +15,7 @@ WIDTH = 10_000
 """Units from the beginning to the end of a simulation."""
 HEIGHT = 1_000
 """Units from nothing to the greatest value of a chart."""
-_MOST_STEPS = 160
+_MOST_STEPS = 120
 _MOST_WAITING_LANES = 600
 _TALL, _SHORT, _PAGE = 16.0, 1.0, 900.0
 _NARROWEST = 12

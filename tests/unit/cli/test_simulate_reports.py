@@ -1,0 +1,135 @@
+"""`apportion simulate --scenario`: its forms, two policies on one load, and what is kept of a run that was interrupted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from apportion_runtime.sim.cluster import Cluster
+
+from .conftest import Run
+
+SCENARIO = """\
+name: two jobs
+nodes: [{pool: gpu, count: 1, gpus: 2, cpu: 16, memory: 64Gi}]
+workloads:
+  - {name: first, kind: Job, namespace: x, queue: a, gpus: 2, duration: 1h}
+  - {name: second, kind: Job, namespace: x, queue: a, gpus: 1, duration: 1h, at: 10m}
+"""
+QUEUE = """\
+apiVersion: scheduling.run.ai/v2
+kind: Queue
+metadata: {{name: {name}}}
+spec:
+  {parent}resources:
+    cpu: {{quota: -1, limit: -1, overQuotaWeight: 1}}
+    memory: {{quota: -1, limit: -1, overQuotaWeight: 1}}
+    gpu: {{quota: {quota}, limit: {limit}, overQuotaWeight: 1}}
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Two rendered trees, the second of which lends team a no more than one GPU, and a scenario."""
+    (tmp_path / "scenario.yaml").write_text(SCENARIO)
+    for name, limit in (("wide", -1), ("narrow", 1)):
+        queues = [QUEUE.format(name="top", parent="", quota=-1, limit=-1)]
+        queues.append(QUEUE.format(name="a", parent="parentQueue: top\n  ", quota=1, limit=limit))
+        (tmp_path / f"{name}.yaml").write_text("---\n".join(queues))
+    return tmp_path
+
+
+def test_every_form_has_the_same_numbers(run: Run, files: Path) -> None:
+    result = run(
+        "simulate", "wide.yaml", "--scenario", "scenario.yaml", "-o", "json=r.json", "-o", "html=r.html", "-o", "text"
+    )
+    assert result.code == 0
+    report = json.loads((files / "r.json").read_text())
+    assert (report["apiVersion"], report["kind"], report["name"]) == (
+        "apportion.dev/v1",
+        "SimulationReport",
+        "two jobs",
+    )
+    assert result.out.splitlines()[0] == "two jobs: 2h, 2 workloads (2 succeeded)"
+    assert "GPU-hours 3.0 of 4.0 (75%), fragmentation 50%" in result.out, (
+        "one is free, and one of two jobs asks for two"
+    )
+    assert report["gpu_hours"] == pytest.approx(3.0, abs=0.01)
+    page = (files / "r.html").read_text()
+    assert f'data-tile="gpu_hours" data-value="{report["gpu_hours"]}"' in page
+    assert "http" not in page.replace("http-equiv", "")
+
+
+def test_the_story_is_told_in_order(run: Run, files: Path) -> None:
+    lines = run("simulate", "wide.yaml", "--scenario", "scenario.yaml", "-o", "story").out.splitlines()
+    assert lines[0] == "00:00:00  gpu-0000 joins"
+    assert lines[1:3] == ["00:00:00  first (a) comes", "00:00:00  first (a) starts: 1 pods placed"]
+    assert lines[-1] == "02:00:04  second (a) is over: succeeded"
+
+
+def test_two_policies_on_one_load(run: Run, files: Path) -> None:
+    arguments = ("simulate", "narrow.yaml", "--against", "wide.yaml", "--scenario", "scenario.yaml")
+    result = run(*arguments, "-o", "text", "-o", "json=c.json", "-o", "html=c.html")
+    assert result.code == 0
+    comparison = json.loads((files / "c.json").read_text())
+    assert comparison["kind"] == "SimulationComparison"
+    changed = {
+        made["name"]: {c["field"]: (c["before"], c["after"]) for c in made["changes"]}
+        for made in comparison["workloads"]
+    }
+    assert changed["x/first"]["outcome"] == ("succeeded", "unfinished"), "it asks for more than the limit"
+    assert changed["x/second"]["started_s"][1] == 600.0
+    assert "x/first: started 00:00:00 → –, ended 01:00:02 → –, outcome succeeded → unfinished" in result.out
+    assert 'data-before="succeeded" data-after="unfinished"' in (files / "c.html").read_text()
+    same = run("simulate", "wide.yaml", "--against", "wide.yaml", "--scenario", "scenario.yaml")
+    assert same.out == "two jobs: nothing differs\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--scenario", "s", "--against", "b", "-o", "story"), "--against writes text, json and html"),
+        (("--scenario", "s", "--against-env", "prod"), "need --against POLICY"),
+        (("--scenario", "s", "-o", "yaml"), "-o yaml are of one cycle"),
+        (("-o", "html"), "give --scenario FILE"),
+    ],
+)
+def test_options_that_do_not_go_together(run: Run, arguments: tuple[str, ...], said: str) -> None:
+    result = run("simulate", "wide.yaml", *arguments)
+    assert result.code == 2
+    assert said in " ".join(result.err.split())
+
+
+def test_what_was_simulated_before_an_interruption_is_kept(
+    run: Run, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = Cluster.step
+
+    def interrupted(cluster: Cluster) -> bool:
+        if cluster.world.elapsed_s > 3600:
+            raise KeyboardInterrupt
+        return step(cluster)
+
+    monkeypatch.setattr(Cluster, "step", interrupted)
+    result = run("simulate", "wide.yaml", "--scenario", "scenario.yaml", "-o", "json=r.json", "-o", "html=r.html")
+    assert result.code == 130
+    assert "interrupted at 2026-01-05T01:00:02Z of the simulation; what follows is up to then" in result.err
+    report = json.loads((files / "r.json").read_text())
+    assert report["outcomes"] == {"succeeded": 1, "unfinished": 1}
+    assert report["gpu_hours"] == pytest.approx(2 * 3602 / 3600, abs=1e-3)
+    assert "</html>" in (files / "r.html").read_text()
+
+
+def test_a_bar_is_drawn_on_a_terminal_alone(run: Run, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    quiet = run("simulate", "wide.yaml", "--scenario", "scenario.yaml")
+    assert "simulating" not in quiet.err
+    monkeypatch.setattr("apportion_cli.console.Console.shows_progress", lambda console: True)
+    monkeypatch.setattr("apportion_cli.simulation_progress._PATIENCE_S", 0.0)
+    monkeypatch.setattr("apportion_cli.simulation_progress._PERIOD_S", 0.0)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    shown = run("simulate", "wide.yaml", "--scenario", "scenario.yaml")
+    assert shown.out == quiet.out
+    assert "simulating" in shown.err
+    assert "2 of 2 workloads" in shown.err
