@@ -34,7 +34,7 @@ class Decided:
     Attributes:
         binds: Pods with a place.
         pipelines: Pods that wait for one.
-        evictions: Pods that leave, whence, and why.
+        evictions: Pods that leave, whence, and why: each once, with the latest reason where it was chosen again.
         takings: What the evictions change in the queues.
         moved: Pods that leave one node and wait for another: they stand on both.
     """
@@ -44,6 +44,13 @@ class Decided:
     evictions: list[tuple[Task, int, object]] = field(default_factory=list)
     takings: list[Taking] = field(default_factory=list)
     moved: set[str] = field(default_factory=set)
+    _evicted: dict[str, int] = field(default_factory=dict)
+
+    def evict(self, task: Task, node: int, why: object) -> None:
+        """Note an eviction."""
+        at = self._evicted.setdefault(task.uid, len(self.evictions))
+        # A pod that was to move and is chosen again leaves the node where it stands, not the one it waits for.
+        self.evictions[at : at + 1] = [(task, self.evictions[at][1] if at < len(self.evictions) else node, why)]
 
 
 class Session:
@@ -198,7 +205,7 @@ class Session:
 
     def decide_evict(self, task: Task, node: int, why: object) -> None:
         """Note an eviction."""
-        self.decided.evictions.append((task, node, why))
+        self.decided.evict(task, node, why)
 
     def pending_jobs(self) -> list[Job]:
         """Return the jobs with pods that wait, in order."""

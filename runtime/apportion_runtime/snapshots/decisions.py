@@ -13,7 +13,7 @@ from apportion_runtime.core.explain.fair_share import FairShare
 from apportion_runtime.core.explain.pending import PendingJob, pending_jobs
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.shares import RESOURCES, QueueShare
-from apportion_runtime.core.status import NAMES
+from apportion_runtime.core.status import NAMES, PIPELINED
 from apportion_runtime.core.task import NO_NODE, Task
 from apportion_runtime.snapshots.codec import key_of
 from apportion_runtime.snapshots.document import API_VERSION
@@ -25,10 +25,10 @@ KIND = "Decisions"
 def decisions_document(session: Session) -> dict[str, Any]:
     """Return what a cycle decided and why, every list in the order of names."""
     binds = sorted((_placed(session, task) for task in session.decided.binds), key=_name)
-    pipelines = sorted((_placed(session, task) for task in session.decided.pipelines), key=_name)
-    # A pod that several steps of a search chose is evicted once.
-    once = {made.pod: made for made in evictions(session)}.values()
-    evicted = [_evicted(made) for made in sorted(once, key=lambda made: made.name)]
+    # A pod that waited for a place may have been evicted from there later, or have been given another.
+    waiting = {task.uid: task for task in session.decided.pipelines if task.status == PIPELINED}.values()
+    pipelines = sorted((_placed(session, task) for task in waiting), key=_name)
+    evicted = [_evicted(made) for made in sorted(evictions(session), key=lambda made: made.name)]
     pending = [
         pending_document(job) for job in sorted(pending_jobs(session), key=lambda job: (job.namespace, job.name))
     ]
@@ -64,8 +64,7 @@ def pending_document(job: PendingJob) -> dict[str, Any]:
 def job_document(session: Session, job: PendingJob) -> dict[str, Any]:
     """Return everything about one job: where its pods are, why some wait, and who was evicted."""
     tasks = sorted(session.jobs[job.job].tasks.values(), key=lambda task: task.pod.name)
-    once = {made.pod: made for made in evictions(session)}.values()
-    mine = sorted((m for m in once if m.pod in session.jobs[job.job].tasks), key=lambda made: made.name)
+    mine = sorted((m for m in evictions(session) if m.pod in session.jobs[job.job].tasks), key=lambda made: made.name)
     return {
         "apiVersion": API_VERSION,
         "kind": "JobExplanation",

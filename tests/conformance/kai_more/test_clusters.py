@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from apportion_runtime.cases.checking import checked
+from apportion_runtime.cases.rounds import run_rounds
 from apportion_runtime.cases.telling import rounds_document
 
 LINES = (Path(__file__).parent / "clusters.jsonl").read_text(encoding="utf-8").splitlines()
@@ -25,3 +26,16 @@ def test_the_core_decides_as_the_engine(cluster: dict[str, Any]) -> None:
         assert made["queues"].keys() == wanted["queues"].keys()
         for name, share in wanted["queues"].items():
             assert made["queues"][name]["gpu_fair_share"] == pytest.approx(share["gpu_fair_share"])
+
+
+def test_a_pod_that_is_chosen_again_leaves_once() -> None:
+    chosen_again = 0
+    for cluster in (json.loads(line) for line in LINES if '"promised twice' in line or "seed 1484" in line):
+        session, _ = next(run_rounds(checked(cluster["case"])))
+        chosen = [uid for taking in session.decided.takings for uid in taking.evicted]
+        chosen_again += len(chosen) - len(set(chosen))
+        left = {task.uid: node for task, node, _ in session.decided.evictions}
+        assert len(left) == len(session.decided.evictions)
+        stood = {pod.uid: session.nodes.index[pod.node] for pod in session.snapshot.pods if pod.node}
+        assert all(node == stood.get(uid, node) for uid, node in left.items())
+    assert chosen_again
