@@ -11,9 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apportion_runtime.admission.objects import annotations_of, kind_of, labels_of, namespace_of, nested, text
+from apportion_runtime.admission import words
+from apportion_runtime.admission.objects import (
+    annotations_of,
+    kind_of,
+    labels_of,
+    name_of,
+    namespace_of,
+    nested,
+    text,
+)
 from apportion_runtime.core.snapshot import SubGroup
 from apportion_runtime.sim.engines.kube_scheduler.amounts import amounts, pod_requests
+from apportion_runtime.sim.engines.volcano.amounts import total
 from apportion_runtime.sim.engines.volcano.capacity import DEFAULT
 from apportion_runtime.sim.engines.volcano.jobs import GroupState
 from apportion_runtime.sim.running import Running
@@ -41,6 +51,8 @@ def group_of(world: World, running: Running, made: Manifest) -> GroupState:
     group, _ = kind_of(workload)
     if group in (*OWN_MINIMUM, "batch.volcano.sh"):
         return _of_workload(world, running, made)
+    if group == "leaderworkerset.x-k8s.io":
+        return _of_replica(world, running, made)
     return _of_owner(world, running, made)
 
 
@@ -84,16 +96,28 @@ def _of_workload(world: World, running: Running, made: Manifest) -> GroupState:
         least = least_of(world, running) or n_slots
     else:
         least = int(policy.get("minAvailable") or spec.get("minAvailable") or n_slots)
-    needed: dict[str, int] = {}
-    for slot in list(running.slots.values())[:least]:
-        for name, value in pod_requests(slot.spec).items():
-            needed[name] = needed.get(name, 0) + value
+    needed = total(pod_requests(slot.spec) for slot in list(running.slots.values())[:least])
     return GroupState(
         f"{namespace_of(workload)}/{workload['metadata']['name']}",
         str(queue),
         least,
         needed,
         _priority(world, str(class_name), made),
+        world.now,
+        running.number,
+    )
+
+
+def _of_replica(world: World, running: Running, made: Manifest) -> GroupState:
+    """Return the group of one leader and its workers, as LeaderWorkerSet makes it for each of its replicas."""
+    number = labels_of(made).get(words.LWS_GROUP, "0")
+    own = [slot for slot in running.slots.values() if slot.labels.get(words.LWS_GROUP, "0") == number]
+    return GroupState(
+        f"{namespace_of(made)}/{name_of(running.manifest)}-{number}",
+        annotations_of(made).get(QUEUE_ANNOTATION) or DEFAULT,
+        len(own),
+        total(pod_requests(slot.spec) for slot in own),
+        _priority(world, text(made, "spec", "priorityClassName"), made),
         world.now,
         running.number,
     )
