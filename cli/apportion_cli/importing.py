@@ -36,7 +36,7 @@ def imported(paths: Sequence[str], wanted: Wanted) -> tuple[Mapping[str, str], t
 
     Raises:
         CannotError: If a file cannot be read, holds no queue, or a value that no policy can hold.
-        click.UsageError: If there is no reader for the engine.
+        click.UsageError: If there is no reader for the engine, or a name or an owner is none.
     """
     from apportion_compiler.authoring.declaring import Identity
     from apportion_compiler.authoring.files import policy_files
@@ -49,6 +49,7 @@ def imported(paths: Sequence[str], wanted: Wanted) -> tuple[Mapping[str, str], t
 
     if wanted.engine not in READERS:
         raise click.UsageError(f"this version cannot import from {wanted.engine}; it can from {', '.join(READERS)}")
+    _refuse_names(wanted)
     manifests = _manifests(paths)
     engine = Engine(wanted.engine)
     versions = ENGINE_VERSIONS[engine]
@@ -67,6 +68,24 @@ def imported(paths: Sequence[str], wanted: Wanted) -> tuple[Mapping[str, str], t
         return policy_files(lifted, identity)
     except (ValueError, UnwritableError) as refused:
         raise CannotError(str(refused)) from refused
+
+
+def _refuse_names(wanted: Wanted) -> None:
+    from apportion_compiler.naming import is_label, suggested_name
+    from apportion_policy.identifiers import parse_owner
+
+    for flag, name in (("--environment", wanted.environment), ("--cluster", wanted.cluster)):
+        if name is not None and not is_label(name):
+            instead = suggested_name(name)
+            raise click.UsageError(
+                f"{flag}: a name is lower-case letters, digits and dashes, with a letter or digit at both ends; "
+                f"`{name}` is not{f', `{instead}` would be' if instead else ''}"
+            )
+    if wanted.owner is not None:
+        try:
+            parse_owner(wanted.owner)
+        except ValueError as none:
+            raise click.UsageError(f"--owner: {none}") from none
 
 
 def _manifests(paths: Sequence[str]) -> list[Manifest]:

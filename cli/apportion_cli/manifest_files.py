@@ -114,7 +114,8 @@ def files_of(path: str) -> list[str]:
     Raises:
         CannotError: If there is nothing at the path.
     """
-    if path == STDIN or Path(path).is_file():
+    # A pipe is a file too, as a shell's <(kubectl get …) makes one.
+    if path == STDIN or (Path(path).exists() and not Path(path).is_dir()):
         return [path]
     if not Path(path).is_dir():
         raise CannotError(f"{path} is no file or folder that can be read")

@@ -28,7 +28,8 @@ GpuModel = Annotated[str, StringConstraints(pattern=GPU_MODEL_PATTERN)]
 PoolId = Identifier
 
 
-def _owner(value: str) -> str:
+def parse_owner(value: str) -> str:
+    """Return an owner. Raises `ValueError` for what cannot be one."""
     # Owners become groups that are given rights; names that begin so are groups of Kubernetes' own.
     if value.startswith("system:"):
         raise ValueError(f'"{value}" is a group of Kubernetes itself; name a team, such as "@acme/vision-leads"')
@@ -39,7 +40,7 @@ def _owner(value: str) -> str:
 
 Owner = Annotated[
     str,
-    AfterValidator(_owner),
+    AfterValidator(parse_owner),
     Field(
         description="A GitHub handle (@team or @org/team) or a Backstage entity reference (group:default/vision).",
         examples=["@acme/vision-leads", "group:default/vision"],

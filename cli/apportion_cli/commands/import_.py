@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -67,7 +68,8 @@ def import_(
     _say(notes, others)
     for name in files:
         console.out(f"  wrote {out / name}")
-    console.out(f"\nNext:\n  apportion validate {out}\n  apportion compile {out}")
+    folder = quote(str(out))
+    console.out(f"\nNext:\n  apportion validate {folder}\n  apportion compile {folder}")
 
 
 def _write(out: Path, files: Mapping[str, str]) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from threading import Thread
 
 import pytest
 import yaml
@@ -106,6 +108,31 @@ def test_what_cannot_be_read_is_one_sentence(run: Run, queues: Path, text: str, 
     assert result.code == 3
     assert sentence in result.err
     assert not Path("acme").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "sentence"),
+    [
+        ("--owner", "no owner", '--owner: "no owner" is not an owner such as'),
+        ("--environment", "Prod Env", "`Prod Env` is not, `prod-env` would be"),
+        ("--cluster", "a/b", "`a/b` is not, `a-b` would be"),
+    ],
+)
+def test_a_name_that_no_policy_takes_is_refused(run: Run, option: str, value: str, sentence: str) -> None:
+    result = run("import", "--from", "kai", "queues.yaml", "--out", "acme", option, value)
+    assert result.code == 2
+    assert sentence in result.err
+    assert not Path("acme").exists()
+
+
+def test_a_pipe_is_read_and_a_folder_s_name_is_quoted(run: Run, queues: Path) -> None:
+    os.mkfifo("pipe")
+    writer = Thread(target=Path("pipe").write_bytes, args=(queues.read_bytes(),))
+    writer.start()
+    result = run("import", "--from", "kai", "pipe", "--out", "my policy")
+    writer.join()
+    assert result.code == 0
+    assert "apportion validate 'my policy'" in result.out
 
 
 def _objects(tree: Path) -> dict[tuple[str, str, str], object]:
