@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -29,7 +29,7 @@ _NATIVE, _NODE_POOLS = "native", "node-pools"
 class ScenarioObjects:
     """What a simulation begins with."""
 
-    objects: Sequence[dict[str, Any]]
+    objects: Sequence[Mapping[str, Any]]
     model: Model
 
 
@@ -41,16 +41,17 @@ def read_objects(
     Raises:
         CannotError: If something cannot be read, or the engine has no model here.
     """
-    from apportion_runtime.sim.engines.choosing import NoModelError, choose
+    from apportion_runtime.sim.engines.choosing import NoModelError, choose, of_model
 
     found: list[dict[str, Any]] | int
     found = _rendered(source) if _is_rendered(source) else _compiled(source, env, cluster, engine, as_of)
     if isinstance(found, int):
         return found
     try:
-        return ScenarioObjects(found, choose(found, engine))
+        model = choose(found, engine)
     except NoModelError as none:
         raise CannotError(f"{source}: {none}") from None
+    return ScenarioObjects(of_model(found, model), model)
 
 
 def _rendered(source: str) -> list[dict[str, Any]]:

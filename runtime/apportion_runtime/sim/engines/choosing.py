@@ -141,6 +141,12 @@ def known() -> str:
     return ", ".join(model.title for model in MODELS if model.made_by is not None)
 
 
+def of_model(objects: Iterable[Manifest], model: Model) -> list[Manifest]:
+    """Return objects without those that are other engines' own."""
+    others = [each for each in MODELS if each is not model]
+    return [made for made in objects if model.is_of(made) or not any(each.is_of(made) for each in others)]
+
+
 def choose(objects: Iterable[Manifest], asked: str | None = None) -> Model:
     """Return the engine that objects are of, of several the one asked for by its target's name.
 
@@ -159,8 +165,10 @@ def choose(objects: Iterable[Manifest], asked: str | None = None) -> Model:
         return model
     if len(present) > 1:
         titles = " and of ".join(model.title for model in present)
-        names = " or ".join(model.name for model in present)
-        raise NoModelError(f"these objects are of {titles}; name one with --engine {names}")
+        names = " or ".join(model.name for model in present if model.made_by is not None)
+        raise NoModelError(
+            f"these objects are of {titles}; give those of one cluster, or name one with --engine {names}"
+        )
     if present and present[0].made_by is None:
         raise NoModelError(
             f"these objects are of {present[0].title}, which has no model here; they are not run as another engine's"

@@ -10,9 +10,11 @@ from apportion_runtime.core.status import GATED
 from apportion_runtime.sim.engines.engine import UnreadableError
 from apportion_runtime.sim.engines.evicting import evict
 from apportion_runtime.sim.engines.gangs import Gangs
+from apportion_runtime.sim.engines.kube_scheduler import KubeScheduler, read_profiles
 from apportion_runtime.sim.engines.kube_scheduler.amounts import CPU, GPUS, amounts
 from apportion_runtime.sim.engines.kube_scheduler.nodes import Nodes
 from apportion_runtime.sim.engines.kube_scheduler.pods import PodFacts
+from apportion_runtime.sim.engines.kube_scheduler.profiles import KIND
 from apportion_runtime.sim.engines.plain import PlainEngine, Pods
 from apportion_runtime.sim.engines.volcano import allocating, taking
 from apportion_runtime.sim.engines.volcano.amounts import Amounts, total
@@ -73,16 +75,22 @@ class Volcano(PlainEngine):
         """Take in what it acts upon."""
         super().begin(workloads, pools)
         self._nodes = Nodes(self.world, self.pods.facts)
+        profiles, _ = read_profiles(self.world.store.list(KIND))
+        self._beside = KubeScheduler(self.world, workloads, self.pods.facts, profiles)
 
     def _least(self, running: Running, made: Manifest) -> int | None:
         """Return how many pods start together where a controller says that; a PodGroup that pods name may be of many."""
-        if GROUP_ANNOTATION in annotations_of(made) or kind_of(running.manifest)[0] in OWN_MINIMUM:
+        if made["spec"].get("schedulerName") != SCHEDULER or GROUP_ANNOTATION in annotations_of(made):
+            return None
+        if kind_of(running.manifest)[0] in OWN_MINIMUM:
             return None
         return group_of(self.world, running, made).least
 
     def take_in(self, running: Running, made: Manifest) -> Pod:
         """Have a pod belong to its pod group, which is made if need be."""
         record = super().take_in(running, made)
+        if record.scheduler != SCHEDULER:
+            return record
         group = group_of(self.world, running, made)
         known = self._groups.setdefault(group.key, group)
         known.least, known.least_resources = group.least, group.least_resources
@@ -118,9 +126,9 @@ class Volcano(PlainEngine):
             _ACTIONS[action](session)
         for statement in session.committed:
             self._carry_out(statement)
-        waiting = self._close(session)
+        unplaced = self._close(session)
         self._sample(capacity)
-        self.grow(waiting)
+        self.grow([*unplaced, *self._place_beside()])
         if any(statement.evicted or statement.placed for statement in session.committed):
             world.touch()
 
@@ -177,8 +185,18 @@ class Volcano(PlainEngine):
                     self.explain(waiting[0].pod, job.fit_error())
                 unplaced += [task.pod for task in waiting if task.uid in job.reasons and not self._is_bound(job, task)]
             group.phase = job.next_phase()
-        for pod in self.pods.waiting(lambda pod: pod.scheduler != SCHEDULER):
-            self.explain(pod, f"no scheduler here is called {pod.record.scheduler or 'default-scheduler'}")
+        return unplaced
+
+    def _place_beside(self) -> list[PodFacts]:
+        """Have kube-scheduler, which every cluster has, place the pods that do not name Volcano."""
+        unplaced: list[PodFacts] = []
+        others = self.pods.waiting(lambda pod: pod.scheduler != SCHEDULER)
+        for each in self._beside.take_turn([pod for pod in others if self._beside.is_mine(pod.record)]):
+            self.explain(each.pod, each.why)
+            unplaced.append(each.pod)
+        for pod in others:
+            if not self._beside.is_mine(pod.record):
+                self.explain(pod, f"no scheduler here is called {pod.record.scheduler}")
         return unplaced
 
     def _not_considered(self, job: Job) -> str:

@@ -1,0 +1,110 @@
+"""Which objects a simulation begins with, and of which engine they are: what a user hears."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .conftest import Run
+
+_EXAMPLE = Path(__file__).parents[3] / "examples/seed-004-ai-scheduling"
+_QUEUE = """
+apiVersion: {api}
+kind: {kind}
+metadata: {{name: one}}
+spec: {{}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {{name: ai}}
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    file = tmp_path / "scenario.yaml"
+    file.write_text("nodes: [{pool: n}]\nworkloads: [{name: j, kind: Job, namespace: ai, duration: 1m}]\n")
+    return file
+
+
+def _objects(tmp_path: Path, *pairs: tuple[str, str]) -> Path:
+    file = tmp_path / "objects.yaml"
+    file.write_text("---".join(_QUEUE.format(api=api, kind=kind) for api, kind in pairs))
+    return file
+
+
+def test_a_policy_of_several_clusters_wants_one_named(run: Run, scenario: Path) -> None:
+    result = run("simulate", _EXAMPLE, "--scenario", scenario)
+    assert result.code == 2
+    assert (
+        "name one with --env, --cluster or --engine: plain/kubernetes (native), batch/volcano (volcano)" in result.err
+    )
+
+
+@pytest.mark.parametrize("chosen", [("--engine", "native"), ("--env", "plain"), ("--cluster", "kubernetes")])
+def test_any_of_them_names_it(run: Run, scenario: Path, chosen: tuple[str, str]) -> None:
+    result = run("simulate", _EXAMPLE, "--scenario", scenario, *chosen)
+    assert result.code == 0, result.err
+    assert "1 succeeded" in result.out
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        (("--engine", "kueue"), "no cluster of the policy runs kueue; there is native, volcano"),
+        (("--cluster", "nowhere"), "the policy has no cluster nowhere"),
+    ],
+)
+def test_a_cluster_that_is_not_there_is_said(run: Run, scenario: Path, chosen: tuple[str, str], said: str) -> None:
+    result = run("simulate", _EXAMPLE, "--scenario", scenario, *chosen)
+    assert result.code == 3
+    assert said in result.err
+
+
+@pytest.mark.parametrize(
+    ("api", "kind", "title"),
+    [
+        ("quota.koordinator.sh/v1alpha1", "ElasticQuotaProfile", "Koordinator"),
+        ("scheduling.sigs.k8s.io/v1alpha1", "ElasticQuota", "Koordinator"),
+    ],
+)
+def test_an_engine_without_a_model_is_refused_in_words(
+    run: Run, scenario: Path, tmp_path: Path, api: str, kind: str, title: str
+) -> None:
+    result = run("simulate", _objects(tmp_path, (api, kind)), "--scenario", scenario)
+    assert result.code == 3
+    assert f"these objects are of {title}, which has no model here; they are not run as another engine's" in result.err
+
+
+def test_objects_of_several_engines_are_of_none(run: Run, scenario: Path, tmp_path: Path) -> None:
+    mixed = _objects(tmp_path, ("scheduling.run.ai/v2", "Queue"), ("kueue.x-k8s.io/v1beta2", "ClusterQueue"))
+    result = run("simulate", mixed, "--scenario", scenario)
+    assert result.code == 3
+    assert "these objects are of KAI Scheduler and of Kueue" in result.err
+    assert "name one with --engine kai or kueue" in result.err
+
+
+def test_plain_kubernetes_is_not_asked_to_read_another_engines_objects(
+    run: Run, scenario: Path, tmp_path: Path
+) -> None:
+    tree = _objects(tmp_path, ("scheduling.volcano.sh/v1beta1", "Queue"))
+    result = run("simulate", tree, "--scenario", scenario, "--engine", "native")
+    assert result.code == 3
+    assert "these objects are of Volcano; plain Kubernetes would not read them" in result.err
+
+
+def test_an_engine_that_cannot_begin_says_why(run: Run, scenario: Path, tmp_path: Path) -> None:
+    tree = _objects(tmp_path, ("scheduling.volcano.sh/v1beta1", "Queue"))
+    result = run("simulate", tree, "--scenario", scenario)
+    assert result.code == 3
+    assert "objects.yaml: there is no ConfigMap volcano-scheduler-configmap" in result.err
+
+
+def test_what_a_tree_holds_as_templates_is_not_applied(run: Run, scenario: Path, tmp_path: Path) -> None:
+    rendered = tmp_path / "rendered"
+    assert run("compile", _EXAMPLE, "--env", "plain", "--out", rendered).code == 0
+    assert list(rendered.rglob("templates/*.yaml"))
+    result = run("simulate", rendered, "--scenario", scenario, "-o", "json")
+    assert result.code == 0, result.err
+    assert "nightly-training" not in result.out
