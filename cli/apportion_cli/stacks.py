@@ -263,7 +263,15 @@ def _said() -> Iterator[None]:
 
 
 def _reason(output: str) -> str:
-    """Return the lines of Pulumi's output that say what went wrong."""
+    """Return the lines of Pulumi's output that say what went wrong, with those that each goes on with."""
     lines = [line.strip() for line in output.splitlines()]
-    wrong = [line for line in lines if line.lower().startswith(("error:", "* "))]
+    wrong: list[str] = []
+    goes_on = False
+    for line in lines:
+        if line.lower().startswith(("error:", "* ")):
+            wrong.append(line)
+            goes_on = line.endswith((";", ":"))
+        elif goes_on and line:
+            wrong[-1] += f" {line}"
+            goes_on = False
     return "Pulumi failed: " + ("; ".join(dict.fromkeys(wrong)) or " ".join(lines[-3:]))

@@ -30,6 +30,7 @@ VERBS: Mapping[str, Verb] = dict(
         _verb("preview", "Say what `up` would do to an environment's clusters."),
         _verb("up", "Bring an environment's clusters to the policy, in updates that are each valid."),
         _verb("drift", "Say what an environment's clusters hold beside what was written to them."),
+        _verb("scheduler", "Schedule a cluster's pods: the packaged scheduler."),
         _verb("explain", "Explain a rule, a queue of a policy, or a job or queue of a cluster."),
         _verb("graph", "Draw the organisation's tree with its quotas."),
         _verb("rules", "List the rules."),

@@ -25,6 +25,7 @@ from apportion_compiler.emit.pulumi.node_pools import register_node_pools
 from apportion_compiler.emit.pulumi.outputs import queue_outputs
 from apportion_compiler.emit.pulumi.planning import NextUpdate, next_update, several_updates
 from apportion_compiler.emit.pulumi.reading import Refused, compile_stack, rooted
+from apportion_compiler.emit.pulumi.scheduler import register_scheduler
 from apportion_compiler.emit.pulumi.settings import (
     NAMESPACE,
     ClusterAccess,
@@ -106,6 +107,10 @@ def _apply(
             providers[target.cluster], settings.protect == "guaranteed", frozenset(settings.adopt), guard
         )
         made += register_target(target, compilation.programs[target], held, treatment)
+    for cluster, packaged in settings.schedulers.items():
+        if cluster not in providers:
+            raise Refused(f"{NAMESPACE}:schedulers names {cluster}, and the stack has {', '.join(providers)}")
+        made += register_scheduler(cluster, packaged, providers[cluster])
     made += register_node_pools(compilation, settings)
     pulumi.export("environment", settings.environment)
     pulumi.export("queues", queue_outputs(compilation))

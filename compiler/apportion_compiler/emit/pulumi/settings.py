@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import date
 from typing import Any, Protocol
 
+from apportion_compiler.packaged_scheduler import Packaged
 from apportion_compiler.rollout.hazards import HAZARDS
 
 NAMESPACE = "apportion"
@@ -58,6 +59,7 @@ class StackSettings:
             stops the update.
         guard: Whether hurtful changes (`rollout/hazards.py`) stop an update unless they are allowed.
         allow: The kinds of hurtful changes that are allowed.
+        schedulers: How the packaged scheduler runs, for each cluster that has it.
     """
 
     policy: str
@@ -74,6 +76,7 @@ class StackSettings:
     enforcement: str = "none"
     guard: bool = False
     allow: tuple[str, ...] = ()
+    schedulers: Mapping[str, Packaged] = field(default_factory=dict)
 
 
 def read_settings(config: Config, stack: str) -> StackSettings:
@@ -100,6 +103,7 @@ def read_settings(config: Config, stack: str) -> StackSettings:
         enforcement=_one_of(config, "enforcement", _ENFORCEMENTS),
         guard=_one_of(config, "guard", ("false", "true")) == "true",
         allow=_allowed(config),
+        schedulers={name: _packaged(name, how) for name, how in _object(config, "schedulers").items()},
     )
 
 
@@ -146,6 +150,18 @@ def _clusters(config: Config) -> dict[str, ClusterAccess]:
             raise SettingsError(f"{NAMESPACE}:clusters says of each cluster its kubeconfig or context, or both")
         access[name] = ClusterAccess(how.get("kubeconfig"), how.get("context"))
     return access
+
+
+def _packaged(cluster: str, how: object) -> Packaged:
+    key = f"{NAMESPACE}:schedulers of {cluster}"
+    if not isinstance(how, Mapping) or not isinstance(how.get("image"), str):
+        raise SettingsError(f"{key} names the image, and may say replicas, namespace, scheduler and shard")
+    known = {f.name for f in fields(Packaged)}
+    if unknown := sorted(set(how) - known):
+        raise SettingsError(f"{key} has {unknown[0]}, which is none of {', '.join(sorted(known))}")
+    if not isinstance(how.get("replicas", 1), int):
+        raise SettingsError(f"{key}: replicas is a whole number")
+    return Packaged(**how)
 
 
 def _node_pools(config: Config) -> dict[str, Mapping[str, Any]]:

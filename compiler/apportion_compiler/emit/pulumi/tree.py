@@ -63,18 +63,20 @@ def register_target(target: Target, program: Program, update: Update, treatment:
         manifest = objects[key]
         parent, depth = tree.place_of(manifest)
         name, type_ = resource_name(target, key), resource_type(manifest)
+        is_adopted = bool(treatment.adopt & {"*", name})
         options = pulumi.ResourceOptions(
             parent=parent,
             provider=treatment.provider,
             depends_on=[made[other] for other in sorted(update.waits.get(key, ()))],
             protect=holds_a_promise(manifest, promises) if treatment.protects else None,
             ignore_changes=fields_of_controllers(manifest),
-            replace_on_changes=immutable_fields(manifest),
+            # What the API server filled in counts as a change of what is adopted, and must not make it anew.
+            replace_on_changes=[] if is_adopted else immutable_fields(manifest),
             # Of two objects with one name there can be only one.
             delete_before_replace=True,
             aliases=list(other_urns(pulumi.get_stack(), pulumi.get_project(), type_, name, depth)),
             hooks=treatment.guard.binding(manifest) if treatment.guard is not None else None,
-            import_=import_id(manifest) if treatment.adopt & {"*", name} else None,
+            import_=import_id(manifest) if is_adopted else None,
         )
         made[key] = pulumi.CustomResource(type_, name, dict(owned(manifest)), options)
     tree.close()

@@ -1,0 +1,101 @@
+"""`apportion scheduler`: the packaged scheduler against a real cluster."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from datetime import UTC, datetime
+from threading import Event
+
+import click
+
+from apportion_cli.console import current
+from apportion_cli.errors import CannotError
+from apportion_cli.settings import variable
+from apportion_cli.verbosity import console_options
+
+
+@click.command()
+@click.option(
+    "--kubeconfig", metavar="FILE", help="How the cluster is reached (default: KUBECONFIG, the pod's account)."
+)
+@click.option("--context", metavar="NAME", help="Context of the kubeconfig.")
+@click.option(
+    "--name",
+    "scheduler",
+    default="kai-scheduler",
+    show_default=True,
+    envvar=variable("scheduler-name"),
+    help="`schedulerName` of its pods.",
+)
+@click.option(
+    "--shard",
+    metavar="NAME",
+    envvar=variable("shard"),
+    help="SchedulingShard whose part of the cluster is meant, if there are several.",
+)
+@click.option(
+    "--period", default=1.0, show_default=True, type=click.FloatRange(min=0.05), help="Seconds between turns."
+)
+@click.option(
+    "--port", default=8080, show_default=True, type=click.IntRange(0, 65535), help="Of /healthz and /metrics."
+)
+@click.option(
+    "--lease",
+    metavar="NAMESPACE/NAME",
+    envvar=variable("lease"),
+    help="Lease that one of several schedulers holds; without it this is the only one.",
+)
+@console_options
+def scheduler(
+    *,
+    kubeconfig: str | None,
+    context: str | None,
+    scheduler: str,
+    shard: str | None,
+    period: float,
+    port: int,
+    lease: str | None,
+) -> None:
+    """Schedule pods of a cluster as KAI Scheduler does: by queues, gangs and fair shares.
+
+    It reads the objects that `apportion compile` writes for KAI, and takes the place of KAI's scheduler and pod grouper.
+    A GPU is given whole: sharing one takes the engine's own binder.
+    """
+    from apportion_runtime.kube.connection import Connection, Unreachable, access_from
+    from apportion_runtime.kube.lease import Leadership
+    from apportion_runtime.kube.running import Options, run
+    from apportion_runtime.kube.serving import Counters, served
+
+    console = current()
+    ended = Event()
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(ending, lambda *_: ended.set())
+
+    def say(text: str) -> None:
+        if not console.quiet:
+            console.err(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {text}")
+
+    counters = Counters()
+    try:
+        connection = Connection(access_from(kubeconfig, context))
+        leadership = None if lease is None else Leadership(connection, *_lease(lease), _holder())
+        with served(port, counters) as chosen:
+            say(f"answers on port {chosen}")
+            run(connection, Options(scheduler, shard, period), leadership, counters, say=say, ended=ended)
+    except Unreachable as unreachable:
+        raise CannotError(str(unreachable)) from None
+    except OSError as refused:
+        raise CannotError(f"port {port} cannot be had: {refused.strerror}") from None
+
+
+def _lease(text: str) -> tuple[str, str]:
+    namespace, slash, name = text.partition("/")
+    if not (namespace and slash and name):
+        raise click.UsageError(f"--lease is NAMESPACE/NAME, not {text}")
+    return namespace, name
+
+
+def _holder() -> str:
+    return f"{socket.gethostname()}_{os.getpid()}"

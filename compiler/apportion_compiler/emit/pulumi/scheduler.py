@@ -1,0 +1,26 @@
+"""The packaged scheduler as a component, on the clusters that the stack names in `apportion:schedulers`."""
+
+from __future__ import annotations
+
+import pulumi
+
+from apportion_compiler.emit.pulumi.naming import resource_type
+from apportion_compiler.emit.pulumi.treatment import owned
+from apportion_compiler.packaged_scheduler import Packaged, scheduler_objects
+from apportion_compiler.rollout.identity import identity_of
+
+TYPE = "apportion:index:Scheduler"
+
+
+def register_scheduler(cluster: str, packaged: Packaged, provider: pulumi.ProviderResource) -> list[pulumi.Resource]:
+    """Register the scheduler of a cluster, each object after those before it, and return the resources."""
+    name = f"{cluster}/scheduler"
+    component = pulumi.ComponentResource(TYPE, name)
+    made: list[pulumi.Resource] = []
+    for manifest in scheduler_objects(packaged):
+        identity = identity_of(manifest)
+        options = pulumi.ResourceOptions(parent=component, provider=provider, depends_on=list(made))
+        resource = f"{name}/{identity.kind}/{identity.name}"
+        made.append(pulumi.CustomResource(resource_type(manifest), resource, dict(owned(manifest)), options))
+    component.register_outputs({})
+    return made

@@ -1,0 +1,201 @@
+"""The objects that run the packaged scheduler in a cluster: its account with no more rights than it uses, and itself.
+
+What it may do is what `apportion_runtime.kube` does, verb by verb; a test runs it with these rights alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
+from apportion_compiler.plain_objects import Manifest
+
+NAME = "apportion-scheduler"
+_PORT = 8080
+_USER = 65532
+"""Of the image: no user of any node."""
+_READ = ["get", "list", "watch"]
+_OWNERS = (
+    ("apps", ["replicasets", "deployments", "statefulsets"]),
+    ("batch", ["jobs", "cronjobs"]),
+    ("jobset.x-k8s.io", ["jobsets"]),
+    ("leaderworkerset.x-k8s.io", ["leaderworkersets"]),
+    ("kubeflow.org", ["mpijobs", "pytorchjobs", "tfjobs", "xgboostjobs", "jaxjobs"]),
+    ("ray.io", ["rayclusters", "rayjobs", "rayservices"]),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Packaged:
+    """How the scheduler runs in a cluster.
+
+    Attributes:
+        image: The image of this repository's Dockerfile, by digest.
+        replicas: How many; one of them decides.
+        namespace: Where.
+        scheduler: The name by which pods ask for it.
+        shard: Its part of the cluster, where there are several.
+    """
+
+    image: str
+    replicas: int = 2
+    namespace: str = "apportion-system"
+    scheduler: str = "kai-scheduler"
+    shard: str | None = None
+
+
+def scheduler_objects(packaged: Packaged) -> tuple[Manifest, ...]:
+    """Return the objects in apply order."""
+    return (
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": _metadata(packaged.namespace, None)},
+        {**_of(packaged, "v1", "ServiceAccount"), "automountServiceAccountToken": False},
+        _cluster_role(),
+        _cluster_binding(packaged),
+        _role(packaged),
+        _binding(packaged),
+        _config_map(packaged),
+        _deployment(packaged),
+        _service(packaged),
+        _budget(packaged),
+    )
+
+
+def _metadata(name: str, namespace: str | None) -> dict[str, Any]:
+    labels = {"app.kubernetes.io/name": NAME, MANAGED_BY_LABEL: MANAGER}
+    return {"name": name, **({"namespace": namespace} if namespace else {}), "labels": labels}
+
+
+def _of(packaged: Packaged, api_version: str, kind: str) -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "metadata": _metadata(NAME, packaged.namespace)}
+
+
+def _rule(group: str, resources: Sequence[str], verbs: Sequence[str]) -> dict[str, Any]:
+    return {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
+
+
+def _cluster_role() -> Manifest:
+    rules = [
+        _rule("", ["nodes", "namespaces"], _READ),
+        # Pods are marked with their group, and deleted where their place is taken back.
+        _rule("", ["pods"], [*_READ, "patch", "delete"]),
+        _rule("", ["pods/binding"], ["create"]),
+        _rule("", ["pods/status"], ["patch"]),
+        _rule("scheduling.k8s.io", ["priorityclasses"], _READ),
+        _rule("scheduling.run.ai", ["queues"], _READ),
+        _rule("scheduling.run.ai", ["podgroups"], [*_READ, "create", "patch"]),
+        _rule("kai.scheduler", ["schedulingshards", "configs", "topologies"], _READ),
+        *(_rule(group, resources, ["get"]) for group, resources in _OWNERS),
+    ]
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": _metadata(NAME, None),
+        "rules": rules,
+    }
+
+
+def _role(packaged: Packaged) -> Manifest:
+    lease = ["coordination.k8s.io"]
+    return {
+        **_of(packaged, "rbac.authorization.k8s.io/v1", "Role"),
+        "rules": [
+            {"apiGroups": lease, "resources": ["leases"], "verbs": ["create"]},
+            {"apiGroups": lease, "resources": ["leases"], "resourceNames": [NAME], "verbs": ["get", "update"]},
+        ],
+    }
+
+
+def _cluster_binding(packaged: Packaged) -> Manifest:
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": _metadata(NAME, None),
+        **_bound(packaged, "ClusterRole"),
+    }
+
+
+def _binding(packaged: Packaged) -> Manifest:
+    return {**_of(packaged, "rbac.authorization.k8s.io/v1", "RoleBinding"), **_bound(packaged, "Role")}
+
+
+def _bound(packaged: Packaged, role: str) -> dict[str, Any]:
+    return {
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": NAME},
+        "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": packaged.namespace}],
+    }
+
+
+def _config_map(packaged: Packaged) -> Manifest:
+    data = {
+        "APPORTION_SCHEDULER_NAME": packaged.scheduler,
+        "APPORTION_LEASE": f"{packaged.namespace}/{NAME}",
+        **({"APPORTION_SHARD": packaged.shard} if packaged.shard else {}),
+    }
+    return {**_of(packaged, "v1", "ConfigMap"), "data": data}
+
+
+def _deployment(packaged: Packaged) -> Manifest:
+    selector = {"app.kubernetes.io/name": NAME}
+    probe = {"port": _PORT, "scheme": "HTTP"}
+    container = {
+        "name": "scheduler",
+        "image": packaged.image,
+        "args": ["scheduler", "--port", str(_PORT)],
+        "envFrom": [{"configMapRef": {"name": NAME}}],
+        "ports": [{"name": "http", "containerPort": _PORT, "protocol": "TCP"}],
+        "livenessProbe": {"httpGet": {"path": "/healthz", **probe}, "periodSeconds": 10},
+        "readinessProbe": {"httpGet": {"path": "/readyz", **probe}, "periodSeconds": 5},
+        "resources": {"requests": {"cpu": "500m", "memory": "512Mi"}, "limits": {"memory": "4Gi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+        },
+        # Python's TLS reads certificates from files.
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108 - a path in the container.
+    }
+    pod = {
+        "serviceAccountName": NAME,
+        "automountServiceAccountToken": True,
+        # What schedules must not wait to be scheduled by itself.
+        "schedulerName": "default-scheduler",
+        "priorityClassName": "system-cluster-critical",
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": _USER,
+            "runAsGroup": _USER,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [container],
+        "volumes": [{"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}}],
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": "kubernetes.io/hostname",
+                "whenUnsatisfiable": "ScheduleAnyway",
+                "labelSelector": {"matchLabels": selector},
+            }
+        ],
+    }
+    return {
+        **_of(packaged, "apps/v1", "Deployment"),
+        "spec": {
+            "replicas": packaged.replicas,
+            "selector": {"matchLabels": selector},
+            "template": {"metadata": {"labels": selector}, "spec": pod},
+        },
+    }
+
+
+def _service(packaged: Packaged) -> Manifest:
+    ports = [{"name": "http", "port": _PORT, "targetPort": "http", "protocol": "TCP"}]
+    selector = {"app.kubernetes.io/name": NAME}
+    return {**_of(packaged, "v1", "Service"), "spec": {"selector": selector, "ports": ports}}
+
+
+def _budget(packaged: Packaged) -> Manifest:
+    selector = {"matchLabels": {"app.kubernetes.io/name": NAME}}
+    spec = {"maxUnavailable": 1, "selector": selector}
+    return {**_of(packaged, "policy/v1", "PodDisruptionBudget"), "spec": spec}

@@ -1,0 +1,81 @@
+"""The kinds of objects that the scheduler reads, and where the API has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+POD, POD_GROUP = "Pod", "PodGroup"
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One kind.
+
+    Attributes:
+        kind: Its name.
+        api_version: Group and version.
+        plural: Its name in paths.
+        is_needed: Whether the scheduler cannot do without its definition.
+    """
+
+    kind: str
+    api_version: str
+    plural: str
+    is_needed: bool = True
+
+    @property
+    def root(self) -> str:
+        """The path of its group and version."""
+        return f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
+
+    @property
+    def everywhere(self) -> str:
+        """The path of all its objects."""
+        return f"{self.root}/{self.plural}"
+
+    def path(self, namespace: str, name: str = "") -> str:
+        """Return the path of an object, or of all in a namespace."""
+        place = f"{self.root}/namespaces/{namespace}/{self.plural}" if namespace else self.everywhere
+        return f"{place}/{name}" if name else place
+
+
+WATCHED: Mapping[str, Resource] = {
+    resource.kind: resource
+    for resource in (
+        Resource("Node", "v1", "nodes"),
+        Resource(POD, "v1", "pods"),
+        Resource("Namespace", "v1", "namespaces"),
+        Resource("PriorityClass", "scheduling.k8s.io/v1", "priorityclasses"),
+        Resource("Queue", "scheduling.run.ai/v2", "queues"),
+        Resource(POD_GROUP, "scheduling.run.ai/v2alpha2", "podgroups"),
+        Resource("SchedulingShard", "kai.scheduler/v1", "schedulingshards", is_needed=False),
+        Resource("Config", "kai.scheduler/v1", "configs", is_needed=False),
+        Resource("Topology", "kai.scheduler/v1alpha1", "topologies", is_needed=False),
+    )
+}
+"""By kind. ConfigMaps and volume claims are left out: whether they exist is the kubelet's question, and their content
+nobody's here."""
+
+OWNERS: Mapping[str, Resource] = {
+    resource.kind: resource
+    for resource in (
+        Resource("ReplicaSet", "apps/v1", "replicasets"),
+        Resource("Deployment", "apps/v1", "deployments"),
+        Resource("StatefulSet", "apps/v1", "statefulsets"),
+        Resource("Job", "batch/v1", "jobs"),
+        Resource("CronJob", "batch/v1", "cronjobs"),
+        Resource("JobSet", "jobset.x-k8s.io/v1alpha2", "jobsets"),
+        Resource("LeaderWorkerSet", "leaderworkerset.x-k8s.io/v1", "leaderworkersets"),
+        Resource("MPIJob", "kubeflow.org/v2beta1", "mpijobs"),
+        Resource("PyTorchJob", "kubeflow.org/v1", "pytorchjobs"),
+        Resource("TFJob", "kubeflow.org/v1", "tfjobs"),
+        Resource("XGBoostJob", "kubeflow.org/v1", "xgboostjobs"),
+        Resource("JAXJob", "kubeflow.org/v1", "jaxjobs"),
+        Resource("RayCluster", "ray.io/v1", "rayclusters"),
+        Resource("RayJob", "ray.io/v1", "rayjobs"),
+        Resource("RayService", "ray.io/v1", "rayservices"),
+    )
+}
+"""What owns pods, by kind: read one at a time when a pod of theirs is grouped."""
+LEASE = Resource("Lease", "coordination.k8s.io/v1", "leases")

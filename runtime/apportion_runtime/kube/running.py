@@ -1,0 +1,119 @@
+"""The live scheduler from its start to its end: turns as long as it leads and anything changes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Event
+
+from apportion_runtime.kube.connection import Connection, Refused, Unreachable
+from apportion_runtime.kube.lease import DURATION_S, Leadership
+from apportion_runtime.kube.mirror import Mirror
+from apportion_runtime.kube.scheduler import take_turn
+from apportion_runtime.kube.serving import Counters
+
+_LISTED_S = 60.0
+_RENEW_S = DURATION_S / 3
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How it runs.
+
+    Attributes:
+        scheduler: The name by which pods ask for it.
+        shard: Its part of the cluster, where there are several.
+        period_s: The least time between the starts of two turns.
+        idle_s: After which a turn is taken though nothing changed: times pass, too.
+    """
+
+    scheduler: str
+    shard: str | None = None
+    period_s: float = 1.0
+    idle_s: float = 10.0
+
+
+def run(
+    connection: Connection,
+    options: Options,
+    leadership: Leadership | None,
+    counters: Counters,
+    *,
+    say: Callable[[str], None],
+    ended: Event,
+) -> None:
+    """Schedule until `ended` is set.
+
+    Args:
+        connection: The API server.
+        options: How.
+        leadership: Which lease must be held; None where there is but one scheduler.
+        counters: Takes what happens.
+        say: Takes lines for the log.
+        ended: Set from outside.
+
+    Raises:
+        Unreachable: If the API server does not answer at the start.
+    """
+    mirror = Mirror(connection)
+    mirror.start(_LISTED_S)
+    counters.is_ready = True
+    say("the cluster is listed")
+    try:
+        _turns(mirror, options, leadership, counters, say=say, ended=ended)
+    finally:
+        mirror.stop()
+        if leadership is not None and counters.is_leader:
+            leadership.release()
+
+
+def _turns(
+    mirror: Mirror,
+    options: Options,
+    leadership: Leadership | None,
+    counters: Counters,
+    *,
+    say: Callable[[str], None],
+    ended: Event,
+) -> None:
+    renewed = turned = 0.0
+    while not ended.is_set():
+        now = time.time()
+        counters.alive_at = time.monotonic()
+        if now - renewed >= _RENEW_S:
+            renewed = now
+            _lead(leadership, counters, say)
+        is_due = mirror.changed.is_set() or now - turned >= options.idle_s
+        if not counters.is_leader or not is_due or now - turned < options.period_s:
+            ended.wait(0.05)
+            continue
+        turned = now
+        mirror.changed.clear()
+        began = time.monotonic()
+        try:
+            turn = take_turn(mirror, now, scheduler=options.scheduler, shard=options.shard)
+        except (Refused, Unreachable) as failed:
+            say(f"the turn was not finished: {failed}")
+            continue
+        counters.turns += 1
+        counters.bound += len(turn.bound)
+        counters.evicted += len(turn.evicted)
+        counters.refused += len(turn.refused)
+        counters.waiting = len(set(turn.waiting))
+        counters.seconds += time.monotonic() - began
+        for word, done in (("bound", turn.bound), ("evicted", turn.evicted), ("refused", turn.refused)):
+            if done:
+                say(f"{word} {', '.join(done)}")
+
+
+def _lead(leadership: Leadership | None, counters: Counters, say: Callable[[str], None]) -> None:
+    was = counters.is_leader
+    try:
+        counters.is_leader = leadership is None or leadership.is_held(time.time())
+    except (Refused, Unreachable) as failed:
+        # Who cannot renew must not decide: another may.
+        counters.is_leader = False
+        say(f"the lease cannot be had: {failed}")
+    if counters.is_leader != was:
+        say("leads" if counters.is_leader else "follows")

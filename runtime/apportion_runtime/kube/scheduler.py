@@ -1,0 +1,177 @@
+"""One turn of the live scheduler: group, decide, and do what was decided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from apportion_runtime.admission import words
+from apportion_runtime.admission.grouping import group as group_of
+from apportion_runtime.admission.grouping.grouping import Grouping
+from apportion_runtime.admission.grouping.pod_group import pod_group
+from apportion_runtime.admission.objects import GroupingError, annotations_of, labels_of
+from apportion_runtime.core.cycle import cycle
+from apportion_runtime.core.explain.evictions import evictions
+from apportion_runtime.core.explain.pending import pending_jobs
+from apportion_runtime.core.job import Job
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.task import Task
+from apportion_runtime.kube.cluster import Cluster, Manifest
+from apportion_runtime.kube.connection import Refused
+from apportion_runtime.kube.resources import POD, POD_GROUP
+from apportion_runtime.snapshots.faults import Fault, Place
+from apportion_runtime.snapshots.kubernetes.reader import read_cluster
+from apportion_runtime.snapshots.kubernetes.words import GPU_FRACTION, GPU_MEMORY, LAST_START, STALE_SINCE
+from apportion_runtime.snapshots.loading import Found
+from apportion_runtime.snapshots.quantities import time_text
+
+_SHARED = "shares a GPU, which this scheduler does not hand out: that takes the engine's own binder"
+_CLAIMS = "asks for devices by resource claims, which this scheduler does not hand out"
+
+
+@dataclass(slots=True)
+class Turn:
+    """What one turn did, each as `namespace/name`; `refused` are writes that the API server did not take."""
+
+    bound: list[str] = field(default_factory=list)
+    evicted: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+    grouped: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    faults: tuple[Fault, ...] = ()
+
+
+def take_turn(cluster: Cluster, now: float, *, scheduler: str = words.SCHEDULER, shard: str | None = None) -> Turn:
+    """Decide one cycle over a cluster as it is, and do what was decided.
+
+    Args:
+        cluster: The cluster.
+        now: The moment, in seconds since 1970.
+        scheduler: The name by which pods ask for it.
+        shard: Which SchedulingShard's part of the cluster is meant, where there are several.
+
+    Raises:
+        KeyError: If there is no such shard.
+    """
+    turn = Turn()
+    _group(cluster, scheduler, turn)
+    faults: list[Fault] = []
+    found = [Found(dict(manifest), Place(0, number)) for number, manifest in enumerate(cluster.objects())]
+    read = read_cluster(found, faults, now=now, shard=shard)
+    session = cycle(read.snapshot, read.settings)
+    turn.faults = tuple(faults)
+    _evict(cluster, session, turn)
+    _bind(cluster, session, turn)
+    _note(cluster, session, turn)
+    return turn
+
+
+def _group(cluster: Cluster, scheduler: str, turn: Turn) -> None:
+    """Have every pod that asks for the scheduler belong to a pod group."""
+    for pod in [one for one in cluster.objects() if one["kind"] == POD]:
+        if words.POD_GROUP in annotations_of(pod) or _is_over(pod):
+            continue
+        try:
+            grouping = group_of(pod, cluster, scheduler=scheduler)
+            if grouping is not None:
+                _put_group(cluster, grouping)
+                _mark(cluster, pod, grouping)
+                turn.grouped.append(_name(pod))
+        except GroupingError as wrong:
+            _wait(cluster, pod, str(wrong), turn)
+        except Refused as refused:
+            turn.refused.append(f"{_name(pod)}: {refused}")
+
+
+def _put_group(cluster: Cluster, grouping: Grouping) -> None:
+    before = cluster.get(POD_GROUP, grouping.namespace, grouping.name)
+    made = pod_group(grouping, before)
+    if before is None:
+        cluster.create(made)
+    elif before["spec"] != made["spec"]:
+        cluster.merge(POD_GROUP, grouping.namespace, grouping.name, {"spec": made["spec"]})
+
+
+def _mark(cluster: Cluster, pod: Manifest, grouping: Grouping) -> None:
+    marks: dict[str, object] = {"annotations": {words.POD_GROUP: grouping.name}}
+    if grouping.sub_group and labels_of(pod).get(words.SUB_GROUP) != grouping.sub_group:
+        marks["labels"] = {words.SUB_GROUP: grouping.sub_group}
+    metadata = pod["metadata"]
+    cluster.merge(POD, metadata["namespace"], metadata["name"], {"metadata": marks})
+
+
+def _evict(cluster: Cluster, session: Session, turn: Turn) -> None:
+    done: set[str] = set()
+    for told in evictions(session):
+        namespace, _, name = told.name.rpartition("/")
+        pod = cluster.get(POD, namespace, name)
+        if told.pod in done or pod is None or pod["metadata"].get("deletionTimestamp"):
+            continue
+        done.add(told.pod)
+        try:
+            cluster.evict(pod, told.message)
+            turn.evicted.append(told.name)
+        except Refused as refused:
+            turn.refused.append(f"{told.name}: {refused}")
+
+
+def _bind(cluster: Cluster, session: Session, turn: Turn) -> None:
+    """Bind gangs whole as far as the API server lets one: a pod that is refused is tried again with the next turn."""
+    for task in session.decided.binds:
+        pod = cluster.get(POD, task.pod.namespace, task.pod.name)
+        if pod is None or pod["metadata"]["uid"] != task.uid:
+            continue
+        if (why := _not_ours_to_give(task, pod)) is not None:
+            _wait(cluster, pod, why, turn)
+            continue
+        try:
+            cluster.bind(pod, session.nodes.names[task.node])
+            turn.bound.append(_name(pod))
+        except Refused as refused:
+            turn.refused.append(f"{_name(pod)}: {refused}")
+
+
+def _not_ours_to_give(task: Task, pod: Manifest) -> str | None:
+    if task.gpu_groups or {GPU_FRACTION, GPU_MEMORY} & set(annotations_of(pod)):
+        return _SHARED
+    return _CLAIMS if task.pod.claims else None
+
+
+def _note(cluster: Cluster, session: Session, turn: Turn) -> None:
+    """Keep what the engine writes to pod groups, and say at pods why they wait."""
+    for job in session.jobs_of_cycle():
+        _keep_times(cluster, job, turn)
+    for pending in pending_jobs(session):
+        why = pending.noted or "; ".join(reason.text for reason in pending.reasons)
+        for task in session.jobs[pending.job].tasks.values():
+            pod = cluster.get(POD, task.pod.namespace, task.pod.name)
+            if why and pod is not None and not pod["spec"].get("nodeName"):
+                _wait(cluster, pod, why, turn)
+
+
+def _keep_times(cluster: Cluster, job: Job, turn: Turn) -> None:
+    group = job.group
+    wanted = {LAST_START: (group.last_start, job.last_start), STALE_SINCE: (group.stale_since, job.stale_since)}
+    changed = {key: at if at is None else time_text(at) for key, (was, at) in wanted.items() if was != at}
+    if not changed:
+        return
+    namespace, _, name = job.name.rpartition("/")
+    try:
+        cluster.merge(POD_GROUP, namespace or group.namespace, name, {"metadata": {"annotations": changed}})
+    except Refused as refused:
+        turn.refused.append(f"PodGroup {job.name}: {refused}")
+
+
+def _wait(cluster: Cluster, pod: Manifest, why: str, turn: Turn) -> None:
+    turn.waiting.append(_name(pod))
+    try:
+        cluster.wait(pod, why)
+    except Refused as refused:
+        turn.refused.append(f"{_name(pod)}: {refused}")
+
+
+def _is_over(pod: Manifest) -> bool:
+    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed") or "deletionTimestamp" in pod["metadata"]
+
+
+def _name(pod: Manifest) -> str:
+    return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"

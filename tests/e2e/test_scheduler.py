@@ -1,0 +1,183 @@
+"""The packaged scheduler against the API server, with the rights that it is packaged with and no others."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apportion_compiler.packaged_scheduler import Packaged, scheduler_objects
+
+from .control_plane import ControlPlane, kubeconfig
+from .kubectl import Kubectl
+
+pytestmark = pytest.mark.e2e
+
+NAMESPACE = "scheduled"
+PACKAGED = Packaged("apportion:test")
+_LIMIT_S = 60
+
+
+def _queue(name: str, parent: str | None, quota: int, limit: int) -> dict[str, Any]:
+    free = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
+    spec: dict[str, Any] = {
+        "resources": {"gpu": {"quota": quota, "limit": limit, "overQuotaWeight": 1}, "cpu": free, "memory": free}
+    }
+    if parent:
+        spec["parentQueue"] = parent
+    return {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
+
+
+QUEUES = (
+    _queue("sched-all", None, 4, 4),
+    _queue("sched-nlp", "sched-all", 2, -1),
+    _queue("sched-vision", "sched-all", 2, 2),
+)
+NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "sched-1"}}
+CAPACITY = {"cpu": "32", "memory": "256Gi", "nvidia.com/gpu": "4", "pods": "110"}
+
+
+def _pod(name: str, queue: str, gpus: int) -> dict[str, Any]:
+    resources = {"requests": {"nvidia.com/gpu": str(gpus)}, "limits": {"nvidia.com/gpu": str(gpus)}}
+    # Without a kubelet nobody says that a pod has ended; with no grace it is gone at once.
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"kai.scheduler/queue": queue}},
+        "spec": {
+            "schedulerName": "kai-scheduler",
+            "terminationGracePeriodSeconds": 0,
+            "containers": [{"name": "main", "image": "none", "resources": resources}],
+        },
+    }
+
+
+@pytest.fixture
+def cluster(kubectl: Kubectl) -> Iterator[Kubectl]:
+    kubectl.must("create", "namespace", NAMESPACE)
+    made = [*QUEUES, NODE]
+    try:
+        for one in made:
+            answer = kubectl.create(one)
+            assert answer.accepted, answer.said
+        status = {
+            "status": {
+                "allocatable": CAPACITY,
+                "capacity": CAPACITY,
+                "conditions": [{"type": "Ready", "status": "True"}],
+            }
+        }
+        kubectl.must("patch", "node", "sched-1", "--subresource=status", "--type=merge", "-p", json.dumps(status))
+        # Admission marks every node that comes as not ready, and the controller that takes the mark away is not here.
+        kubectl.must("patch", "node", "sched-1", "--type=merge", "-p", '{"spec": {"taints": null}}')
+        yield kubectl
+    finally:
+        kubectl.must("delete", "pods", "--all", f"--namespace={NAMESPACE}", "--force", "--grace-period=0")
+        kubectl.delete_objects(made)
+        kubectl.must("delete", "namespace", NAMESPACE)
+
+
+@pytest.fixture
+def access(plane: ControlPlane, kubectl: Kubectl) -> Iterator[Path]:
+    """The kubeconfig of the packaged service account."""
+    objects = scheduler_objects(PACKAGED)
+    try:
+        for one in objects:
+            answer = kubectl.apply_objects([one])
+            assert answer.accepted, answer.said
+            assert answer.said == ""
+        name = "apportion-scheduler"
+        token = kubectl.must("create", "token", name, f"--namespace={PACKAGED.namespace}").out.strip()
+        yield kubeconfig(plane, name, token)
+    finally:
+        kubectl.delete_objects(tuple(reversed(objects)))
+
+
+@contextlib.contextmanager
+def _scheduler(access: Path, log: Path) -> Iterator[None]:
+    command = [
+        str(Path(sys.executable).with_name("apportion")),
+        "scheduler",
+        "--kubeconfig",
+        str(access),
+        "--port=0",
+        "--period=0.2",
+        f"--lease={PACKAGED.namespace}/apportion-scheduler",
+    ]
+    with (
+        log.open("wb") as written,
+        subprocess.Popen(command, stdout=written, stderr=written, env={"PATH": os.defpath}) as process,
+    ):
+        try:
+            yield
+        finally:
+            process.terminate()
+            assert process.wait(timeout=30) == 0, log.read_text()
+
+
+def _until(said: Callable[[], Any], wanted: Callable[[Any], bool], log: Path) -> Any:
+    deadline = time.monotonic() + _LIMIT_S
+    while not wanted(found := said()):
+        assert time.monotonic() < deadline, f"{found}\n{log.read_text()}"
+        time.sleep(0.3)
+    return found
+
+
+def _pods(cluster: Kubectl) -> dict[str, dict[str, Any]]:
+    return {one["metadata"]["name"]: one for one in cluster.get("pods", f"--namespace={NAMESPACE}")["items"]}
+
+
+def _bound(cluster: Kubectl) -> set[str]:
+    return {name for name, one in _pods(cluster).items() if one["spec"].get("nodeName") == "sched-1"}
+
+
+def _why(cluster: Kubectl, name: str) -> str:
+    conditions = _pods(cluster)[name].get("status", {}).get("conditions") or ()
+    return next((str(c.get("message", "")) for c in conditions if c["type"] == "PodScheduled"), "")
+
+
+def test_pods_are_bound_wait_and_are_taken_back_with_the_packaged_rights_alone(
+    cluster: Kubectl, access: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "scheduler.log"
+    with _scheduler(access, log):
+        # Idle devices are lent: one queue takes all four.
+        for name in ("nlp-1", "nlp-2"):
+            assert cluster.create(_pod(name, "sched-nlp", 2)).accepted
+        _until(lambda: _bound(cluster), lambda found: found == {"nlp-1", "nlp-2"}, log)
+        groups = cluster.get("podgroups.scheduling.run.ai", f"--namespace={NAMESPACE}")["items"]
+        assert {one["spec"]["queue"] for one in groups} == {"sched-nlp"}
+        # What another queue is promised is taken back, and given.
+        assert cluster.create(_pod("vision-1", "sched-vision", 2)).accepted
+        _until(lambda: _bound(cluster), lambda found: "vision-1" in found and len(found) == 2, log)
+        # Over its limit a queue waits, and the pod says why.
+        assert cluster.create(_pod("vision-2", "sched-vision", 1)).accepted
+        _until(lambda: _why(cluster, "vision-2"), lambda found: "sched-vision" in found, log)
+        assert "vision-2" not in _bound(cluster)
+    said = log.read_text()
+    assert "forbidden" not in said
+    assert "evicted scheduled/nlp-" in said
+    lease = cluster.get("lease", "apportion-scheduler", f"--namespace={PACKAGED.namespace}")
+    assert lease["spec"]["holderIdentity"] == ""
+
+
+def test_the_packaged_account_may_do_nothing_else(kubectl: Kubectl, access: Path) -> None:
+    own = Kubectl(kubectl.binary, access)
+    for verb, resource in (
+        ("get", "secrets"),
+        ("get", "configmaps"),
+        ("create", "pods"),
+        ("delete", "nodes"),
+        ("patch", "queues.scheduling.run.ai"),
+        ("create", "clusterrolebindings"),
+        ("update", "leases"),
+    ):
+        assert not own("auth", "can-i", verb, resource, "--all-namespaces").accepted, f"{verb} {resource}"

@@ -1,0 +1,91 @@
+"""The packaged scheduler: what is registered where it is switched on, and the image that it runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+pulumi = pytest.importorskip("pulumi", reason="the extra `pulumi` is not installed")
+
+from apportion_compiler.packaged_scheduler import Packaged, scheduler_objects  # noqa: E402
+
+from .stack_runs import policy_in, run_stack  # noqa: E402
+
+pytestmark = pytest.mark.pulumi
+ROOT = Path(__file__).parents[3]
+IMAGE = "registry.example/apportion@sha256:" + "0" * 64
+
+
+def test_the_scheduler_is_a_component_of_the_clusters_that_have_it_and_of_no_other(tmp_path: Path) -> None:
+    root = policy_in(tmp_path)
+    without = run_stack(root, {"environment": "on-kai"})
+    assert not [one for one in without.registered if one.type == "apportion:index:Scheduler"]
+    run = run_stack(root, {"environment": "on-kai", "schedulers": {"one": {"image": IMAGE, "replicas": 3}}})
+    (component,) = (one for one in run.registered if one.type == "apportion:index:Scheduler")
+    below = [one for one in run.registered if one.parent == component.urn]
+    assert {one.type.rpartition(":")[2] for one in below} == {
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "ConfigMap",
+        "Deployment",
+        "Namespace",
+        "PodDisruptionBudget",
+        "Role",
+        "RoleBinding",
+        "Service",
+        "ServiceAccount",
+    }
+    deployment = run.objects["one/scheduler/Deployment/apportion-scheduler"]
+    assert deployment.inputs["spec"]["replicas"] == 3
+    assert deployment.inputs["spec"]["template"]["spec"]["containers"][0]["image"] == IMAGE
+
+
+@pytest.mark.parametrize(
+    ("schedulers", "said"),
+    [
+        ({"mars": {"image": IMAGE}}, "apportion:schedulers names mars, and the stack has one"),
+        ({"one": {}}, "names the image"),
+        ({"one": {"image": IMAGE, "replica": 1}}, "has replica, which is none of"),
+        ({"one": {"image": IMAGE, "replicas": "two"}}, "replicas is a whole number"),
+    ],
+)
+def test_a_wrong_setting_is_one_sentence(schedulers: dict[str, dict[str, str]], said: str, tmp_path: Path) -> None:
+    with pytest.raises(pulumi.RunError, match=said):
+        run_stack(policy_in(tmp_path), {"environment": "on-kai", "schedulers": schedulers})
+
+
+def test_the_account_holds_no_right_over_everything() -> None:
+    for one in scheduler_objects(Packaged(IMAGE)):
+        for rule in one.get("rules", ()):  # type: ignore[attr-defined]
+            assert "*" not in (*rule["apiGroups"], *rule["resources"], *rule["verbs"])
+            assert "secrets" not in rule["resources"]
+
+
+def test_the_pod_runs_as_nobody_and_writes_nowhere() -> None:
+    (deployment,) = (one for one in scheduler_objects(Packaged(IMAGE)) if one["kind"] == "Deployment")
+    pod = deployment["spec"]["template"]["spec"]  # type: ignore[index]
+    assert pod["securityContext"]["runAsNonRoot"]
+    (container,) = pod["containers"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True,
+    }
+
+
+def test_the_image_is_built_in_stages_of_an_exact_version_and_runs_as_nobody() -> None:
+    lines = (ROOT / "Dockerfile").read_text().splitlines()
+    base = next(line for line in lines if line.startswith("ARG PYTHON="))
+    assert re.fullmatch(r"ARG PYTHON=python:\d+\.\d+\.\d+-slim-\w+(@sha256:[0-9a-f]{64})?", base)
+    assert [line.split()[1] for line in lines if line.startswith("FROM ")] == ["${PYTHON}", "${PYTHON}"]
+    assert "USER 65532:65532" in lines
+    copied = [
+        word for line in lines if line.startswith("COPY ") and "--from" not in line for word in line.split()[1:-1]
+    ]
+    assert copied
+    assert [name for name in copied if not (ROOT / name).exists()] == []
+    kept = {line.removeprefix("!") for line in (ROOT / ".dockerignore").read_text().splitlines() if line[:1] == "!"}
+    assert set(copied) <= kept
+    assert any("--require-hashes" in line for line in lines)

@@ -1,0 +1,158 @@
+"""How the scheduler finds its API server, talks to it, and holds its lease: against a server on loopback."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+
+from apportion_runtime.kube.connection import Access, Connection, Refused, Unreachable, access_from
+from apportion_runtime.kube.lease import DURATION_S, Leadership
+from apportion_runtime.kube.serving import STUCK_S, Counters, served
+
+
+class _Leases(BaseHTTPRequestHandler):
+    """Keeps one lease as an API server does: a write with an old version is refused."""
+
+    lease: dict[str, Any] | None = None
+    seen: list[str] = []  # noqa: RUF012 - the class is one server's.
+
+    def _answer(self, status: int, document: object) -> None:
+        body = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self) -> None:
+        self.seen.append(self.headers.get("Authorization", ""))
+        if self.lease is None:
+            self._answer(404, {"message": "leases not found"})
+        else:
+            self._answer(200, self.lease)
+
+    def _write(self) -> None:
+        sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        held = type(self).lease
+        if held is not None and sent["metadata"].get("resourceVersion") != held["metadata"]["resourceVersion"]:
+            self._answer(409, {"message": "the object has been modified"})
+            return
+        version = str(int(held["metadata"]["resourceVersion"]) + 1) if held else "1"
+        sent["metadata"]["resourceVersion"] = version
+        type(self).lease = sent
+        self._answer(200, sent)
+
+    def do_POST(self) -> None:
+        self._write()
+
+    def do_PUT(self) -> None:
+        self._write()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def connection() -> Iterator[Connection]:
+    class Own(_Leases):
+        lease = None
+        seen: list[str] = []  # noqa: RUF012
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Own)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield Connection(Access(f"http://127.0.0.1:{server.server_port}", None, lambda: "secret"))
+        assert set(Own.seen) <= {"Bearer secret"}
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_one_of_two_schedulers_leads_and_the_other_follows_until_the_lease_runs_out(connection: Connection) -> None:
+    one, two = (Leadership(connection, "system", "apportion-scheduler", name) for name in ("one", "two"))
+    assert one.is_held(1000.0)
+    assert not two.is_held(1001.0)
+    assert one.is_held(1010.0)
+    assert not two.is_held(1010.0 + DURATION_S - 1)
+    assert two.is_held(1010.0 + DURATION_S)
+    assert not one.is_held(1011.0 + DURATION_S)
+
+
+def test_a_lease_that_is_released_is_anothers_at_once(connection: Connection) -> None:
+    one, two = (Leadership(connection, "system", "apportion-scheduler", name) for name in ("one", "two"))
+    assert one.is_held(1000.0)
+    two.release()
+    assert not two.is_held(1001.0)
+    one.release()
+    assert two.is_held(1001.0)
+
+
+def test_what_the_api_server_says_is_what_one_reads(connection: Connection) -> None:
+    with pytest.raises(Refused, match="leases not found") as refused:
+        connection.request("GET", "/apis")
+    assert refused.value.status == 404
+
+
+def test_a_server_that_is_not_there_is_one_sentence() -> None:
+    with pytest.raises(Unreachable, match=r"http://127.0.0.1:1 does not answer"):
+        Connection(Access("http://127.0.0.1:1", None, lambda: "")).request("GET", "/")
+
+
+def _kubeconfig(folder: Path, **user: object) -> str:
+    file = folder / "config"
+    document = {
+        "current-context": "one",
+        "contexts": [{"name": "one", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:8001/base"}}],
+        "users": [{"name": "u", "user": user}],
+    }
+    file.write_text(json.dumps(document))
+    return str(file)
+
+
+def test_a_kubeconfig_gives_server_and_token(tmp_path: Path) -> None:
+    access = access_from(_kubeconfig(tmp_path, token="abc"))
+    assert (access.server, access.token()) == ("http://127.0.0.1:8001/base", "abc")
+    (tmp_path / "token").write_text("from-file\n")
+    assert access_from(_kubeconfig(tmp_path, tokenFile="token")).token() == "from-file"
+
+
+@pytest.mark.parametrize(
+    ("user", "context", "said"),
+    [
+        ({"exec": {"command": "aws"}}, None, "logs in by `exec`"),
+        ({"token": "a"}, "two", "it has no entry two"),
+    ],
+)
+def test_a_kubeconfig_that_does_not_do_is_one_sentence(
+    user: dict[str, Any], context: str | None, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(Unreachable, match=said):
+        access_from(_kubeconfig(tmp_path, **user), context)
+    with pytest.raises(Unreachable, match="cannot be read"):
+        access_from(str(tmp_path / "nothing"))
+
+
+def test_counters_and_readiness_are_told_over_http() -> None:
+    counters = Counters(turns=3, is_leader=True)
+    with served(0, counters) as port:
+        with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+            text = answer.read().decode()
+        assert "apportion_scheduler_turns_total 3\n" in text
+        assert "apportion_scheduler_leader 1\n" in text
+        with pytest.raises(OSError, match="503"):
+            urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10)
+        counters.is_ready = True
+        counters.alive_at -= STUCK_S
+        with pytest.raises(OSError, match="503"):
+            urlopen(f"http://127.0.0.1:{port}/healthz", timeout=10)
+        with urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10) as answer:
+            assert answer.status == 200
