@@ -96,7 +96,7 @@ def as_of_option(command: Decorated) -> Decorated:
     """Add `--as-of`."""
     return click.option(
         "--as-of",
-        default=_today,
+        default=today,
         callback=_parsed(parse_day),
         envvar=variable("as-of"),
         metavar="DATE",
@@ -160,7 +160,8 @@ def reading_options(command: Decorated) -> Decorated:
     return command
 
 
-def _today() -> str:
+def today() -> str:
+    """Return the day, as `--as-of` takes it."""
     return datetime.now(UTC).date().isoformat()
 
 

@@ -1,8 +1,9 @@
 """Training and serving in one queue of KAI Scheduler: vLLM on Ray takes GPUs back from a Ray cluster that trains.
 
 The article promises `-1` on both queues. Serving is not preemptible, and KAI lends such work nothing: the promise is
-what bounds it, so here it is two GPUs. `literal.py` and `literal.yaml` are the article's own form, `workloads.yaml` is
-what runs: two workers as its text says, and GPUs as limits, which Kubernetes demands.
+what bounds it, so here it is two GPUs. Training is preemptible, and may borrow the third GPU while it is idle.
+`literal.py` and `literal.yaml` are the article's own form, `workloads.yaml` is what runs: two to three workers, where
+its text has two, and GPUs as limits, which Kubernetes demands.
 """
 
 from machines import GPU_NODES, ORDINARY
@@ -24,10 +25,10 @@ TEAM_A = Queue(
     parent="department-1",
     namespaces=("team-a",),
     guaranteed=Resources(gpu=2),
-    limit=Resources(gpu=2),
+    limit=Resources(gpu=3),
     priority_classes=(TRAIN, INFERENCE),
 )
-DEPARTMENT_1 = Queue(id="department-1", owner="@acme/platform", guaranteed=Resources(gpu=2), limit=Resources(gpu=2))
+DEPARTMENT_1 = Queue(id="department-1", owner="@acme/platform", guaranteed=Resources(gpu=2), limit=Resources(gpu=3))
 
 policy = Policy(
     organisation=Organisation(name="vllm-on-kai", owner="@acme/platform"),

@@ -1,165 +1,150 @@
-"""The seeds' walk-throughs on the embedded cluster: what their authors say that one should see."""
+"""Seeds 000 and 001 on the embedded cluster: what their READMEs say that one should see."""
 
 from __future__ import annotations
 
-import json
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from apportion_cli.main import main
+from apportion_cli.outcomes import Outcome
+from apportion_runtime.sim.history import Fact, Stay
 
-_EXAMPLES = Path(__file__).parents[2] / "examples"
-Facts = list[dict[str, Any]]
-
-
-def _simulate(seed: str, folder: Path) -> tuple[Facts, dict[str, Any]]:
-    example = _EXAMPLES / seed
-    events, summary = folder / "events.jsonl", folder / "summary.json"
-    arguments = ["simulate", str(example), "--scenario", str(example / "scenario.yaml")]
-    assert main([*arguments, "-o", f"jsonl={events}", "-o", f"json={summary}"]) == 0
-    return [json.loads(line) for line in events.read_text().splitlines()], json.loads(summary.read_text())
+_ROOT = Path(__file__).parents[2]
+_EXAMPLES = _ROOT / "examples"
+_GANG, _CHAT, _NOTEBOOK = "raycluster-half-gpu", "chat", "notebook"
+_TRAINING, _VLLM = "raycluster-sample", "ray-kai-scheduler-serve-llm"
+Simulate = Callable[..., Outcome]
 
 
-def _of(facts: Facts, workload: str, what: str) -> Facts:
-    return [fact for fact in facts if fact["what"] == what and fact.get("workload") == workload]
+@pytest.fixture
+def seed_000(apportion_simulate: Simulate) -> Outcome:
+    return apportion_simulate(_EXAMPLES / "seed-000-kai-ray", _EXAMPLES / "seed-000-kai-ray/scenario.yaml")
 
 
-@pytest.fixture(scope="module")
-def seed_000(tmp_path_factory: pytest.TempPathFactory) -> tuple[Facts, dict[str, Any]]:
-    return _simulate("seed-000-kai-ray", tmp_path_factory.mktemp("seed-000"))
+@pytest.fixture
+def spread_000(apportion_simulate: Simulate) -> Outcome:
+    return apportion_simulate(_EXAMPLES / "seed-000-kai-ray/spread.py", _EXAMPLES / "seed-000-kai-ray/scenario.yaml")
 
 
-@pytest.fixture(scope="module")
-def seed_001(tmp_path_factory: pytest.TempPathFactory) -> tuple[Facts, dict[str, Any]]:
-    return _simulate("seed-001-kai-vllm", tmp_path_factory.mktemp("seed-001"))
+@pytest.fixture
+def seed_001(apportion_simulate: Simulate) -> Outcome:
+    return apportion_simulate(_EXAMPLES / "seed-001-kai-vllm", _EXAMPLES / "seed-001-kai-vllm/scenario.yaml")
 
 
-def test_the_gang_of_half_gpus_starts_with_all_five_pods(seed_000: tuple[Facts, dict[str, Any]]) -> None:
-    facts, _ = seed_000
-    first = [fact for fact in _of(facts, "raycluster-half-gpu", "bound") if fact["at_s"] == 0.0]
-    assert len(first) == 5
-    workers = [fact["node"] for fact in first if "worker" in fact["pod"]]
-    assert len(set(workers)) < len(workers), "two workers share a node, and a device of it"
+def _of(outcome: Outcome, workload: str, what: str) -> list[Fact]:
+    return [fact for fact in outcome.history.facts if fact.what == what and fact.workload == workload]
 
 
-def test_training_leaves_as_a_whole_for_inference_and_comes_back(seed_000: tuple[Facts, dict[str, Any]]) -> None:
-    facts, summary = seed_000
-    evicted = _of(facts, "raycluster-half-gpu", "evicted")
+def _stays(outcome: Outcome, workload: str, at_s: float) -> list[Stay]:
+    return [
+        stay
+        for stay in outcome.history.stays
+        if outcome.report.workloads[stay.workload].name == workload and stay.since_s <= at_s < stay.until_s
+    ]
+
+
+def _gpus(outcome: Outcome, workload: str, at_s: float) -> float:
+    return sum(stay.gpus for stay in _stays(outcome, workload, at_s))
+
+
+def test_000_a_team_below_a_department_trains_builds_and_serves(seed_000: Outcome) -> None:
+    assert (seed_000.queue("team-a").parent, seed_000.queue("department-1").parent) == ("department-1", None)
+    assert seed_000.queue("department-1").gpu_hours == seed_000.queue("team-a").gpu_hours
+    ran = {workload.name for workload in seed_000.workloads("department-1") if workload.runs}
+    assert ran == {_GANG, _NOTEBOOK, _CHAT}
+
+
+def test_000_the_gang_is_three_gpus_and_five_pods_together_or_none(seed_000: Outcome) -> None:
+    assert seed_000.workload(_GANG).gpus == 3.0
+    seen = {(len(stays), sum(stay.gpus for stay in stays)) for stays in map(_gang_at(seed_000), range(0, 21_600, 60))}
+    assert seen == {(5, 3.0), (0, 0.0)}
+    assert sorted(stay.gpus for stay in _stays(seed_000, _GANG, 0.0)) == [0.5, 0.5, 0.5, 0.5, 1.0]
+
+
+def _gang_at(outcome: Outcome) -> Callable[[float], list[Stay]]:
+    return lambda at_s: _stays(outcome, _GANG, at_s)
+
+
+def test_000_two_halves_share_a_device(seed_000: Outcome) -> None:
+    workers = [stay for stay in _stays(seed_000, _GANG, 0.0) if stay.gpus == 0.5]
+    devices = [stay.devices for stay in workers]
+    assert len(workers) == 4
+    assert len(set(devices)) == 2, "four halves on two devices"
+    assert {devices.count(device) for device in devices} == {2}
+    for device in set(devices):
+        assert len({stay.node for stay in workers if stay.devices == device}) == 1
+
+
+def test_000_training_leaves_as_a_whole_for_inference_and_comes_back(seed_000: Outcome) -> None:
+    evicted = _of(seed_000, _GANG, "evicted")
     assert len(evicted) == 5
-    assert {fact["by"] for fact in evicted} == {"chat"}
-    assert len(_of(facts, "chat", "gone")) == 2
-    assert len(_of(facts, "raycluster-half-gpu", "started")) == 2
-    assert _of(facts, "raycluster-half-gpu", "finished")[0]["why"] == "succeeded"
-    assert summary["n_evictions"] >= 1
+    assert {(fact.at_s, fact.by) for fact in evicted} == {(1800.0, _CHAT)}
+    assert {fact.why for fact in evicted} == {"priority 50 is lower than 125 in the same queue"}
+    assert len(_of(seed_000, _GANG, "started")) == 2
+    assert seed_000.workload(_GANG).outcome == "succeeded"
+    # Nobody evicts what has a place and is not preemptible, nor the notebook, for which there was room.
+    seed_000.assert_evictions("team-a", at_most=1)
+    assert seed_000.workload(_CHAT).n_evictions == seed_000.workload(_NOTEBOOK).n_evictions == 0
 
 
-def test_a_cluster_without_a_queue_waits_with_the_guides_error(seed_000: tuple[Facts, dict[str, Any]]) -> None:
-    facts, summary = seed_000
-    said = _of(facts, "raycluster-no-queue", "waiting")[0]["why"]
-    assert said == "Queue label missing from RayCluster; pods will remain pending"
-    assert _of(facts, "raycluster-no-queue", "bound") == []
-    assert summary["outcomes"]["unfinished"] == 1
+def test_000_a_cluster_without_a_queue_waits_with_the_guides_error(seed_000: Outcome) -> None:
+    assert [fact.why for fact in _of(seed_000, "raycluster-no-queue", "waiting")] == [
+        "Queue label missing from RayCluster; pods will remain pending"
+    ]
+    assert seed_000.workload("raycluster-no-queue").runs == ()
+    assert seed_000.workload("raycluster-no-queue").outcome == "unfinished"
 
 
-def test_vllm_takes_the_place_of_a_whole_training_gang(seed_001: tuple[Facts, dict[str, Any]]) -> None:
-    facts, _ = seed_001
-    evicted = _of(facts, "raycluster-sample", "evicted")
-    assert len(evicted) == 3
-    assert {(fact["at_s"], fact["by"]) for fact in evicted} == {(4500.0, "ray-kai-scheduler-serve-llm")}
-    started = _of(facts, "ray-kai-scheduler-serve-llm", "started")[0]["at_s"]
-    assert started - 4500.0 <= 31.0, "it waits for no more than the grace of what leaves"
+def test_000_packed_leaves_a_node_free_and_spread_does_not(seed_000: Outcome, spread_000: Outcome) -> None:
+    packed, spread = ({stay.node for stay in _stays(made, _GANG, 0.0)} for made in (seed_000, spread_000))
+    assert len(packed) == 2
+    assert len(spread) == 3
+    # So the first replica of two GPUs starts at once on the packed cluster, and after the gang's grace on the other.
+    assert seed_000.workload(_CHAT).started_s == 1800.0
+    assert spread_000.workload(_CHAT).started_s == 1830.0
+    assert (seed_000.report.summary.fragmentation or 0.0) < (spread_000.report.summary.fragmentation or 0.0)
 
 
-def test_training_waits_for_its_queue_and_comes_back_as_a_gang(seed_001: tuple[Facts, dict[str, Any]]) -> None:
-    facts, summary = seed_001
-    why = _of(facts, "raycluster-sample", "waiting")[0]["why"]
-    assert why.startswith("team-a quota has reached the allowable limit of GPUs. Limit is 2 GPUs")
-    back = [fact["at_s"] for fact in _of(facts, "raycluster-sample", "bound")][3:]
-    assert back == [11_700.0] * 3, "as soon as the service is being deleted"
-    assert summary["outcomes"] == {"deleted": 1, "succeeded": 1}
-    # Seventy-four minutes of work on two GPUs, of which the last checkpoint kept sixty.
-    assert summary["lost_gpu_hours"] == pytest.approx(2 * (4500 - 62 - 3600) / 3600, abs=1e-3)
+def test_001_training_borrows_what_is_idle(seed_001: Outcome) -> None:
+    quota = next(found for found in seed_001.report.series if found.queue == "team-a").quota
+    assert {value for _, value in quota} == {2.0}
+    assert _gpus(seed_001, _TRAINING, 600.0) == 3.0
 
 
-def _simulate_004(engine: str, scenario: str, folder: Path) -> Facts:
-    example = _EXAMPLES / "seed-004-ai-scheduling"
-    events = folder / "events.jsonl"
-    arguments = ["simulate", str(example), "--engine", engine, "--scenario", str(example / scenario)]
-    assert main([*arguments, "-o", f"jsonl={events}"]) == 0
-    return [json.loads(line) for line in events.read_text().splitlines()]
+def test_001_an_elastic_gang_gives_up_what_is_above_its_minimum(seed_001: Outcome) -> None:
+    first = [fact for fact in _of(seed_001, _TRAINING, "evicted") if fact.at_s == 3600.0]
+    assert [(fact.pod, fact.by) for fact in first] == [("raycluster-sample-worker-worker-2", _VLLM)]
+    assert _gpus(seed_001, _TRAINING, 5400.0) == 2.0, "it goes on with its minimum"
+    assert _gpus(seed_001, _VLLM, 5400.0) == 1.0
+    assert seed_001.workload(_VLLM).waited_s <= 60.0, "for no more than the grace of what leaves"
 
 
-@pytest.fixture(scope="module")
-def seed_004(tmp_path_factory: pytest.TempPathFactory) -> Facts:
-    return _simulate_004("native", "scenario.yaml", tmp_path_factory.mktemp("seed-004"))
+def test_001_the_gang_goes_as_one_where_its_minimum_is_taken(seed_001: Outcome) -> None:
+    second = [fact for fact in _of(seed_001, _TRAINING, "evicted") if fact.at_s == 7200.0]
+    assert len(second) == 3, "the head and both workers"
+    assert {fact.by for fact in second} == {_VLLM}
+    assert _stays(seed_001, _TRAINING, 9000.0) == []
+    assert _gpus(seed_001, _VLLM, 9000.0) == 2.0
 
 
-@pytest.fixture(scope="module")
-def seed_004_volcano(tmp_path_factory: pytest.TempPathFactory) -> Facts:
-    return _simulate_004("volcano", "scenario-volcano.yaml", tmp_path_factory.mktemp("seed-004-volcano"))
+def test_001_training_comes_back_when_inference_scales_down_and_grows_to_its_maximum(seed_001: Outcome) -> None:
+    back = [fact.at_s for fact in _of(seed_001, _TRAINING, "started")]
+    assert back == [0.0, 12_630.0], "half a minute of grace after inference scales down at three and a half hours"
+    assert _gpus(seed_001, _TRAINING, 13_000.0) == 2.0
+    assert _gpus(seed_001, _TRAINING, 18_500.0) == 3.0, "the service is gone"
+    assert seed_001.workload(_TRAINING).outcome == "succeeded"
+    held = {_gpus(seed_001, _TRAINING, float(at)) for at in range(0, 19_800, 30)}
+    assert held == {0.0, 2.0, 3.0}, "never below its minimum, never above its maximum"
+    seed_001.assert_evictions("team-a", at_most=2, by="team-a")
 
 
-def test_the_namespaces_quota_refuses_the_ninth_device(seed_004: Facts) -> None:
-    assert _of(seed_004, "sweep", "denied")[0]["why"] == (
-        'pods "sweep-6" is forbidden: exceeded quota: apportion, requested: requests.nvidia.com/gpu=1, '
-        "used: requests.nvidia.com/gpu=8, limited: requests.nvidia.com/gpu=8"
-    )
-    bound = [fact["at_s"] for fact in _of(seed_004, "sweep", "bound")]
-    assert bound[:6] == [600.0] * 6
-    assert len(bound) == 10
-    assert bound[6] > 3000.0, "when the first six are done"
-    assert _of(seed_004, "sweep", "finished")[0]["why"] == "succeeded"
-
-
-def test_pods_stand_in_every_zone_alike(seed_004: Facts) -> None:
-    zones = [fact["node"].split("-")[1] for fact in _of(seed_004, "ai-workload", "bound")]
-    assert sorted(zones) == ["a", "a", "b", "b", "c", "c"]
-    frontend = _of(seed_004, "ai-frontend", "bound")
-    assert [fact["node"] for fact in frontend] == ["ordinary-a-0000", "ordinary-b-0000"]
-    why = _of(seed_004, "ai-frontend", "waiting")[0]["why"]
-    assert "2 node(s) didn't match pod topology spread constraints, 3 node(s) had untolerated taint(s)" in why
-
-
-def test_the_class_takes_devices_from_pods_without_one(seed_004: Facts) -> None:
-    evicted = [fact for fact in seed_004 if fact["what"] == "evicted"]
-    assert {(fact["at_s"], fact["by"], fact["queue"]) for fact in evicted} == {(12_600.0, "training", "lab")}
-    assert len(evicted) == 4
-    assert {fact["at_s"] for fact in _of(seed_004, "training", "bound")} == {12_630.0}
-
-
-def test_a_job_is_made_every_night(seed_004: Facts) -> None:
-    made = [fact["at_s"] for fact in seed_004 if fact["what"] == "arrived" and "daily-training-" in fact["workload"]]
-    assert made == [2 * 3600.0, 26 * 3600.0]
-
-
-def test_replicas_follow_the_load_and_the_articles_autoscaler_does_not(seed_004: Facts) -> None:
-    sizes = [(fact["at_s"], fact["why"].split(";")[0]) for fact in _of(seed_004, "serving", "autoscaled")]
-    assert [size for _, size in sizes] == [f"New size: {count}" for count in (2, 3, 4, 5, 2)]
-    assert sizes[0][0] == 9 * 3600.0
-    assert 12 * 3600.0 + 270.0 <= sizes[-1][0] <= 12 * 3600.0 + 315.0, "five minutes after the load fell"
-    assert _of(seed_004, "ai-workload", "autoscaler-blind")[0]["why"] == (
-        "unable to get metrics for resource nvidia.com/gpu: no metrics returned from resource metrics API"
-    )
-
-
-def test_volcanos_gang_starts_with_four_pods_or_none(seed_004_volcano: Facts) -> None:
-    facts = seed_004_volcano
-    bound = [(fact["workload"], fact["at_s"]) for fact in facts if fact["what"] == "bound"]
-    assert {at for name, at in bound if name.startswith("gang-")} == {3602.0}
-    assert sum(name.startswith("gang-") for name, _ in bound) == 4
-    waited = [fact["why"] for fact in facts if fact["what"] == "waiting" and fact["workload"].startswith("gang-")]
-    assert waited[0].startswith("4/4 tasks in gang unschedulable: pod group is not ready")
-
-
-def test_volcanos_queue_enqueues_nothing_that_it_cannot_hold(seed_004_volcano: Facts) -> None:
-    why = _of(seed_004_volcano, "too-large", "waiting")[0]["why"]
-    assert why == "queue resource quota insufficient: insufficient nvidia.com/gpu"
-    assert _of(seed_004_volcano, "too-large", "bound") == []
-
-
-def test_priority_takes_places_within_volcanos_queue(seed_004_volcano: Facts) -> None:
-    evicted = [fact for fact in seed_004_volcano if fact["what"] == "evicted"]
-    assert [(fact["workload"], fact["by"]) for fact in evicted] == [("sweep", "urgent")] * 4
-    assert {fact["at_s"] for fact in _of(seed_004_volcano, "urgent", "bound")} == {12_630.0}
+def test_outcome_tests_of_an_example_pass_as_a_team_would_run_them() -> None:
+    finished = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "examples/seed-001-kai-vllm"],
+        cwd=_ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert "3 passed" in finished.stdout

@@ -1,0 +1,236 @@
+"""What a team pins about a simulation: assertions over its report, which say who broke them and by how much.
+
+The pytest plugin (`pytest_plugin.py`) makes these; docs/outcome-tests.md shows them at work.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, TypeVar
+
+from apportion_cli.errors import CannotError
+from apportion_runtime.sim.report.wording import counted, devices, elapsed, lasting, percent
+from apportion_runtime.sim.scenario_fields import Fields
+from apportion_runtime.sim.summary import QueueSummary, upwards
+
+if TYPE_CHECKING:
+    from apportion_cli.trace_input import TraceInput
+    from apportion_runtime.sim.history import History
+    from apportion_runtime.sim.report.report import Report, WorkloadReport
+
+Found = TypeVar("Found")
+Duration = float | str
+"""Seconds, or a text such as `90s`, `1h30m` or `2d`."""
+_SUCCEEDED = "succeeded"
+_MOST_NAMED = 5
+
+
+class OutcomeError(ValueError):
+    """A simulation that could not be run, or a question about something that is not in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A simulation that ended: its report, and what can be asserted about it.
+
+    An assertion about workloads fails where the load has none that it is about: nothing is held by accident.
+    """
+
+    report: Report
+    history: History
+
+    def queue(self, name: str) -> QueueSummary:
+        """Return the numbers of a queue, with everything below it. Raises `OutcomeError` if there is none."""
+        return _named(name, {queue.name: queue for queue in self.report.summary.queues}, "queue")
+
+    def workload(self, name: str) -> WorkloadReport:
+        """Return a workload by its name, the first of that name. Raises `OutcomeError` if there is none."""
+        return _named(name, {workload.name: workload for workload in reversed(self.report.workloads)}, "workload")
+
+    def workloads(self, queue: str | None = None, *, gpus: float = math.inf) -> list[WorkloadReport]:
+        """Return the workloads of a queue and those below it, or all of them, that ask for no more than so many GPUs."""
+        if queue is None:
+            return [found for found in self.report.workloads if found.gpus <= gpus]
+        self.queue(queue)
+        parents = {found.name: found.parent for found in self.report.summary.queues}
+        return [
+            found for found in self.report.workloads if found.gpus <= gpus and queue in upwards(found.queue, parents)
+        ]
+
+    def assert_waits(
+        self, queue: str | None = None, *, at_most: Duration, gpus: float = math.inf, percentile: float = 100
+    ) -> None:
+        """Assert that workloads never wait longer in one stretch; or, with a percentile, that so many of 100 do not.
+
+        Args:
+            queue: Whose workloads, with those below it; all where none is named.
+            at_most: The longest wait for a place, before the first start or after an eviction.
+            gpus: Only those that ask for no more than so many GPUs.
+            percentile: How many of a hundred of the workloads this is about; 100 is every one.
+        """
+        __tracebackhide__ = True
+        bound = _seconds("at_most", at_most)
+        asked = self._asked(queue, gpus)
+        longest = sorted((self._longest_wait(found), number) for number, found in enumerate(asked))
+        n_allowed = math.ceil(len(longest) * percentile / 100)
+        over = [(wait, asked[number]) for wait, number in longest[:n_allowed] if wait > bound]
+        what = f"{_of(queue)}waits longer than {lasting(bound)}"
+        self._refuse(what, over, asked, lambda wait, found: f"{lasting(wait)} for {devices(found.gpus)} GPUs")
+
+    def assert_evictions(self, queue: str | None = None, *, at_most: int = 0, by: str | None = None) -> None:
+        """Assert how often gangs of a queue, or of all, are evicted; `by` counts those for one queue alone."""
+        __tracebackhide__ = True
+        losers = None if queue is None else self._below(queue)
+        takers = None if by is None else self._below(by)
+        found = [
+            made
+            for made in self.report.preemptions
+            if (losers is None or made.queue in losers) and (takers is None or made.by in takers)
+        ]
+        total = sum(made.n_evictions for made in found)
+        if total > at_most:
+            who = ", ".join(
+                f"{made.by or 'nobody'} took from {made.queue} {_times(made.n_evictions)}" for made in found
+            )
+            raise AssertionError(f"{counted(total, 'eviction')}, not {at_most} at most: {who}")
+
+    def assert_share(self, queue: str, *, at_least: float) -> None:
+        """Assert that a queue used at least such a part of its fair share over time; 0.9 is nine tenths."""
+        __tracebackhide__ = True
+        share = self.queue(queue).share
+        if share is None:
+            raise AssertionError(f"{queue} was owed nothing: the load does not ask for its GPUs")
+        if share < at_least:
+            raise AssertionError(f"{queue} used {percent(share)} of its fair share, not {percent(at_least)} at least")
+
+    def assert_utilisation(self, *, at_least: float) -> None:
+        """Assert how much of the GPUs' time pods held them; 0.8 is four fifths."""
+        __tracebackhide__ = True
+        found = self.report.summary.utilisation
+        if found < at_least:
+            raise AssertionError(f"pods held the GPUs {percent(found)} of the time, not {percent(at_least)} at least")
+
+    def assert_lost(self, queue: str | None = None, *, at_most_gpu_hours: float) -> None:
+        """Assert how many GPU-hours of work are done again after evictions, of a queue or in all."""
+        __tracebackhide__ = True
+        found = self.report.summary.lost_gpu_hours if queue is None else self.queue(queue).lost_gpu_hours
+        if found > at_most_gpu_hours:
+            raise AssertionError(f"{_of(queue)}{found:,.1f} GPU-hours are lost, not {at_most_gpu_hours:,.1f} at most")
+
+    def assert_succeeds(self, queue: str | None = None, *, within: Duration | None = None) -> None:
+        """Assert that every workload of a queue, or of all, succeeds; with `within`, so long after it came."""
+        __tracebackhide__ = True
+        bound = math.inf if within is None else _seconds("within", within)
+        asked = self._asked(queue, math.inf)
+        late = [
+            (math.inf if found.outcome != _SUCCEEDED else _took(found), found)
+            for found in asked
+            if found.outcome != _SUCCEEDED or _took(found) > bound
+        ]
+        in_time = "" if within is None else f" within {lasting(bound)}"
+
+        def said(took: float, found: WorkloadReport) -> str:
+            why = f" ({found.why_waiting})" if found.why_waiting else ""
+            return f"{found.outcome}{why}" if took == math.inf else f"took {lasting(took)}"
+
+        self._refuse(f"{_of(queue)}does not succeed{in_time}", late, asked, said)
+
+    def _asked(self, queue: str | None, gpus: float) -> list[WorkloadReport]:
+        found = self.workloads(queue, gpus=gpus)
+        if not found:
+            most = "" if gpus == math.inf else f" that asks for no more than {devices(gpus)} GPUs"
+            raise AssertionError(f"the load has no workload {_of(queue).replace(': ', '')}{most}, so it shows nothing")
+        return found
+
+    def _below(self, name: str) -> set[str]:
+        self.queue(name)
+        parents = {found.name: found.parent for found in self.report.summary.queues}
+        return {found for found in parents if name in upwards(found, parents)}
+
+    def _longest_wait(self, workload: WorkloadReport) -> float:
+        ended = self.report.summary.duration_s
+        return max(((ended if until is None else until) - since for since, until in workload.waits), default=0.0)
+
+    def _refuse(
+        self,
+        what: str,
+        over: Sequence[tuple[float, WorkloadReport]],
+        asked: Sequence[WorkloadReport],
+        said: Callable[[float, WorkloadReport], str],
+    ) -> None:
+        __tracebackhide__ = True
+        if not over:
+            return
+        worst = sorted(over, key=lambda pair: -pair[0])[:_MOST_NAMED]
+        lines = [f"  {found.name} ({found.queue}), which came at {elapsed(found.arrived_s)}: {said(value, found)}"
+                 for value, found in worst]  # fmt: skip
+        rest = [] if len(over) <= _MOST_NAMED else [f"  … and {len(over) - _MOST_NAMED} more"]
+        raise AssertionError("\n".join([f"{what}: {len(over)} of {counted(len(asked), 'workload')}", *lines, *rest]))
+
+
+def run(
+    policy: str,
+    load: str | TraceInput,
+    *,
+    env: str | None = None,
+    cluster: str | None = None,
+    engine: str | None = None,
+    as_of: date | None = None,
+) -> Outcome:
+    """Simulate a policy, or a rendered tree, under a load, and return what came of it.
+
+    Args:
+        policy: As `apportion simulate` takes it.
+        load: A scenario's file, or a recorded load.
+        env: The environment of the policy.
+        cluster: Its cluster.
+        engine: Its engine.
+        as_of: The day that decides which overrides hold; today where it is not given.
+
+    Raises:
+        OutcomeError: If it cannot be run: the policy has findings, a file cannot be read, there are several clusters.
+    """
+    import click
+
+    from apportion_cli.options import today
+    from apportion_cli.scenario_run import Choice, Simulated, simulate
+
+    try:
+        with click.Context(click.Command("simulate")):
+            choice = Choice(policy, env, cluster, engine)
+            found = simulate(choice, load, as_of=as_of or date.fromisoformat(today()), keeps_facts=True)
+    except CannotError as cannot:
+        raise OutcomeError(f"{cannot}" + (f" ({cannot.hint})" if cannot.hint else "")) from None
+    except click.UsageError as wrong:
+        raise OutcomeError(wrong.format_message()) from None
+    if not isinstance(found, Simulated):
+        raise OutcomeError(f"{policy} has findings, which stand on standard error: apportion validate {policy}")
+    return Outcome(found.report, found.history)
+
+
+def _named(name: str, known: Mapping[str, Found], kind: str) -> Found:
+    found = known.get(name)
+    if found is None:
+        near = difflib.get_close_matches(name, known, 1)
+        raise OutcomeError(f"there is no {kind} {name}" + (f"; did you mean {near[0]}?" if near else ""))
+    return found
+
+
+def _seconds(name: str, said: Duration) -> float:
+    return Fields({name: said}, "").seconds(name)
+
+
+def _of(queue: str | None) -> str:
+    return "" if queue is None else f"of {queue}: "
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
+
+
+def _took(workload: WorkloadReport) -> float:
+    return (workload.finished_s or 0.0) - workload.arrived_s
