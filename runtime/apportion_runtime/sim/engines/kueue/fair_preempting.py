@@ -71,7 +71,7 @@ def _first_round(
     for name in choosing:
         if name == own or is_within_nominal:
             holder = choosing.take(name)
-            targets.append(_removed(ledger, holder, IN_QUEUE if name == own else RECLAMATION))
+            targets.append(choosing.remove(holder, IN_QUEUE if name == own else RECLAMATION))
             if _fits(ledger, asking):
                 return True, targets, []
             continue
@@ -83,7 +83,7 @@ def _first_round(
             if not passed:
                 rejected.append(holder)
                 continue
-            targets.append(_removed(ledger, holder, FAIR))
+            targets.append(choosing.remove(holder, FAIR))
             if _fits(ledger, asking):
                 return True, targets, []
             break
@@ -96,16 +96,11 @@ def _second_round(situation: Situation, asking: Asking, rejected: Iterable[Holde
         mine, theirs = choosing.shares(name)
         holder = choosing.take(name)
         if rank(mine) < rank(theirs):
-            targets.append(_removed(situation.ledger, holder, FAIR))
+            targets.append(choosing.remove(holder, FAIR))
             if _fits(situation.ledger, asking):
                 return True
         choosing.pruned.add(name)
     return False
-
-
-def _removed(ledger: Ledger, holder: Holder, reason: str) -> Target:
-    ledger.give_back(holder.queue, holder.usage)
-    return Target(holder, reason)
 
 
 def _fits(ledger: Ledger, asking: Asking) -> bool:
@@ -132,6 +127,7 @@ class _Choosing:
         for holder in candidates:
             self.waiting.setdefault(holder.queue, []).append(holder)
         self.pruned: set[str] = set()
+        self._known: dict[str, DominantShare] = {}
 
     def __iter__(self) -> Iterator[str]:
         if not self._path:
@@ -143,6 +139,19 @@ class _Choosing:
             name = self._next(root)
             if name is not None:
                 yield name
+
+    def remove(self, holder: Holder, reason: str) -> Target:
+        """Count what a workload holds as free."""
+        self._ledger.give_back(holder.queue, holder.usage)
+        self._known = {}
+        return Target(holder, reason)
+
+    def _share(self, name: str) -> DominantShare:
+        """Return the share of a node, which is what it was until the next workload is removed."""
+        found = self._known.get(name)
+        if found is None:
+            found = self._known[name] = self._ledger.share(name)
+        return found
 
     def take(self, queue: str) -> Holder:
         """Return the first candidate of a queue, which is none any more."""
@@ -163,7 +172,7 @@ class _Choosing:
         for name in self._ledger.queues_in(cohort):
             if name in self.pruned:
                 continue
-            share = self._ledger.share(name)
+            share = self._share(name)
             if (not share.borrowing and name != self._own) or not self.waiting.get(name):
                 self.pruned.add(name)
             elif found is not None and rank(share) == highest:
@@ -178,7 +187,7 @@ class _Choosing:
         for name in self._ledger.cohorts_in(cohort):
             if name in self.pruned:
                 continue
-            share = self._ledger.share(name)
+            share = self._share(name)
             if not share.borrowing and name not in self._path:
                 self.pruned.add(name)
             elif rank(share) >= highest:
@@ -188,20 +197,22 @@ class _Choosing:
     def shares(self, queue: str) -> tuple[DominantShare, DominantShare]:
         """Return the shares of the two nodes below the nearest cohort that the asking queue and another have above."""
         meeting = self._meeting(queue)
-        return self._share_below(self._own, meeting), self._share_below(queue, meeting)
+        return self._share(self._below(self._own, meeting)), self._share(self._below(queue, meeting))
 
     def share_after(self, holder: Holder) -> DominantShare:
         """Return the share of the node on the other side once a workload is gone."""
+        below = self._below(holder.queue, self._meeting(holder.queue))
         with self._ledger.without((holder,)):
-            return self._share_below(holder.queue, self._meeting(holder.queue))
+            return self._ledger.share(below)
 
     def _meeting(self, queue: str) -> str:
         return next(cohort for cohort in self._ledger.ancestors(queue) if cohort in self._path)
 
-    def _share_below(self, queue: str, meeting: str) -> DominantShare:
+    def _below(self, queue: str, meeting: str) -> str:
+        """Return the node right below a cohort on the way down to a queue."""
         below = queue
         for cohort in self._ledger.ancestors(queue):
             if cohort == meeting:
                 break
             below = cohort
-        return self._ledger.share(below)
+        return below

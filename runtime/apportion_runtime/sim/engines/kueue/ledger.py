@@ -19,6 +19,10 @@ class Ledger(CohortTree):
         own = [Node(queue.name, _cohort(queue), queue.quotas, queue.weight) for queue in queues]
         super().__init__([*cohorts, *own])
         self._members = {name: sorted(child.name for child in of) for name, of in self._children.items()}
+        self._cohorts = {name: [c for c in of if self._nodes[c].is_cohort] for name, of in self._members.items()}
+        self._leaves = {name: [c for c in of if not self._nodes[c].is_cohort] for name, of in self._members.items()}
+        self._lent: dict[str, dict[str, int]] = {}
+        self._most: dict[tuple[str, FlavorResource], int] = {}
         for holder in holders:
             self.use(holder.queue, holder.usage)
 
@@ -39,11 +43,11 @@ class Ledger(CohortTree):
 
     def cohorts_in(self, cohort: str) -> list[str]:
         """Return the cohorts right below a cohort, by name."""
-        return [name for name in self._members.get(cohort, ()) if self._nodes[name].is_cohort]
+        return self._cohorts.get(cohort, [])
 
     def queues_in(self, cohort: str) -> list[str]:
         """Return the queues right below a cohort, by name."""
-        return [name for name in self._members.get(cohort, ()) if not self._nodes[name].is_cohort]
+        return self._leaves.get(cohort, [])
 
     def queues_below(self, cohort: str) -> Iterator[str]:
         """Yield every queue of a cohort's subtree."""
@@ -54,6 +58,19 @@ class Ledger(CohortTree):
     def quota_of(self, name: str, fr: FlavorResource) -> Quota:
         """Return what a node says of a resource of a flavor."""
         return self._nodes[name].quotas.get(fr, Quota())
+
+    def potential(self, name: str, fr: FlavorResource) -> int:
+        """Return what a node could use if nothing was in use; quotas stay as they are."""
+        found = self._most.get((name, fr))
+        if found is None:
+            found = self._most[name, fr] = super().potential(name, fr)
+        return found
+
+    def _lendable(self, name: str) -> dict[str, int]:
+        found = self._lent.get(name)
+        if found is None:
+            found = self._lent[name] = super()._lendable(name)
+        return found
 
     def local(self, name: str, fr: FlavorResource) -> int:
         """Return what a node has left of what it lends to nobody."""
