@@ -17,6 +17,7 @@ from apportion_cli.options import Output
 from apportion_cli.scenario_objects import documents, read_objects
 
 if TYPE_CHECKING:
+    from apportion_cli.trace_input import TraceInput
     from apportion_runtime.sim.cluster import Cluster
     from apportion_runtime.sim.dialect import Dialect
     from apportion_runtime.sim.history import History
@@ -47,7 +48,12 @@ class Simulated:
 
 
 def run_scenario(
-    choice: Choice, scenario_file: str, *, as_of: date, outputs: Sequence[Output], against: Choice | None = None
+    choice: Choice,
+    load: str | TraceInput,
+    *,
+    as_of: date,
+    outputs: Sequence[Output],
+    against: Choice | None = None,
 ) -> int:
     """Simulate, deliver the reports, and return the exit code; with `against`, say what differs from that.
 
@@ -59,14 +65,14 @@ def run_scenario(
     console = current()
     wanted = outputs or (Output("text"),)
     keeps_facts = any(output.format in _OF_FACTS for output in wanted)
-    found = simulate(choice, scenario_file, as_of=as_of, keeps_facts=keeps_facts)
+    found = simulate(choice, load, as_of=as_of, keeps_facts=keeps_facts)
     if isinstance(found, int):
         return found
     if against is None or found.code != ExitCode.OK:
         for output in wanted:
             deliver(console, output, _rendered(found, output))
         return found.code
-    other = simulate(against, scenario_file, as_of=as_of, keeps_facts=False)
+    other = simulate(against, load, as_of=as_of, keeps_facts=False)
     if isinstance(other, int):
         return other
     comparison = compare(other.report, found.report)
@@ -75,8 +81,10 @@ def run_scenario(
     return other.code
 
 
-def simulate(choice: Choice, scenario_file: str, *, as_of: date, keeps_facts: bool) -> Simulated | int:
-    """Run a scenario to its end, or until it is interrupted; an exit code where the policy has findings.
+def simulate(choice: Choice, load: str | TraceInput, *, as_of: date, keeps_facts: bool) -> Simulated | int:
+    """Run a scenario, or a recorded load, to its end or until it is interrupted.
+
+    Returns an exit code where the policy has findings.
 
     Raises:
         CannotError: If something cannot be read, or the engine has no model here.
@@ -91,13 +99,13 @@ def simulate(choice: Choice, scenario_file: str, *, as_of: date, keeps_facts: bo
     found = read_objects(choice.source, env=choice.env, cluster=choice.cluster, engine=choice.engine, as_of=as_of)
     if isinstance(found, int):
         return found
-    scenario = _scenario(scenario_file, found.model.dialect)
+    scenario = _scenario(load, found.model.dialect)
     try:
         simulated = Cluster(found.objects, scenario, found.model, keeps_facts=keeps_facts)
     except (UnreadableError, Unnamed) as wrong:
         raise CannotError(f"{choice.source}: {wrong}") from None
     except ScenarioError as wrong:
-        raise CannotError(f"{scenario_file}: {wrong}") from None
+        raise CannotError(f"{load}: {wrong}") from None
     _show_faults(console, simulated)
     code = _run(console, simulated)
     history = simulated.finish()
@@ -122,7 +130,13 @@ def _show_faults(console: Console, simulated: Cluster) -> None:
         console.err(f"apportion: warning: {fault.address}: {fault.message}")
 
 
-def _scenario(file: str, dialect: Dialect) -> Scenario:
+def _scenario(load: str | TraceInput, dialect: Dialect) -> Scenario:
+    if isinstance(load, str):
+        return _read(load, dialect)
+    return load.onto(None if load.beside is None else _read(load.beside, dialect), dialect)
+
+
+def _read(file: str, dialect: Dialect) -> Scenario:
     from apportion_runtime.sim.scenario_fields import ScenarioError
     from apportion_runtime.sim.scenario_reading import read_scenario
 

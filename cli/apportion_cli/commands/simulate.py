@@ -10,11 +10,13 @@ from apportion_cli.cluster_inputs import moment, read_cluster, shard_option
 from apportion_cli.console import Console, current
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.options import Output, as_of_option, fail_on_option, output_option
+from apportion_cli.trace_input import trace_options
 from apportion_cli.verbosity import console_options
 
 if TYPE_CHECKING:
     from datetime import date
 
+    from apportion_cli.trace_input import TraceInput
     from apportion_runtime.core.session import Session
     from apportion_runtime.core.snapshot import Settings
 
@@ -31,6 +33,7 @@ _OF_SCENARIOS = {*_OF_ONE_RUN, "html"}
     metavar="FILE",
     help="Run POLICY, or a rendered tree, on an embedded cluster: FILE says its nodes and workloads.",
 )
+@trace_options
 @click.option("--env", metavar="NAME", help="The environment of POLICY that is simulated.")
 @click.option("--cluster", metavar="NAME", help="The cluster of POLICY that is simulated.")
 @click.option(
@@ -66,6 +69,7 @@ def simulate(
     policy: str | None,
     *,
     scenario: str | None,
+    trace: TraceInput | None,
     env: str | None,
     cluster: str | None,
     engine: str | None,
@@ -89,13 +93,16 @@ def simulate(
     \b
     apportion simulate policy.py --env prod --scenario scenario.yaml
     apportion simulate rendered/prod/main --scenario scenario.yaml
+    apportion simulate policy.py --trace openb:traces/openb --trace-nodes 0.01 --trace-load 0.8
     apportion simulate --cycle cluster.yaml
     apportion simulate --cycle cluster/ --actions allocate -o json
     kubectl get nodes,pods,queues.scheduling.run.ai,podgroups.scheduling.run.ai,\\
     priorityclasses -A -o json | apportion simulate --cycle -
     """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     formats = {output.format for output in outputs}
-    if scenario is not None:
+    if scenario is not None or trace is not None:
+        from dataclasses import replace
+
         from apportion_cli.scenario_run import Choice, run_scenario
 
         if snapshots or "yaml" in formats:
@@ -110,10 +117,11 @@ def simulate(
         if against is not None:
             other = Choice(against, against_env or env, against_cluster or cluster, against_engine or engine)
         choice = Choice(policy or ".", env, cluster, engine)
-        return run_scenario(choice, scenario, as_of=as_of, outputs=outputs, against=other)
+        load = replace(trace, beside=scenario) if trace is not None else scenario or ""
+        return run_scenario(choice, load, as_of=as_of, outputs=outputs, against=other)
     if policy is not None or not snapshots or formats & _OF_SCENARIOS or against is not None:
         raise click.UsageError(
-            "give --scenario FILE for a policy, or --cycle SNAPSHOT for one cycle (text, json, yaml)"
+            "give --scenario FILE or --trace FORMAT:FILE for a policy, or --cycle SNAPSHOT for one cycle (text, json, yaml)"
         )
     from apportion_cli.delivery import deliver
     from apportion_runtime.core.cycle import cycle

@@ -150,7 +150,7 @@ def _moments(session: Session) -> Iterator[float]:
     for job in session.pending_jobs():
         if job.group.preemption_delay:
             yield max(job.created, job.last_eviction or 0.0) + job.group.preemption_delay
-    if minima:
+    if minima and session.pending_jobs():
         for job in session.jobs.values():
             if job.last_start is not None:
                 yield from (job.last_start + minimum for minimum in minima)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from apportion_runtime.sim.clock import DEFAULT_START
+from apportion_runtime.sim.dialect import KAI_DIALECT, Dialect
 from apportion_runtime.sim.machines import node_manifest
 from apportion_runtime.sim.scenario import NodeShape, Pool, Scenario, Timing, Work
 from apportion_runtime.sim.shorthand import Short, Size, manifest_of
-from apportion_runtime.sim.traces.records import End, Trace, TraceJob, TraceNode
+from apportion_runtime.sim.traces.records import End, Trace, TraceError, TraceJob, TraceNode
 from apportion_runtime.sim.traces.rows import kubernetes_name
 
 ROW_ANNOTATION = "apportion.dev/trace-row"
@@ -19,6 +21,7 @@ DEVICE_MEMORY_MIB = 16_000
 """What nodes are labelled with, because the engine shares no device without it. Traces ask for parts of devices, never
 for their memory, so that it decides nothing; it is a multiple of 1000 so that thousandths are whole."""
 _PODS = "110"
+_WHOLE = "simulate it with KAI Scheduler"
 
 
 def scenario_of(
@@ -27,7 +30,9 @@ def scenario_of(
     timing: Timing | None = None,
     startup_s: float = 0.0,
     checkpoint_s: float | None = None,
+    patience_s: float | None = None,
     until_s: float | None = None,
+    dialect: Dialect = KAI_DIALECT,
 ) -> Scenario:
     """Return a scenario: the nodes are among its objects, under the names that they have in the trace.
 
@@ -36,12 +41,28 @@ def scenario_of(
         timing: How fast the cluster is.
         startup_s: How long pods load before they work; traces do not say.
         checkpoint_s: How often what was done is kept; None loses it with the pod. Traces do not say.
+        patience_s: After how long a job that has not run leaves; None waits as long as it has to.
         until_s: When it ends; a trace with jobs that stay for ever needs it only if nothing else ends them.
+        dialect: How workloads speak to the engine. Where it is not KAI's, a job's namespace is its queue's name.
     """
+    if not dialect.shares_gpus:
+        sharing = next((job for job in trace.jobs if _is_sharing(job)), None)
+        if sharing is not None:
+            raise TraceError(
+                sharing.file, sharing.line, "it asks for a part of a device, and this engine knows none", _WHOLE
+            )
     return Scenario(
         name=trace.name,
         objects=tuple(node_object(node) for node in trace.nodes),
-        works=tuple(work_of(job, trace.name, startup_s=startup_s, checkpoint_s=checkpoint_s) for job in trace.jobs),
+        works=tuple(
+            replace(
+                work_of(job, trace.name, dialect=dialect),
+                startup_s=startup_s,
+                checkpoint_s=checkpoint_s,
+                cancelled_s=patience_s,
+            )
+            for job in trace.jobs
+        ),
         timing=Timing() if timing is None else timing,
         start=DEFAULT_START if trace.start is None else trace.start,
         until_s=until_s,
@@ -65,34 +86,37 @@ def node_object(node: TraceNode) -> Mapping[str, Any]:
     return node_manifest(Pool(pool, shape, size=1, least=1, most=1), node.name)
 
 
-def work_of(job: TraceJob, namespace: str, *, startup_s: float = 0.0, checkpoint_s: float | None = None) -> Work:
+def work_of(job: TraceJob, namespace: str, *, dialect: Dialect = KAI_DIALECT) -> Work:
     """Return the workload of a job; one that never ran leaves when it left, whether or not it has a place by then."""
     ran = job.end is not End.NEVER_RAN
     return Work(
-        manifest=_manifest(job, namespace),
+        manifest=_manifest(job, namespace if dialect is KAI_DIALECT else job.queue, dialect),
         arrives_s=job.arrives_s,
         work_s=job.stays_s if ran else None,
         lifetime_s=None if ran else job.stays_s,
-        startup_s=startup_s,
-        checkpoint_s=checkpoint_s,
         fails=job.end is End.FAILED,
     )
 
 
-def _manifest(job: TraceJob, namespace: str) -> Mapping[str, Any]:
-    shared = job.gpus > 0 and job.gpu_milli < 1000
+def _is_sharing(job: TraceJob) -> bool:
+    return job.gpus > 0 and job.gpu_milli < 1000
+
+
+def _manifest(job: TraceJob, namespace: str, dialect: Dialect) -> Mapping[str, Any]:
+    shared = _is_sharing(job)
     gpus = job.gpu_milli / 1000 if shared else float(job.gpus)
     short = Short(
         kind="Job",
         name=job.name,
         namespace=namespace,
-        queue=job.queue,
+        queue=job.queue if dialect.has_queues else "",
         priority=job.priority,
         size=Size(f"{job.cpu_milli}m", f"{job.memory_mib}Mi", gpus),
         pods=job.n_pods,
         least=job.n_pods if job.n_pods > 1 else None,
         annotations={ROW_ANNOTATION: f"{job.file}:{job.line}"},
         node_selector={MODEL_LABEL: job.gpu_models[0]} if len(job.gpu_models) == 1 else {},
+        dialect=dialect,
     )
     made = manifest_of(short)
     template = made["spec"]["template"]

@@ -1,0 +1,286 @@
+"""`apportion simulate --trace`: a recorded load as the scenario, as it was or made denser; docs/traces.md has the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from apportion_cli.console import current
+from apportion_cli.errors import CannotError
+
+if TYPE_CHECKING:
+    from apportion_runtime.sim.dialect import Dialect
+    from apportion_runtime.sim.scenario import Scenario
+    from apportion_runtime.sim.traces.records import Source, Trace
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+_OPENB, _SACCT = "openb", "sacct"
+_NODES, _PODS = "openb_node_list_all_node.csv", "openb_pod_list_default.csv"
+_EVERY_S = 1.0
+"""From one arrival of an inflated trace to the next, and how long each waits for a place."""
+_ALLOCATE_ONLY = {
+    "apiVersion": "v1",
+    "kind": "EngineConfiguration",
+    "metadata": {"name": "none-leaves"},
+    "config": {"actions": "allocate"},
+}
+"""Where none is to leave, none may be evicted; objects of KAI Scheduler alone say so."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceInput:
+    """What `--trace` and its companions say.
+
+    Attributes:
+        form: openb or sacct.
+        files: The files, in the order of the format.
+        nodes: The share of the recorded nodes that are there.
+        load: The share of their GPUs that jobs ask for on average; arrivals are drawn together or apart for it.
+        inflate: The share that jobs ask for in the end, where they come again and again and none leaves.
+        seed: Which nodes stay, and in which order inflated jobs come.
+        until_s: When the simulation ends, whatever still runs.
+        queues: By QoS class (openb) or account (sacct) another queue.
+        priorities: By QoS class another priority class.
+        skips_faults: Whether rows with faults are left out, each with a warning.
+        beside: The file of a scenario that brings nodes, workloads and events of its own.
+    """
+
+    form: str
+    files: tuple[str, ...]
+    nodes: float | None = None
+    load: float | None = None
+    inflate: float | None = None
+    seed: int | None = None
+    until_s: float | None = None
+    queues: Mapping[str, str] | None = None
+    priorities: Mapping[str, str] | None = None
+    skips_faults: bool = False
+    beside: str | None = None
+
+    def __str__(self) -> str:
+        return f"--trace {self.form}:{','.join(self.files)}"
+
+    def onto(self, scenario: Scenario | None, dialect: Dialect) -> Scenario:
+        """Return the trace as a scenario, with the nodes, workloads and events of another one beside it.
+
+        Raises:
+            CannotError: If a file cannot be read, or the trace cannot be made what is asked for.
+        """
+        from apportion_runtime.sim.traces.records import TraceError
+        from apportion_runtime.sim.traces.scenario import scenario_of
+
+        try:
+            trace = self._transformed(self._read())
+            made = scenario_of(trace, patience_s=_EVERY_S if self.inflate else None, dialect=dialect)
+        except TraceError as wrong:
+            raise CannotError(str(wrong)) from None
+        except ValueError as wrong:
+            raise CannotError(f"{self}: {wrong}") from None
+        if self.inflate is not None:
+            made = replace(made, objects=(*made.objects, _ALLOCATE_ONLY))
+        made = replace(made, until_s=self.until_s)
+        if scenario is None:
+            return made
+        return replace(
+            scenario,
+            name=scenario.name or made.name,
+            start=made.start,
+            until_s=scenario.until_s if made.until_s is None else made.until_s,
+            objects=(*scenario.objects, *made.objects),
+            works=(*scenario.works, *made.works),
+        )
+
+    def _read(self) -> Trace:
+        from apportion_runtime.sim.traces.openb import OpenbRules, read_openb
+        from apportion_runtime.sim.traces.sacct import SlurmRules, read_sacct
+
+        queues, priorities = self.queues or {}, self.priorities or {}
+        sources = [_source(file) for file in self.files]
+        if self.form == _OPENB:
+            known = OpenbRules()
+            rules = OpenbRules(
+                {**known.priorities, **priorities},
+                {**known.queues, **{qos: (queue,) for qos, queue in queues.items()}},
+            )
+            nodes, pods = sources
+            trace = read_openb(nodes, pods, rules)
+        else:
+            (listing,) = sources
+            trace = read_sacct(listing, SlurmRules(queues=queues, priorities=priorities))
+        self._show(trace)
+        return trace
+
+    def _show(self, trace: Trace) -> None:
+        console = current()
+        faults = trace.faults
+        if faults and not self.skips_faults:
+            more = f" ({len(faults) - 1} more rows have faults)" if len(faults) > 1 else ""
+            raise CannotError(f"{faults[0].text}{more}", hint="--trace-skip-faults leaves out every row with a fault")
+        for fault in faults:
+            console.err(f"apportion: warning: {fault.text}; it is left out")
+        console.err(
+            f"apportion: {trace.n_rows:,} rows: {len(trace.nodes):,} nodes, {len(trace.jobs):,} jobs, "
+            f"{len(trace.skips):,} left out; queues {', '.join(trace.queues)}"
+        )
+
+    def _transformed(self, trace: Trace) -> Trace:
+        from apportion_runtime.sim.traces.transforms import (
+            compressed_in_time,
+            compressed_on_nodes,
+            inflated,
+            offered_load,
+        )
+
+        console = current()
+        if self.nodes is not None:
+            trace = compressed_on_nodes(trace, self.nodes, seed=self.seed or 0)
+        if self.load is not None:
+            trace = compressed_in_time(trace, self.load)
+        if self.inflate is not None:
+            trace = inflated(trace, load=self.inflate, every_s=_EVERY_S, seed=self.seed)
+            console.err(f"apportion: inflated to {len(trace.jobs):,} jobs")
+        elif trace.nodes:
+            console.err(f"apportion: {len(trace.nodes):,} nodes, offered load {offered_load(trace):.1%} of their GPUs")
+        return trace
+
+
+def _source(file: str) -> Source:
+    from apportion_runtime.sim.traces.records import Source
+
+    try:
+        return Source(file, Path(file).read_text(encoding="utf-8"))
+    except OSError as refused:
+        raise CannotError(f"{file} cannot be read: {refused.strerror}") from None
+    except UnicodeDecodeError:
+        raise CannotError(f"{file} is not text in UTF-8") from None
+
+
+def trace_options(command: Decorated) -> Decorated:
+    """Add `--trace` and its companions, which come to the command as one argument `trace`."""
+
+    @wraps(command)
+    def with_trace(
+        *args: Any,
+        trace: str | None,
+        trace_nodes: float | None,
+        trace_load: float | None,
+        trace_inflate: float | None,
+        trace_seed: int | None,
+        trace_until: float | None,
+        trace_queues: tuple[tuple[str, str], ...],
+        trace_priorities: tuple[tuple[str, str], ...],
+        trace_skip_faults: bool,
+        **options: Any,
+    ) -> Any:
+        said = (trace_nodes, trace_load, trace_inflate, trace_seed, trace_until)
+        if trace is None:
+            if any(value is not None for value in said) or trace_queues or trace_priorities or trace_skip_faults:
+                raise click.UsageError("--trace-… options say how a recorded load is run; give --trace FORMAT:FILE")
+            return command(*args, trace=None, **options)
+        if trace_inflate is not None and trace_load is not None:
+            raise click.UsageError(
+                "--trace-inflate fills the cluster job by job, --trace-load in time; give one of them"
+            )
+        form, files = _form_and_files(trace)
+        return command(
+            *args,
+            trace=TraceInput(
+                form, files, trace_nodes, trace_load, trace_inflate, trace_seed, trace_until,
+                dict(trace_queues), dict(trace_priorities), trace_skip_faults,
+            ),
+            **options,
+        )  # fmt: skip
+
+    for option in reversed(_OPTIONS):
+        with_trace = option(with_trace)
+    return with_trace  # type: ignore[return-value]
+
+
+def _form_and_files(text: str) -> tuple[str, tuple[str, ...]]:
+    form, colon, rest = text.partition(":")
+    if form not in (_OPENB, _SACCT) or not rest:
+        raise click.BadParameter(
+            f"`{text}` is not openb:FOLDER, openb:NODES.csv,PODS.csv or sacct:FILE", param_hint="--trace"
+        )
+    del colon
+    if form == _SACCT:
+        return form, (rest,)
+    if Path(rest).is_dir():
+        return form, (str(Path(rest) / _NODES), str(Path(rest) / _PODS))
+    nodes, comma, pods = rest.partition(",")
+    if not comma or not pods:
+        raise click.BadParameter(
+            f"`{rest}` is no folder; openb needs two lists, as in openb:NODES.csv,PODS.csv", param_hint="--trace"
+        )
+    return form, (nodes, pods)
+
+
+def _pair(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    pairs: list[tuple[str, str]] = []
+    for value in values:
+        name, equals, of = value.partition("=")
+        if not (name and equals and of):
+            raise click.BadParameter(f"`{value}` is not NAME=VALUE")
+        pairs.append((name, of))
+    return tuple(pairs)
+
+
+def _duration(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
+    from apportion_runtime.sim.scenario_fields import Fields, ScenarioError
+
+    if value is None:
+        return None
+    try:
+        return Fields({"until": float(value) if value.isdecimal() else value}, "").seconds("until")
+    except ScenarioError:
+        raise click.BadParameter(f"`{value}` is not a duration such as 90s, 1h30m or 2d") from None
+
+
+_SHARE = click.FloatRange(min=0.0, max=1.0, min_open=True)
+_LOAD = click.FloatRange(min=0.0, min_open=True)
+_OPTIONS = (
+    click.option(
+        "--trace",
+        metavar="FORMAT:FILE",
+        help="Run a recorded load: openb:FOLDER, openb:NODES.csv,PODS.csv or sacct:FILE (see docs/traces.md).",
+    ),
+    click.option("--trace-nodes", type=_SHARE, metavar="SHARE", help="On a share of the recorded nodes, such as 0.01."),
+    click.option(
+        "--trace-load",
+        type=_LOAD,
+        metavar="SHARE",
+        help="Draw arrivals together, or apart, until jobs ask for this share of the GPUs on average.",
+    ),
+    click.option(
+        "--trace-inflate",
+        type=_LOAD,
+        metavar="SHARE",
+        help="Have jobs come one by one, again and again, and none leave, until they ask for this share of the GPUs.",
+    ),
+    click.option(
+        "--trace-seed", type=int, metavar="N", help="Which nodes stay; with --trace-inflate, shuffle the jobs."
+    ),
+    click.option("--trace-until", callback=_duration, metavar="DURATION", help="End then, such as 2d, whatever runs."),
+    click.option(
+        "--trace-queue",
+        "trace_queues",
+        multiple=True,
+        callback=_pair,
+        metavar="NAME=QUEUE",
+        help="The queue of a QoS class, or of a Slurm account; may be repeated.",
+    ),
+    click.option(
+        "--trace-priority",
+        "trace_priorities",
+        multiple=True,
+        callback=_pair,
+        metavar="QOS=CLASS",
+        help="The priority class of a QoS; may be repeated.",
+    ),
+    click.option("--trace-skip-faults", is_flag=True, help="Leave out rows with faults, each with a warning."),
+)

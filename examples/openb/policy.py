@@ -1,0 +1,92 @@
+"""Three teams on the GPU cluster of the openb trace: serving, development and training, with quotas as the trace asks.
+
+Of the GPU time that the trace asks for, latency-sensitive work has 70 %, development 26 % and best effort 4 %. Serving
+is not preemptible, so that its guarantee is all it gets; training takes what the others leave, and gives it back.
+"""
+
+from apportion_policy import (
+    BINPACK,
+    BUILD,
+    BUILD_PREEMPTIBLE,
+    GPU_TAINT,
+    INFERENCE,
+    SPREAD,
+    TRAIN,
+    Accelerator,
+    Cluster,
+    Engine,
+    Environment,
+    Fixed,
+    NodePool,
+    Organisation,
+    Placement,
+    PlacementStrategy,
+    Policy,
+    Queue,
+    Resources,
+)
+
+MACHINES = NodePool(
+    id="machines",
+    provider=Fixed(),
+    cpu=96,
+    memory="384Gi",
+    accelerator=Accelerator(model="g2", count=8, memory="24Gi"),
+    min_nodes=776,
+    max_nodes=777,
+    taints=(GPU_TAINT,),
+)
+"""The trace brings its own nodes, of several shapes; in machines of eight devices they are as many."""
+ORDINARY = NodePool(id="ordinary", provider=Fixed(), cpu=96, memory="384Gi", min_nodes=310, max_nodes=310)
+A_HUNDREDTH = MACHINES.model_copy(update={"id": "a-hundredth", "min_nodes": 8, "max_nodes": 9})
+CLUSTER = Queue(id="cluster", owner="@acme/platform", guaranteed=Resources(gpu=6200))
+SERVING = Queue(
+    id="serving",
+    parent=CLUSTER,
+    namespaces=("serving",),
+    guaranteed=Resources(gpu=4300),
+    priority_classes=(INFERENCE,),
+)
+DEVELOPMENT = Queue(
+    id="development",
+    parent=CLUSTER,
+    namespaces=("development",),
+    guaranteed=Resources(gpu=1600),
+    priority_classes=(BUILD, BUILD_PREEMPTIBLE),
+    preempt_min_runtime="10m",
+    reclaim_min_runtime="10m",
+)
+TRAINING = Queue(
+    id="training",
+    parent=CLUSTER,
+    namespaces=("training",),
+    guaranteed=Resources(gpu=300),
+    priority_classes=(TRAIN,),
+    reclaim_min_runtime="10m",
+)
+
+
+def _on(name: str, pool: NodePool, share: str = "1", *, gpu: PlacementStrategy = BINPACK) -> Environment:
+    placement = Placement(gpu=gpu, cpu=gpu)
+    cluster = Cluster(
+        name="openb",
+        engine=Engine.KAI,
+        engine_version="0.17.0",
+        pools=(pool, ORDINARY),
+        share=share,
+        placement=placement,
+    )
+    return Environment(name=name, clusters=(cluster,))
+
+
+policy = Policy(
+    organisation=Organisation(name="openb", owner="@acme/platform"),
+    queues=(CLUSTER, SERVING, DEVELOPMENT, TRAINING),
+    priority_classes=(INFERENCE, BUILD, BUILD_PREEMPTIBLE, TRAIN),
+    node_pools=(MACHINES, A_HUNDREDTH, ORDINARY),
+    environments=(
+        _on("whole", MACHINES),
+        _on("spread", MACHINES, gpu=SPREAD),
+        _on("hundredth", A_HUNDREDTH, "1/100"),
+    ),
+)

@@ -1,0 +1,151 @@
+"""`simulate --trace`: recorded loads from the command line, and what is said where they cannot be run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import Run
+
+NODES = "sn,cpu_milli,memory_mib,gpu,model\nn-0,64000,262144,2,T4\nn-1,64000,262144,2,T4\nn-2,32000,131072,0,\n"
+HEADING = (
+    "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
+)
+PODS = (
+    f"{HEADING}\n"
+    "p-0,1000,1024,2,1000,,LS,Running,0,5000,0\n"
+    "p-1,1000,1024,1,500,T4,BE,Succeeded,100,4100,100\n"
+    "p-2,1000,1024,2,1000,,BE,Pending,200,260,\n"
+    "p-3,1000,1024,0,0,,Burstable,Failed,300,900,310\n"
+)
+SACCT = (
+    "JobID|Account|QOS|State|Submit|Start|End|Elapsed|AllocTRES|ReqTRES\n"
+    "7|vision|high|COMPLETED|2026-11-02T08:00:00|2026-11-02T08:00:10|2026-11-02T08:10:10|00:10:00|"
+    "cpu=2,mem=4G,gres/gpu=1,node=1|cpu=2,mem=4G,gres/gpu=1,node=1\n"
+    "7.0|vision||COMPLETED|2026-11-02T08:00:00|2026-11-02T08:00:10|2026-11-02T08:10:10|00:10:00|cpu=2,node=1|\n"
+)
+
+
+def _queue(name: str, parent: str = "") -> dict[str, Any]:
+    free = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
+    spec = {"resources": dict.fromkeys(("cpu", "memory", "gpu"), free), **({"parentQueue": parent} if parent else {})}
+    return {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
+
+
+@pytest.fixture
+def queues(tmp_path: Path) -> Path:
+    """Objects of KAI Scheduler, rendered before."""
+    names = ("serving", "development", "training", "vision")
+    made = {"apiVersion": "v1", "kind": "List", "items": [_queue("org"), *(_queue(name, "org") for name in names)]}
+    path = tmp_path / "queues.json"
+    path.write_text(json.dumps(made))
+    return path
+
+
+@pytest.fixture
+def openb(tmp_path: Path) -> str:
+    """The lists of a small cluster, as the trace names them."""
+    (tmp_path / "openb_node_list_all_node.csv").write_text(NODES)
+    (tmp_path / "openb_pod_list_default.csv").write_text(PODS)
+    return f"openb:{tmp_path}"
+
+
+def _outcomes(run: Run, *arguments: object) -> dict[str, int]:
+    result = run("simulate", *arguments, "-o", "json")
+    assert result.code == 0, result.err
+    outcomes: dict[str, int] = json.loads(result.out)["outcomes"]
+    return outcomes
+
+
+def test_every_pod_of_openb_is_accounted_for(run: Run, queues: Path, openb: str) -> None:
+    """A pod that never ran leaves at its deletion time; those that ran end as they did."""
+    assert _outcomes(run, queues, "--trace", openb) == {"succeeded": 2, "deleted": 1, "failed": 1}
+
+
+def test_what_was_read_is_said(run: Run, queues: Path, openb: str) -> None:
+    said = run("simulate", queues, "--trace", openb).err
+    assert "7 rows: 3 nodes, 4 jobs, 0 left out; queues development, serving, training" in said
+    assert "3 nodes, offered load" in said
+
+
+def test_inflated_jobs_stay_until_the_cluster_is_full(run: Run, queues: Path, openb: str) -> None:
+    """The third asks for the devices that are left but half a one, finds no place, and leaves."""
+    outcomes = _outcomes(run, queues, "--trace", openb, "--trace-inflate", "1", "--trace-until", "1h")
+    assert outcomes == {"unfinished": 2, "deleted": 1}
+
+
+def test_a_trace_runs_beside_a_scenario(run: Run, queues: Path, tmp_path: Path) -> None:
+    """Slurm's accounting says nothing of nodes."""
+    (tmp_path / "jobs.txt").write_text(SACCT)
+    scenario = tmp_path / "nodes.yaml"
+    scenario.write_text("nodes: [{pool: gpu, count: 1, gpus: 1}]\n")
+    trace = ("--trace", f"sacct:{tmp_path / 'jobs.txt'}", "--trace-priority", "high=inference")
+    assert _outcomes(run, queues, "--scenario", scenario, *trace) == {"succeeded": 1}
+
+
+def test_other_queues_and_classes_are_said_by_name(run: Run, queues: Path, openb: str) -> None:
+    result = run("simulate", queues, "--trace", openb, "--trace-queue", "LS=vision", "-o", "json")
+    hours = {queue["name"]: queue["gpu_hours"] for queue in json.loads(result.out)["queues"]}
+    assert hours["vision"] == pytest.approx(2 * 5000 / 3600, rel=0.02)
+    assert hours["serving"] == 0.0
+
+
+def test_a_row_with_a_fault_stops_the_run_in_one_sentence(run: Run, queues: Path, openb: str) -> None:
+    pods = Path(openb.partition(":")[2]) / "openb_pod_list_default.csv"
+    pods.write_text(PODS.replace("p-3,1000", "p-3,many"))
+    refused = run("simulate", queues, "--trace", openb)
+    assert refused.code == 3
+    fault = f"{pods}:5: cpu_milli `many` is not a whole number of 0 or more; correct cpu_milli in this row"
+    assert fault in refused.err
+    assert "--trace-skip-faults leaves out" in refused.err
+    assert "Traceback" not in refused.err
+    skipped = run("simulate", queues, "--trace", openb, "--trace-skip-faults")
+    assert skipped.code == 0
+    assert f"warning: {fault}; it is left out" in skipped.err
+
+
+@pytest.mark.parametrize(
+    ("nodes", "said"),
+    [
+        (
+            "sn,cpu\n",
+            ":1: there is no column cpu_milli, memory_mib, gpu, model; take the lists as cluster-trace-gpu-v2",
+        ),
+        ("\x00", ":1: "),
+        (None, "openb_node_list_all_node.csv cannot be read: No such file or directory"),
+    ],
+)
+def test_a_file_that_is_no_list_is_refused(run: Run, queues: Path, openb: str, nodes: str | None, said: str) -> None:
+    path = Path(openb.partition(":")[2]) / "openb_node_list_all_node.csv"
+    path.unlink()
+    if nodes is not None:
+        path.write_text(nodes)
+    refused = run("simulate", queues, "--trace", openb)
+    assert refused.code == 3
+    assert said in refused.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--trace", "openb"], "`openb` is not openb:FOLDER, openb:NODES.csv,PODS.csv or sacct:FILE"),
+        (["--trace", "openb:nodes.csv"], "openb needs two lists, as in openb:NODES.csv,PODS.csv"),
+        (["--trace-load", "0.8"], "give --trace FORMAT:FILE"),
+        (["--trace", "sacct:x", "--trace-load", "1", "--trace-inflate", "1"], "give one of them"),
+        (["--trace", "sacct:x", "--trace-until", "soon"], "`soon` is not a duration such as 90s, 1h30m or 2d"),
+        (["--trace", "sacct:x", "--trace-queue", "a"], "`a` is not NAME=VALUE"),
+    ],
+)
+def test_usage(run: Run, queues: Path, arguments: list[str], said: str) -> None:
+    refused = run("simulate", queues, *arguments)
+    assert refused.code == 2
+    assert said in refused.err
+
+
+def test_a_load_that_cannot_be_made_is_said(run: Run, queues: Path, openb: str) -> None:
+    refused = run("simulate", queues, "--trace", openb, "--trace-load", "50")
+    assert refused.code == 3
+    assert "arrivals drawn together or apart make a load of" in refused.err
