@@ -143,11 +143,12 @@ class _Choosing:
     def remove(self, holder: Holder, reason: str) -> Target:
         """Count what a workload holds as free."""
         self._ledger.give_back(holder.queue, holder.usage)
-        self._known = {}
+        for name in (holder.queue, *self._ledger.ancestors(holder.queue)):
+            self._known.pop(name, None)
         return Target(holder, reason)
 
     def _share(self, name: str) -> DominantShare:
-        """Return the share of a node, which is what it was until the next workload is removed."""
+        """Return the share of a node, which is what it was until a workload below it is removed."""
         found = self._known.get(name)
         if found is None:
             found = self._known[name] = self._ledger.share(name)
