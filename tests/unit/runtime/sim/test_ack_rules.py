@@ -12,7 +12,7 @@ from apportion_runtime.sim.engines.ack.book import Book
 from apportion_runtime.sim.engines.ack.job_queue import Backoff, JobQueue, Policy, QueueSettings, Unit, read_queue
 from apportion_runtime.sim.engines.ack.stamps import stamp
 from apportion_runtime.sim.engines.ack.tree import Tree, TreeError, read_tree
-from apportion_runtime.sim.engines.ack.victims import Held, Wanting, over_max, usage, victims
+from apportion_runtime.sim.engines.ack.victims import Held, Wanting, add, over_max, victims
 
 VIDEO, TEXT, INTERNS = "root/algorithm/video", "root/algorithm/text", "root/algorithm/interns"
 Node = dict[str, Any]
@@ -129,14 +129,16 @@ def test_a_job_leaves_its_queue_while_its_quota_has_room(
         book.take(at, {"cpu": amount * 1000}, preemptible=is_preemptible)
     said = book.refusal(quota, {"cpu": cpu * 1000}, preemptible=preemptible)
     assert (said is None) == (refused is None)
-    assert (refused or "") in (said or "")
+    assert (refused or "") in ("" if said is None else said.why)
 
 
 def test_a_full_parent_refuses_what_is_lent_and_not_what_is_promised() -> None:
     book = Book(tree(algorithm_max=24))
     book.take(TEXT, {"cpu": 14_000}, preemptible=True)
     said = book.refusal(VIDEO, {"cpu": 13_000}, preemptible=True)
-    assert said == (
+    assert said is not None
+    assert said.at == "root/algorithm"
+    assert said.why == (
         "Insufficient quota(cpu) in parent quota root/algorithm: request 13, max 24, used 14, used+reserved 14000, "
         "oversellreate 1. Wait for running jobs to complete"
     )
@@ -148,7 +150,7 @@ def test_a_bound_of_two_gibibytes_of_memory_is_none_to_kube_queue() -> None:
     assert Book(tree()).refusal(VIDEO, {"cpu": 1000, "memory": 2**40}, preemptible=True) is None
     said = Book(tree()).refusal(VIDEO, {"cpu": 1000, "memory": 2**31}, preemptible=False)
     assert said is not None
-    assert "Insufficient quota(memory)" in said
+    assert "Insufficient quota(memory)" in said.why
 
 
 @pytest.mark.parametrize(("lent", "n_cpu"), [(None, 24), ('{"cpu": 12}', 24), ('{"cpu": 8}', 20), ('{"cpu": 1}', 13)])
@@ -169,6 +171,14 @@ def test_what_is_given_back_is_free_on_the_whole_path() -> None:
     assert book.used == {path: {"cpu": 0} for path in (VIDEO, "root/algorithm", "root")}
     assert book.fixed == book.used
     assert set(book.n_jobs.values()) == {0}
+
+
+def always(refused_by: str, n_given: int) -> bool:
+    return True
+
+
+def never(refused_by: str, n_given: int) -> bool:
+    return False
 
 
 def unit(job: int, *, priority: int = 0, since: float = 0.0) -> Unit:
@@ -199,11 +209,11 @@ def test_policies_differ_in_who_is_tried_after_the_first_was_refused(
     policy: str, after_refusal: int | None, after_giving_back: int
 ) -> None:
     made = queue(Policy(policy), unit(0), unit(1))
-    made.refuse(0, 100.0, 0)
+    made.refuse(0, 100.0, VIDEO, 0)
     tried = made.next()
     assert (None if tried is None else tried.job) == after_refusal
     assert jobs(made.silent()) == [0]
-    made.given_back()
+    made.given_back(never)
     tried = made.next()
     assert tried is not None
     assert tried.job == after_giving_back
@@ -212,14 +222,16 @@ def test_policies_differ_in_who_is_tried_after_the_first_was_refused(
 def test_silence_doubles_from_a_second_up_to_twenty() -> None:
     made, now = queue(Policy.ROUND, unit(0)), 0.0
     lasted = []
-    for n_given in range(7):
-        made.refuse(0, now, n_given)
-        assert made.wakes_at(n_given) is None, "nothing was given back meanwhile"
-        at = made.wakes_at(n_given + 1)
+    for _ in range(7):
+        made.refuse(0, now, VIDEO, 0)
+        assert made.wakes_at(always) is None, "nothing was given back meanwhile"
+        assert not made.wake(now + 100.0, always)
+        at = made.wakes_at(never)
         assert at is not None
-        assert made.wake(at - 0.001, n_given + 1) == []
+        assert not made.wake(at - 0.001, never)
         lasted.append(at - now)
-        assert jobs(made.wake(at, n_given + 1)) == [0]
+        assert made.wake(at, never)
+        assert jobs(made.active()) == [0]
         now = at
     assert lasted == [1, 2, 4, 8, 16, 20, 20]
     assert Backoff(1, 5).after(10_000) == 5
@@ -228,13 +240,24 @@ def test_silence_doubles_from_a_second_up_to_twenty() -> None:
 @pytest.mark.parametrize("now", [0.5, 1.0, 1.5, 3.0, 30.5, 31.0, 50.9, 51.0, 51.1, 1000.0, 12_345.6])
 def test_attempts_in_vain_count_as_if_each_had_been_made(now: float) -> None:
     made = queue(Policy.ROUND, unit(0))
-    made.refuse(0, 0.0, 0)
+    made.refuse(0, 0.0, VIDEO, 0)
     attempts, at = 1, 1.0
     while at < now:
         attempts += 1
         at += Backoff().after(attempts)
-    made.catch_up(now, 0)
+    made.catch_up(now, always)
     assert (made.units[0].attempts, made.units[0].silent_until) == (attempts, at)
+
+
+def test_a_refusal_stands_until_something_of_that_quota_is_given_back() -> None:
+    book = Book(tree())
+    for path in (TEXT, INTERNS):
+        book.take(path, {"cpu": 1000}, preemptible=True)
+    before = {path: book.n_given.get(path, 0) for path in ("root/algorithm", TEXT, INTERNS)}
+    book.give_back(INTERNS, {"cpu": 1000}, preemptible=True)
+    assert {path: book.is_vain(path, count) for path, count in before.items()} == {
+        "root/algorithm": False, TEXT: True, INTERNS: False,
+    }  # fmt: skip
 
 
 def test_a_job_that_jumps_gets_the_least_priority_that_puts_it_first() -> None:
@@ -272,6 +295,14 @@ def held(uid: str, quota: str | None, cpu: int, *, priority: int = 0, since: flo
     return Held(uid, quota, {"cpu": cpu * 1000}, priority, since)
 
 
+def usage(of: Tree, pods: Sequence[Held]) -> dict[str, dict[str, int]]:
+    used: dict[str, dict[str, int]] = {path: {} for path in of.quotas}
+    for pod in pods:
+        if pod.quota is not None:
+            add(of, used, pod.quota, pod.amount)
+    return used
+
+
 CROWD = (
     held("text-1", TEXT, 7, since=1), held("text-2", TEXT, 7, since=9), held("intern-1", INTERNS, 4, since=2),
     held("intern-2", INTERNS, 4, since=3), held("nobody", None, 50), held("video-low", VIDEO, 1, priority=-5),
@@ -303,7 +334,11 @@ def test_whose_pods_are_taken(
     """The gang fits as soon as those who go leave as many cores as it asks for."""
     wanting = Wanting(quota, {"cpu": cpu * 1000}, priority)
     found = victims(
-        tree(), crowd, wanting, lambda gone: sum(pod.amount["cpu"] for pod in gone) >= wanting.amount["cpu"]
+        tree(),
+        usage(tree(), crowd),
+        wanting,
+        lambda path: [pod for pod in crowd if pod.quota == path],
+        lambda gone: sum(pod.amount["cpu"] for pod in gone) >= wanting.amount["cpu"],
     )
     assert (None if found is None else (found[0], sorted(pod.uid for pod in found[1]))) == taken
 

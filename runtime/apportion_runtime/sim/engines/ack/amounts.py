@@ -9,7 +9,8 @@ from collections.abc import Iterable
 
 from apportion_runtime.sim.engines.kube_scheduler.amounts import CPU, MEMORY, Amounts, amounts
 
-__all__ = ["CPU", "MEMORY", "Amounts", "amounts", "at_least", "minus", "text", "times", "total"]
+__all__ = ["CPU", "GPU", "MEMORY", "Amounts", "amounts", "at_least", "minus", "text", "times", "total"]
+GPU = "nvidia.com/gpu"
 _DECIMAL = ("", "k", "M", "G", "T", "P", "E")
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 

@@ -15,6 +15,7 @@ elasticquotatree/elasticquota.go.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from apportion_runtime.sim.engines.ack import words
 from apportion_runtime.sim.engines.ack.amounts import Amounts, at_least, minus, text, total
@@ -23,6 +24,13 @@ from apportion_runtime.sim.engines.ack.tree import Quota, Tree
 _NO_BOUND = 2**31 - 1
 """An amount from which on kube-queue takes a bound for none; it counts memory in bytes (`rQuant < math.MaxInt32`)."""
 _JOBS = "jobs"
+
+
+class Refusal(NamedTuple):
+    """Why a job may not leave its queue, and the full name of the quota that has no room for it."""
+
+    at: str
+    why: str
 
 
 @dataclass(slots=True)
@@ -34,6 +42,8 @@ class Book:
     fixed: dict[str, dict[str, int]] = field(default_factory=dict)
     """The part of `used` that is not preemptible."""
     n_jobs: dict[str, int] = field(default_factory=dict)
+    n_given: dict[str, int] = field(default_factory=dict)
+    """How often something was given back; what a quota refused before that it refuses again until it is more."""
 
     def take(self, quota: str, demand: Amounts, *, preemptible: bool) -> None:
         """A job leaves its queue."""
@@ -42,6 +52,12 @@ class Book:
     def give_back(self, quota: str, demand: Amounts, *, preemptible: bool) -> None:
         """A job is over, or back in its queue."""
         self._change(quota, {name: -amount for name, amount in demand.items()}, -1, preemptible=preemptible)
+        for each in self.tree.upward(quota):
+            self.n_given[each.path] = self.n_given.get(each.path, 0) + 1
+
+    def is_vain(self, refused_by: str, n_given: int) -> bool:
+        """Tell whether a quota refuses again what it refused when so much had been given back."""
+        return self.n_given.get(refused_by, 0) == n_given
 
     def _change(self, quota: str, demand: Amounts, n_jobs: int, *, preemptible: bool) -> None:
         for each in self.tree.upward(quota):
@@ -54,7 +70,7 @@ class Book:
         """Return what is held of a quota."""
         return self.used.get(quota, {})
 
-    def refusal(self, quota: str, demand: Amounts, *, preemptible: bool) -> str | None:
+    def refusal(self, quota: str, demand: Amounts, *, preemptible: bool) -> Refusal | None:
         """Return why a job may not leave its queue, in kube-queue's words; None where it may."""
         bound = self._over_max if preemptible else self._over_min
         path = self.tree.upward(quota)
@@ -62,7 +78,7 @@ class Book:
             return bound(next(path), quota, demand)
         return next(filter(None, (bound(each, quota, demand) for each in path)), None)
 
-    def _over_max(self, at: Quota, quota: str, demand: Amounts) -> str | None:
+    def _over_max(self, at: Quota, quota: str, demand: Amounts) -> Refusal | None:
         below = None if at.path == quota else self._below(at.path, quota)
         used = self.held(at.path)
         counted = used if below is None else self._with_kept(at, below)
@@ -75,7 +91,7 @@ class Book:
             what += f", used+reserved {counted.get(over, 0)}"
         return _words(over, at, what, is_parent=below is not None)
 
-    def _over_min(self, at: Quota, quota: str, demand: Amounts) -> str | None:
+    def _over_min(self, at: Quota, quota: str, demand: Amounts) -> Refusal | None:
         fixed = self.fixed.get(at.path, {})
         over = _exceeded(at.minimum, demand, fixed, self.n_jobs.get(at.path, 0))
         if over is None:
@@ -126,9 +142,10 @@ def _of(resource: str, amount: Amounts, jobs: int | None = None) -> str:
     return text(resource, amount.get(resource, 0))
 
 
-def _words(resource: str, at: Quota, what: str, *, is_parent: bool) -> str:
+def _words(resource: str, at: Quota, what: str, *, is_parent: bool) -> Refusal:
     of = "parent quota" if is_parent else "quota"
-    return (
+    return Refusal(
+        at.path,
         f"Insufficient quota({resource}) in {of} {at.path}: {what}, oversellreate 1. "
         "Wait for running jobs to complete"
     )  # fmt: skip

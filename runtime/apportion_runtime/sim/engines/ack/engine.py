@@ -8,6 +8,7 @@ from apportion_runtime.admission.expanding import is_suspended
 from apportion_runtime.admission.objects import kind_of, labels_of, namespace_of, nested
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.sim.engines.ack import jobs, words
+from apportion_runtime.sim.engines.ack.amounts import GPU
 from apportion_runtime.sim.engines.ack.kube_queue import KubeQueue
 from apportion_runtime.sim.engines.ack.scheduling import AckScheduler
 from apportion_runtime.sim.engines.ack.tree import Tree, TreeError, read_tree
@@ -23,7 +24,6 @@ from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.sim.workloads import Workloads
 from apportion_runtime.sim.world import PodState, World
 
-_GPU = "nvidia.com/gpu"
 _RAY_JOB = ("ray.io", "RayJob")
 
 
@@ -36,6 +36,7 @@ class Ack(PlainEngine):
         super().__init__(world)
         self.tree = _tree_of(world)
         self._shown = self.tree.shown()
+        self._waited: Mapping[str, int] = {}
         self._profiles, _ = read_profiles(world.store.list(KIND))
         try:
             self.queue = KubeQueue(world, self.tree, self.pods.gangs)
@@ -115,25 +116,27 @@ class Ack(PlainEngine):
         self._sample()
 
     def _sample(self) -> None:
-        """Note the GPUs of each quota: used, owed (what is asked for up to `min`), promised, and asked for."""
-        asked = dict.fromkeys(self.tree.quotas, 0)
-        for unit in self.queue.waiting():
-            self._add(asked, unit.quota, unit.demand.get(_GPU, 0))
+        """Note the GPUs of the quotas where they changed: used, owed (what is asked for up to `min`), promised, asked for."""
+        members, queue = self.scheduler.members, self.queue
+        waiting: dict[str, int] = {}
         for pod in self.pods.waiting():
-            self._add(asked, self.scheduler.members[pod.uid].quota, pod.request.get(_GPU, 0))
-        for path, quota in self.tree.quotas.items():
-            used = self.scheduler.members.used[path].get(_GPU, 0)
-            promised = quota.minimum.get(_GPU, 0)
-            wanted = used + asked[path]
+            quota, gpus = members[pod.uid].quota, pod.request.get(GPU, 0)
+            if quota is not None and gpus:
+                for each in self.tree.upward(quota):
+                    waiting[each.path] = waiting.get(each.path, 0) + gpus
+        changed = dict.fromkeys((*queue.touched, *waiting, *self._waited))
+        for leaf in members.touched:
+            changed.update((each.path, None) for each in self.tree.upward(leaf))
+        for path in changed:
+            used, promised = members.used[path].get(GPU, 0), self.tree.quotas[path].minimum.get(GPU, 0)
+            wanted = used + queue.asked[path] + waiting.get(path, 0)
             sample = Sample(
                 self.world.elapsed_s, float(used), float(min(promised, wanted)), float(promised), float(wanted)
             )
             self.world.history.sample(self._shown[path], sample)
-
-    def _add(self, asked: dict[str, int], quota: str | None, gpus: int) -> None:
-        if quota is not None and gpus:
-            for each in self.tree.upward(quota):
-                asked[each.path] += gpus
+        self._waited = waiting
+        members.touched.clear()
+        queue.touched.clear()
 
 
 def _tree_of(world: World) -> Tree:

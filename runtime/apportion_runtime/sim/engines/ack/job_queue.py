@@ -12,7 +12,7 @@ given back).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -23,6 +23,8 @@ from apportion_runtime.admission.objects import Manifest, annotations_of, nested
 from apportion_runtime.sim.engines.ack import words
 from apportion_runtime.sim.engines.ack.amounts import Amounts
 
+IsVain = Callable[[str, int], bool]
+"""From a quota, and how often something of it had been given back, to whether it still refuses what it refused then."""
 _FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 1.0, 20.0
 
 
@@ -46,7 +48,8 @@ class Unit:
         since: When it came into the queue, in seconds since 1970.
         attempts: How often it was refused.
         silent_until: When it is tried again; None while it is among those that are tried.
-        n_given: How often quota had been given back when it was refused: until that is more, it is refused again.
+        refused_by: The full name of the quota that had no room for it.
+        n_given: How often something of that had been given back by then: until it is more, it is refused again.
     """
 
     job: int
@@ -59,6 +62,7 @@ class Unit:
     since: float
     attempts: int = 0
     silent_until: float | None = None
+    refused_by: str = ""
     n_given: int = 0
 
     @property
@@ -127,19 +131,22 @@ class JobQueue:
         """Return the one that stands before all others, also if it keeps silent."""
         return [min(self.units.values(), key=lambda unit: unit.rank)] if self.units else []
 
-    def refuse(self, job: int, now: float, n_given: int) -> Unit:
-        """Have a job keep silent because it was refused, and return it."""
+    def refuse(self, job: int, now: float, refused_by: str, n_given: int) -> Unit:
+        """Have a job keep silent because a quota had no room for it, and return it."""
         unit = self.units[job]
         attempts = unit.attempts + 1
         until = now + self.settings.backoff.after(attempts)
-        made = self.units[job] = replace(unit, attempts=attempts, silent_until=until, n_given=n_given)
+        made = self.units[job] = replace(
+            unit, attempts=attempts, silent_until=until, refused_by=refused_by, n_given=n_given
+        )
         return made
 
-    def catch_up(self, now: float, n_given: int) -> None:
-        """Count the attempts that were in vain before now, because no quota had been given back since the one before."""
-        for unit in self.silent():
-            if unit.n_given == n_given and unit.silent_until is not None and unit.silent_until < now:
-                self.units[unit.job] = self._after_attempts(unit, unit.silent_until, now)
+    def catch_up(self, now: float, is_vain: IsVain) -> None:
+        """Count the attempts that were in vain before now, because nothing had been given back since the one before."""
+        for unit in list(self.units.values()):
+            at = unit.silent_until
+            if at is not None and at < now and is_vain(unit.refused_by, unit.n_given):
+                self.units[unit.job] = self._after_attempts(unit, at, now)
 
     def _after_attempts(self, unit: Unit, at: float, now: float) -> Unit:
         backoff, attempts = self.settings.backoff, unit.attempts
@@ -152,37 +159,36 @@ class JobQueue:
             attempts, at = attempts + n_more - 1, at + n_more * pause
         return replace(unit, attempts=attempts, silent_until=at)
 
-    def wake(self, now: float, n_given: int) -> list[Unit]:
-        """Have those be tried again that kept silent for long enough, and return them; not those for whom it is in vain."""
+    def wake(self, now: float, is_vain: IsVain) -> bool:
+        """Have those be tried again that kept silent for long enough, unless it is in vain; tell whether there are any."""
         return self._wake(
             unit
-            for unit in self.silent()
-            if unit.silent_until is not None and unit.silent_until <= now and unit.n_given != n_given
+            for unit in self.units.values()
+            if unit.silent_until is not None and unit.silent_until <= now and not is_vain(unit.refused_by, unit.n_given)
         )
 
-    def given_back(self) -> list[Unit]:
-        """Have those be tried again whose policy does not wait when something is given back, and return them."""
-        match self.settings.policy:
-            case Policy.ROUND:
-                return []
-            case Policy.BLOCK:
-                return self._wake(unit for unit in self._first() if unit.silent_until is not None)
-            case Policy.PRIORITY:
-                return self._wake(self.silent())
+    def given_back(self, is_vain: IsVain) -> bool:
+        """Have those be tried again whose policy does not wait when something is given back; tell whether there are any."""
+        if self.settings.policy is Policy.ROUND:
+            return False
+        units = self._first() if self.settings.policy is Policy.BLOCK else list(self.units.values())
+        return self._wake(
+            unit for unit in units if unit.silent_until is not None and not is_vain(unit.refused_by, unit.n_given)
+        )
 
-    def _wake(self, units: Iterable[Unit]) -> list[Unit]:
+    def _wake(self, units: Iterable[Unit]) -> bool:
         woken = [replace(unit, silent_until=None) for unit in units]
         for unit in woken:
             self.units[unit.job] = unit
-        return woken
+        return bool(woken)
 
-    def wakes_at(self, n_given: int) -> float | None:
+    def wakes_at(self, is_vain: IsVain) -> float | None:
         """Return when the next one is over its silence for whom it is not in vain; None where nobody is."""
         return min(
             (
                 unit.silent_until
                 for unit in self.units.values()
-                if unit.silent_until is not None and unit.n_given != n_given
+                if unit.silent_until is not None and not is_vain(unit.refused_by, unit.n_given)
             ),
             default=None,
         )

@@ -10,12 +10,12 @@ and pkg/jobext/framework/default_job_reconciler.go (what happens to a job's susp
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from apportion_runtime.admission.objects import kind_of, name_of, namespace_of
 from apportion_runtime.sim.engines.ack import jobs, words
+from apportion_runtime.sim.engines.ack.amounts import GPU
 from apportion_runtime.sim.engines.ack.book import Book
 from apportion_runtime.sim.engines.ack.job_queue import JobQueue, Policy, Unit
 from apportion_runtime.sim.engines.ack.queues import is_queue, queue_of, settings
@@ -54,17 +54,17 @@ class KubeQueue:
         self._let_go: dict[int, tuple[Unit, JobQueue, float]] = {}
         """The jobs that hold their quota, and since when."""
         self._changed: dict[str, None] = {}
-        self._n_given = 0
-        """How often quota was given back."""
+        self._ranks = {name: number for number, name in enumerate(self.queues)}
+        self._busy: dict[str, JobQueue] = {}
+        """The queues that have jobs, in the order in which they take turns."""
+        self.asked: dict[str, int] = dict.fromkeys(tree.quotas, 0)
+        """GPUs that the jobs in the queues ask for, by the quota they count at, with everything below it."""
+        self.touched: dict[str, None] = {}
+        """The quotas of which that changed; whoever looks clears it."""
 
     def begin(self, workloads: Workloads) -> None:
         """Take in what holds jobs and lets them go."""
         self._workloads = workloads
-
-    def waiting(self) -> Iterator[Unit]:
-        """Yield the jobs that are in a queue."""
-        for queue in self.queues.values():
-            yield from queue.units.values()
 
     def take_in(self, running: Running) -> None:
         """Have a job that was made come into its queue, if it is suspended and of a kind that is known."""
@@ -112,11 +112,12 @@ class KubeQueue:
     def take_turn(self) -> None:
         """Let go whom the quotas have room for."""
         self._take_back()
-        for queue in self.queues.values():
-            queue.catch_up(self._world.now, self._n_given)
-            if queue.wake(self._world.now, self._n_given):
+        vain = self.book.is_vain
+        for queue in self._busy.values():
+            queue.catch_up(self._world.now, vain)
+            if queue.wake(self._world.now, vain):
                 self._note_change(queue)
-        tried = {name: iter(queue.active()) for name, queue in self.queues.items() if queue.units}
+        tried = {name: iter(queue.active()) for name, queue in self._busy.items()}
         while tried:
             for name in list(tried):
                 queue = self.queues[name]
@@ -129,11 +130,12 @@ class KubeQueue:
         self._wake_in_time()
 
     def _try(self, queue: JobQueue, unit: Unit) -> None:
-        why = self.book.refusal(unit.quota, unit.demand, preemptible=unit.preemptible)
-        if why is None:
+        refusal = self.book.refusal(unit.quota, unit.demand, preemptible=unit.preemptible)
+        if refusal is None:
             self._release(queue, unit)
             return
-        refused = queue.refuse(unit.job, self._world.now, self._n_given)
+        at, why = refusal
+        refused = queue.refuse(unit.job, self._world.now, at, self.book.n_given.get(at, 0))
         self._note_change(queue)
         facts = self._world.history.workloads[unit.job]
         if facts.why_waiting != why:
@@ -143,9 +145,7 @@ class KubeQueue:
 
     def _release(self, queue: JobQueue, unit: Unit) -> None:
         world = self._world
-        queue.drop(unit.job)
-        del self._queue_of[unit.job]
-        self._note_change(queue)
+        self._drop(queue, unit.job)
         self.book.take(unit.quota, unit.demand, preemptible=unit.preemptible)
         self._let_go[unit.job] = (unit, queue, world.now)
         self._set_phase(unit, "Dequeued", "Dequeued because schedule successfully")
@@ -163,10 +163,9 @@ class KubeQueue:
             if since + limit > world.now or self._has_run(number):
                 continue
             del self._let_go[number]
-            self.book.give_back(unit.quota, unit.demand, preemptible=unit.preemptible)
             self._put(queue, unit)
-            refused = queue.refuse(number, world.now, self._n_given)
-            self._given_back()
+            refused = queue.refuse(number, world.now, unit.quota, self.book.n_given.get(unit.quota, 0))
+            self._give_back(unit)
             self._set_phase(refused, "Backoff", "Backoff due to running timeout")
             world.note("requeued", workload=number, why=f"Backoff due to running timeout; {self._place(refused)}")
             self._workloads.change(number, jobs.suspended(self._workloads.running[number].manifest))
@@ -177,26 +176,24 @@ class KubeQueue:
     def finished(self, running: Running) -> None:
         """A job is over: it leaves its queue, or gives back its quota."""
         number = running.number
-        queue, held = self._queue_of.pop(number, None), self._let_go.pop(number, None)
+        queue, held = self._queue_of.get(number), self._let_go.pop(number, None)
         if running.is_suspended:
             self._world.history.drop_wait(self._gangs.name_of(running))
         if queue is not None:
-            queue.drop(number)
-            self._note_change(queue)
+            self._drop(queue, number)
         if held is not None:
-            unit = held[0]
-            self.book.give_back(unit.quota, unit.demand, preemptible=unit.preemptible)
-            self._given_back()
+            self._give_back(held[0])
         if queue is not None or held is not None:
             self._world.store.delete(_UNIT, namespace_of(running.manifest), jobs.unit_name(running.manifest))
             self._world.touch()
 
-    def _given_back(self) -> None:
-        for queue in self.queues.values():
-            queue.catch_up(self._world.now, self._n_given)
-            if queue.given_back():
+    def _give_back(self, unit: Unit) -> None:
+        for queue in self._busy.values():
+            queue.catch_up(self._world.now, self.book.is_vain)
+        self.book.give_back(unit.quota, unit.demand, preemptible=unit.preemptible)
+        for queue in self._busy.values():
+            if queue.given_back(self.book.is_vain):
                 self._note_change(queue)
-        self._n_given += 1
 
     def change(self, event: JobChanged) -> None:
         """Have a queued job stand elsewhere in its queue: somebody changed the priority of its QueueUnit."""
@@ -214,7 +211,7 @@ class KubeQueue:
             world.note("priority-refused", why=why)
             return
         queue = self._queue_of[number]
-        queue.catch_up(world.now, self._n_given)
+        queue.catch_up(world.now, self.book.is_vain)
         before = queue.units[number]
         if event.priority is None:
             unit = queue.jump(number)
@@ -239,6 +236,26 @@ class KubeQueue:
         queue.put(unit)
         self._queue_of[unit.job] = queue
         self._note_change(queue)
+        self._ask(unit, 1)
+        if queue.settings.name not in self._busy:
+            busy = {**self._busy, queue.settings.name: queue}
+            self._busy = {name: busy[name] for name in sorted(busy, key=self._ranks.__getitem__)}
+
+    def _drop(self, queue: JobQueue, number: int) -> None:
+        unit = queue.drop(number)
+        assert unit is not None
+        del self._queue_of[number]
+        self._note_change(queue)
+        self._ask(unit, -1)
+        if not queue.units:
+            del self._busy[queue.settings.name]
+
+    def _ask(self, unit: Unit, sign: int) -> None:
+        gpus = unit.demand.get(GPU, 0)
+        if gpus:
+            for each in self._tree.upward(unit.quota):
+                self.asked[each.path] += sign * gpus
+                self.touched[each.path] = None
 
     def _place(self, unit: Unit) -> str:
         queue = self._queue_of[unit.job]
@@ -268,7 +285,7 @@ class KubeQueue:
 
     def _wake_in_time(self) -> None:
         world = self._world
-        moments = [at for queue in self.queues.values() if (at := queue.wakes_at(self._n_given)) is not None]
+        moments = [at for queue in self._busy.values() if (at := queue.wakes_at(self.book.is_vain)) is not None]
         if world.timing.requeue_s is not None:
             moments += [
                 since + world.timing.requeue_s

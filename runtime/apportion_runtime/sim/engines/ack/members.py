@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from apportion_runtime.admission.objects import labels_of
 from apportion_runtime.sim.engines.ack import words
-from apportion_runtime.sim.engines.ack.amounts import Amounts, minus
+from apportion_runtime.sim.engines.ack.amounts import Amounts
 from apportion_runtime.sim.engines.ack.tree import Tree
 from apportion_runtime.sim.engines.ack.victims import add
 from apportion_runtime.sim.scenario import Manifest
@@ -35,6 +35,7 @@ class Members:
 
     Attributes:
         used: By full name of a quota what its pods use that have a place, with everything below it.
+        touched: The quotas of which that changed; whoever looks clears it.
     """
 
     def __init__(self, tree: Tree) -> None:
@@ -42,6 +43,8 @@ class Members:
         self._known: dict[str, Member] = {}
         self._placed: dict[str, dict[str, Amounts]] = {}
         self._n_in: dict[str, int] = {}
+        self._of_quota: dict[str, dict[str, None]] = {}
+        self.touched: dict[str, None] = {}
         self.used: dict[str, dict[str, int]] = {path: {} for path in tree.quotas}
 
     def __getitem__(self, uid: str) -> Member:
@@ -63,6 +66,9 @@ class Members:
         member = self._known[uid]
         self._placed.setdefault(member.gang, {})[uid] = request
         self.use(member.quota, request)
+        if member.quota is not None:
+            self._of_quota.setdefault(member.quota, {})[uid] = None
+            self.touched[member.quota] = None
 
     def left(self, uid: str) -> bool:
         """A pod is gone; tell whether it was the last one of its gang."""
@@ -72,6 +78,9 @@ class Members:
         request = self._placed.get(member.gang, {}).pop(uid, None)
         if request is not None:
             self.give_back(member.quota, request)
+            if member.quota is not None:
+                del self._of_quota[member.quota][uid]
+                self.touched[member.quota] = None
         self._n_in[member.gang] -= 1
         if self._n_in[member.gang]:
             return False
@@ -83,10 +92,10 @@ class Members:
         """Return how many pods of a gang have a place."""
         return len(self._placed.get(gang, ()))
 
-    def placed(self) -> Iterator[tuple[str, Amounts]]:
-        """Yield the pods that have a place, and what they ask for."""
-        for pods in self._placed.values():
-            yield from pods.items()
+    def placed(self, quota: str) -> Iterator[tuple[str, Amounts]]:
+        """Yield the pods of a quota that have a place, and what they ask for."""
+        for uid in self._of_quota.get(quota, ()):
+            yield uid, self._placed[self._known[uid].gang][uid]
 
     def use(self, quota: str | None, request: Amounts) -> None:
         """Count what a pod asks for, also of one whose place is only assumed."""
@@ -96,5 +105,4 @@ class Members:
     def give_back(self, quota: str | None, request: Amounts) -> None:
         """Count it no more."""
         if quota is not None:
-            for each in self._tree.upward(quota):
-                self.used[each.path] = minus(self.used[each.path], request)
+            add(self._tree, self.used, quota, request, sign=-1)

@@ -132,6 +132,8 @@ class AckScheduler(KubeScheduler):
     def take_turn(self, waiting: Sequence[PodFacts]) -> list[Unplaced]:
         """Give places to pods and gangs, the most important and then the oldest first; return those that got none."""
         world = self._world
+        if not waiting:
+            return []
         self.nodes.refresh()
         nodes_now = self.nodes.nodes
         self._version += [*map(id, nodes_now)] != [*map(id, self._nodes_then)]
@@ -151,6 +153,7 @@ class AckScheduler(KubeScheduler):
             kind = alike(first) if gang.is_single and len(gang.pods) == 1 else None
             known = None if kind is None or first.uid in self._nominated else hopeless.get(kind)
             if known is not None:
+                self._note_failure(first.uid)
                 unplaced.append(Unplaced(first, known.why, known.is_held))
                 continue
             n_evicted = len(world.history.taken)
@@ -194,14 +197,13 @@ class AckScheduler(KubeScheduler):
         for pod, node in places:
             self.bind(pod, node)
         for each in failed:
+            self._note_failure(each.pod.uid)
             self._make_room(each.pod.uid, [each.pod])
         return failed
 
     def _fail(self, gang: Gang, failed: Sequence[Unplaced]) -> list[Unplaced]:
         """A gang has no places: say so of each of its pods, have it wait, and make room for it where it may."""
-        world, attempts = self._world, self._attempts.setdefault(gang.key, Attempts())
-        attempts.cycle += 1
-        attempts.since, attempts.version = world.now, self._version
+        world, attempts = self._world, self._note_failure(gang.key)
         why = failed[0].why
         for pod in gang.pods:
             state = world.pods[pod.uid]
@@ -210,6 +212,12 @@ class AckScheduler(KubeScheduler):
         self._make_room(gang.key, gang.pods)
         is_held = all(each.is_held for each in failed)
         return [Unplaced(pod, why, is_held=is_held) for pod in gang.pods]
+
+    def _note_failure(self, key: str) -> Attempts:
+        attempts = self._attempts.setdefault(key, Attempts())
+        attempts.cycle += 1
+        attempts.since, attempts.version = self._world.now, self._version
+        return attempts
 
     def _assume(self, pods: Sequence[PodFacts]) -> tuple[Places, list[Unplaced]]:
         """Return places for pods, as if they had them already, and those that have none."""
@@ -256,9 +264,12 @@ class AckScheduler(KubeScheduler):
         if attempts is not None and any(uid in world.pods for uid in attempts.awaited):
             return
         quota = self.members[pods[0].uid].quota
-        held = list(self._standing())
         found = victims(
-            self._tree, held, self._wanting(quota, pods), lambda gone: self._without(pods, gone) is not None
+            self._tree,
+            self.members.used,
+            self._wanting(quota, pods),
+            self._standing,
+            lambda gone: self._without(pods, gone) is not None,
         )
         if found is None:
             return
@@ -277,9 +288,9 @@ class AckScheduler(KubeScheduler):
                 asking.setdefault(uid, facts)
         return Wanting(quota, total(pod.request for pod in asking.values()), max(pod.priority for pod in pods))
 
-    def _standing(self) -> Iterator[Held]:
-        """Yield the pods that have a place and are not leaving it."""
-        for uid, request in self.members.placed():
+    def _standing(self, quota: str) -> Iterator[Held]:
+        """Yield the pods of a quota that have a place and are not leaving it."""
+        for uid, request in self.members.placed(quota):
             if not self._world.pods[uid].leaving:
                 member, facts = self.members[uid], self._facts(uid)
                 assert facts is not None

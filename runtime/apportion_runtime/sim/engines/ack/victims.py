@@ -12,12 +12,14 @@ Source: https://help.aliyun.com/zh/ack/ack-managed-and-ack-dedicated/user-guide/
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from apportion_runtime.sim.engines.ack.amounts import Amounts, minus, total
+from apportion_runtime.sim.engines.ack.amounts import Amounts, minus
 from apportion_runtime.sim.engines.ack.tree import Tree
 
+Used = Mapping[str, dict[str, int]]
+"""By full name of a quota what its pods use, with everything below it."""
 RECLAIM, PREEMPT = "reclaim", "preempt"
 
 
@@ -42,22 +44,15 @@ class Wanting:
     priority: int
 
 
-def usage(tree: Tree, pods: Iterable[Held]) -> dict[str, dict[str, int]]:
-    """Return what pods use of each quota, with everything below it."""
-    used: dict[str, dict[str, int]] = {path: {} for path in tree.quotas}
-    for pod in pods:
-        if pod.quota is not None:
-            add(tree, used, pod.quota, pod.amount)
-    return used
-
-
-def add(tree: Tree, used: dict[str, dict[str, int]], quota: str, amount: Amounts) -> None:
-    """Add what a pod asks for to what is used of its quota, and of those above it."""
+def add(tree: Tree, used: Used, quota: str, amount: Amounts, *, sign: int = 1) -> None:
+    """Add what a pod asks for to what is used of its quota, and of those above it; or take it away again."""
     for each in tree.upward(quota):
-        used[each.path] = total((used[each.path], amount))
+        held = used[each.path]
+        for name, value in amount.items():
+            held[name] = held.get(name, 0) + sign * value
 
 
-def over_max(tree: Tree, used: dict[str, dict[str, int]], quota: str | None, amount: Amounts) -> str | None:
+def over_max(tree: Tree, used: Used, quota: str | None, amount: Amounts) -> str | None:
     """Return the full name of the quota that has no room for what a pod asks for; None where all have."""
     if quota is None:
         return None
@@ -69,38 +64,39 @@ def over_max(tree: Tree, used: dict[str, dict[str, int]], quota: str | None, amo
     return None
 
 
-def is_within_min(tree: Tree, used: dict[str, dict[str, int]], wanting: Wanting) -> bool:
+def is_within_min(tree: Tree, used: Used, wanting: Wanting) -> bool:
     """Tell whether a quota has no more than it is promised once a gang has its places."""
     assert wanting.quota is not None
     return tree.quotas[wanting.quota].holds_to_min(wanting.amount, used[wanting.quota])
 
 
-def is_over_min(tree: Tree, used: dict[str, dict[str, int]], quota: str) -> bool:
+def is_over_min(tree: Tree, used: Used, quota: str) -> bool:
     """Tell whether a quota has more of something than it is promised."""
     return not tree.quotas[quota].holds_to_min(used[quota], {})
 
 
 def victims(
     tree: Tree,
-    pods: Sequence[Held],
+    used: Used,
     wanting: Wanting,
+    placed: Callable[[str], Iterable[Held]],
     fits: Callable[[Sequence[Held]], bool],
 ) -> tuple[str, tuple[Held, ...]] | None:
     """Return by which right pods are taken, and which ones; None where no eviction would help.
 
     Args:
         tree: The quotas.
-        pods: The pods that have a place, without those that are leaving it.
+        used: What is used of each.
         wanting: The gang.
+        placed: Returns the pods of a quota that have a place, without those that are leaving it.
         fits: Told who would be gone, tells whether every pod of the gang would have a place.
     """
     if wanting.quota is None:
         return None
-    used = usage(tree, pods)
     if is_within_min(tree, used, wanting):
-        right, order = RECLAIM, _lenders(tree, used, pods, wanting.quota)
+        right, order = RECLAIM, _lenders(tree, used, placed, wanting.quota)
     else:
-        lower = (pod for pod in pods if pod.quota == wanting.quota and pod.priority < wanting.priority)
+        lower = (pod for pod in placed(wanting.quota) if pod.priority < wanting.priority)
         right, order = PREEMPT, _in_order(tree, lower)
     n_needed = _shortest(order, fits)
     if n_needed is None:
@@ -108,11 +104,11 @@ def victims(
     return right, _needed(order[:n_needed], fits)
 
 
-def _lenders(tree: Tree, used: dict[str, dict[str, int]], pods: Sequence[Held], but_for: str) -> list[Held]:
+def _lenders(tree: Tree, used: Used, placed: Callable[[str], Iterable[Held]], but_for: str) -> list[Held]:
     """Return the pods of other quotas in the order in which they go, as long as their quota has more than its `min`."""
-    left = {path: dict(amount) for path, amount in used.items()}
+    left = {path: dict(used[path]) for path in tree.quotas if path != but_for and is_over_min(tree, used, path)}
     going: list[Held] = []
-    for pod in _in_order(tree, (pod for pod in pods if pod.quota not in (None, but_for))):
+    for pod in _in_order(tree, (pod for path in left for pod in placed(path))):
         assert pod.quota is not None
         if is_over_min(tree, left, pod.quota):
             going.append(pod)
