@@ -19,7 +19,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
 
 .PHONY: demo
-demo: install-base ## compile the example organisation for every environment and say what was written
+demo: install-base ## compile the example organisation for every environment, and simulate training beside inference
 	@$(APPORTION) dev demo
 
 .PHONY: test

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from apportion_cli.commands.kai_case import kai_case
-from apportion_cli.console import current
+from apportion_cli.console import Console, current
 from apportion_cli.errors import CannotError
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.verbosity import console_options
@@ -27,7 +27,7 @@ dev.add_command(kai_case)
 @click.option("--out", type=click.Path(path_type=Path), default=Path("build/demo"), show_default=True)
 @console_options
 def demo(out: Path) -> int:
-    """Validate the example organisation, draw it, compile it for every environment and engine, and say what came of it."""
+    """Validate the example organisation, draw it, compile it for every environment and engine, and simulate a scenario."""
     from apportion_cli.demo_tables import clusters_text, fidelity_text
 
     example = Path("examples/acme")
@@ -43,10 +43,7 @@ def demo(out: Path) -> int:
     console = current()
     out.mkdir(parents=True, exist_ok=True)
     for question, arguments in steps:
-        console.out(f"\n# {question}\n$ apportion {' '.join(arguments)}\n")
-        finished = subprocess.run([sys.executable, "-P", "-m", "apportion_cli.main", *arguments], check=False)
-        if finished.returncode:
-            raise CannotError(f"`apportion {arguments[0]}` ended with exit code {finished.returncode}")
+        _show(console, question, arguments)
     report = reports["json"].read_text(encoding="utf-8")
     console.out(clusters_text(report))
     console.out(f"\n# what becomes of each feature of the policy?\n\n{fidelity_text(report)}")
@@ -54,9 +51,24 @@ def demo(out: Path) -> int:
         f"\napprox: {reports['text']} says what is lost. AP5xx: the engine has no field for it.\n"
         f"The rendered trees are in {out}. Next: apportion bind nlp --kind RayJob -p {example} --env prod --cluster gpu-eu"
     )
+    page = out / "report.html"
+    simulated = ["simulate", str(_SIMULATED), "--scenario", str(_SIMULATED / "scenario.yaml")]
+    _show(console, "who runs, who waits, and who is evicted?", [*simulated, "-o", "story", "-o", f"html={page}"])
+    console.out(
+        f"\n{page} has its queues, workloads and waits: open it in a browser. {_SIMULATED}/README.md explains it."
+    )
     return ExitCode.OK
 
 
+def _show(console: Console, question: str, arguments: list[str]) -> None:
+    """Show a command and what it prints. Raises `CannotError` if it fails."""
+    console.out(f"\n# {question}\n$ apportion {' '.join(arguments)}\n")
+    finished = subprocess.run([sys.executable, "-P", "-m", "apportion_cli.main", *arguments], check=False)
+    if finished.returncode:
+        raise CannotError(f"`apportion {arguments[0]}` ended with exit code {finished.returncode}")
+
+
+_SIMULATED = Path("examples/seed-001-kai-vllm")
 _DRAWN = ["graph", "examples/acme", "--env", "prod", "--cluster", "gpu-eu"]
 
 
