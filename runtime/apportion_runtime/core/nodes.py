@@ -8,6 +8,7 @@ Source: pkg/scheduler/api/node_info/node_info.go.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -293,7 +294,20 @@ class NodeTable:
         """Tell whether a pod fits into what is idle on a node now."""
         if task.kind in (REGULAR, MIG) and not task.claims:
             return bool((task.request <= self.idle[i]).all())
-        return bool(self.fits(task, self.idle[i : i + 1], np.array([i]))[0])
+        if task.kind in (REGULAR, MIG):
+            return bool(self.fits(task, self.idle[i : i + 1], np.array([i]))[0])
+        free, gpu = self.idle[i], task.gpu
+        fitting = task.request <= free
+        fitting[GPU] = True
+        if not fitting.all():
+            return False
+        portion = math.ceil(gpu.memory / int(self.gpu_memory[i]) * 100) / 100 if gpu.memory > 0 else gpu.portion
+        if portion > 1 and portion != int(portion):
+            return False
+        whole, shared = math.floor(float(free[GPU])), self.shared.get(i)
+        if whole >= gpu.count or shared is None:
+            return whole >= gpu.count
+        return whole + shared.n_fitting(self.memory_of(gpu, i), gpu.count) >= gpu.count
 
     def quota_on(self, task: Task, i: int) -> Quantities:
         """Return what queues would be charged for a pod on a node."""

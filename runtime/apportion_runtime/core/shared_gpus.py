@@ -34,7 +34,7 @@ class SharedGpus:
     in: the engine counts a shared device out of the idle ones only where it was not counted out already.
     """
 
-    __slots__ = ("_room", "allocated", "leaving", "memory", "n_gpus", "releasing", "used")
+    __slots__ = ("_rooms", "allocated", "leaving", "memory", "n_gpus", "releasing", "used")
 
     def __init__(self, memory: int, n_gpus: int) -> None:
         self.memory = memory
@@ -43,7 +43,7 @@ class SharedGpus:
         self.releasing: dict[str, int] = {}
         self.allocated: dict[str, int] = {}
         self.leaving: set[str] = set()
-        self._room: int | None = None
+        self._rooms: list[tuple[str, int]] | None = None
 
     def copy(self) -> SharedGpus:
         """Return a copy that changes by itself."""
@@ -55,15 +55,23 @@ class SharedGpus:
     def _n_used(self, used: Vector) -> int:
         return int(used[GPU]) + sum(memory > 0 for memory in self.used.values())
 
+    def _charge(self, group: str, memory: int) -> None:
+        """Count MiB in use, and forget a device that nobody uses: a search tries very many."""
+        self._rooms = None
+        used = self.used.get(group, 0) + memory
+        if used:
+            self.used[group] = used
+        else:
+            self.used.pop(group, None)
+
     def add(self, group: str, memory: int, status: int, row: Row) -> None:
         """Charge a pod to a device."""
         idle, releasing, used = row
-        self._room = None
-        self.used[group] = self.used.get(group, 0) + memory
+        self._charge(group, memory)
         if status == RELEASING:
             self.releasing[group] = self.releasing.get(group, 0) + memory
             self.allocated[group] = self.allocated.get(group, 0) + memory
-            if self.used[group] == self.releasing[group]:
+            if self.used.get(group, 0) == self.releasing[group]:
                 if group not in self.leaving:
                     releasing[GPU] += 1
                     self.leaving.add(group)
@@ -71,11 +79,11 @@ class SharedGpus:
                     idle[GPU] -= 1
         elif status == PIPELINED:
             self.releasing[group] = self.releasing.get(group, 0) - memory
-            if self.used[group] - memory == self.releasing[group] + memory:
+            if self.used.get(group, 0) - memory == self.releasing[group] + memory:
                 releasing[GPU] -= 1
         else:
             self.allocated[group] = self.allocated.get(group, 0) + memory
-            if self.used[group] <= memory and self.n_gpus < int(idle[GPU]) + self._n_used(used):
+            if self.used.get(group, 0) <= memory and self.n_gpus < int(idle[GPU]) + self._n_used(used):
                 idle[GPU] -= 1
             if group in self.leaving:
                 releasing[GPU] -= 1
@@ -84,12 +92,11 @@ class SharedGpus:
     def remove(self, group: str, memory: int, status: int, row: Row) -> None:
         """Take back what a pod was charged on a device."""
         idle, releasing, used = row
-        self._room = None
-        self.used[group] = self.used.get(group, 0) - memory
+        self._charge(group, -memory)
         if status == RELEASING:
             self.releasing[group] = self.releasing.get(group, 0) - memory
             self.allocated[group] = self.allocated.get(group, 0) - memory
-            if self.used[group] <= 0:
+            if self.used.get(group, 0) <= 0:
                 if self.n_gpus >= int(idle[GPU]) + self._n_used(used):
                     idle[GPU] += 1
                 if group in self.leaving:
@@ -97,12 +104,13 @@ class SharedGpus:
                     self.leaving.discard(group)
         elif status == PIPELINED:
             self.releasing[group] = self.releasing.get(group, 0) + memory
-            before = self.used[group] + memory == self.releasing[group] - memory
-            if before or (self.used[group] == 0 and self.releasing[group] == 0):
+            used_now = self.used.get(group, 0)
+            before = used_now + memory == self.releasing[group] - memory
+            if before or (used_now == 0 and self.releasing[group] == 0):
                 releasing[GPU] += 1
         else:
             self.allocated[group] = self.allocated.get(group, 0) - memory
-            if self.used[group] <= 0 and self.n_gpus >= int(idle[GPU]) + self._n_used(used):
+            if self.used.get(group, 0) <= 0 and self.n_gpus >= int(idle[GPU]) + self._n_used(used):
                 idle[GPU] += 1
             if self._only_leaving(group) and group not in self.leaving:
                 releasing[GPU] += 1
@@ -112,22 +120,24 @@ class SharedGpus:
         used = self.used.get(group, 0)
         return used != 0 and group in self.releasing and self.releasing[group] == used
 
-    def fits(self, group: str, memory: int) -> bool:
-        """Tell whether a device has room, counting what is being released, and is not leaving as a whole."""
-        return self._room_on(group) >= memory
-
     @property
     def room(self) -> int:
         """The most MiB that still fit on any one device; below 0 where there is none to share."""
-        if self._room is None:
-            self._room = max((self._room_on(group) for group in self.used), default=_NONE)
-        return self._room
+        return max((room for _, room in self._rooms_by_id()), default=_NONE)
 
-    def _room_on(self, group: str) -> int:
-        allocated, releasing = self.allocated.get(group, 0), self.releasing.get(group, 0)
-        if self.used.get(group, 0) == 0 or allocated == releasing:
-            return _NONE
-        return self.memory - allocated + releasing
+    def _rooms_by_id(self) -> list[tuple[str, int]]:
+        """Return the devices that more can be put on, in order of their ids, each with the MiB that still fit.
+
+        What is being released counts; a device that is leaving as a whole does not.
+        """
+        if self._rooms is None:
+            allocated, releasing = self.allocated, self.releasing
+            self._rooms = [
+                (group, self.memory - held + leaving)
+                for group in sorted(self.used)
+                if (held := allocated.get(group, 0)) != (leaving := releasing.get(group, 0))
+            ]
+        return self._rooms
 
     def fits_idle(self, group: str, memory: int) -> bool:
         """Tell whether a device has room at once; one that nobody holds yet has none."""
@@ -135,19 +145,11 @@ class SharedGpus:
 
     def n_fitting(self, memory: int, at_most: int) -> int:
         """Return on how many devices there is room."""
-        found = 0
-        if self.room < memory:
-            return found
-        for group in self.used:
-            if self.fits(group, memory):
-                found += 1
-                if found >= at_most:
-                    break
-        return found
+        return min(len(self.fitting(memory)), at_most)
 
     def fitting(self, memory: int) -> list[str]:
         """Return the devices with room, in order of their ids."""
-        return [group for group in sorted(self.used) if self.fits(group, memory)]
+        return [group for group, room in self._rooms_by_id() if room >= memory]
 
     def used_portion(self, group: str) -> float:
         """Return the used part of a device."""
