@@ -160,8 +160,13 @@ def _compared(queue: Queue, again: Queue, before: Program) -> dict[frozenset[Fea
         frozenset(weights): (queue.weight[GPU], again.weight[GPU]),
         frozenset({Feature.QUEUE_PRIORITY}): (queue.priority, again.priority),
         frozenset({Feature.NAMESPACES}): (queue.namespaces, again.namespaces),
-        frozenset({Feature.ALLOWED_CLASSES}): (queue.priority_classes, again.priority_classes),
+        frozenset({Feature.ALLOWED_CLASSES}): (_classes(queue), _classes(again)),
     }
+
+
+def _classes(queue: Queue) -> tuple[str, ...] | None:
+    """The classes of a leaf where work may be: where no namespace is, no object says which."""
+    return queue.priority_classes if queue.namespaces else None
 
 
 _POOLS = frozenset({Feature.ALLOWED_POOLS, Feature.GPU_MODEL_QUOTA})
