@@ -127,7 +127,6 @@ class _Choosing:
         for holder in candidates:
             self.waiting.setdefault(holder.queue, []).append(holder)
         self.pruned: set[str] = set()
-        self._known: dict[str, DominantShare] = {}
 
     def __iter__(self) -> Iterator[str]:
         if not self._path:
@@ -143,16 +142,7 @@ class _Choosing:
     def remove(self, holder: Holder, reason: str) -> Target:
         """Count what a workload holds as free."""
         self._ledger.give_back(holder.queue, holder.usage)
-        for name in (holder.queue, *self._ledger.ancestors(holder.queue)):
-            self._known.pop(name, None)
         return Target(holder, reason)
-
-    def _share(self, name: str) -> DominantShare:
-        """Return the share of a node, which is what it was until a workload below it is removed."""
-        found = self._known.get(name)
-        if found is None:
-            found = self._known[name] = self._ledger.share(name)
-        return found
 
     def take(self, queue: str) -> Holder:
         """Return the first candidate of a queue, which is none any more."""
@@ -173,7 +163,7 @@ class _Choosing:
         for name in self._ledger.queues_in(cohort):
             if name in self.pruned:
                 continue
-            share = self._share(name)
+            share = self._ledger.share(name)
             if (not share.borrowing and name != self._own) or not self.waiting.get(name):
                 self.pruned.add(name)
             elif found is not None and rank(share) == highest:
@@ -188,7 +178,7 @@ class _Choosing:
         for name in self._ledger.cohorts_in(cohort):
             if name in self.pruned:
                 continue
-            share = self._share(name)
+            share = self._ledger.share(name)
             if not share.borrowing and name not in self._path:
                 self.pruned.add(name)
             elif rank(share) >= highest:
@@ -198,7 +188,7 @@ class _Choosing:
     def shares(self, queue: str) -> tuple[DominantShare, DominantShare]:
         """Return the shares of the two nodes below the nearest cohort that the asking queue and another have above."""
         meeting = self._meeting(queue)
-        return self._share(self._below(self._own, meeting)), self._share(self._below(queue, meeting))
+        return self._ledger.share(self._below(self._own, meeting)), self._ledger.share(self._below(queue, meeting))
 
     def share_after(self, holder: Holder) -> DominantShare:
         """Return the share of the node on the other side once a workload is gone."""

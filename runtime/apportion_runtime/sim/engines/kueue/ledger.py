@@ -23,6 +23,7 @@ class Ledger(CohortTree):
         self._leaves = {name: [c for c in of if not self._nodes[c].is_cohort] for name, of in self._members.items()}
         self._lent: dict[str, dict[str, int]] = {}
         self._most: dict[tuple[str, FlavorResource], int] = {}
+        self._shares: dict[str, DominantShare] = {}
         for holder in holders:
             self.use(holder.queue, holder.usage)
 
@@ -104,6 +105,7 @@ class Ledger(CohortTree):
             self.use(holder.queue, holder.usage)
 
     def _add(self, name: str, fr: FlavorResource, amount: int) -> None:
+        self._shares.pop(name, None)
         beyond = amount - self.local(name, fr)
         self.usage[name][fr] = self.usage[name].get(fr, 0) + amount
         parent = self.parent(name)
@@ -111,6 +113,7 @@ class Ledger(CohortTree):
             self._add(parent, fr, beyond)
 
     def _remove(self, name: str, fr: FlavorResource, amount: int) -> None:
+        self._shares.pop(name, None)
         used = self.usage[name].get(fr, 0)
         in_parent = used - self._kept(self._nodes[name], fr)
         self.usage[name][fr] = used - amount
@@ -159,8 +162,11 @@ class Ledger(CohortTree):
         return self.parent(name) is not None and any(self.borrows(name, fr) for fr in frs)
 
     def share(self, name: str) -> DominantShare:
-        """Return the dominant share of a node."""
-        return self.dominant_share(name)
+        """Return the dominant share of a node, which is what it was until its own use changes."""
+        found = self._shares.get(name)
+        if found is None:
+            found = self._shares[name] = self.dominant_share(name)
+        return found
 
 
 def rank(share: DominantShare) -> tuple[bool, float]:
