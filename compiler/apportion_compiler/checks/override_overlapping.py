@@ -18,6 +18,8 @@ OVERRIDE_OVERLAPPING = Rule(
 )
 
 _EVERYWHERE = ""
+_MOST_AT_ONCE = 8
+"""Of so many overrides of one value on one day each is compared with each; of more, with those that hold longest."""
 
 
 def override_overlapping(graph: PolicyGraph) -> Iterator[Diagnostic]:
@@ -28,16 +30,15 @@ def override_overlapping(graph: PolicyGraph) -> Iterator[Diagnostic]:
 
 
 def _overlaps(queue: Queue, declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
-    in_force_longest: dict[tuple[str, str], Override] = {}
+    in_force: dict[tuple[str, str], list[Override]] = {}
     shared: dict[tuple[int, int], tuple[Override, Override, dict[str, None]]] = {}
     for later in sorted(queue.overrides, key=lambda override: override.begin):
         for value in _values(later, declarations):
             for environment in _environments(later, declarations):
-                earlier = in_force_longest.setdefault((value, environment), later)
-                if earlier is not later and later.begin <= earlier.end:
+                here = [one for one in in_force.get((value, environment), ()) if later.begin <= one.end]
+                for earlier in here:
                     shared.setdefault((id(earlier), id(later)), (earlier, later, {}))[2][value] = None
-                if later.end > earlier.end:
-                    in_force_longest[value, environment] = later
+                in_force[value, environment] = sorted([*here, later], key=lambda one: one.end)[-_MOST_AT_ONCE:]
     for earlier, later, values in shared.values():
         if min(earlier.end, later.end) >= as_of:
             yield _finding(queue, earlier, later, list(values))

@@ -1,0 +1,43 @@
+"""Which overrides of a queue are said to overlap: every two of them, whatever else overlaps."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from apportion_compiler.compile import check_policy
+from apportion_policy import Organisation, Override, Policy, Queue
+
+AS_OF = date(2026, 11, 21)
+
+
+def _override(begin: int, end: int) -> Override:
+    day = "2026-12-{:02}".format
+    return Override(begin=day(begin), end=day(end), reason="r", owner="@acme/vision", priority=1)
+
+
+@pytest.mark.parametrize(
+    ("spans", "shared"),
+    [
+        ([(1, 10), (2, 9), (3, 8)], ["2026-12-02 to 2026-12-09", "2026-12-03 to 2026-12-08", "2026-12-03 to 2026-12-08"]),
+        ([(1, 3), (2, 5), (4, 6)], ["2026-12-02 to 2026-12-03", "2026-12-04 to 2026-12-05"]),
+        ([(1, 20), (2, 3), (5, 6)], ["2026-12-02 to 2026-12-03", "2026-12-05 to 2026-12-06"]),
+        ([(1, 3), (4, 5), (6, 6)], []),
+    ],
+)  # fmt: skip
+def test_every_two_that_overlap_are_said(spans: list[tuple[int, int]], shared: list[str]) -> None:
+    queue = Queue(id="vision", overrides=tuple(_override(*span) for span in spans))
+    policy = Policy(organisation=Organisation(name="acme", owner="@acme/platform"), queues=(queue,))
+    found = [d.message for d in check_policy(policy, AS_OF).diagnostics if d.code == "AP112"]
+    assert [message.partition(" from ")[2] for message in found] == shared
+
+
+def test_of_many_on_one_day_the_findings_do_not_multiply() -> None:
+    many = tuple(_override(1, 10) for _ in range(1_000))
+    policy = Policy(
+        organisation=Organisation(name="acme", owner="@acme/platform"), queues=(Queue(id="vision", overrides=many),)
+    )
+    found = [d for d in check_policy(policy, AS_OF).diagnostics if d.code == "AP112"]
+    assert {d.at for d in found} == {override.source for override in many[1:]}
+    assert len(found) <= 8 * len(many)
