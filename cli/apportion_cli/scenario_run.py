@@ -109,6 +109,8 @@ def simulate(choice: Choice, load: str | TraceInput, *, as_of: date, keeps_facts
     _show_faults(console, simulated)
     code = _run(console, simulated)
     history = simulated.finish()
+    if not isinstance(load, str):
+        load.show_packing(history.stays)
     return Simulated(build_report(history, scenario.name, scenario.start), history, code)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +15,7 @@ from apportion_cli.errors import CannotError
 
 if TYPE_CHECKING:
     from apportion_runtime.sim.dialect import Dialect
+    from apportion_runtime.sim.history import Stay
     from apportion_runtime.sim.scenario import Scenario
     from apportion_runtime.sim.traces.records import Source, Trace
 
@@ -48,6 +49,7 @@ class TraceInput:
         priorities: By QoS class another priority class.
         skips_faults: Whether rows with faults are left out, each with a warning.
         beside: The file of a scenario that brings nodes, workloads and events of its own.
+        run: The trace as it was run, once it was.
     """
 
     form: str
@@ -61,6 +63,7 @@ class TraceInput:
     priorities: Mapping[str, str] | None = None
     skips_faults: bool = False
     beside: str | None = None
+    run: list[Trace] = field(default_factory=list)
 
     def __str__(self) -> str:
         return f"--trace {self.form}:{','.join(self.files)}"
@@ -76,6 +79,7 @@ class TraceInput:
 
         try:
             trace = self._transformed(self._read())
+            self.run[:] = [trace]
             made = scenario_of(trace, patience_s=_EVERY_S if self.inflate else None, dialect=dialect)
         except TraceError as wrong:
             raise CannotError(str(wrong)) from None
@@ -94,6 +98,21 @@ class TraceInput:
             objects=(*scenario.objects, *made.objects),
             works=(*scenario.works, *made.works),
         )
+
+    def show_packing(self, stays: Sequence[Stay]) -> None:
+        """Say how full an inflated trace made the cluster, beside rules that place each job once."""
+        from apportion_runtime.sim.traces.packing import Rule, pack, packed
+
+        if self.inflate is None or self.beside is not None:
+            return
+        (trace,) = self.run
+        rows = [("this policy", packed(trace, stays))]
+        rows += [(rule.value, pack(trace, rule, seed=self.seed or 0)) for rule in Rule]
+        for name, made in rows:
+            current().err(
+                f"apportion: {name:12} {made.allocated:6.1%} of the GPUs allocated, {made.n_placed:,} of "
+                f"{made.n_jobs:,} jobs placed; {made.fragmentation:6.1%} of what is free is of no use to a job"
+            )
 
     def _read(self) -> Trace:
         from apportion_runtime.sim.traces.openb import OpenbRules, read_openb

@@ -1,0 +1,185 @@
+"""How full a cluster gets where each job is placed once, by one simple rule, and none leaves: what schedulers are held to.
+
+Weng et al. (USENIX ATC 2023) inflate a trace until the cluster is full and compare the part of the GPUs that was
+allocated. Nothing here knows queues, priorities or gangs: a job that finds no place is passed over.
+
+Source: the rules are those of the paper's baselines; a node has room where its CPU and memory suffice, its model is one
+that the job takes, and its devices have the parts that are asked for. A part goes to the fullest device it fits on.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+from apportion_runtime.sim.history import Stay
+from apportion_runtime.sim.traces.records import Trace, TraceJob
+
+_WHOLE = 1000
+_Vector = npt.NDArray[np.float64]
+
+
+class Rule(Enum):
+    """Which of the nodes with room a job gets."""
+
+    BEST_FIT = "best-fit"
+    """The one on which least is left."""
+    SPREAD = "spread"
+    """The one on which most is left."""
+    RANDOM_FIT = "random-fit"
+    """Any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """What came of it.
+
+    Attributes:
+        n_placed: Jobs with a place.
+        n_jobs: All jobs.
+        allocated: The part of the GPUs that is allocated.
+        fragmentation: The part of the free GPUs that a job drawn by chance of the trace could not use.
+    """
+
+    n_placed: int
+    n_jobs: int
+    allocated: float
+    fragmentation: float
+
+
+def pack(trace: Trace, rule: Rule, *, seed: int = 0) -> Packing:
+    """Place the jobs of a trace in their order, each once.
+
+    Args:
+        trace: The load; how long jobs stay does not matter.
+        rule: Who goes where.
+        seed: For the rule that takes any node.
+
+    Raises:
+        ValueError: If there is no GPU, or a job has several pods.
+    """
+    if not trace.gpu_milli:
+        raise ValueError("only a cluster with GPUs can be filled with them")
+    if any(job.n_pods != 1 for job in trace.jobs):
+        raise ValueError("jobs of one pod can be packed one by one, and no others")
+    nodes = _Nodes(trace)
+    chance = random.Random(seed)  # noqa: S311 -- repeatable chance is what is wanted
+    choose: Callable[[_Vector, npt.NDArray[np.intp]], int] = {
+        Rule.BEST_FIT: lambda left, fitting: int(fitting[left[fitting].argmin()]),
+        Rule.SPREAD: lambda left, fitting: int(fitting[left[fitting].argmax()]),
+        Rule.RANDOM_FIT: lambda left, fitting: int(chance.choice(fitting)),
+    }[rule]
+    n_placed = 0
+    for job in trace.jobs:
+        fitting = np.flatnonzero(nodes.has_room(job))
+        if len(fitting):
+            nodes.place(job, choose(nodes.left(), fitting))
+            n_placed += 1
+    return Packing(n_placed, len(trace.jobs), nodes.allocated(), nodes.fragmentation(trace))
+
+
+def packed(trace: Trace, stays: Iterable[Stay]) -> Packing:
+    """Return the same of a simulation of the trace, by the pods that stand on the nodes at its end.
+
+    Args:
+        trace: The load that was simulated, alone.
+        stays: The stays of the history; those that ended are passed over.
+    """
+    nodes = _Nodes(trace)
+    numbers = {node.name: i for i, node in enumerate(trace.nodes)}
+    shared: dict[tuple[int, str], int] = {}
+    n_placed = 0
+    for stay in stays:
+        if stay.ended_by:
+            continue
+        job, i = trace.jobs[stay.workload], numbers[stay.node]
+        n_placed += 1
+        if not stay.devices:
+            nodes.place(job, i)
+            continue
+        nodes.charge(job, i)
+        for device in stay.devices:
+            shared[i, device] = shared.get((i, device), 0) + job.gpu_milli
+    for (i, _), milli in shared.items():
+        nodes.devices[i, nodes.devices[i].argmax()] -= milli
+    return Packing(n_placed, len(trace.jobs), nodes.allocated(), nodes.fragmentation(trace))
+
+
+class _Nodes:
+    """What is free on each node: CPU, memory, and thousandths of each device; a device that is not there has none."""
+
+    def __init__(self, trace: Trace) -> None:
+        nodes = trace.nodes
+        self.cpu = np.array([node.cpu_milli for node in nodes], dtype=float)
+        self.memory = np.array([node.memory_mib for node in nodes], dtype=float)
+        widest = max(node.gpus for node in nodes)
+        self.devices = np.zeros((len(nodes), widest), dtype=np.int64)
+        for i, node in enumerate(nodes):
+            self.devices[i, : node.gpus] = _WHOLE
+        self._total = self.devices.sum()
+        amounts = np.array([self.cpu, self.memory, self.devices.sum(axis=1)])
+        self._largest = np.maximum(amounts.max(axis=1, keepdims=True), 1.0)
+        self._models = np.array([node.gpu_model for node in nodes])
+
+    def has_room(self, job: TraceJob) -> npt.NDArray[np.bool_]:
+        """Tell on which nodes a job has room."""
+        room: npt.NDArray[np.bool_] = (self.cpu >= job.cpu_milli) & (self.memory >= job.memory_mib)
+        if job.gpus:
+            room &= (self.devices >= job.gpu_milli).sum(axis=1) >= job.gpus
+        if job.gpu_models:
+            room &= np.isin(self._models, job.gpu_models)
+        return room
+
+    def left(self) -> _Vector:
+        """Return how much is left of each node: the mean of its CPU, memory and GPUs, as parts of the largest node's."""
+        free = np.array([self.cpu, self.memory, self.devices.sum(axis=1)])
+        made: _Vector = (free / self._largest).mean(axis=0)
+        return made
+
+    def place(self, job: TraceJob, i: int) -> None:
+        """Give a job its place: of the devices it fits on the fullest ones."""
+        self.charge(job, i)
+        row = self.devices[i]
+        fitting = np.flatnonzero(row >= job.gpu_milli)
+        row[fitting[np.argsort(row[fitting], kind="stable")[: job.gpus]]] -= job.gpu_milli
+
+    def charge(self, job: TraceJob, i: int) -> None:
+        """Take a job's CPU and memory."""
+        self.cpu[i] -= job.cpu_milli
+        self.memory[i] -= job.memory_mib
+
+    def allocated(self) -> float:
+        """Return the part of the GPUs that is allocated."""
+        return float(1 - self.devices.sum() / self._total)
+
+    def fragmentation(self, trace: Trace) -> float:
+        """Return the part of what is free that a job, drawn by chance, could not use; 0 where nothing is free.
+
+        On a node without room for a job nothing is of use to it; on one with room, the rests of devices that are less
+        than it asks of each.
+        """
+        free = self.devices.sum(axis=1)
+        if not free.sum():
+            return 0.0
+        counted: dict[TraceJob, int] = {}
+        for job in trace.jobs:
+            shape = _shape_of(job)
+            counted[shape] = counted.get(shape, 0) + 1
+        unusable = 0.0
+        for shape, count in counted.items():
+            room = self.has_room(shape)
+            rests = np.where(self.devices < shape.gpu_milli, self.devices, 0).sum(axis=1) if shape.gpus else free
+            unusable += count * float(np.where(room, rests, free).sum())
+        return unusable / len(trace.jobs) / float(free.sum())
+
+
+def _shape_of(job: TraceJob) -> TraceJob:
+    """Return what tells a job from others to a node."""
+    return TraceJob(
+        "", "", 0, "", "", job.cpu_milli, job.memory_mib, job.gpus, job.gpu_milli, job.gpu_models
+    )  # fmt: skip
