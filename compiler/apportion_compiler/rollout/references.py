@@ -16,21 +16,18 @@ _NOT_REFERENCES = frozenset({"annotations", "data"})
 
 def references(objects: Sequence[Manifest]) -> tuple[frozenset[int], ...]:
     """Return for each object, by its place, the places of those that it waits for; all of them are before it."""
-    earlier: dict[str, list[int]] = {}
+    # An object can be named in its namespace, or everywhere if it has none.
+    earlier: dict[tuple[str | None, str], list[int]] = {}
+    names: set[str] = set()
     waits: list[frozenset[int]] = []
     for place, manifest in enumerate(objects):
-        own = name_of(manifest)
-        named = {word for word in _words(manifest) if word in earlier}
-        found = {other for word in named for other in earlier[word] if _can_be_named(objects[other], manifest)}
-        waits.append(frozenset(found))
-        earlier.setdefault(own, []).append(place)
+        namespace, own = text(manifest, "metadata", "namespace"), name_of(manifest)
+        named = {word for word in _words(manifest) if word in names}
+        reach = (None,) if namespace is None else (None, namespace)
+        waits.append(frozenset(other for word in named for where in reach for other in earlier.get((where, word), ())))
+        earlier.setdefault((namespace, own), []).append(place)
+        names.add(own)
     return tuple(waits)
-
-
-def _can_be_named(other: Manifest, manifest: Manifest) -> bool:
-    """Tell whether an object is where another can name it: in its namespace or in none."""
-    theirs = text(other, "metadata", "namespace")
-    return theirs is None or theirs == text(manifest, "metadata", "namespace")
 
 
 def _words(manifest: Manifest) -> Iterator[str]:

@@ -52,6 +52,15 @@ def test_what_is_being_deleted_is_not_there() -> None:
     assert applied_in(_deployment(A, B, delete=True)) == Applied()
 
 
+def test_the_depth_of_the_tree_is_that_of_what_is_there() -> None:
+    deployment = _deployment(A)
+    one = deployment["resources"][1]
+    queue = "apportion:index:Queue"
+    one["urn"] = one["urn"].replace("Target$", f"Target${queue}${queue}$")
+    assert applied_in(deployment).depth == 2
+    assert load(dump(applied_in(deployment))).depth == 2
+
+
 def test_a_stack_that_was_never_up_holds_nothing() -> None:
     assert applied_in({}) == Applied()
 

@@ -13,6 +13,8 @@ from apportion_compiler.plain_objects import Manifest
 OUTPUT = "applied"
 """The stack output that holds it: text, because it is for the next update and not for people."""
 _VERSION = 1
+_UNKNOWN_DEPTH = 12
+"""Of a stack that was last applied before its depth was kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +27,17 @@ class AppliedTarget:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What was applied, by `cluster/target`."""
+    """What was applied, by `cluster/target`, and below how many queues at most an object was."""
 
     targets: Mapping[str, AppliedTarget] = field(default_factory=dict)
+    depth: int = 0
 
 
 def dump(applied: Applied) -> str:
     """Return it as text: compressed JSON in base64."""
     document = {
         "version": _VERSION,
+        "depth": applied.depth,
         "targets": {
             name: {"settled": target.is_settled, "objects": list(target.objects)}
             for name, target in applied.targets.items()
@@ -52,12 +56,13 @@ def load(text: str) -> Applied:
     """
     try:
         document = json.loads(zlib.decompress(base64.b64decode(text, validate=True)))
-        version, targets = document["version"], document["targets"]
+        version, targets, depth = document["version"], document["targets"], int(document.get("depth", _UNKNOWN_DEPTH))
     except (KeyError, TypeError, ValueError, zlib.error) as malformed:
         raise ValueError(f"the output `{OUTPUT}` of the stack is not what this program wrote: {malformed}") from None
     if version != _VERSION:
         raise ValueError(f"the output `{OUTPUT}` of the stack is of version {version}; this program knows {_VERSION}")
-    return Applied({name: _target(target["objects"], settled=target["settled"]) for name, target in targets.items()})
+    found = {name: _target(target["objects"], settled=target["settled"]) for name, target in targets.items()}
+    return Applied(found, depth)
 
 
 def _target(objects: Sequence[Manifest], *, settled: bool) -> AppliedTarget:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from apportion_compiler.compile import Target
 from apportion_compiler.plain_objects import Manifest
@@ -10,8 +10,6 @@ from apportion_compiler.rollout.identity import Identity, identity_of
 
 TARGET_TYPE = "apportion:index:Target"
 QUEUE_TYPE = "apportion:index:Queue"
-_MAX_DEPTH = 12
-"""Levels of queues below which an object can have been before it moved; deeper trees are known by what was applied."""
 
 
 def target_name(target: Target) -> str:
@@ -42,7 +40,7 @@ def import_id(manifest: Manifest) -> str:
     return f"{identity.namespace}/{identity.name}" if identity.namespace else identity.name
 
 
-def other_urns(stack: str, project: str, type_: str, name: str, depth: int) -> Iterator[str]:
+def other_urns(stack: str, project: str, type_: str, name: str, depths: Iterable[int]) -> Iterator[str]:
     """Yield the URNs that an object would have at other depths of the tree.
 
     A URN holds the types of what it hangs below, and so the depth. An object whose team moves up or down is the same
@@ -53,9 +51,13 @@ def other_urns(stack: str, project: str, type_: str, name: str, depth: int) -> I
         project: The project's name.
         type_: The object's type.
         name: Its resource's name.
-        depth: How many queues it hangs below.
+        depths: Below how many queues it can have been.
     """
-    for other in range(_MAX_DEPTH + 1):
-        if other != depth:
-            chain = "$".join((TARGET_TYPE, *[QUEUE_TYPE] * other, type_))
-            yield f"urn:pulumi:{stack}::{project}::{chain}::{name}"
+    for depth in depths:
+        chain = "$".join((TARGET_TYPE, *[QUEUE_TYPE] * depth, type_))
+        yield f"urn:pulumi:{stack}::{project}::{chain}::{name}"
+
+
+def depth_of(urn: str) -> int:
+    """Return how many queues the resource of a URN hangs below."""
+    return urn.split("::")[2].count(QUEUE_TYPE)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+from apportion_compiler.backends.partitions import partitions_of
 from apportion_compiler.bindings import ENGINES
 from apportion_compiler.bindings.bind import bind
 from apportion_compiler.bindings.errors import BindingError
@@ -21,8 +23,22 @@ def queue_outputs(compilation: Compilation) -> dict[str, dict[str, object]]:
     clusters: dict[str, dict[str, object]] = {}
     for target, program in compilation.programs.items():
         if target.backend == program.engine:
-            clusters[target.cluster] = {queue.id: _queue(program, queue) for queue in program.queues if queue.is_leaf}
+            is_divided = len(partitions_of(program)) > 1
+            by_id = {queue.id: queue for queue in program.queues}
+            clusters[target.cluster] = {
+                queue.id: _queue(program if is_divided else _with_its_own(program, queue, by_id), queue)
+                for queue in program.queues
+                if queue.is_leaf
+            }
     return clusters
+
+
+def _with_its_own(program: Program, queue: Queue, by_id: Mapping[str, Queue]) -> Program:
+    """Return a cluster with one leaf and what is above it: what is told of the leaf depends on nothing else.
+
+    In a cluster divided by GPU model it does, since there names of queues give way to each other.
+    """
+    return replace(program, queues=tuple(by_id[id_] for id_ in queue.path))
 
 
 def _queue(program: Program, queue: Queue) -> dict[str, object]:

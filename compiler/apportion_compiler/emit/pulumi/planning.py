@@ -18,10 +18,11 @@ from apportion_compiler.rollout.plan import Update, plan_target
 
 @dataclass(frozen=True, slots=True)
 class NextUpdate:
-    """What each target holds after the next update, and how many updates remain after it."""
+    """What each target holds after the next update, how many remain after it, and how deep the tree is."""
 
     targets: Mapping[Target, Update]
     remaining: int
+    depth: int
 
     def changes_from(self, former: Applied) -> list[tuple[ObjectChange, ...]]:
         """Return what the update alone changes in each target."""
@@ -34,7 +35,8 @@ class NextUpdate:
             {
                 target_name(target): AppliedTarget(update.objects, update.is_settled)
                 for target, update in self.targets.items()
-            }
+            },
+            self.depth,
         )
 
 
@@ -84,7 +86,8 @@ def next_update(compilation: Compilation, former: Applied, pools_of: Collection[
     """
     plans = {target: _plan(compilation, target, former) for target in _touched(compilation, pools_of)}
     remaining = max((len(plan) - 1 for plan in plans.values()), default=0)
-    return NextUpdate({target: plan[0] for target, plan in plans.items()}, remaining)
+    depth = max((len(queue.path) for program in compilation.programs.values() for queue in program.queues), default=0)
+    return NextUpdate({target: plan[0] for target, plan in plans.items()}, remaining, depth)
 
 
 def plan_stack(compilation: Compilation, former: Applied, pools_of: Collection[str] = ()) -> StackPlan:

@@ -69,7 +69,7 @@ def _run(today: date, root: Path, environment: Mapping[str, str]) -> None:
     if update.remaining and STAGED not in environment:
         raise Refused(several_updates(update.remaining, settings.environment))
     guard = Guard(update.changes_from(former), settings.allow) if settings.guard else None
-    _apply(compilation, update, settings, root, guard)
+    _apply(compilation, update, former, settings=settings, root=root, guard=guard)
 
 
 def _render(compilation: Compilation, out: Path, as_of: date) -> None:
@@ -96,7 +96,13 @@ def _former(environment: Mapping[str, str]) -> applied.Applied:
 
 
 def _apply(
-    compilation: Compilation, update: NextUpdate, settings: StackSettings, root: Path, guard: Guard | None
+    compilation: Compilation,
+    update: NextUpdate,
+    former: applied.Applied,
+    *,
+    settings: StackSettings,
+    root: Path,
+    guard: Guard | None,
 ) -> None:
     if settings.transformation is not None:
         pulumi.runtime.register_stack_transformation(_transformation(settings.transformation))
@@ -104,7 +110,7 @@ def _apply(
     made: list[pulumi.Resource] = []
     for target, held in update.targets.items():
         treatment = Treatment(
-            providers[target.cluster], settings.protect == "guaranteed", frozenset(settings.adopt), guard
+            providers[target.cluster], settings.protect == "guaranteed", frozenset(settings.adopt), guard, former.depth
         )
         made += register_target(target, compilation.programs[target], held, treatment)
     for cluster, packaged in settings.schedulers.items():

@@ -7,6 +7,7 @@ from typing import Any
 
 from apportion_compiler.emit.pulumi import applied
 from apportion_compiler.emit.pulumi.applied import Applied, AppliedTarget
+from apportion_compiler.emit.pulumi.naming import depth_of
 from apportion_compiler.emit.pulumi.treatment import plain
 from apportion_compiler.plain_objects import Manifest
 from apportion_compiler.rollout.identity import identity_of
@@ -23,6 +24,7 @@ def applied_in(deployment: Mapping[str, Any]) -> Applied:
     resources: Sequence[Mapping[str, Any]] = deployment.get("resources") or ()
     said = Applied()
     held: dict[str, list[Manifest]] = {}
+    depth = 0
     for resource in resources:
         urn, type_ = str(resource["urn"]), str(resource["type"])
         if type_ == "pulumi:pulumi:Stack":
@@ -30,8 +32,9 @@ def applied_in(deployment: Mapping[str, Any]) -> Applied:
             said = Applied() if not isinstance(text, str) else applied.load(text)
         elif type_.startswith(_OBJECT) and not resource.get("delete"):
             cluster, backend, _ = urn.rpartition("::")[2].split("/", 2)
+            depth = max(depth, depth_of(urn))
             held.setdefault(f"{cluster}/{backend}", []).append(plain(resource["inputs"]))
-    return Applied({name: _reconciled(objects, said.targets.get(name)) for name, objects in held.items()})
+    return Applied({name: _reconciled(objects, said.targets.get(name)) for name, objects in held.items()}, depth)
 
 
 def _reconciled(objects: Sequence[Manifest], said: AppliedTarget | None) -> AppliedTarget:

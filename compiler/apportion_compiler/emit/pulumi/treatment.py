@@ -20,6 +20,7 @@ IMMUTABLE: Mapping[tuple[str, str], tuple[str, ...]] = {
 }
 """Fields that the API server or a webhook refuses to change: the object is deleted and made anew."""
 
+_ROLE_BINDINGS = frozenset(("rbac.authorization.k8s.io", kind) for kind in ("RoleBinding", "ClusterRoleBinding"))
 _HOLDS_A_PROMISE = frozenset({"Namespace", "Queue", "ClusterQueue", "Cohort", "ElasticQuota", "ResourceQuota"})
 _HOLDS_ALL_PROMISES = frozenset({"ElasticQuotaTree"})
 
@@ -27,6 +28,15 @@ _HOLDS_ALL_PROMISES = frozenset({"ElasticQuotaTree"})
 def immutable_fields(manifest: Manifest) -> list[str]:
     """Return the fields whose change replaces an object."""
     return list(IMMUTABLE.get((group_of(manifest), str(manifest["kind"])), ()))
+
+
+def is_importable(manifest: Manifest) -> bool:
+    """Tell whether an object that is there can be imported; any other is adopted by being applied.
+
+    Pulumi's provider reads no inputs of what it did not write itself, and so takes the role of a binding for changed,
+    which would have it made anew. Applied by the server, an object that exists is taken over.
+    """
+    return (group_of(manifest), str(manifest["kind"])) not in _ROLE_BINDINGS
 
 
 def fields_of_controllers(manifest: Manifest) -> list[str]:

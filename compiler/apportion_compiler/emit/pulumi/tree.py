@@ -25,6 +25,7 @@ from apportion_compiler.emit.pulumi.treatment import (
     fields_of_controllers,
     holds_a_promise,
     immutable_fields,
+    is_importable,
     owned,
     promised,
 )
@@ -44,12 +45,14 @@ class Treatment:
         protects: Whether what holds a promise is protected from deletion.
         adopt: Names of resources to import; `*` means all.
         guard: What stops hurtful deletions; None where nothing does.
+        former_depth: Below how many queues at most an object was that was applied.
     """
 
     provider: pulumi.ProviderResource | None = None
     protects: bool = False
     adopt: frozenset[str] = frozenset()
     guard: Guard | None = None
+    former_depth: int = 0
 
 
 def register_target(target: Target, program: Program, update: Update, treatment: Treatment) -> list[pulumi.Resource]:
@@ -62,8 +65,10 @@ def register_target(target: Target, program: Program, update: Update, treatment:
     for key in _in_order(objects, update.waits):
         manifest = objects[key]
         parent, depth = tree.place_of(manifest)
+        # What belongs to no queue never was below one. What belongs to one that goes with a later update is below none.
+        before = set(range(treatment.former_depth + 1)) if QUEUE_ID_LABEL in labels_of(manifest) else set[int]()
         name, type_ = resource_name(target, key), resource_type(manifest)
-        is_adopted = bool(treatment.adopt & {"*", name})
+        is_adopted = bool(treatment.adopt & {"*", name}) and is_importable(manifest)
         options = pulumi.ResourceOptions(
             parent=parent,
             provider=treatment.provider,
@@ -74,7 +79,7 @@ def register_target(target: Target, program: Program, update: Update, treatment:
             replace_on_changes=[] if is_adopted else immutable_fields(manifest),
             # Of two objects with one name there can be only one.
             delete_before_replace=True,
-            aliases=list(other_urns(pulumi.get_stack(), pulumi.get_project(), type_, name, depth)),
+            aliases=list(other_urns(pulumi.get_stack(), pulumi.get_project(), type_, name, before - {depth})),
             hooks=treatment.guard.binding(manifest) if treatment.guard is not None else None,
             import_=import_id(manifest) if is_adopted else None,
         )
