@@ -260,6 +260,14 @@ def test_a_refusal_stands_until_something_of_that_quota_is_given_back() -> None:
     }  # fmt: skip
 
 
+def test_a_job_that_was_taken_back_keeps_silent_whatever_is_given_back() -> None:
+    made = queue(Policy.PRIORITY, unit(0))
+    made.refuse(0, 0.0, "", 0)
+    assert not made.given_back(never)
+    assert made.wakes_at(always) == 1.0
+    assert made.wake(1.0, always)
+
+
 def test_a_job_that_jumps_gets_the_least_priority_that_puts_it_first() -> None:
     made = queue(Policy.ROUND, unit(0, priority=500), unit(1), unit(2))
     assert made.jump(2).priority == 501

@@ -48,7 +48,8 @@ class Unit:
         since: When it came into the queue, in seconds since 1970.
         attempts: How often it was refused.
         silent_until: When it is tried again; None while it is among those that are tried.
-        refused_by: The full name of the quota that had no room for it.
+        refused_by: The full name of the quota that had no room for it; empty where it was taken back, and keeps silent
+            whatever is given back.
         n_given: How often something of that had been given back by then: until it is more, it is refused again.
     """
 
@@ -145,7 +146,7 @@ class JobQueue:
         """Count the attempts that were in vain before now, because nothing had been given back since the one before."""
         for unit in list(self.units.values()):
             at = unit.silent_until
-            if at is not None and at < now and is_vain(unit.refused_by, unit.n_given):
+            if at is not None and at < now and _is_vain(unit, is_vain):
                 self.units[unit.job] = self._after_attempts(unit, at, now)
 
     def _after_attempts(self, unit: Unit, at: float, now: float) -> Unit:
@@ -164,7 +165,7 @@ class JobQueue:
         return self._wake(
             unit
             for unit in self.units.values()
-            if unit.silent_until is not None and unit.silent_until <= now and not is_vain(unit.refused_by, unit.n_given)
+            if unit.silent_until is not None and unit.silent_until <= now and not _is_vain(unit, is_vain)
         )
 
     def given_back(self, is_vain: IsVain) -> bool:
@@ -173,7 +174,9 @@ class JobQueue:
             return False
         units = self._first() if self.settings.policy is Policy.BLOCK else list(self.units.values())
         return self._wake(
-            unit for unit in units if unit.silent_until is not None and not is_vain(unit.refused_by, unit.n_given)
+            unit
+            for unit in units
+            if unit.silent_until is not None and unit.refused_by and not is_vain(unit.refused_by, unit.n_given)
         )
 
     def _wake(self, units: Iterable[Unit]) -> bool:
@@ -188,7 +191,7 @@ class JobQueue:
             (
                 unit.silent_until
                 for unit in self.units.values()
-                if unit.silent_until is not None and not is_vain(unit.refused_by, unit.n_given)
+                if unit.silent_until is not None and not _is_vain(unit, is_vain)
             ),
             default=None,
         )
@@ -206,6 +209,10 @@ class JobQueue:
     def details(self) -> dict[str, list[dict[str, Any]]]:
         """Return where everybody stands, as the status of the Queue has it."""
         return {"active": _items(self.active()), "backoff": _items(self.silent())}
+
+
+def _is_vain(unit: Unit, is_vain: IsVain) -> bool:
+    return bool(unit.refused_by) and is_vain(unit.refused_by, unit.n_given)
 
 
 def _items(units: Iterable[Unit]) -> list[dict[str, Any]]:

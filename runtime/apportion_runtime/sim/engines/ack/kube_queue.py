@@ -164,7 +164,7 @@ class KubeQueue:
                 continue
             del self._let_go[number]
             self._put(queue, unit)
-            refused = queue.refuse(number, world.now, unit.quota, self.book.n_given.get(unit.quota, 0))
+            refused = queue.refuse(number, world.now, "", 0)
             self._give_back(unit)
             self._set_phase(refused, "Backoff", "Backoff due to running timeout")
             world.note("requeued", workload=number, why=f"Backoff due to running timeout; {self._place(refused)}")
