@@ -45,6 +45,9 @@ from apportion_runtime.sim.store import Conflict, Store
 from apportion_runtime.sim.workloads import Workloads
 from apportion_runtime.sim.world import World
 
+_ANSWERED = ("PodTemplate", "ProvisioningRequest")
+"""Kinds that are no workloads, and whose deletion the autoscaler sees for itself."""
+
 
 class Cluster:
     """A cluster that is simulated.
@@ -201,6 +204,8 @@ class Cluster:
             self.pools.gone(name)
         elif kind == "PodGroup":
             self.workloads.group_deleted(namespace, name)
+        elif kind in _ANSWERED:
+            world.store.delete(kind, namespace, name)
         else:
             self.workloads.deleted(kind, namespace, name)
 

@@ -29,7 +29,7 @@ from apportion_runtime.sim.provisioning.judging import (
 from apportion_runtime.sim.provisioning.market import Held, find
 from apportion_runtime.sim.provisioning.offers import Queued, changes
 from apportion_runtime.sim.scenario import Manifest, Pool
-from apportion_runtime.sim.store import Change
+from apportion_runtime.sim.store import Change, ClusterApi
 from apportion_runtime.sim.workloads import Workloads
 from apportion_runtime.sim.world import PodState, World
 
@@ -373,13 +373,13 @@ def condition(made: Manifest, kind: str) -> Mapping[str, str] | None:
     return next((each for each in found if each["type"] == kind and each["status"] == "True"), None)
 
 
-def consuming(made: Manifest, requests: Callable[[str], Manifest | None]) -> Manifest:
+def consuming(made: Manifest, store: ClusterApi) -> Manifest:
     """Return a pod as the provider lets it be made: one that names a request runs on its nodes alone, and is not moved."""
     annotations = annotations_of(made)
     name = next((annotations[key] for key in CONSUMES if annotations.get(key)), None)
     if name is None or kind_of(made) != ("", "Pod"):
         return made
-    request = requests(name)
+    request = store.get(REQUEST, namespace_of(made), name)
     spec = made["spec"]
     selector = {**(spec.get("nodeSelector") or {}), REQUEST_LABEL: name if request is None else request_name(request)}
     passing = {**QUEUED_TAINT, "operator": "Equal"}

@@ -249,6 +249,18 @@ def test_a_request_that_is_cancelled_brings_no_nodes() -> None:
     assert not cluster.world.store.list("PodTemplate")
 
 
+def test_a_request_that_somebody_deletes_is_made_anew_while_its_work_waits() -> None:
+    cluster = _cluster([_job("w", "a", "0s", 4)], *_queue("a", 8, **CHECKED), *CHECKS, nodes=DWS)
+    while not cluster.world.store.list("ProvisioningRequest"):
+        assert cluster.step()
+    name = cluster.world.store.list("ProvisioningRequest")[0]["metadata"]["name"]
+    cluster.world.events.plan(cluster.world.now + 300.0, ObjectDeleted("ProvisioningRequest", "ns", name))
+    history = cluster.run()
+    assert _at(history, "w", "requested") == [0.0, 300.0]
+    assert _at(history, "w", "request-provisioned") == [720.0]
+    assert [fact.why for fact in _of(history, "w", "finished")] == ["succeeded"]
+
+
 def test_work_without_gpus_needs_no_machines() -> None:
     history = _cluster(
         [_job("w", "a", "0s", 1, gpus=0)], *_queue("a", 8, **CHECKED), *CHECKS, nodes=DWS, until="1h"

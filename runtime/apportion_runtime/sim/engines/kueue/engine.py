@@ -75,8 +75,11 @@ class Kueue(PlainEngine):
         self._freed: list[str] = []
         self._releasing = False
         self._dirty = True
-        profiles, _ = read_profiles(world.store.list(KIND))
-        self._profiles = profiles
+        self._profiles, unknown = read_profiles(world.store.list(KIND))
+        if unknown:
+            raise UnreadableError(
+                f"KubeSchedulerConfiguration: kube-scheduler knows no plugin {', '.join(unknown)}, and does not start"
+            )
 
     @property
     def parents(self) -> Mapping[str, str | None]:
@@ -105,10 +108,9 @@ class Kueue(PlainEngine):
     def admit(self, made: Manifest) -> Manifest:
         """Return an object as it is kept: what Kueue manages is held back, and pods are bound to their nodes."""
         if kind_of(made) == ("", "Pod"):
-            namespace, store = namespace_of(made), self.world.store
             if labels_of(made).get(QUEUE_NAME) and not made["metadata"].get("ownerReferences"):
                 self._refuse(made)
-            made = consuming(made, lambda name: store.get("ProvisioningRequest", namespace, name))
+            made = consuming(made, self.world.store)
         elif kind_of(made) in FRAMEWORKS.values() and self._manages(made):
             made = with_suspended(made, suspended=True)
         elif labels_of(made).get(QUEUE_NAME):
@@ -254,9 +256,13 @@ class Kueue(PlainEngine):
         self.world.history.n_cycles += 1
         while self._run_cycle():
             self._dirty = True
-        unplaced = self._scheduler.take_turn(self.pods.waiting(self._scheduler.is_mine))
+        waiting = self.pods.waiting()
+        unplaced = self._scheduler.take_turn([pod for pod in waiting if self._scheduler.is_mine(pod.record)])
         for each in unplaced:
             self.explain(each.pod, each.why)
+        for pod in waiting:
+            if not self._scheduler.is_mine(pod.record):
+                self.explain(pod, f"no scheduler here is called {pod.record.scheduler}")
         self.grow(each.pod for each in unplaced if not each.is_held and not self._consumes(each.pod))
         if self._dirty:
             sample(self)

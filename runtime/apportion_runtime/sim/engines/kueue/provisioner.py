@@ -19,6 +19,7 @@ from apportion_runtime.sim.engines.kueue.unit import Phase, Unit, owner_number
 from apportion_runtime.sim.engines.kueue.words import WORKLOAD
 from apportion_runtime.sim.provisioning.autoscaler import REQUEST
 from apportion_runtime.sim.scenario import Manifest
+from apportion_runtime.sim.store import Change
 
 if TYPE_CHECKING:
     from apportion_runtime.sim.engines.kueue.engine import Kueue
@@ -31,6 +32,7 @@ class Provisioner:
 
     def __init__(self, engine: Kueue) -> None:
         self._engine = engine
+        engine.world.store.watch(REQUEST, self._changed)
 
     def owner(self, made: Manifest) -> int:
         """Return the workload that a request was made for; -1 where somebody made it by hand."""
@@ -55,23 +57,31 @@ class Provisioner:
         unit.requests[check] = name
         engine.world.note("requested", workload=unit.number, why=f"Created ProvisioningRequest: {name}")
         for made in request_objects(workload, name, config, unit.pod_sets, updates):
-            store.create(made)
+            if made["kind"] == _TEMPLATE:
+                unit.templates.add(name_of(made))
+            if store.get(str(made["kind"]), unit.namespace, name_of(made)) is None:
+                store.create(made)
+
+    def _changed(self, change: Change) -> None:
+        """A request that somebody deleted while its workload waits for it is made anew."""
+        if change.what == "deleted":
+            for unit, check in self._asking(change.made):
+                if unit.phase is Phase.RESERVED and check not in unit.ready:
+                    self.ask(unit, check)
+
+    def _asking(self, request: Manifest) -> list[tuple[Unit, str]]:
+        """Return whose request it is, and of which check."""
+        return [
+            (unit, check)
+            for unit in self._engine.units.values()
+            for check, name in unit.requests.items()
+            if (unit.namespace, name) == (namespace_of(request), name_of(request))
+        ]
 
     def answered(self, request: Manifest) -> None:
         """The state of a request changed: read what it means to its workload."""
-        engine = self._engine
-        found = next(
-            (
-                (unit, check)
-                for unit in engine.units.values()
-                for check, name in unit.requests.items()
-                if (unit.namespace, name) == (namespace_of(request), name_of(request))
-            ),
-            None,
-        )
-        if found is not None:
-            unit, check = found
-            config = engine.configured.provisioning[check]
+        for unit, check in self._asking(request):
+            config = self._engine.configured.provisioning[check]
             assert config is not None
             self._follow(unit, check, config, request)
 
@@ -100,10 +110,11 @@ class Provisioner:
     def forget(self, unit: Unit) -> None:
         """Delete the requests of a workload that is over, or is leaving, and their templates."""
         store = self._engine.world.store
-        for name in unit.requests.values():
-            for made in store.list(_TEMPLATE):
-                if namespace_of(made) == unit.namespace and name_of(made).startswith(f"ppt-{name}"[:50]):
-                    store.delete(_TEMPLATE, unit.namespace, name_of(made))
+        names, unit.requests = tuple(unit.requests.values()), {}
+        templates, unit.templates = sorted(unit.templates), set()
+        for name in templates:
+            if store.get(_TEMPLATE, unit.namespace, name) is not None:
+                store.delete(_TEMPLATE, unit.namespace, name)
+        for name in names:
             if store.get(REQUEST, unit.namespace, name) is not None:
                 store.delete(REQUEST, unit.namespace, name)
-        unit.requests = {}

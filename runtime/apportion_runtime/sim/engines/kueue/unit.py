@@ -65,6 +65,8 @@ class Unit:
     retries: dict[str, int] = field(default_factory=dict)
     requests: dict[str, str] = field(default_factory=dict)
     """By check the name of its ProvisioningRequest."""
+    templates: set[str] = field(default_factory=set)
+    """The PodTemplates of these."""
     turn: int = 0
     n_requeued: int = 0
     not_before: float = 0.0

@@ -1,0 +1,108 @@
+"""ProvisioningRequests that somebody makes by hand, on a cluster without Kueue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from apportion_runtime.sim.cluster import Cluster
+from apportion_runtime.sim.engines.choosing import NATIVE
+from apportion_runtime.sim.history import History
+from apportion_runtime.sim.scenario_reading import read_scenario
+
+_POOL = """
+nodes:
+  - pool: dws
+    count: 0
+    max: 9
+    gpus: 2
+    cpu: 16
+    memory: 64Gi
+    queued: {boot: 2m, open_requests: 2, capacity: [{zone: a, at: 30m, nodes: 4}]}
+"""
+_SPEC = {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1", "nvidia.com/gpu": "2"}}}]}
+
+
+def _request(name: str, count: int = 2, **parameters: str) -> list[dict[str, Any]]:
+    metadata = {"name": name, "namespace": "ns"}
+    return [
+        {"apiVersion": "v1", "kind": "PodTemplate", "metadata": metadata, "template": {"spec": _SPEC}},
+        {
+            "apiVersion": "autoscaling.x-k8s.io/v1",
+            "kind": "ProvisioningRequest",
+            "metadata": metadata,
+            "spec": {
+                "provisioningClassName": "queued-provisioning.gke.io",
+                "parameters": parameters,
+                "podSets": [{"count": count, "podTemplateRef": {"name": name}}],
+            },
+        },
+    ]
+
+
+def _job(name: str, request: str, pods: int, key: str = "autoscaling.x-k8s.io") -> dict[str, Any]:
+    template = {"metadata": {"annotations": {f"{key}/consume-provisioning-request": request}}, "spec": _SPEC}
+    spec = {"parallelism": pods, "completions": pods, "template": template}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "namespace": "ns"}, "spec": spec}
+
+
+def _run(workloads: list[dict[str, Any]], events: list[dict[str, Any]], pool: str = _POOL) -> tuple[Cluster, History]:
+    text = pool + yaml.safe_dump({"workloads": workloads, "events": events, "until": "4h"})
+    cluster = Cluster([], read_scenario(text, lambda name: [], NATIVE.dialect), NATIVE)
+    return cluster, cluster.run()
+
+
+def _at(history: History, what: str, words: str = "") -> list[float]:
+    return [fact.at_s for fact in history.facts if fact.what == what and words in fact.why]
+
+
+@pytest.mark.parametrize("key", ["autoscaling.x-k8s.io", "cluster-autoscaler.kubernetes.io"])
+def test_pods_that_name_a_request_wait_for_its_nodes_and_no_others_run_there(key: str) -> None:
+    other = _job("other", "", 1)
+    del other["spec"]["template"]["metadata"]
+    works = [
+        {"manifest": _job("mine", "mine", 2, key), "at": "1m", "duration": "30m"},
+        {"manifest": other, "at": "40m"},
+    ]
+    _, history = _run(works, [{"at": "0s", "made": _request("mine")}])
+    bound = {fact.pod: fact.at_s for fact in history.facts if fact.what == "bound"}
+    assert bound == {"mine-0": 1920.0, "mine-1": 1920.0}
+    (idle,) = set(_at(history, "node-left"))
+    assert idle == 1920.0 + 2.0 + 1800.0 + 600.0, "ten minutes after the last pod"
+
+
+def test_the_hundred_and_first_request_that_is_open_fails() -> None:
+    """The scenario lets two be open."""
+    made = [each for name in ("one", "two", "three") for each in _request(name, 1)]
+    cluster, history = _run([], [{"at": "0s", "made": made}])
+    (failed,) = [fact.why for fact in history.facts if fact.what == "request-failed"]
+    assert failed == "three: QuotaExceeded: Quota 'ACTIVE_RESIZE_REQUESTS' exceeded. Limit: 2.0 in region region."
+    request = cluster.world.store.get("ProvisioningRequest", "ns", "three")
+    assert request is not None
+    (condition,) = request["status"]["conditions"]
+    assert (condition["type"], condition["status"], condition["reason"]) == ("Failed", "True", "QuotaExceeded")
+
+
+def test_a_request_that_is_deleted_in_time_brings_no_nodes() -> None:
+    cancel = {"at": "31m", "deleted": {"kind": "ProvisioningRequest", "namespace": "ns", "name": "mine"}}
+    _, history = _run([], [{"at": "0s", "made": _request("mine")}, cancel])
+    assert _at(history, "request-accepted")
+    assert not _at(history, "node-joined")
+
+
+def test_a_request_that_is_never_met_is_given_up() -> None:
+    pool = _POOL.replace("boot: 2m", "boot: 2m, patience: 1h")
+    _, history = _run([], [{"at": "0s", "made": _request("mine", 9)}], pool)
+    assert _at(history, "request-failed", "Expired: ProvisioningRequest is expired") == [3610.0]
+
+
+def test_a_class_without_a_model_is_answered_by_nobody() -> None:
+    made = _request("mine")
+    made[1]["spec"]["provisioningClassName"] = "check-capacity.autoscaling.x-k8s.io"
+    cluster, history = _run([], [{"at": "0s", "made": made}])
+    assert _at(history, "request-ignored", "class check-capacity.autoscaling.x-k8s.io has no model here")
+    request = cluster.world.store.get("ProvisioningRequest", "ns", "mine")
+    assert request is not None
+    assert "status" not in request
