@@ -83,8 +83,7 @@ def job(name: str, namespace: str, cpu: int = 8, **more: Any) -> str:
 def test_every_node_of_the_tree_has_a_queue_and_objects_stand_for_their_own() -> None:
     cluster = cluster_of(NODES, TREE, queue("root/a", "Block", priority=3))
     made = {
-        each["metadata"]["annotations"]["kube-queue/quota-fullname"]: each
-        for each in engine_of(cluster).queue.objects()
+        each["metadata"]["annotations"]["kube-queue/quota-fullname"]: each for each in cluster.world.store.list("Queue")
     }
     assert sorted(made) == ["root", "root/a", "root/b", "root/interns"]
     assert made["root/a"]["metadata"]["name"] == "own-a"
@@ -116,7 +115,7 @@ def test_a_job_is_let_go_when_its_quota_has_room_and_carries_the_moments() -> No
     assert unit["spec"]["resource"] == {"cpu": "8000m", "memory": "1073741824"}
     (status,) = (
         each["status"]["queueItemDetails"]
-        for each in engine_of(cluster).queue.objects()
+        for each in cluster.world.store.list("Queue")
         if each["metadata"]["annotations"]["kube-queue/quota-fullname"] == "root/a"
     )
     assert status == {"active": [], "backoff": [{"name": "two", "namespace": "a", "position": 1, "priority": 0}]}

@@ -18,7 +18,7 @@ from apportion_runtime.sim.engines.ack import jobs, words
 from apportion_runtime.sim.engines.ack.amounts import GPU
 from apportion_runtime.sim.engines.ack.book import Book
 from apportion_runtime.sim.engines.ack.job_queue import JobQueue, Policy, Unit
-from apportion_runtime.sim.engines.ack.queues import is_queue, queue_of, settings
+from apportion_runtime.sim.engines.ack.queues import queue_of, settings
 from apportion_runtime.sim.engines.ack.stamps import stamp
 from apportion_runtime.sim.engines.ack.tree import Tree
 from apportion_runtime.sim.engines.gangs import Gangs
@@ -295,10 +295,6 @@ class KubeQueue:
         at = min(moments, default=None)
         if at is not None:
             world.touch(at)
-
-    def objects(self) -> list[Any]:
-        """Return the Queue objects, with the status that was last written."""
-        return [made for made in self._world.store.list("Queue") if is_queue(made)]
 
 
 def _unit_object(running: Running, unit: Unit, queue: str) -> dict[str, Any]:
