@@ -141,6 +141,7 @@ def test_001_training_comes_back_when_inference_scales_down_and_grows_to_its_max
     seed_001.assert_evictions("team-a", at_most=2, by="team-a")
 
 
+@pytest.mark.slow
 def test_outcome_tests_of_an_example_pass_as_a_team_would_run_them() -> None:
     finished = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "examples/seed-001-kai-vllm"],
