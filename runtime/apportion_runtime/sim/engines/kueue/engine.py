@@ -9,23 +9,24 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from apportion_runtime.admission.expanding.suspending import with_suspended
-from apportion_runtime.admission.objects import kind_of, labels_of, name_of, namespace_of, nested, uid_of
-from apportion_runtime.sim.engines.engine import Denied, Handlers, UnreadableError
+from apportion_runtime.admission.objects import labels_of, name_of, uid_of
+from apportion_runtime.sim.engines.engine import Handlers, UnreadableError
 from apportion_runtime.sim.engines.kube_scheduler import KubeScheduler, PodFacts, read_profiles
 from apportion_runtime.sim.engines.kube_scheduler.profiles import KIND
 from apportion_runtime.sim.engines.kueue.admitting import Entry, Outcome, run_cycle
 from apportion_runtime.sim.engines.kueue.book import Book
+from apportion_runtime.sim.engines.kueue.jobs import Jobs
 from apportion_runtime.sim.engines.kueue.leaving import Leaving
 from apportion_runtime.sim.engines.kueue.ledger import Ledger
-from apportion_runtime.sim.engines.kueue.pod_sets import FRAMEWORKS, places, pod_set, shape, updated, with_templates
+from apportion_runtime.sim.engines.kueue.pod_sets import places, shape, updated, with_templates
 from apportion_runtime.sim.engines.kueue.provisioner import Provisioner
 from apportion_runtime.sim.engines.kueue.reading import Configured, List, read, selects
 from apportion_runtime.sim.engines.kueue.records import Holder, Pending, Queue
 from apportion_runtime.sim.engines.kueue.requesting import flavor_update
 from apportion_runtime.sim.engines.kueue.sampling import sample
-from apportion_runtime.sim.engines.kueue.unit import Phase, Unit, set_status, workload_name, workload_object
+from apportion_runtime.sim.engines.kueue.unit import Phase, Unit, set_status, workload_object
 from apportion_runtime.sim.engines.kueue.waiting import Waiting
-from apportion_runtime.sim.engines.kueue.words import DEFAULT_LOCAL_QUEUE, PRIORITY_CLASS, QUEUE_NAME, WORKLOAD
+from apportion_runtime.sim.engines.kueue.words import PRIORITY_CLASS, WORKLOAD
 from apportion_runtime.sim.engines.plain import PlainEngine
 from apportion_runtime.sim.events import EngineEvent
 from apportion_runtime.sim.history import ENDED_BY_SUCCESS
@@ -36,9 +37,6 @@ from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.sim.store import Change
 from apportion_runtime.sim.workloads import Workloads
 from apportion_runtime.sim.world import PodState, World
-from apportion_runtime.snapshots.quantities import parse_time
-
-_NAME_LABEL = "kubernetes.io/metadata.name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +66,7 @@ class Kueue(PlainEngine):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self.configured: Configured = readable(world.store.list)
+        self._jobs = Jobs(world.store, lambda: self.configured)
         self.units: dict[str, Unit] = {}
         self._by_number: dict[int, Unit] = {}
         self.waiting = {name: Waiting(queue.strategy) for name, queue in self.configured.rules.queues.items()}
@@ -107,94 +106,23 @@ class Kueue(PlainEngine):
 
     def admit(self, made: Manifest) -> Manifest:
         """Return an object as it is kept: what Kueue manages is held back, and pods are bound to their nodes."""
-        if kind_of(made) == ("", "Pod"):
-            if labels_of(made).get(QUEUE_NAME) and not made["metadata"].get("ownerReferences"):
-                self._refuse(made)
-            made = consuming(made, self.world.store)
-        elif kind_of(made) in FRAMEWORKS.values() and self._manages(made):
-            made = with_suspended(made, suspended=True)
-        elif labels_of(made).get(QUEUE_NAME):
-            self._refuse(made)
-        return super().admit(made)
-
-    def _refuse(self, made: Manifest) -> None:
-        kinds = ", ".join(sorted(kind for _, kind in self.configured.settings.kinds))
-        raise Denied(f"nothing is known of how Kueue manages a {made.get('kind')}; known are {kinds}")
-
-    def _manages(self, made: Manifest) -> bool:
-        settings = self.configured.settings
-        if kind_of(made) not in settings.kinds:
-            return False
-        return bool(self._queue_name(made)) or self._manages_unnamed(namespace_of(made))
-
-    def _queue_name(self, made: Manifest) -> str:
-        said = labels_of(made).get(QUEUE_NAME)
-        if said:
-            return said
-        has_default = (namespace_of(made), DEFAULT_LOCAL_QUEUE) in self.configured.local_queues
-        return DEFAULT_LOCAL_QUEUE if has_default else ""
-
-    def _manages_unnamed(self, namespace: str) -> bool:
-        settings = self.configured.settings
-        if not settings.manages_unnamed:
-            return False
-        return settings.namespaces is None or selects(settings.namespaces, self._labels_of(namespace))
-
-    def _labels_of(self, namespace: str) -> Mapping[str, str]:
-        made = self.world.store.get("Namespace", "", namespace)
-        return {_NAME_LABEL: namespace, **({} if made is None else labels_of(made))}
+        return super().admit(consuming(self._jobs.held_back(made), self.world.store))
 
     def made(self, running: Running) -> None:
         """Make the Workload of a job, and have it wait in its queue."""
         job = running.manifest
-        if kind_of(job) not in FRAMEWORKS.values() or not self._manages(job):
-            self.world.history.workloads[running.number].queue = ""
+        self.world.history.workloads[running.number].queue = ""
+        unit = self._jobs.unit(running.number, job) if self._jobs.manages(job) else None
+        if unit is None:
             return
-        local = self._queue_name(job)
-        if not local:
-            self.note_waiting(
-                running.number, f"label {QUEUE_NAME} missing from {job['kind']}; Kueue keeps it suspended"
-            )
+        if isinstance(unit, str):
+            self.note_waiting(running.number, unit)
             return
-        unit = self._unit(running, local)
         self.units[unit.key] = self._by_number[running.number] = unit
         self.world.history.workloads[running.number].queue = unit.queue
         self.world.store.create(workload_object(job, unit, labels_of(job).get(PRIORITY_CLASS, "")))
         self.world.note("queued", workload=running.number, why=f"Created Workload: {unit.key}")
         self.wait(unit)
-
-    def _unit(self, running: Running, local: str) -> Unit:
-        job = running.manifest
-        found = places(job)
-        pod_sets = tuple(pod_set(place, self.configured.settings.counting) for place in found)
-        priority = self._priority(job, found[0].template if found else {})
-        created = parse_time(str(job["metadata"]["creationTimestamp"]))
-        return Unit(
-            number=running.number,
-            namespace=namespace_of(job),
-            name=workload_name(job),
-            uid=uid_of(job),
-            local_queue=local,
-            queue=self.configured.local_queues.get((namespace_of(job), local), ""),
-            priority=priority,
-            created=created,
-            ordered_at=created,
-            places=found,
-            pod_sets=pod_sets,
-            shape=shape(pod_sets, priority),
-            originals={place.path: place.template for place in found if place.path},
-        )
-
-    def _priority(self, job: Manifest, template: Manifest) -> int:
-        """Return the value of the workload's own class, else of its pods'."""
-        said = labels_of(job).get(PRIORITY_CLASS)
-        if said is not None:
-            return self.configured.classes.get(said, 0)
-        name = nested(template, "spec", "priorityClassName") or ""
-        found = self.world.store.get("PriorityClass", "", name) if name else None
-        if found is None:
-            found = next((each for each in self.world.store.list("PriorityClass") if each.get("globalDefault")), None)
-        return 0 if found is None else int(found.get("value") or 0)
 
     def wait(self, unit: Unit) -> None:
         """Have a workload wait in its queue, not before its time."""
@@ -296,7 +224,7 @@ class Kueue(PlainEngine):
     def _refusal(self, workload: Pending, queue: Queue) -> str:
         if queue.inactive_because:
             return f"ClusterQueue {queue.name} is inactive: {queue.inactive_because}"
-        if not selects(queue.selector, self._labels_of(workload.namespace)):
+        if not selects(queue.selector, self._jobs.labels_of(workload.namespace)):
             return "Workload namespace doesn't match ClusterQueue selector"
         return ""
 
@@ -394,7 +322,7 @@ class Kueue(PlainEngine):
             return
         unit.places = [replace(each, template=unit.originals.get(each.path, each.template)) for each in found]
         unit.originals = {each.path: each.template for each in unit.places if each.path}
-        unit.pod_sets = tuple(pod_set(each, self.configured.settings.counting) for each in unit.places)
+        unit.pod_sets = self._jobs.pod_sets(unit.places)
         unit.shape = shape(unit.pod_sets, unit.priority)
         if unit.phase is Phase.WAITING:
             self.wait(unit)

@@ -1,0 +1,121 @@
+"""Which jobs Kueue manages, and the workload that each of them comes to.
+
+Source: kubernetes-sigs/kueue v0.18.3, pkg/controller/jobframework (defaults.go, reconciler.go), pkg/util/priority.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from apportion_runtime.admission.expanding.suspending import with_suspended
+from apportion_runtime.admission.objects import kind_of, labels_of, namespace_of, nested, uid_of
+from apportion_runtime.sim.engines.engine import Denied
+from apportion_runtime.sim.engines.kueue.pod_sets import FRAMEWORKS, Place, places, pod_set, shape
+from apportion_runtime.sim.engines.kueue.reading import Configured, selects
+from apportion_runtime.sim.engines.kueue.records import PodSet
+from apportion_runtime.sim.engines.kueue.unit import Unit, workload_name
+from apportion_runtime.sim.engines.kueue.words import DEFAULT_LOCAL_QUEUE, PRIORITY_CLASS, QUEUE_NAME
+from apportion_runtime.sim.scenario import Manifest
+from apportion_runtime.sim.store import ClusterApi
+from apportion_runtime.snapshots.quantities import parse_time
+
+_NAME_LABEL = "kubernetes.io/metadata.name"
+_POD = ("", "Pod")
+
+
+class Jobs:
+    """Reads jobs.
+
+    Args:
+        store: Has namespaces and priority classes.
+        configured: Returns what Kueue was told by now.
+    """
+
+    def __init__(self, store: ClusterApi, configured: Callable[[], Configured]) -> None:
+        self._store = store
+        self._configured = configured
+
+    def held_back(self, made: Manifest) -> Manifest:
+        """Return an object that is about to be made, suspended if Kueue manages it.
+
+        Raises:
+            Denied: If its pod sets cannot be read, or it is of a kind that Kueue manages and no model is of.
+        """
+        if kind_of(made) == _POD and made["metadata"].get("ownerReferences"):
+            return made
+        if self.manages(made):
+            self.pod_sets(places(made))
+            return with_suspended(made, suspended=True)
+        if labels_of(made).get(QUEUE_NAME):
+            kinds = ", ".join(sorted(kind for _, kind in self._configured().settings.kinds))
+            raise Denied(f"nothing is known of how Kueue manages a {made.get('kind')}; known are {kinds}")
+        return made
+
+    def manages(self, made: Manifest) -> bool:
+        """Tell whether an object is a job that Kueue holds back."""
+        kind = kind_of(made)
+        if kind not in FRAMEWORKS.values() or kind not in self._configured().settings.kinds:
+            return False
+        return bool(self.queue_name(made)) or self._manages_unnamed(namespace_of(made))
+
+    def queue_name(self, made: Manifest) -> str:
+        """Return the LocalQueue that a job names, or gets; empty where it has none."""
+        said = labels_of(made).get(QUEUE_NAME)
+        if said:
+            return said
+        has_default = (namespace_of(made), DEFAULT_LOCAL_QUEUE) in self._configured().local_queues
+        return DEFAULT_LOCAL_QUEUE if has_default else ""
+
+    def _manages_unnamed(self, namespace: str) -> bool:
+        settings = self._configured().settings
+        if not settings.manages_unnamed:
+            return False
+        return settings.namespaces is None or selects(settings.namespaces, self.labels_of(namespace))
+
+    def labels_of(self, namespace: str) -> Mapping[str, str]:
+        """Return the labels of a namespace, which may be one that nobody declared."""
+        made = self._store.get("Namespace", "", namespace)
+        return {_NAME_LABEL: namespace, **({} if made is None else labels_of(made))}
+
+    def pod_sets(self, found: Sequence[Place]) -> tuple[PodSet, ...]:
+        """Return the pod sets of a job. Raises `Denied` where they cannot be read."""
+        try:
+            return tuple(pod_set(place, self._configured().settings.counting) for place in found)
+        except ValueError as wrong:
+            raise Denied(str(wrong)) from None
+
+    def unit(self, number: int, job: Manifest) -> Unit | str:
+        """Return the workload of a job that Kueue manages, or why there is none."""
+        local, configured = self.queue_name(job), self._configured()
+        if not local:
+            return f"label {QUEUE_NAME} missing from {job['kind']}; Kueue keeps it suspended"
+        said = labels_of(job).get(PRIORITY_CLASS)
+        if said is not None and said not in configured.classes:
+            return f'WorkloadPriorityClass.kueue.x-k8s.io "{said}" not found'
+        found = places(job)
+        pod_sets = self.pod_sets(found)
+        priority = self._of_pods(found[0].template if found else {}) if said is None else configured.classes[said]
+        created = parse_time(str(job["metadata"]["creationTimestamp"]))
+        return Unit(
+            number=number,
+            namespace=namespace_of(job),
+            name=workload_name(job),
+            uid=uid_of(job),
+            local_queue=local,
+            queue=configured.local_queues.get((namespace_of(job), local), ""),
+            priority=priority,
+            created=created,
+            ordered_at=created,
+            places=found,
+            pod_sets=pod_sets,
+            shape=shape(pod_sets, priority),
+            originals={place.path: place.template for place in found if place.path},
+        )
+
+    def _of_pods(self, template: Manifest) -> int:
+        """Return the priority of the pods of a template."""
+        name = nested(template, "spec", "priorityClassName") or ""
+        found = self._store.get("PriorityClass", "", name) if name else None
+        if found is None:
+            found = next((each for each in self._store.list("PriorityClass") if each.get("globalDefault")), None)
+        return 0 if found is None else int(found.get("value") or 0)
