@@ -97,6 +97,15 @@ def test_each_model_has_a_tree_of_its_own() -> None:
     assert (b.limit["gpu/h100"], a.namespaces) == (8000, ("x",))
 
 
+def test_no_quota_outside_of_the_models_trees_gives_out_their_gpus() -> None:
+    """Whoever bounds one model alone speaks of no GPUs without a model, and still none are to be had there."""
+    bounded = Queue(id="a", guaranteed=Resources(cpu=4), limit=Resources(gpu={"h100": 4}))
+    quotas = _quotas(_program(bounded, pools=(gpu_pool("h100"), gpu_pool("l4"))))
+    assert quotas["a"]["spec"]["max"]["nvidia.com/gpu"] == "0"
+    assert quotas["a-h100"]["spec"]["max"] == {"nvidia.com/gpu": "4"}
+    assert quotas["a-l4"]["spec"]["max"] == {"nvidia.com/gpu": "16"}
+
+
 def test_one_model_needs_no_tree() -> None:
     program = _program(Queue(id="a", guaranteed=Resources(gpu={"h100": 4})), pools=(gpu_pool("h100"),))
     assert list(_quotas(program)) == ["a"]

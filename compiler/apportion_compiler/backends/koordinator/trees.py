@@ -36,7 +36,7 @@ from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.naming import label_value, object_name
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
 from apportion_policy.quantity import UNLIMITED, Amount, Unlimited
-from apportion_policy.resources import GPU, gpu_resource
+from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +96,11 @@ def _tree(program: Program, partition: Partition, names: QueueNames, taken: set[
     model = partition.model
     if model is None:
         sizes = cluster_sizes(program, managed_resources(program), partition.pools if divided else None)
-        if divided and GPU in sizes:
-            # GPUs of a counted model are in its own tree, and there are no others to give.
-            sizes[GPU] = 0
+        if divided:
+            # GPUs of a counted model are in its own tree, and there are no others to give; a quota that does not speak
+            # of them would give out any number.
+            ordinary = {resource: sizes.pop(resource) for resource in (CPU, MEMORY) if resource in sizes}
+            sizes = {**ordinary, GPU: 0, **{r: size for r, size in sizes.items() if r != GPU}}
         numbers = quota_tree(queues, sizes, _elsewhere if divided else _promised, _nowhere if divided else _bound)
         return Tree(None, ROOT_QUOTA, queues, names, numbers)
     sizes = cluster_sizes(program, (GPU,), partition.pools)
