@@ -296,6 +296,12 @@ def test_what_never_leaves_a_queue_says_why(manifest: Node, what: str, why: str)
     assert [fact.why for fact in of(history, what)] == [why]
 
 
+def test_a_job_whose_queue_unit_is_there_already_waits_with_that_reason() -> None:
+    """A RayJob's QueueUnit has a suffix, and a Job may be called so."""
+    history = run(NODES + "workloads:\n" + job("w-ray-qu", "a") + job("w", "a", kind="RayJob") + "until: 10m\n")
+    assert [fact.why for fact in of(history, "waiting", "w")] == ["QueueUnit a/w-ray-qu already exists"]
+
+
 def test_an_annotation_suspends_the_jobs_of_the_training_operator() -> None:
     pod = {"spec": {"containers": [{"name": "m", "resources": {"requests": {"cpu": "8"}}}]}}
     manifest = {

@@ -230,8 +230,10 @@ def read_queue(made: Manifest) -> QueueSettings:
     """
     notes = annotations_of(made)
     said = nested(made, "spec", "queuePolicy")
-    policy = Policy(said) if said in {each.value for each in Policy} else Policy.ROUND
+    policy = Policy(said) if isinstance(said, str) and said in {each.value for each in Policy} else Policy.ROUND
     priority = nested(made, "spec", "priority")
+    if priority is not None and (isinstance(priority, bool) or not isinstance(priority, int)):
+        raise ValueError(f"Queue {made['metadata']['name']}: spec.priority `{priority}` is not a whole number")
     name, quota = str(made["metadata"]["name"]), notes.get(words.FULL_NAME, "")
     return QueueSettings(name, quota, policy, priority or 0, _backoff(notes.get(words.QUEUE_ARGS, ""), name))
 

@@ -24,6 +24,7 @@ from apportion_runtime.sim.engines.ack.tree import Tree
 from apportion_runtime.sim.engines.gangs import Gangs
 from apportion_runtime.sim.engines.job_events import JobChanged
 from apportion_runtime.sim.running import Running
+from apportion_runtime.sim.store import Conflict
 from apportion_runtime.sim.workloads import Workloads
 from apportion_runtime.sim.world import World
 
@@ -95,7 +96,11 @@ class KubeQueue:
             preemptible=jobs.is_preemptible(job),
             since=world.now,
         )
-        world.store.create(_unit_object(running, unit, name))
+        try:
+            world.store.create(_unit_object(running, unit, name))
+        except Conflict as there:
+            self._never(running, str(there))
+            return
         self._put(self.queues[name], unit)
         group = self._gangs.name_of(running)
         world.history.begin_wait(group, unit.job, world.history.workloads[unit.job].queue, world.elapsed_s)

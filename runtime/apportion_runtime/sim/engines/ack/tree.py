@@ -136,6 +136,8 @@ def _read(
     quotas: dict[str, Quota],
     children: dict[str, tuple[str, ...]],
 ) -> str:
+    if not isinstance(node, Mapping):
+        raise TreeError(f"{at}: a node is a mapping")
     name = words.ROOT if parent is None else str(node.get("name") or "")
     if not name:
         raise TreeError(f"{at}.name: a node has a name")
@@ -143,26 +145,39 @@ def _read(
     minimum, maximum = _amounts(node, "min", at), _amounts(node, "max", at)
     if path in quotas:
         raise TreeError(f"{at}.name: {path} is there twice")
+    namespaces, below = _listed(node, "namespaces", at), _listed(node, "children", at)
     quotas[path] = Quota(
-        name, path, parent, minimum, maximum, _kept(node, minimum, at), tuple(node.get("namespaces") or ())
+        name, path, parent, minimum, maximum, _kept(node, minimum, at), tuple(str(each) for each in namespaces)
     )
-    below = node.get("children") or ()
     children[path] = tuple(
         _read(child, path, f"{at}.children[{number}]", quotas, children) for number, child in enumerate(below)
     )
     return path
 
 
+def _listed(node: Mapping[str, Any], key: str, at: str) -> list[Any]:
+    found = node.get(key) or []
+    if not isinstance(found, list):
+        raise TreeError(f"{at}.{key}: it is not a list")
+    return found
+
+
 def _amounts(node: Mapping[str, Any], key: str, at: str) -> dict[str, int]:
+    found = node.get(key) or {}
+    if not isinstance(found, Mapping):
+        raise TreeError(f"{at}.{key}: it is not a mapping of resources")
     try:
-        return amounts(node.get(key))
+        return amounts(found)
     except ValueError as wrong:
         raise TreeError(f"{at}.{key}: {wrong}") from None
 
 
 def _kept(node: Mapping[str, Any], minimum: Amounts, at: str) -> dict[str, int]:
     """Return what a node does not lend: its `min` less its lend limit, which lends nothing of what it leaves out."""
-    written = (node.get("attributes") or {}).get(words.LEND_LIMIT)
+    attributes = node.get("attributes") or {}
+    if not isinstance(attributes, Mapping):
+        raise TreeError(f"{at}.attributes: it is not a mapping")
+    written = attributes.get(words.LEND_LIMIT)
     if written is None:
         return {}
     try:
