@@ -192,6 +192,18 @@ def test_the_version_before_is_read_as_well() -> None:
     assert _at(cluster.run(), "w", "admitted") == [0.0]
 
 
+def test_what_the_objects_say_and_nothing_heeds_is_told() -> None:
+    topology = _made("ResourceFlavor", "racks", {"nodeLabels": {"x": "y"}, "topologyName": "t"})
+    other = _made("AdmissionCheck", "budget", {"controllerName": "acme.example/budget"})
+    cluster = _cluster([], *_queue("a", 2), topology, other, _configuration(waitForPodsReady={"blockAdmission": True}))
+    said = {fault.address: fault.message for fault in cluster.world.records.faults}
+    assert said == {
+        "resourceflavor racks": "its topology is passed over: pods are placed as if it had none",
+        "admissioncheck budget": "nothing is known of its controller acme.example/budget: work that needs it waits for ever",
+        "configuration configuration": "waitForPodsReady.blockAdmission is passed over: work is admitted side by side",
+    }
+
+
 def test_cohorts_that_hang_below_themselves_cannot_be_read() -> None:
     loop = [_made("Cohort", "x", {"parentName": "y"}), _made("Cohort", "y", {"parentName": "x"})]
     with pytest.raises(UnreadableError, match="cohort x hangs below itself"):
@@ -271,6 +283,22 @@ def test_a_request_that_somebody_deletes_is_made_anew_while_its_work_waits() -> 
     assert _at(history, "w", "requested") == [0.0, 300.0]
     assert _at(history, "w", "request-provisioned") == [720.0]
     assert [fact.why for fact in _of(history, "w", "finished")] == ["succeeded"]
+
+
+def test_a_booking_that_expires_before_other_checks_are_ready_is_tried_again() -> None:
+    other = _made("AdmissionCheck", "budget", {"controllerName": "acme.example/budget"})
+    checks = {"admissionChecksStrategy": {"admissionChecks": [{"name": "dws"}, {"name": "budget"}]}}
+    history = _cluster(
+        [_job("w", "a", "0s", 4)], *_queue("a", 8, **checks), *CHECKS, other, nodes=DWS, until="30m"
+    ).run()
+    assert _at(history, "w", "request-provisioned")[0] == 720.0
+    assert _at(history, "w", "booking-expired") == [1320.0]
+    (retried,) = _of(history, "w", "retried")
+    assert retried.why == (
+        "dws: Retrying after booking expired: Capacity reservation time is expired; not before 60s have gone by"
+    )
+    assert _at(history, "w", "requested") == [0.0, 1380.0]
+    assert not _of(history, "w", "admitted")
 
 
 def test_work_without_gpus_needs_no_machines() -> None:

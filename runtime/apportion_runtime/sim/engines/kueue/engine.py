@@ -20,7 +20,7 @@ from apportion_runtime.sim.engines.kueue.leaving import Leaving
 from apportion_runtime.sim.engines.kueue.ledger import Ledger
 from apportion_runtime.sim.engines.kueue.pod_sets import places, shape, updated, with_templates
 from apportion_runtime.sim.engines.kueue.provisioner import Provisioner
-from apportion_runtime.sim.engines.kueue.reading import Configured, List, read, selects
+from apportion_runtime.sim.engines.kueue.reading import Configured, List, read, selects, unmodelled
 from apportion_runtime.sim.engines.kueue.records import Holder, Pending, Queue
 from apportion_runtime.sim.engines.kueue.requesting import flavor_update
 from apportion_runtime.sim.engines.kueue.sampling import sample
@@ -66,6 +66,7 @@ class Kueue(PlainEngine):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self.configured: Configured = readable(world.store.list)
+        world.records.faults.extend(unmodelled(world.store.list))
         self._jobs = Jobs(world.store, lambda: self.configured)
         self.units: dict[str, Unit] = {}
         self._by_number: dict[int, Unit] = {}

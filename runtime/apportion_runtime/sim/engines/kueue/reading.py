@@ -26,6 +26,7 @@ from apportion_runtime.sim.engines.kueue.records import (
 )
 from apportion_runtime.sim.engines.kueue.words import CONFIGURATION, CONFIGURATION_GROUP, PROVISIONING
 from apportion_runtime.sim.scenario import Manifest
+from apportion_runtime.snapshots.faults import IGNORED_VALUE, Fault
 from apportion_runtime.snapshots.kubernetes.terms import label_selector
 from apportion_runtime.snapshots.quantities import NANO, parse_duration, parse_quantity
 
@@ -333,3 +334,21 @@ def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bo
     """Tell whether a label selector chooses something with labels; none chooses nothing, an empty one everything."""
     terms = label_selector(selector)
     return terms is not None and all(matches(term, labels) for term in terms)
+
+
+def unmodelled(objects: List) -> Iterator[Fault]:
+    """Yield what the objects say and nothing here heeds."""
+    for made in objects("ResourceFlavor"):
+        if nested(made, "spec", "topologyName"):
+            yield _passed_over(made, "its topology is passed over: pods are placed as if it had none")
+    for made in objects("AdmissionCheck"):
+        said = nested(made, "spec", "controllerName")
+        if said != PROVISIONING:
+            yield _passed_over(made, f"nothing is known of its controller {said}: work that needs it waits for ever")
+    for made in objects(CONFIGURATION):
+        if nested(made, "waitForPodsReady", "blockAdmission"):
+            yield _passed_over(made, "waitForPodsReady.blockAdmission is passed over: work is admitted side by side")
+
+
+def _passed_over(made: Manifest, message: str) -> Fault:
+    return Fault(IGNORED_VALUE, f"{str(made['kind']).lower()} {name_of(made)}", message, "reckon with it")
