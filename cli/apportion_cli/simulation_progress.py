@@ -42,11 +42,11 @@ def shown_progress(console: Console, simulated: Cluster) -> Iterator[Callable[[f
         if now - begun < _PATIENCE_S or now - shown < _PERIOD_S:
             return
         shown = now
-        if not bar.live.is_started:
-            bar.start()
         made = simulated.history.workloads
         over = sum(bool(facts.outcome) for facts in made)
         bar.update(task, completed=over, total=max(1, len(made)), at=simulated.world.clock.text)
+        if not bar.live.is_started:
+            bar.start()
         bar.refresh()
 
     try:

@@ -9,10 +9,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from apportion_runtime.sim.history import History, Sample
+from apportion_runtime.sim.history import History, Sample, WorkloadFacts
 from apportion_runtime.sim.report.fragmentation import fragmentation
 from apportion_runtime.sim.report.steps import area
 
+NOT_ARRIVED = "not arrived"
 _HOUR = 3600.0
 _DIGITS = 6
 
@@ -67,7 +68,8 @@ def summarise(history: History) -> Summary:
     workloads = history.workloads
     outcomes: dict[str, int] = {}
     for facts in workloads:
-        outcomes[facts.outcome or "unfinished"] = outcomes.get(facts.outcome or "unfinished", 0) + 1
+        outcome = outcome_of(facts, history.ended_s)
+        outcomes[outcome] = outcomes.get(outcome, 0) + 1
     used = sum(stay.gpus * (stay.until_s - stay.since_s) for stay in history.stays) / _HOUR
     capacity = area(history.capacity, history.ended_s) / _HOUR
     unusable = fragmentation(history)
@@ -87,6 +89,11 @@ def summarise(history: History) -> Summary:
         lost_gpu_hours=_rounded(sum(facts.lost_gpu_s for facts in workloads) / _HOUR),
         queues=tuple(_queues(history)),
     )
+
+
+def outcome_of(facts: WorkloadFacts, ended_s: float) -> str:
+    """Return how a workload stands at the end, which an interruption may have brought before it came."""
+    return facts.outcome or ("unfinished" if facts.arrived_s <= ended_s else NOT_ARRIVED)
 
 
 def _queues(history: History) -> Iterable[QueueSummary]:

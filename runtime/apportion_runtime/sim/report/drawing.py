@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from apportion_runtime.sim.report.report import WorkloadReport
 from apportion_runtime.sim.report.steps import Steps, thinned
 from apportion_runtime.sim.report.wording import lasting
+from apportion_runtime.sim.summary import NOT_ARRIVED
 
 WIDTH = 10_000
 """Units from the beginning to the end of a simulation."""
@@ -104,7 +105,8 @@ def draw_lanes(
     """Return the lanes of every queue that has workloads, and whether waits are drawn, too."""
     own: dict[str, list[tuple[int, WorkloadReport]]] = {name: [] for name in queues}
     for number, workload in enumerate(workloads):
-        own.setdefault(workload.queue, []).append((number, workload))
+        if workload.outcome != NOT_ARRIVED:
+            own.setdefault(workload.queue, []).append((number, workload))
     taken = {name: found for name, found in own.items() if found}
     shows_waits = True
     packed = {name: _packed(found, until_s, with_waits=True) for name, found in taken.items()}

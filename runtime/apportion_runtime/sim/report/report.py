@@ -12,7 +12,7 @@ from typing import Any
 
 from apportion_runtime.sim.history import History, Sample, Stay
 from apportion_runtime.sim.report.steps import Steps, highest, stacked
-from apportion_runtime.sim.summary import Summary, summarise, upwards
+from apportion_runtime.sim.summary import Summary, outcome_of, summarise, upwards
 
 WAIT_BOUNDS_S = (0.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 86_400.0)
 """Waits are counted up to each of these, and beyond the last."""
@@ -181,7 +181,7 @@ def _workloads(history: History) -> Iterable[WorkloadReport]:
             arrived_s=facts.arrived_s,
             started_s=facts.started_s,
             finished_s=facts.finished_s,
-            outcome=facts.outcome or "unfinished",
+            outcome=outcome_of(facts, history.ended_s),
             runs=_united((stay.since_s, stay.until_s) for stay in own),
             waits=tuple(sorted(waits.get(facts.number, ()), key=lambda wait: wait[0])),
             evicted_s=tuple(evicted.get(facts.number, ())),

@@ -208,6 +208,16 @@ def test_a_story_is_no_longer_than_asked_and_keeps_what_matters() -> None:
     ]
 
 
+def test_what_an_interruption_kept_from_coming_is_no_failure() -> None:
+    history = crowded(50, 10)
+    history.ended_s = history.workloads[7].arrived_s
+    late = sum(facts.arrived_s > history.ended_s and not facts.outcome for facts in history.workloads)
+    report = report_of(history)
+    assert report.summary.outcomes["not arrived"] == late > 0
+    drawn = sum(found.n_workloads for found in draw_lanes([], report.workloads, history.ended_s)[0])
+    assert drawn == 50 - late
+
+
 def test_a_report_compared_with_itself_differs_in_nothing() -> None:
     report = report_of(small())
     comparison = compare(report, report_of(small()))
