@@ -81,7 +81,7 @@ class DeployedStack:
         settings = rooted(self._settings(), self._folder)
         try:
             compilation = compile_stack(settings, settings.as_of or as_of)
-            plan = plan_stack(compilation, self._applied(), settings.node_pools)
+            plan = plan_stack(compilation, self._applied(self._deployment()), settings.node_pools)
         except Refused as refused:
             raise CannotError(str(refused)) from None
         warnings = tuple(hazard.text for target in plan.targets for hazard in hazards(target.changes))
@@ -164,13 +164,15 @@ class DeployedStack:
         pack = self._folder / _PACK
         return [str(pack)] if self._settings().enforcement != "none" and pack.is_dir() else []
 
-    def _applied(self) -> Applied:
+    def _deployment(self) -> Mapping[str, Any]:
+        with _said():
+            return self._stack.export_stack().deployment or {}
+
+    def _applied(self, deployment: Mapping[str, Any]) -> Applied:
         from apportion_compiler.emit.pulumi.state import applied_in
 
-        with _said():
-            exported = self._stack.export_stack()
         try:
-            return applied_in(exported.deployment or {})
+            return applied_in(deployment)
         except ValueError as malformed:
             raise CannotError(str(malformed)) from None
 
@@ -178,14 +180,17 @@ class DeployedStack:
     def _told(self) -> Iterator[None]:
         """Tell the stack's program that several updates are fine, and what the state says was applied."""
         from apportion_compiler.emit.pulumi.applied import dump
-        from apportion_compiler.emit.pulumi.words import FORMER, STAGED
+        from apportion_compiler.emit.pulumi.words import FORMER, STAGED, UPSERT
 
+        deployment = self._deployment()
         with tempfile.TemporaryDirectory(prefix="apportion-") as folder:
             former = Path(folder) / "applied"
-            former.write_text(dump(self._applied()), encoding="ascii")
+            former.write_text(dump(self._applied(deployment)), encoding="ascii")
             workspace = self._stack.workspace
             before = workspace.env_vars
-            workspace.env_vars = {**before, STAGED: "1", FORMER: str(former)}
+            # What an update was making when it was killed may be there, and nobody has written that it is.
+            interrupted = {UPSERT: "true"} if deployment.get("pending_operations") else {}
+            workspace.env_vars = {**before, STAGED: "1", FORMER: str(former), **interrupted}
             try:
                 yield
             finally:

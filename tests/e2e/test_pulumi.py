@@ -172,7 +172,7 @@ def crash(args):
     count += args.type_.startswith("kubernetes:")
     if count == 8 and not MARK.exists() and not pulumi.runtime.is_dry_run():
         MARK.touch()
-        time.sleep(3)
+        time.sleep(1)
         os.kill(engine(os.getpid()), signal.SIGKILL)
 
 

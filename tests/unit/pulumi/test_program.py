@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from apportion_compiler.compile import compile_policy  # noqa: E402
 from apportion_compiler.emit.pulumi.applied import load  # noqa: E402
 from apportion_compiler.emit.pulumi.reading import read_policy  # noqa: E402
 from apportion_compiler.emit.pulumi.treatment import FIELD_MANAGER_ANNOTATION, plain  # noqa: E402
-from apportion_compiler.emit.pulumi.words import FORMER, STAGED  # noqa: E402
+from apportion_compiler.emit.pulumi.words import FORMER, STAGED, UPSERT  # noqa: E402
 from apportion_compiler.targets import targets_of  # noqa: E402
 
 from .stack_runs import DAY, Registered, Run, policy_in, run_stack  # noqa: E402
@@ -190,10 +191,12 @@ def test_what_was_applied_can_come_from_a_file(root: Path, tmp_path: Path) -> No
     assert again.outputs["remaining"] == 0
 
 
-def test_existing_objects_are_imported_where_asked(root: Path) -> None:
+def test_existing_objects_are_imported_where_asked(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(UPSERT, "")
     run = up(root, "kai", **{"import": ["one/kai/Queue/vision"]})
     assert run.objects["one/kai/Queue/vision"].import_id == "vision"
     assert run.objects["one/kai/Queue/research"].import_id == ""
+    assert os.environ[UPSERT] == "true"
     everything = up(root, "native", **{"import": "*"})
     assert everything.objects["one/native/Namespace/vision"].import_id == "vision"
     # The provider would make a binding anew that it did not write; applied by the server, it is taken over.

@@ -34,7 +34,7 @@ from apportion_compiler.emit.pulumi.settings import (
     read_settings,
 )
 from apportion_compiler.emit.pulumi.tree import Treatment, register_target
-from apportion_compiler.emit.pulumi.words import FORMER, STAGED
+from apportion_compiler.emit.pulumi.words import FORMER, STAGED, UPSERT
 from apportion_compiler.emit.rendered import folder_of, rendered_files
 
 Transformation = Callable[[pulumi.ResourceTransformationArgs], pulumi.ResourceTransformationResult | None]
@@ -106,6 +106,9 @@ def _apply(
 ) -> None:
     if settings.transformation is not None:
         pulumi.runtime.register_stack_transformation(_transformation(settings.transformation))
+    if settings.adopt:
+        # Versions of the provider's library that do not know the variable take over what is there in any case.
+        os.environ[UPSERT] = "true"
     providers = _providers(compilation, settings, root)
     made: list[pulumi.Resource] = []
     for target, held in update.targets.items():

@@ -34,7 +34,7 @@ def is_importable(manifest: Manifest) -> bool:
     """Tell whether an object that is there can be imported; any other is adopted by being applied.
 
     Pulumi's provider reads no inputs of what it did not write itself, and so takes the role of a binding for changed,
-    which would have it made anew. Applied by the server, an object that exists is taken over.
+    which would have it made anew. It is applied instead, and so taken over.
     """
     return (group_of(manifest), str(manifest["kind"])) not in _ROLE_BINDINGS
 
