@@ -10,6 +10,7 @@ from apportion_runtime.core.explain.evictions import Eviction, evictions
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.resources import GPU
 from apportion_runtime.core.session import Session
+from apportion_runtime.core.status import BINDING
 from apportion_runtime.sim.history import ENDED_BY_EVICTION, Sample, Taken
 from apportion_runtime.sim.workloads import Workloads
 from apportion_runtime.sim.world import World
@@ -61,7 +62,10 @@ class Scheduler:
             n_done += sum(self._evict(told) for told in evictions(session))
         names = session.nodes.names
         for task in decided.binds:
-            # A place that was only decided for the rest of the gang is the same to the cluster.
+            # A later action may have taken the pod for a victim: where it stands by then is promised for later, at best,
+            # and what its eviction came to does not make room there.
+            if task.status != BINDING:
+                continue
             cpu, _, gpus = task.accepted_quantities
             if self._workloads.kubelet.bind(task.uid, names[task.node], cpu=cpu, gpus=gpus, gpu_groups=task.gpu_groups):
                 self._workloads.placed(task.uid)
