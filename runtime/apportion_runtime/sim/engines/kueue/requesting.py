@@ -173,7 +173,8 @@ def answer_of(request: Manifest) -> tuple[Answer, str]:
 def consuming_updates(request: Manifest, config: Provisioning, pod_sets: Sequence[PodSet]) -> dict[str, Update]:
     """Return by pod set what a provisioned request adds to its template.
 
-    Pod sets that were put together with another get nothing: Kueue finds a pod set by the name of its PodTemplate.
+    Pod sets that were put together with another get nothing: Kueue finds a pod set by the name of its PodTemplate
+    (kubernetes-sigs/kueue#14408).
     """
     annotations = {CONSUMES[0]: name_of(request), CLASS_OF: config.provisioning_class}
     details = nested(request, "status", "provisioningClassDetails") or {}
