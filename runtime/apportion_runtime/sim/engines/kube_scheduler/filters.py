@@ -48,10 +48,9 @@ class Filters:
         self._on = profile.filters
         self._spread = HardSpread(pod, profile, nodes.all) if "PodTopologySpread" in self._on else None
         self._company = None
-        if "InterPodAffinity" in self._on:
+        if "InterPodAffinity" in self._on and (pod.record.affinity or pod.record.anti_affinity or nodes.has_shunning):
             by_uid = {uid: other.record for state in nodes.all for uid, other in state.pods.items()}
-            if pod.record.affinity or pod.record.anti_affinity or any(p.anti_affinity for p in by_uid.values()):
-                self._company = affinity_state(pod.record, nodes, by_uid)
+            self._company = affinity_state(pod.record, nodes, by_uid)
 
     def misfit(self, node: NodeState) -> Misfit | None:
         """Return why a node is not one for the pod, by the first filter that says so; None where it is."""

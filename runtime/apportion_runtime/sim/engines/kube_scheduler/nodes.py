@@ -13,7 +13,16 @@ from apportion_runtime.sim.world import World
 class NodeState:
     """A node with the pods on it, those included that are leaving."""
 
-    __slots__ = ("allocatable", "nonzero_cpu", "nonzero_memory", "pods", "record", "requested")
+    __slots__ = (
+        "allocatable",
+        "n_choosy",
+        "n_shunning",
+        "nonzero_cpu",
+        "nonzero_memory",
+        "pods",
+        "record",
+        "requested",
+    )
 
     def __init__(self, record: Node, allocatable: Amounts) -> None:
         self.record = record
@@ -21,6 +30,8 @@ class NodeState:
         self.requested: dict[str, int] = {}
         self.nonzero_cpu = self.nonzero_memory = 0
         self.pods: dict[str, PodFacts] = {}
+        # How many of the pods will not, or would rather not, stand beside some others.
+        self.n_shunning = self.n_choosy = 0
 
     @property
     def name(self) -> str:
@@ -42,6 +53,8 @@ class NodeState:
             self.requested[name] = self.requested.get(name, 0) + sign * value
         self.nonzero_cpu += sign * pod.nonzero[0]
         self.nonzero_memory += sign * pod.nonzero[1]
+        self.n_shunning += sign * bool(pod.record.anti_affinity)
+        self.n_choosy += sign * bool(pod.record.affinity or pod.preferred_pods)
 
     def free(self, name: str) -> int:
         """Return what is left of a resource."""
@@ -54,8 +67,9 @@ class NodeState:
 
     def lacking(self, request: Amounts) -> Iterator[str]:
         """Yield the resources of which there is not enough for one more pod."""
+        allocatable, requested = self.allocatable, self.requested
         for name, value in request.items():
-            if value > 0 and value > self.free(name):
+            if value > 0 and value > allocatable.get(name, 0) - requested.get(name, 0):
                 yield name
 
 
@@ -68,19 +82,28 @@ class Nodes:
         self._states: dict[str, NodeState] = {}
         self.all: Sequence[NodeState] = ()
 
-    def refresh(self) -> None:
-        """Have every node be as the cluster has it; what was only assumed is forgotten."""
+    def refresh(self) -> bool:
+        """Have every node be as the cluster has it; tell whether any became other than it was left."""
         records = self._world.records.nodes
         pods_on = self._world.pods_on
         states: dict[str, NodeState] = {}
+        has_changed = False
         for name in sorted(records):
             known = self._states.get(name)
             here = pods_on.get(name, {})
             if known is None or known.record is not records[name] or known.pods.keys() != here.keys():
                 known = self._made(records[name], here)
+                has_changed = True
             states[name] = known
+        has_changed = has_changed or states.keys() != self._states.keys()
         self._states = states
         self.all = tuple(states.values())
+        return has_changed
+
+    @property
+    def has_shunning(self) -> bool:
+        """Whether any pod will not stand beside some others."""
+        return any(state.n_shunning for state in self.all)
 
     def _made(self, record: Node, here: Mapping[str, None]) -> NodeState:
         made = self._world.store.get("Node", "", record.name)

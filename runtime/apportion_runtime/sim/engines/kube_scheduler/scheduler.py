@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from apportion_runtime.core.snapshot import Pod
+from apportion_runtime.core.snapshot import NodeTerm, Pod, Toleration
 from apportion_runtime.sim.engines.evicting import evict
 from apportion_runtime.sim.engines.kube_scheduler.amounts import CPU
 from apportion_runtime.sim.engines.kube_scheduler.filters import Filters, Misfit, explained
@@ -67,6 +68,8 @@ class KubeScheduler:
         self._may_evict = may_evict
         self._nominated: dict[str, str] = {}
         self._next = 0
+        self._hopeless: dict[Alike, str] = {}
+        """Why pods have no place, by what they have in common, as long as no place becomes free."""
         self.nodes = Nodes(world, facts)
 
     def is_mine(self, pod: Pod) -> bool:
@@ -75,14 +78,16 @@ class KubeScheduler:
 
     def take_turn(self, waiting: Sequence[PodFacts]) -> list[Unplaced]:
         """Give places to pods, and return those that got none."""
-        self.nodes.refresh()
+        if self.nodes.refresh():
+            self._hopeless.clear()
+        has_shunning = self.nodes.has_shunning
         for uid in [uid for uid in self._nominated if uid not in self._world.pods]:
             del self._nominated[uid]
         unplaced: list[Unplaced] = []
-        hopeless: dict[object, str] = {}
+        hopeless = self._hopeless
         for pod in sorted(waiting, key=lambda pod: -pod.priority):
-            kind = alike(pod)
-            why = hopeless.get(kind) if pod.uid not in self._nominated else None
+            kind = None if has_shunning else alike_on_nodes(pod)
+            why = hopeless.get(kind) if kind is not None and pod.uid not in self._nominated else None
             if why is not None:
                 unplaced.append(Unplaced(pod, why))
                 continue
@@ -91,7 +96,12 @@ class KubeScheduler:
                 unplaced.append(Unplaced(pod, refused, is_held=True))
                 continue
             why = self._place(pod)
-            if why is not None:
+            if why is None:
+                # Those that are more important may take its place at their next turn.
+                for key in [key for key in hopeless if key.priority > pod.priority]:
+                    del hopeless[key]
+                has_shunning = has_shunning or bool(pod.record.anti_affinity)
+            else:
                 unplaced.append(Unplaced(pod, why))
                 if kind is not None and pod.uid not in self._nominated:
                     hopeless[kind] = why
@@ -251,13 +261,39 @@ def feasible_nodes_to_find(n_nodes: int) -> int:
     return max(_LEAST_FEASIBLE, n_nodes * percent // 100)
 
 
+class Alike(NamedTuple):
+    """What pods have in common of which none has a place if one has not."""
+
+    scheduler: str
+    priority: int
+    may_preempt: bool
+    request: tuple[tuple[str, int], ...]
+    selector: tuple[tuple[str, str], ...]
+    affinity: tuple[NodeTerm, ...] | None
+    tolerations: tuple[Toleration, ...]
+
+
 def alike(pod: PodFacts) -> object | None:
-    """Return what pods have in common of which none has a place if one has not; None where company matters."""
+    """Return what pods have in common of which none has a place if one has not, by whatever rule; None where company
+    matters.
+    """
+    on_nodes, record = alike_on_nodes(pod), pod.record
+    return None if on_nodes is None else (on_nodes, record.namespace, tuple(sorted(record.labels.items())))
+
+
+def alike_on_nodes(pod: PodFacts) -> Alike | None:
+    """Return what pods have in common that find a place on the same nodes, unless some other pod will not stand beside
+    them; None where company matters to the pod itself.
+    """
     record = pod.record
     if pod.spreads or record.affinity or record.anti_affinity or record.host_ports or pod.owner is not None:
         return None
-    return (
-        record.scheduler, pod.priority, pod.may_preempt, tuple(sorted(pod.request.items())),
-        tuple(sorted(record.node_selector.items())), record.node_affinity, record.tolerations, record.namespace,
-        tuple(sorted(record.labels.items())),
-    )  # fmt: skip
+    return Alike(
+        record.scheduler,
+        pod.priority,
+        pod.may_preempt,
+        tuple(sorted(pod.request.items())),
+        tuple(sorted(record.node_selector.items())),
+        record.node_affinity,
+        record.tolerations,
+    )

@@ -149,6 +149,8 @@ def _normalized(found: Sequence[int], *, reverse: bool = False) -> list[int]:
 
 
 def _company_scores(pod: PodFacts, fitting: Sequence[NodeState], nodes: Nodes) -> list[int] | None:
+    if not pod.preferred_pods and not any(node.n_choosy for node in nodes.all):
+        return None
     by_value: dict[tuple[str, str], int] = {}
 
     def count(term: PodTerm, weight: int, node: NodeState) -> None:

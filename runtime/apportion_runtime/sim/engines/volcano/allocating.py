@@ -5,7 +5,11 @@ Source: pkg/scheduler/actions/enqueue, allocate, backfill.
 
 from __future__ import annotations
 
+from bisect import insort
+from functools import cmp_to_key
+
 from apportion_runtime.sim.engines.kube_scheduler.filters import Misfit, explained
+from apportion_runtime.sim.engines.kube_scheduler.scheduler import alike_on_nodes
 from apportion_runtime.sim.engines.volcano.amounts import fits
 from apportion_runtime.sim.engines.volcano.jobs import Job, Phase, Status, Task
 from apportion_runtime.sim.engines.volcano.session import Session, Statement
@@ -15,7 +19,7 @@ def enqueue(session: Session) -> None:
     """Let jobs in whose minimum their queues can hold; a queue after the other, its first job."""
     capacity = session.capacity
     pending: dict[str, list[Job]] = {}
-    for job in session.in_order(session.jobs.values()):
+    for job in session.in_order(session.wanting):
         if job.group.phase is Phase.PENDING and job.queue in capacity.queues:
             pending.setdefault(job.queue, []).append(job)
     while pending:
@@ -41,27 +45,36 @@ def allocate(session: Session) -> None:
                 job.group.phase = Phase.INQUEUE
     waiting: dict[str, list[Job]] = {}
     tasks: dict[str, list[Task]] = {}
-    for job in session.jobs.values():
+    for job in session.wanting:
         if session.is_schedulable(job):
             found = [task for task in job.waiting() if not task.is_best_effort]
             if found:
                 tasks[job.key] = found
                 waiting.setdefault(job.queue, []).append(job)
+    hopeless: dict[object, str] = {}
+    by_order = cmp_to_key(session.compare)
+    waiting = {queue: session.in_order(jobs) for queue, jobs in waiting.items()}
     while waiting:
         queue = capacity.in_order(waiting)[0]
-        job = session.in_order(waiting[queue])[0]
-        waiting[queue].remove(job)
-        statement = _for_job(session, job, tasks[job.key])
+        job = waiting[queue].pop(0)
+        statement = _for_job(session, job, tasks[job.key], hopeless)
         if statement is not None and job.is_ready:
             session.commit(statement)
             if tasks[job.key]:
-                waiting[queue].append(job)
+                insort(waiting[queue], job, key=by_order)
         if not waiting[queue]:
             del waiting[queue]
 
 
-def _for_job(session: Session, job: Job, tasks: list[Task]) -> Statement | None:
-    """Place pods until the job is ready; return what was decided, None where that was taken back."""
+def _for_job(session: Session, job: Job, tasks: list[Task], hopeless: dict[object, str]) -> Statement | None:
+    """Place pods until the job is ready; return what was decided, None where that was taken back.
+
+    Args:
+        session: The turn.
+        job: It.
+        tasks: Its pods that wait, which are taken out as they are tried.
+        hopeless: Why pods of a shape have no place, found before anything was placed for their job.
+    """
     statement = Statement()
     while tasks:
         task = tasks.pop(0)
@@ -69,7 +82,15 @@ def _for_job(session: Session, job: Job, tasks: list[Task]) -> Statement | None:
         if why:
             job.reasons[task.uid] = why
             continue
-        if not _place(session, statement, task):
+        shape = _shape(session, task)
+        if shape is not None and shape in hopeless:
+            job.reasons[task.uid] = hopeless[shape]
+            has_place = False
+        else:
+            has_place = _place(session, statement, task)
+            if not has_place and shape is not None and not statement.done:
+                hopeless[shape] = job.reasons[task.uid]
+        if not has_place:
             # What is left cannot make the job ready, unless there are more of other kinds.
             if not _may_still_start(job, tasks):
                 break
@@ -80,6 +101,13 @@ def _for_job(session: Session, job: Job, tasks: list[Task]) -> Statement | None:
         return statement
     session.discard(statement)
     return None
+
+
+def _shape(session: Session, task: Task) -> object | None:
+    """Return what pods have in common of which none has a place if one has not; None where company matters."""
+    if session.nominated.get(task.uid) or session.nodes.has_shunning:
+        return None
+    return alike_on_nodes(task.pod)
 
 
 def _may_still_start(job: Job, tasks: list[Task]) -> bool:
@@ -122,7 +150,7 @@ def _place(session: Session, statement: Statement, task: Task) -> bool:
 
 def backfill(session: Session) -> None:
     """Give places to pods that ask for nothing."""
-    for job in session.in_order(session.jobs.values()):
+    for job in session.in_order(job for job in session.wanting if job.has_best_effort):
         if not session.is_schedulable(job):
             continue
         for task in job.tasks.values():

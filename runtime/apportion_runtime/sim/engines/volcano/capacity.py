@@ -184,6 +184,8 @@ class Capacity:
 
     def count(self, name: str, *, requested: Amounts, inqueue: Amounts, elastic: Amounts) -> None:
         """Count what a job asks for, keeps for itself, and has beyond its minimum."""
+        if not (requested or inqueue or elastic):
+            return
         for queue in self.path(name):
             queue.requested = plus(queue.requested, requested)
             queue.inqueue = plus(queue.inqueue, inqueue)

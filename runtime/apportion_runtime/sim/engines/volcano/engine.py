@@ -148,8 +148,7 @@ class Volcano(PlainEngine):
                 continue
             job = jobs[key]
             node = self._nodes.get(pod.record.node or "")
-            task = Task(facts, job, _status(pod), node, self._preemptable.get(uid, True))
-            job.tasks[uid] = task
+            job.add(Task(facts, job, _status(pod), node, self._preemptable.get(uid, True)))
         return [job for job in jobs.values() if job.tasks]
 
     def _carry_out(self, statement: Statement) -> None:

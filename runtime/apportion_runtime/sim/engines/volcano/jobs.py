@@ -6,6 +6,7 @@ pkg/scheduler/framework/session.go (getPodGroupPhase).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -64,6 +65,12 @@ class Task:
     node: NodeState | None
     preemptable: bool
 
+    def become(self, status: Status) -> None:
+        """Have another state."""
+        self.job.counts[self.status] -= 1
+        self.job.counts[status] += 1
+        self.status = status
+
     @property
     def uid(self) -> str:
         """The pod's id."""
@@ -98,6 +105,14 @@ class Job:
     tasks: dict[str, Task] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
     """By pod why it got no place."""
+    counts: Counter[Status] = field(default_factory=Counter)
+    has_best_effort: bool = False
+
+    def add(self, task: Task) -> None:
+        """Take in a pod."""
+        self.tasks[task.uid] = task
+        self.counts[task.status] += 1
+        self.has_best_effort = self.has_best_effort or task.is_best_effort
 
     @property
     def key(self) -> str:
@@ -116,7 +131,7 @@ class Job:
 
     def count(self, *statuses: Status) -> int:
         """Return how many pods are in some states."""
-        return sum(task.status in statuses for task in self.tasks.values())
+        return sum(self.counts[status] for status in statuses)
 
     @property
     def n_ready(self) -> int:
@@ -131,6 +146,8 @@ class Job:
     @property
     def n_free(self) -> int:
         """Pods that wait and ask for nothing: they are no reason to wait."""
+        if not self.has_best_effort:
+            return 0
         return sum(task.status is Status.PENDING and task.is_best_effort for task in self.tasks.values())
 
     @property

@@ -14,10 +14,10 @@ from apportion_runtime.sim.engines.kube_scheduler.filters import Filters, Misfit
 from apportion_runtime.sim.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.sim.engines.kube_scheduler.profiles import MOST, Profile
 from apportion_runtime.sim.engines.kube_scheduler.scores import fit_score, scores
-from apportion_runtime.sim.engines.volcano.amounts import fits
+from apportion_runtime.sim.engines.volcano.amounts import fits, total
 from apportion_runtime.sim.engines.volcano.capacity import Capacity
 from apportion_runtime.sim.engines.volcano.configuration import Configuration
-from apportion_runtime.sim.engines.volcano.jobs import Job, Phase, Status, Task
+from apportion_runtime.sim.engines.volcano.jobs import HOLDING, Job, Phase, Status, Task
 
 _MOST_SCORE = 100
 _FIT_WEIGHT = 10
@@ -53,6 +53,9 @@ class Session:
         capacity: The queues, with what their jobs hold.
         jobs: The jobs.
         nominated: By pod the node on which others leave for it.
+
+    Attributes:
+        wanting: The jobs of which pods wait.
     """
 
     def __init__(
@@ -72,16 +75,20 @@ class Session:
         self.committed: list[Statement] = []
         self._profile = _profile(configuration)
         self._pipelined: dict[str, dict[str, int]] = {}
+        self.wanting = [job for job in self.jobs.values() if job.count(Status.PENDING)]
+        held: dict[str, list[Mapping[str, int]]] = {}
         for job in self.jobs.values():
             if job.queue in capacity.queues:
-                capacity.charge(job.queue, job.allocated)
-                waiting = job.waiting()
+                if job.count(*HOLDING):
+                    held.setdefault(job.queue, []).append(job.allocated)
                 capacity.count(
                     job.queue,
-                    requested=_sum(waiting),
+                    requested=_sum(job.waiting()) if job.count(Status.PENDING) else {},
                     inqueue=job.inqueue(),
-                    elastic=job.elastic,
+                    elastic=job.elastic if job.count(*HOLDING) else {},
                 )
+        for queue, amounts in held.items():
+            capacity.charge(queue, total(amounts))
 
     def in_order(self, jobs: Iterable[Job]) -> list[Job]:
         """Return jobs in the order in which they are served."""
@@ -164,7 +171,8 @@ class Session:
         """Give a pod a place that is free."""
         statement.done.append((task, task.status, task.node))
         statement.placed.append(task)
-        task.status, task.node = Status.ALLOCATED, node
+        task.become(Status.ALLOCATED)
+        task.node = node
         node.add(task.pod)
         self.capacity.charge(task.queue, task.request)
 
@@ -173,7 +181,8 @@ class Session:
         statement.done.append((task, task.status, task.node))
         if nominates:
             statement.nominated.append((task, node))
-        task.status, task.node = Status.PIPELINED, node
+        task.become(Status.PIPELINED)
+        task.node = node
         held = self._pipelined.setdefault(node.name, {})
         for name, value in task.request.items():
             held[name] = held.get(name, 0) + value
@@ -186,13 +195,14 @@ class Session:
         for name, value in task.request.items():
             held[name] -= value
         self.capacity.charge(task.queue, task.request, -1)
-        task.status, task.node = Status.PENDING, None
+        task.become(Status.PENDING)
+        task.node = None
 
     def evict(self, statement: Statement, task: Task, by: Task, action: str) -> None:
         """Have a pod leave for another."""
         statement.done.append((task, task.status, task.node))
         statement.evicted.append((task, by, action))
-        task.status = Status.RELEASING
+        task.become(Status.RELEASING)
         self.capacity.charge(task.queue, task.request, -1)
 
     def discard(self, statement: Statement) -> None:
@@ -205,7 +215,8 @@ class Session:
                 self.unpipeline(task)
             elif task.status is Status.RELEASING:
                 self.capacity.charge(task.queue, task.request)
-            task.status, task.node = status, node
+            task.become(status)
+            task.node = node
         statement.done.clear()
         statement.evicted.clear()
         statement.placed.clear()

@@ -23,8 +23,11 @@ PREEMPT, RECLAIM = "preempt", "reclaim"
 def preempt(session: Session) -> None:
     """Have important jobs take the place of less important ones in their queue, and pods that of others of their job."""
     starving = _starving(session)
+    least = _least_priorities(session)
     for queue in session.capacity.in_order(starving):
         for job in session.in_order(starving[queue]):
+            if not _is_over(job.group.priority, least.get(queue), session):
+                continue
             statement = Statement()
             for task in job.waiting():
                 if not session.is_starving(job):
@@ -32,12 +35,32 @@ def preempt(session: Session) -> None:
                 _preempt(session, statement, task, in_job=False)
             _settle(session, statement, done=job.is_pipelined)
         for job in starving[queue]:
+            own = [task.pod.priority for task in job.tasks.values() if task.status in HOLDING]
             for task in job.waiting():
+                if not _is_over(task.pod.priority, min(own, default=None), session):
+                    break
                 statement = Statement()
                 found = _preempt(session, statement, task, in_job=True)
                 _settle(session, statement, done=found)
                 if not found:
                     break
+
+
+def _least_priorities(session: Session) -> dict[str, int]:
+    """Return by queue the priority of the least important job that holds anything."""
+    found: dict[str, int] = {}
+    for job in session.jobs.values():
+        if job.count(*HOLDING):
+            found[job.queue] = min(job.group.priority, found.get(job.queue, job.group.priority))
+    return found
+
+
+def _is_over(priority: int, least: int | None, session: Session) -> bool:
+    """Tell whether there is anybody who might leave: with the plugin priority, somebody less important."""
+    if least is None:
+        return False
+    plugin = session.configuration.plugin("priority")
+    return plugin is None or not plugin.does("Preemptable") or priority > least
 
 
 def _settle(session: Session, statement: Statement, *, done: bool) -> None:
@@ -49,7 +72,7 @@ def _settle(session: Session, statement: Statement, *, done: bool) -> None:
 
 def _starving(session: Session) -> dict[str, list[Job]]:
     found: dict[str, list[Job]] = {}
-    for job in session.jobs.values():
+    for job in session.wanting:
         if session.is_schedulable(job) and session.is_starving(job):
             found.setdefault(job.queue, []).append(job)
     return found
