@@ -135,12 +135,15 @@ class Cluster:
         return None if until is None else self.scenario.start + until
 
     def step(self) -> bool:
-        """Let the next event happen; tell whether there was one before the end."""
+        """Let the next event happen; tell whether there was one before the end.
+
+        Where the clock was moved past it, it happens late: now.
+        """
         at = self.world.events.next_at()
         if at is None or (self.ends_at is not None and at > self.ends_at):
             return False
         at, event = self.world.events.take()
-        self.world.clock.advance(at)
+        self.world.clock.advance(max(at, self.world.now))
         self._handlers[type(event)](event)
         return True
 

@@ -78,7 +78,7 @@ class World:
 
     def takes_turn(self) -> bool:
         """Tell whether the scheduler's turn is now, and count it; one that was moved forward is passed over."""
-        if self._cycle_at != self.now:
+        if self._cycle_at is None or self._cycle_at > self.now:
             return False
         self._cycle_at, self._last_cycle_at = None, self.now
         return True
