@@ -121,6 +121,11 @@ def test_one_whose_victims_are_leaving_stays_ahead_of_more_important_work() -> N
     following = waiting.pop()
     assert following is not None
     assert following.key == "preemptor"
+    waiting.remove("preemptor")
+    waiting.push(head, now=2.0)
+    following = waiting.pop()
+    assert following is not None
+    assert following.key == "important", "once it has its quota, it is like any other"
 
 
 @pytest.mark.parametrize(

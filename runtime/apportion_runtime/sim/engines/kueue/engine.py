@@ -254,6 +254,7 @@ class Kueue(PlainEngine):
             unit.key, unit.queue, assignment.usage, unit.uid, unit.priority, unit.ordered_at, reserved_at=world.now
         )
         self.book.put(unit.holder)
+        self.waiting[unit.queue].remove(unit.key)
         given = sorted({flavor for of in unit.flavors.values() for flavor in of.values()})
         queue = self.configured.rules.queues[unit.queue]
         unit.checks = tuple(check.name for check in queue.checks if not check.flavors or check.flavors & set(given))
@@ -390,6 +391,8 @@ class Kueue(PlainEngine):
         n_ready = sum(sum(group.ready.values()) for group in running.groups.values()) + len(running.done)
         if n_ready < wanted:
             self.leaving.not_ready(unit)
+        else:
+            unit.n_requeued = 0
 
     def note_waiting(self, number: int, why: str) -> None:
         """Note why a workload waits, where it changed."""
