@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 
 pulumi = pytest.importorskip("pulumi", reason="the extra `pulumi` is not installed")
 
+from apportion_compiler.emit.pulumi.settings import SettingsError, read_settings  # noqa: E402
+from apportion_compiler.emit.pulumi.values import Values  # noqa: E402
 from apportion_compiler.packaged_scheduler import Packaged, scheduler_objects  # noqa: E402
 
 from .stack_runs import policy_in, run_stack  # noqa: E402
@@ -45,15 +48,20 @@ def test_the_scheduler_is_a_component_of_the_clusters_that_have_it_and_of_no_oth
 @pytest.mark.parametrize(
     ("schedulers", "said"),
     [
-        ({"mars": {"image": IMAGE}}, "apportion:schedulers names mars, and the stack has one"),
         ({"one": {}}, "names the image"),
         ({"one": {"image": IMAGE, "replica": 1}}, "has replica, which is none of"),
         ({"one": {"image": IMAGE, "replicas": "two"}}, "replicas is a whole number"),
     ],
 )
-def test_a_wrong_setting_is_one_sentence(schedulers: dict[str, dict[str, str]], said: str, tmp_path: Path) -> None:
-    with pytest.raises(pulumi.RunError, match=said):
-        run_stack(policy_in(tmp_path), {"environment": "on-kai", "schedulers": schedulers})
+def test_a_wrong_setting_is_one_sentence(schedulers: dict[str, dict[str, str]], said: str) -> None:
+    values = Values({"apportion:policy": "policy", "apportion:schedulers": json.dumps(schedulers)})
+    with pytest.raises(SettingsError, match=said):
+        read_settings(values, "dev")
+
+
+def test_a_cluster_that_the_stack_does_not_have_runs_none(tmp_path: Path) -> None:
+    with pytest.raises(pulumi.RunError, match="apportion:schedulers names mars, and the stack has one"):
+        run_stack(policy_in(tmp_path), {"environment": "on-kai", "schedulers": {"mars": {"image": IMAGE}}})
 
 
 def test_the_account_holds_no_right_over_everything() -> None:

@@ -60,6 +60,12 @@ def test_only_production_protects_what_is_promised() -> None:
     assert [settings(stack).protect for stack in STACKS] == ["none", "none", "guaranteed"]
 
 
+def test_only_production_stops_at_what_the_policy_pack_finds_and_at_what_hurts() -> None:
+    assert [settings(stack).enforcement for stack in STACKS] == ["advisory", "advisory", "mandatory"]
+    assert [settings(stack).guard for stack in STACKS] == [False, False, True]
+    assert (ROOT / "stacks" / "policy-pack" / "PulumiPolicy.yaml").is_file()
+
+
 def test_no_stack_touches_node_pools_unasked() -> None:
     assert [settings(stack).node_pools for stack in STACKS] == [{}, {}, {}]
 
