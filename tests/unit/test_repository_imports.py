@@ -34,6 +34,7 @@ BREACHES = {
         "import apportion_runtime.snapshots",
     ),
     "simulation-is-closed": ("runtime/apportion_runtime/sim/clock.py", "import time"),
+    "live-knows-no-simulation": ("runtime/apportion_runtime/sim/clock.py", "import apportion_runtime.kube"),
     "decisions-know-no-simulation": (
         "runtime/apportion_runtime/snapshots/places.py",
         "import apportion_runtime.sim.clock",
