@@ -275,8 +275,9 @@ def _reason(output: str) -> str:
     for line in lines:
         if line.lower().startswith(("error:", "* ")):
             wrong.append(line)
-            goes_on = line.endswith((";", ":"))
-        elif goes_on and line:
-            wrong[-1] += f" {line}"
+            goes_on = True
+        elif goes_on:
+            # A sentence that goes on begins its next line with a small letter; a heading does not.
+            wrong[-1] += f" {line}" if line[:1].islower() else ""
             goes_on = False
     return "Pulumi failed: " + ("; ".join(dict.fromkeys(wrong)) or " ".join(lines[-3:]))

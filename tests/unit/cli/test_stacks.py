@@ -173,3 +173,12 @@ def test_a_missing_plugin_is_one_sentence_with_where_to_get_it() -> None:
         raise CommandError(CommandResult(stdout="", stderr=said, code=255))
     assert refused.value.hint is not None
     assert refused.value.hint.startswith("install it: pulumi plugin install resource kubernetes v4.34.2 (https://")
+
+
+def test_what_went_wrong_is_told_with_its_second_line() -> None:
+    from apportion_cli.stacks import _reason
+
+    said = 'Updating:\nerror: resource "a" cannot be deleted\nbecause it is protected.\n\nerror: update failed\nResources:\n'
+    assert _reason(said) == (
+        'Pulumi failed: error: resource "a" cannot be deleted because it is protected.; error: update failed'
+    )
