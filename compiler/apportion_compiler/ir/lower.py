@@ -34,7 +34,9 @@ def lower(graph: PolicyGraph, scope: Scope) -> ir.Program:
         _queue(node, scope.values[node.id], graph, gpu_sharing=sharing[node.id], pools=usable[node.id])
         for node in graph.nodes.values()
     )
-    managed = {resource for queue in queues for resource in (*queue.guaranteed, *queue.limit)}
+    # Who speaks of one GPU model speaks of GPUs.
+    spoken = {resource for queue in queues for resource in (*queue.guaranteed, *queue.limit)}
+    managed = spoken | {GPU for resource in spoken if resource.startswith(f"{GPU}/")}
     return ir.Program(
         organisation=graph.policy.organisation.name,
         environment=environment.name,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 
 from apportion_compiler.backends import BACKENDS
@@ -33,3 +35,17 @@ def test_a_bound_that_no_sum_holds_is_refused(
         for refusal in BACKENDS[engine.value].refusals(program_of(engine, queue, pools=pools))
     ]
     assert refused == ([("AP514", "queue a", f"a limit on {lost}")] if lost else [])
+
+
+def test_a_bound_on_one_model_is_kueues_borrowing_limit() -> None:
+    """Nobody speaks of GPUs but of that one model's, and still they are not everybody's without a bound."""
+    queue = Queue(id="a", namespaces=("a",), limit=Resources(gpu={"h100": 4}))
+    program = program_of(Engine.KUEUE, queue, pools=BOTH)
+    assert "gpu" not in program.unmanaged
+    (made,) = [m for m in BACKENDS["kueue"].emit(program).manifests if m["kind"] == "ClusterQueue"]
+    groups = cast("Any", made["spec"])["resourceGroups"]
+    quotas = {f["name"]: f["resources"] for group in groups for f in group["flavors"] if f["name"] in {"h100", "l4"}}
+    assert quotas == {
+        "h100": [{"name": "nvidia.com/gpu", "nominalQuota": "0", "borrowingLimit": "4"}],
+        "l4": [{"name": "nvidia.com/gpu", "nominalQuota": "0"}],
+    }
