@@ -30,4 +30,4 @@ def refused(who: People, work: Object, says: str) -> None:
     """Hold that work is not taken, for the reason."""
     answer = who.of(work["metadata"]["namespace"]).create(work, dry_run=True)
     assert not answer.accepted
-    assert says in answer.said
+    assert says in answer.said, answer.said
