@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from apportion_runtime.admission.objects import kind_of, name_of, namespace_of, nested, whole
+from apportion_runtime.admission.objects import kind_of, name_of, namespace_of, whole
 from apportion_runtime.sim.autoscaling import (
     SYNC_S,
     Behavior,
@@ -23,6 +23,7 @@ from apportion_runtime.sim.autoscaling import (
     replicas_by_value,
     stabilised,
 )
+from apportion_runtime.sim.engines.engine import reading
 from apportion_runtime.sim.events import AutoscaleDue
 from apportion_runtime.sim.running import Running
 from apportion_runtime.sim.scenario import Manifest, Work
@@ -31,6 +32,7 @@ from apportion_runtime.sim.world import World
 from apportion_runtime.snapshots.quantities import NANO, parse_quantity
 
 KIND = "HorizontalPodAutoscaler"
+_DEFAULT_NAMESPACE = "default"
 _MEASURED = ("cpu", "memory")
 """Resources that the metrics API has; devices are none of them."""
 
@@ -39,6 +41,8 @@ _MEASURED = ("cpu", "memory")
 class _Autoscaler:
     made: Manifest
     behavior: Behavior
+    target: tuple[str, str, str]
+    """Kind, namespace and name of what it scales."""
     past: Past = field(default_factory=Past)
     said: str = ""
 
@@ -53,9 +57,7 @@ class Autoscalers:
     def __init__(self, world: World, workloads: Workloads) -> None:
         self._world = world
         self._workloads = workloads
-        self._all = [
-            _Autoscaler(made, read_behavior(nested(made, "spec", "behavior"))) for made in world.store.list(KIND)
-        ]
+        self._all = [_read(made) for made in world.store.list(KIND)]
 
     def begin(self) -> None:
         """Plan the first look of each, when its target comes."""
@@ -159,6 +161,18 @@ class Autoscalers:
             self._world.note("autoscaler-blind", workload=running.number, why=why)
 
 
+def _read(made: Manifest) -> _Autoscaler:
+    with reading(f"{KIND} {namespace_of(made)}/{name_of(made)}"):
+        spec = made["spec"]
+        for key in ("minReplicas", "maxReplicas"):
+            int(spec.get(key) or 1)
+        for metric in spec.get("metrics") or ():
+            _name(metric)
+        reference = spec["scaleTargetRef"]
+        target = str(reference["kind"]), namespace_of(made) or _DEFAULT_NAMESPACE, str(reference["name"])
+        return _Autoscaler(made, read_behavior(spec.get("behavior")), target)
+
+
 def demand_at(work: Work, elapsed_s: float) -> float:
     """Return the demand on a workload at a moment: what was said last."""
     total = 0.0
@@ -169,13 +183,7 @@ def demand_at(work: Work, elapsed_s: float) -> float:
 
 
 def _is_target(scaler: _Autoscaler, made: Manifest) -> bool:
-    reference = scaler.made["spec"].get("scaleTargetRef") or {}
-    namespace = namespace_of(scaler.made) or "default"
-    return (
-        kind_of(made)[1] == reference.get("kind")
-        and name_of(made) == reference.get("name")
-        and (namespace_of(made) or "default") == namespace
-    )
+    return scaler.target == (kind_of(made)[1], namespace_of(made) or _DEFAULT_NAMESPACE, name_of(made))
 
 
 def _name(metric: Mapping[str, Any]) -> str:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from apportion_runtime.admission.expanding.expansion import defaulted
 from apportion_runtime.admission.objects import kind_of, name_of, namespace_of
+from apportion_runtime.sim.engines.engine import Denied
+from apportion_runtime.sim.engines.kube_scheduler.amounts import pod_requests
 from apportion_runtime.sim.engines.limit_ranges import check_limits, with_defaults
 from apportion_runtime.sim.engines.priorities import with_priority
 from apportion_runtime.sim.engines.resource_quotas import Quotas
@@ -29,11 +31,22 @@ class Admission:
 
     def admit(self, made: Manifest) -> Manifest:
         """Return an object as it is kept. Raises `Denied`."""
-        if kind_of(made) == _POD:
-            ranges = self._ranges.get(namespace_of(made), ())
-            made = with_defaults({**made, "spec": defaulted(made["spec"])}, ranges)
-            made = with_priority(made, self._world.store)
-            check_limits(made, ranges)
+        if kind_of(made) != _POD:
+            self.quotas.charge(made)
+            return made
+        try:
+            return self._pod(made)
+        except Denied:
+            raise
+        except ValueError as wrong:
+            raise Denied(f'Pod "{name_of(made)}" is invalid: {wrong}') from None
+
+    def _pod(self, made: Manifest) -> Manifest:
+        ranges = self._ranges.get(namespace_of(made), ())
+        made = with_defaults({**made, "spec": defaulted(made["spec"])}, ranges)
+        made = with_priority(made, self._world.store)
+        check_limits(made, ranges)
+        pod_requests(made["spec"])
         self.quotas.charge(made)
         return made
 

@@ -6,7 +6,8 @@ engine answers by binding pods, stopping them, and changing workloads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from apportion_runtime.sim.events import EngineEvent
@@ -28,6 +29,21 @@ class Denied(ValueError):
 
 class UnreadableError(ValueError):
     """An engine's own objects, from which it cannot begin, in words that name the object and the place in it."""
+
+
+@contextmanager
+def reading(what: str) -> Generator[None]:
+    """Have what goes wrong while an object is read be said with the object's name.
+
+    Raises:
+        UnreadableError: If anything does.
+    """
+    try:
+        yield
+    except UnreadableError:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError) as wrong:
+        raise UnreadableError(f"{what} has not the form that its API gives it: {wrong}") from None
 
 
 class Engine(Protocol):

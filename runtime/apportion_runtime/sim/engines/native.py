@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from apportion_runtime.admission.objects import name_of
-from apportion_runtime.sim.engines.engine import Handlers, UnreadableError
+from apportion_runtime.sim.engines.engine import Handlers, UnreadableError, reading
 from apportion_runtime.sim.engines.kube_scheduler import KubeScheduler, read_profiles
 from apportion_runtime.sim.engines.kube_scheduler.amounts import GPUS
 from apportion_runtime.sim.engines.kube_scheduler.profiles import KIND
@@ -30,7 +30,8 @@ class Native(PlainEngine):
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        self.profiles, unknown = read_profiles(world.store.list(KIND))
+        with reading(KIND):
+            self.profiles, unknown = read_profiles(world.store.list(KIND))
         if unknown:
             raise UnreadableError(
                 f"KubeSchedulerConfiguration: kube-scheduler knows no plugin {', '.join(unknown)}, and does not start"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apportion_runtime.admission.objects import kind_of, name_of, namespace_of
-from apportion_runtime.sim.engines.engine import Denied, UnreadableError
+from apportion_runtime.sim.engines.engine import Denied, reading
 from apportion_runtime.sim.engines.kube_scheduler.amounts import CPU, MEMORY, containers_of, pod_requests
 from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.snapshots.quantities import NANO, parse_quantity
@@ -52,10 +52,8 @@ class Quotas:
     def __init__(self, objects: Iterable[Manifest]) -> None:
         self._by_namespace: dict[str, list[Quota]] = {}
         for made in sorted(objects, key=name_of):
-            try:
+            with reading(f"ResourceQuota {namespace_of(made)}/{name_of(made)}"):
                 quota = quota_of(made)
-            except ValueError as wrong:
-                raise UnreadableError(f"ResourceQuota {namespace_of(made)}/{name_of(made)}: {wrong}") from None
             self._by_namespace.setdefault(quota.namespace, []).append(quota)
         self._charged: dict[tuple[str, str, str], list[tuple[Quota, Usage]]] = {}
 

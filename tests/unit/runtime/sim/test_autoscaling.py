@@ -19,6 +19,7 @@ from apportion_runtime.sim.autoscaling import (
 )
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.engines.choosing import NATIVE
+from apportion_runtime.sim.engines.engine import UnreadableError
 from apportion_runtime.sim.history import History
 from apportion_runtime.sim.scenario_fields import ScenarioError
 from apportion_runtime.sim.scenario_reading import read_scenario
@@ -170,6 +171,14 @@ def test_replicas_out_of_the_bounds_are_brought_back() -> None:
 def test_pods_without_a_place_are_no_reason_for_more() -> None:
     history = run(scaler(BY_GPU_LOAD), gpus=2)
     assert max(int(size.split()[-1]) for _, size in scaled(history)) == 3
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"behavior": ["fast"]}, {"maxReplicas": "many"}, {"scaleTargetRef": "serving"}, {"metrics": [3]}]
+)
+def test_an_autoscaler_that_cannot_be_read_is_named(wrong: Made) -> None:
+    with pytest.raises(UnreadableError, match="HorizontalPodAutoscaler ai/serving has not the form"):
+        run(scaler(BY_GPU_LOAD, **wrong))
 
 
 def test_a_demand_needs_an_end() -> None:

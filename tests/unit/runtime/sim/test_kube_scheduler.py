@@ -151,6 +151,20 @@ def test_a_plugin_that_kube_scheduler_does_not_have_keeps_it_from_starting() -> 
         run(TWO, configuration({"schedulerName": "ai-scheduler", **score}))
 
 
+def test_a_configuration_that_cannot_be_read_is_named() -> None:
+    with pytest.raises(UnreadableError, match="KubeSchedulerConfiguration has not the form"):
+        run("nodes: [{pool: n}]", {**configuration(), "profiles": ["default-scheduler"]})
+
+
+def test_a_pod_of_which_an_amount_cannot_be_read_is_not_admitted() -> None:
+    container = {"name": "c", "resources": {"requests": {"cpu": "lots"}}}
+    spec = {"completions": 1, "template": {"spec": {"containers": [container], "restartPolicy": "Never"}}}
+    manifest = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": spec}
+    history, _ = run(f"until: 1m\nnodes: [{{pool: n}}]\nworkloads: [{{manifest: {manifest}}}]")
+    denied = next(fact.why for fact in history.facts if fact.what == "denied")
+    assert denied.startswith('Pod "j-0" is invalid: `lots` is not a quantity')
+
+
 TWO = "nodes: [{pool: gpu, count: 2, gpus: 4, cpu: 32, memory: 128Gi}]\n"
 FOUR_JOBS = "workloads: [{name: j, kind: Job, pods: 4, gpus: 1, duration: 1h}]"
 

@@ -356,6 +356,25 @@ def test_pods_that_ask_for_nothing_are_filled_in() -> None:
     assert run(ONE + f"workloads: [{{manifest: {manifest}, duration: 1m}}]").workloads[0].outcome == "succeeded"
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (queue("a", capability={GPU: "many"}), "Queue a has not the form .*: `many` is not a quantity"),
+        (queue("a", deserved=["gpus"]), "Queue a has not the form"),
+    ],
+)
+def test_a_queue_that_cannot_be_read_is_named(wrong: Made, said: str) -> None:
+    with pytest.raises(UnreadableError, match=said):
+        run(ONE, wrong)
+
+
+@pytest.mark.parametrize("text", ["actions: [", "- a", "tiers: 3\nactions: allocate", "tiers: [{plugins: [gang]}]"])
+def test_a_configuration_that_cannot_be_read_is_named(text: str) -> None:
+    config = config_map()
+    with pytest.raises(UnreadableError, match="ConfigMap volcano-scheduler-configmap"):
+        run(ONE, config={**config, "data": {"volcano-scheduler.conf": text}})
+
+
 def test_a_configuration_without_a_model_ends_the_simulation() -> None:
     with pytest.raises(UnreadableError, match="plugin drf has no model"):
         run(ONE, config=config_map(plugins="  - {name: drf}"))

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from apportion_runtime.admission.objects import name_of
+from apportion_runtime.sim.engines.engine import UnreadableError
 
 CONFIG_MAP = "volcano-scheduler-configmap"
 _FILE = "volcano-scheduler.conf"
@@ -21,7 +22,7 @@ _PLUGINS = frozenset(
 )
 
 
-class ConfigurationError(ValueError):
+class ConfigurationError(UnreadableError):
     """A configuration that cannot be read, or that enables what has no model."""
 
 

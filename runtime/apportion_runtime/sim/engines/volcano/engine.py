@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from apportion_runtime.admission.objects import annotations_of, kind_of, name_of
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.status import GATED
-from apportion_runtime.sim.engines.engine import UnreadableError
+from apportion_runtime.sim.engines.engine import reading
 from apportion_runtime.sim.engines.evicting import evict
 from apportion_runtime.sim.engines.gangs import Gangs
 from apportion_runtime.sim.engines.kube_scheduler import KubeScheduler, read_profiles
@@ -19,7 +19,7 @@ from apportion_runtime.sim.engines.plain import PlainEngine, Pods
 from apportion_runtime.sim.engines.volcano import allocating, taking
 from apportion_runtime.sim.engines.volcano.amounts import Amounts, total
 from apportion_runtime.sim.engines.volcano.capacity import DEFAULT, ROOT, Capacity, QueueSpec, queue_spec
-from apportion_runtime.sim.engines.volcano.configuration import ConfigurationError, read_configuration
+from apportion_runtime.sim.engines.volcano.configuration import CONFIG_MAP, read_configuration
 from apportion_runtime.sim.engines.volcano.jobs import GroupState, Job, Phase, Status, Task
 from apportion_runtime.sim.engines.volcano.pod_groups import (
     GROUP_ANNOTATION,
@@ -53,10 +53,8 @@ class Volcano(PlainEngine):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self.pods = Pods(world, Gangs(world, least=self._least))
-        try:
+        with reading(f"ConfigMap {CONFIG_MAP}"):
             self._configuration = read_configuration(world.store.list("ConfigMap"))
-        except ConfigurationError as wrong:
-            raise UnreadableError(str(wrong)) from None
         self._specs = {spec.name: spec for spec in map(_spec, world.store.list("Queue"))}
         self._groups: dict[str, GroupState] = {}
         self._group_of: dict[str, str] = {}
@@ -214,10 +212,8 @@ class Volcano(PlainEngine):
 
 
 def _spec(made: Manifest) -> QueueSpec:
-    try:
+    with reading(f"Queue {name_of(made)}"):
         return queue_spec(made)
-    except ValueError as wrong:
-        raise UnreadableError(f"Queue {name_of(made)}: {wrong}") from None
 
 
 def _because(victim: Task, by: Task, action: str) -> str:
