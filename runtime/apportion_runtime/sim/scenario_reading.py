@@ -24,6 +24,7 @@ from apportion_runtime.sim.scenario import (
     Work,
 )
 from apportion_runtime.sim.scenario_fields import Fields, ScenarioError
+from apportion_runtime.sim.serving import bounds_of, scalings_of
 from apportion_runtime.sim.shorthand import KINDS, Short, Size, manifest_of
 from apportion_runtime.snapshots.quantities import parse_time
 
@@ -184,6 +185,7 @@ def _works(fields: Fields, read: Reader, dialect: Dialect) -> Iterator[Work]:
         saturates=None if fields.raw("saturates") is None else fields.number("saturates"),
     )
     namespace = fields.text("namespace")
+    like = _serving(fields, manifests, like)
     fields.done()
     for number in range(count):
         for manifest in manifests:
@@ -191,6 +193,20 @@ def _works(fields: Fields, read: Reader, dialect: Dialect) -> Iterator[Work]:
             if namespace and not namespace_of(made):
                 made = _with(made, namespace=namespace)
             yield replace(like, manifest=made, arrives_s=like.arrives_s + number * every)
+
+
+def _serving(fields: Fields, manifests: Sequence[Manifest], like: Work) -> Work:
+    """Have a RayService follow its demand, as Ray Serve does for a number of requests for each replica."""
+    if fields.raw("target_ongoing_requests") is None:
+        return like
+    target = fields.number("target_ongoing_requests")
+    if not target or not like.demand or any(made.get("kind") != "RayService" for made in manifests):
+        raise fields.fault("target_ongoing_requests", "it is more than 0, and of a RayService with a `demand`")
+    try:
+        least, most = bounds_of(manifests[0])
+    except ValueError as wrong:
+        raise fields.fault("target_ongoing_requests", str(wrong)) from None
+    return replace(like, demand=(), scalings=(*like.scalings, *scalings_of(like.demand, target, least, most)))
 
 
 def _with(manifest: Manifest, **metadata: str) -> dict[str, Any]:

@@ -1,0 +1,93 @@
+"""Services that follow their requests, gangs between their minimum and maximum, and devices that are shared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apportion_runtime.sim.cluster import Cluster
+from apportion_runtime.sim.history import History
+from apportion_runtime.sim.invariants import broken
+from apportion_runtime.sim.scenario import Demand
+from apportion_runtime.sim.scenario_fields import ScenarioError
+from apportion_runtime.sim.scenario_reading import read_scenario
+from apportion_runtime.sim.serving import scalings_of
+
+_FREE = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
+QUEUE: dict[str, Any] = {
+    "apiVersion": "scheduling.run.ai/v2",
+    "kind": "Queue",
+    "metadata": {"name": "a"},
+    "spec": {"resources": dict.fromkeys(("cpu", "memory", "gpu"), _FREE)},
+}
+NODES = "nodes: [{pool: gpu, count: 1, gpus: 4, gpu_memory: 80000, cpu: 32, memory: 128Gi}]\n"
+
+
+def run(text: str) -> tuple[History, Cluster]:
+    """Run a scenario, and hold every event to the invariants."""
+    cluster = Cluster((QUEUE,), read_scenario(NODES + text, lambda name: []))
+    while cluster.step():
+        assert broken(cluster.world, cluster.workloads.running) == []
+    return cluster.finish(), cluster
+
+
+def _moments(history: History, what: str) -> list[float]:
+    return [fact.at_s for fact in history.facts if fact.what == what]
+
+
+@pytest.mark.parametrize(
+    ("demand", "expected"),
+    [
+        ([(0, 4), (100, 25), (1000, 4)], [(130.0, 3), (1600.0, 1)]),
+        ([(0, 4), (100, 25), (120, 4)], []),
+        ([(0, 4), (100, 15), (110, 25)], [(130.0, 3)]),
+        ([(0, 400)], [(30.0, 4)]),
+        ([(0, 0)], []),
+    ],
+    ids=["up and down", "too short", "the latest counts", "at most", "at least"],
+)
+def test_replicas_wait_out_their_delays(demand: list[tuple[float, float]], expected: list[tuple[float, int]]) -> None:
+    found = scalings_of([Demand(at, total) for at, total in demand], 10, 1, 4)
+    assert [(scaling.at_s, scaling.replicas) for scaling in found] == expected
+
+
+def test_a_ray_service_follows_its_requests_between_its_bounds() -> None:
+    """Three workers for 25 requests; one again when it was quiet for ten minutes."""
+    history, _ = run(
+        """
+workloads:
+  - {name: serve, kind: RayService, queue: a, priority: train, pods: 3, min: 1, gpus: 1, head: {cpu: 1},
+     lifetime: 2h, target_ongoing_requests: 10, demand: [{at: 0, total: 25}, {at: 30m, total: 4}]}
+"""
+    )
+    assert _moments(history, "scaled") == [30.0, 2400.0]
+    assert _moments(history, "gone")[:2] == [2430.0, 2430.0]
+
+
+@pytest.mark.parametrize("said", ["kind: Job, demand: [{at: 0, total: 1}]", "kind: RayService"])
+def test_requests_are_of_a_ray_service_with_a_demand(said: str) -> None:
+    with pytest.raises(ScenarioError, match="of a RayService with a `demand`"):
+        run("until: 1h\nworkloads: [{name: s, queue: a, target_ongoing_requests: 1, " + said + "}]")
+
+
+def test_devices_are_shared_by_memory_and_never_beyond_it() -> None:
+    """Two of 30,000 MiB fit on a device of 80,000, a third does not: nine pods need more than four devices."""
+    history, _ = run("workloads: [{name: s, kind: Pod, count: 9, queue: a, gpu_memory: 30000, duration: 1h}]")
+    bound = _moments(history, "bound")
+    assert bound[:8] == [0.0] * 8
+    assert bound[8:] == [pytest.approx(3602.0, abs=60)]
+
+
+def test_loading_costs_again_after_a_restart() -> None:
+    """Ten minutes of loading, twenty of work, a checkpoint each five: a node fails after eighteen."""
+    history, _ = run(
+        """
+workloads: [{name: t, kind: Job, queue: a, gpus: 1, startup: 10m, duration: 20m, checkpoint: 5m}]
+events: [{at: 18m, node: gpu-0000, what: fails}, {at: 30m, node: gpu-0000, what: joins}]
+"""
+    )
+    facts = history.workloads[0]
+    # What was done between the checkpoint at 15 min and the failure is lost; 10 min of loading and 15 of work follow.
+    assert facts.lost_gpu_s == pytest.approx(180, abs=5)
+    assert facts.finished_s == pytest.approx(30 * 60 + 10 * 60 + 15 * 60, abs=10)
