@@ -35,6 +35,7 @@ from apportion_runtime.sim.events import (
     WorkDone,
 )
 from apportion_runtime.sim.history import ENDED_BY_DELETION, ENDED_BY_EVICTION, ENDED_BY_NODE, History
+from apportion_runtime.sim.invariants import broken
 from apportion_runtime.sim.lingering import ClusterExpires
 from apportion_runtime.sim.machines import cordon, note_capacity, remove_node, set_ready
 from apportion_runtime.sim.node_pools import NodePools
@@ -47,6 +48,14 @@ from apportion_runtime.sim.world import World
 
 _ANSWERED = ("PodTemplate", "ProvisioningRequest")
 """Kinds that are no workloads, and whose deletion the autoscaler sees for itself."""
+
+
+_CHECKED_EVERY = 5_000
+"""Events after which a run looks whether everything holds that has to; tests look after each."""
+
+
+class BrokenError(RuntimeError):
+    """Something does not hold that must: a fault of the simulation itself."""
 
 
 class Cluster:
@@ -149,12 +158,21 @@ class Cluster:
 
     def run(self, told: Callable[[float], None] | None = None) -> History:
         """Let everything happen, and return what did; `told` is told the seconds gone by after each event."""
+        n_events = 0
         while self.step():
+            n_events += 1
+            if n_events % _CHECKED_EVERY == 0:
+                self._check()
             if told is not None:
                 told(self.world.elapsed_s)
         if self.ends_at is not None:
             self.world.clock.advance(max(self.world.now, self.ends_at))
         return self.finish()
+
+    def _check(self) -> None:
+        found = broken(self.world, self.workloads.running)
+        if found:
+            raise BrokenError(f"after {self.world.elapsed_s:g} s: {found[0]}")
 
     def finish(self) -> History:
         """Close the history where the simulation stands, and return it."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apportion_runtime.sim.clock import Clock
-from apportion_runtime.sim.cluster import Cluster
+from apportion_runtime.sim.cluster import BrokenError, Cluster
 from apportion_runtime.sim.cron import due_times
 from apportion_runtime.sim.events import Arrives, CycleDue, EventQueue, PodGone
 from apportion_runtime.sim.history import History, Wait
@@ -267,3 +267,17 @@ workloads:
     assert queues["top"].gpu_hours == pytest.approx(queues["a"].gpu_hours + queues["b"].gpu_hours)
     assert queues["b"].gpu_hours == pytest.approx(2 * 3602 / 3600)
     assert queues["a"].share == pytest.approx(1.0)
+
+
+def test_a_run_looks_now_and_then_whether_everything_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pod that stands where the scheduler does not believe it is a fault of the simulation, and ends it."""
+    monkeypatch.setattr("apportion_runtime.sim.cluster._CHECKED_EVERY", 1)
+    text = NODES + "workloads: [{name: p, kind: Pod, queue: a, gpus: 1, duration: 60s}]"
+    cluster = Cluster(QUEUES, read_scenario(text, lambda name: []))
+
+    def lose(_: float) -> None:
+        for made in cluster.world.store.list("Pod"):
+            cluster.world.store.update({**made, "spec": {**made["spec"], "nodeName": "elsewhere"}})
+
+    with pytest.raises(BrokenError, match="stands on elsewhere"):
+        cluster.run(lose)
