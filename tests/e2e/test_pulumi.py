@@ -228,8 +228,12 @@ def test_what_is_there_is_adopted_and_what_is_promised_is_protected(
         assert refused.code == 3
         assert "protect" in refused.said, refused.said
         assert ("scheduling.run.ai/v2", "Queue", "", "ads") in _held(on, wanted("first"))
+        # Whoever means it says so to the engine first.
+        freed = on.pulumi("state", "unprotect", "--all", "--yes", "--stack", on.name)
+        assert freed.code == 0, freed.said
         on.write("first")
-        assert on.run("up", "--yes", "-q").code == 0
+        back = on.run("up", "--yes", "-q")
+        assert back.code == 0, back.said
     finally:
         delete(on.kubectl, *trees)
 

@@ -43,9 +43,17 @@ FORMER = [_class(1), _queue("research"), _queue("vision", "research")]
 WANTED = [_class(2)]
 
 
-def guard(monkeypatch: pytest.MonkeyPatch, *allowed: str) -> Guard:
+def guard(monkeypatch: pytest.MonkeyPatch, *allowed: str, is_on: bool = True) -> Guard:
     monkeypatch.setattr(pulumi, "ResourceHook", _Hook)
-    return Guard([differences(FORMER, WANTED)], allowed)
+    return Guard([differences(FORMER, WANTED)], allowed, is_on=is_on)
+
+
+def test_a_guard_that_is_off_answers_for_what_was_bound_to_it_and_stops_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = guard(monkeypatch, is_on=False)
+    found.stop(_deleting(_class(1)))
+    assert found.binding(_class(1)) is None
 
 
 def test_what_hurts_is_stopped_and_the_rest_passes(monkeypatch: pytest.MonkeyPatch) -> None:

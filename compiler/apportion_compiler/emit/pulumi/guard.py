@@ -20,9 +20,14 @@ _NAME = "apportion-guard"
 
 
 class Guard:
-    """The hazards of one update that nobody allowed, by the object that goes."""
+    """The hazards of one update that nobody allowed, by the object that goes.
 
-    def __init__(self, changes: Iterable[Sequence[ObjectChange]], allowed: Iterable[str]) -> None:
+    The hook is registered in any case: an object that was bound to it when it was written asks for it when it goes,
+    whatever the stack says by then.
+    """
+
+    def __init__(self, changes: Iterable[Sequence[ObjectChange]], allowed: Iterable[str], *, is_on: bool) -> None:
+        self._is_on = is_on
         self._found: Mapping[Identity, Hazard] = {
             hazard.identity: hazard
             for target in changes
@@ -34,12 +39,12 @@ class Guard:
 
     def binding(self, manifest: Manifest) -> pulumi.ResourceHookBinding | None:
         """Return what binds the hook to an object, where its deletion can be hurtful."""
-        if is_queue(manifest) or manifest.get("kind") == "PriorityClass":
+        if self._is_on and (is_queue(manifest) or manifest.get("kind") == "PriorityClass"):
             return pulumi.ResourceHookBinding(before_delete=[self._hook])
         return None
 
     def stop(self, args: pulumi.ResourceHookArgs) -> None:
         """Raise if the object that is about to be deleted is one whose deletion is hurtful."""
-        hazard = self._found.get(identity_of(plain(args.old_inputs or {})))
+        hazard = self._found.get(identity_of(plain(args.old_inputs or {}))) if self._is_on else None
         if hazard is not None:
             raise ValueError(f"{hazard.text}; `apportion:allow` with {hazard.kind} lets it pass")

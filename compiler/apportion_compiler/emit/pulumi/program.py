@@ -68,7 +68,7 @@ def _run(today: date, root: Path, environment: Mapping[str, str]) -> None:
     update = next_update(compilation, former, settings.node_pools)
     if update.remaining and STAGED not in environment:
         raise Refused(several_updates(update.remaining, settings.environment))
-    guard = Guard(update.changes_from(former), settings.allow) if settings.guard else None
+    guard = Guard(update.changes_from(former), settings.allow, is_on=settings.guard)
     _apply(compilation, update, former, settings=settings, root=root, guard=guard)
 
 
@@ -102,7 +102,7 @@ def _apply(
     *,
     settings: StackSettings,
     root: Path,
-    guard: Guard | None,
+    guard: Guard,
 ) -> None:
     if settings.transformation is not None:
         pulumi.runtime.register_stack_transformation(_transformation(settings.transformation))
@@ -113,7 +113,11 @@ def _apply(
     made: list[pulumi.Resource] = []
     for target, held in update.targets.items():
         treatment = Treatment(
-            providers[target.cluster], settings.protect == "guaranteed", frozenset(settings.adopt), guard, former.depth
+            guard,
+            providers[target.cluster],
+            protects=settings.protect == "guaranteed",
+            adopt=frozenset(settings.adopt),
+            former_depth=former.depth,
         )
         made += register_target(target, compilation.programs[target], held, treatment)
     for cluster, packaged in settings.schedulers.items():

@@ -41,17 +41,17 @@ class Treatment:
     """How the objects of a stack are registered.
 
     Attributes:
+        guard: What stops hurtful deletions.
         provider: The cluster's provider; None is Pulumi's default one.
         protects: Whether what holds a promise is protected from deletion.
         adopt: Names of resources to import; `*` means all.
-        guard: What stops hurtful deletions; None where nothing does.
         former_depth: Below how many queues at most an object was that was applied.
     """
 
+    guard: Guard
     provider: pulumi.ProviderResource | None = None
     protects: bool = False
     adopt: frozenset[str] = frozenset()
-    guard: Guard | None = None
     former_depth: int = 0
 
 
@@ -80,7 +80,7 @@ def register_target(target: Target, program: Program, update: Update, treatment:
             # Of two objects with one name there can be only one.
             delete_before_replace=True,
             aliases=list(other_urns(pulumi.get_stack(), pulumi.get_project(), type_, name, before - {depth})),
-            hooks=treatment.guard.binding(manifest) if treatment.guard is not None else None,
+            hooks=treatment.guard.binding(manifest),
             import_=import_id(manifest) if is_adopted else None,
         )
         made[key] = pulumi.CustomResource(type_, name, dict(owned(manifest)), options)
