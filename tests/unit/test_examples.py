@@ -76,11 +76,21 @@ def test_literal_manifests_show_the_faults_of_their_seed(name: str) -> None:
         assert any(finding["code"] == code and message in finding["message"] for finding in found)
 
 
-@pytest.mark.parametrize("path", sorted(_ROOT.glob("examples/*/workloads.yaml")), ids=lambda path: path.parent.name)
-def test_the_workloads_of_an_example_run_in_its_queue(path: Path, tmp_path: Path) -> None:
+_WORKLOADS = {"seed-001-kai-vllm": ("team-a",), "seed-004-ai-scheduling": ("ai-queue", "--env", "plain")}
+"""The queue of an example's workloads, and where it has several environments, the one that they are for."""
+
+
+def test_every_example_s_workloads_are_tried() -> None:
+    assert {path.parent.name for path in _ROOT.glob("examples/*/workloads.yaml")} == _WORKLOADS.keys()
+
+
+@pytest.mark.parametrize("name", sorted(_WORKLOADS))
+def test_the_workloads_of_an_example_run_in_its_queue(name: str, tmp_path: Path) -> None:
+    path = _ROOT / "examples" / name / "workloads.yaml"
     found = _run("validate", "--manifests", str(path), "--fail-on", "warning")
     assert found.returncode == 0, found.stdout
-    bound = _run("bind", "team-a", "-p", str(path.parent), "--from", str(path), "-o", f"yaml={tmp_path / 'bound.yaml'}")
+    where = (*_WORKLOADS[name], "-p", str(path.parent))
+    bound = _run("bind", *where, "--from", str(path), "-o", f"yaml={tmp_path / 'bound.yaml'}")
     assert (bound.returncode, bound.stderr) == (0, "")
     again = _run("validate", "--manifests", str(tmp_path / "bound.yaml"), "--fail-on", "warning")
     assert again.returncode == 0, again.stdout
