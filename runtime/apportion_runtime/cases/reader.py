@@ -6,6 +6,7 @@ Source: pkg/scheduler/test_utils (test_utils_builder.go, jobs_fake, nodes_fake, 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -91,7 +92,10 @@ def snapshot_of(case: Case) -> Snapshot:
         KeyError, TypeError, ValueError: If the case is not in the format.
     """
     jobs = sorted(case["jobs"], key=lambda job: -job["priority"])
-    nodes = tuple(_node(node, case) for node in case["nodes"])
+    standing = Counter(
+        task.get("node") for job in jobs for task in job["tasks"] if BY_NAME[task["state"]] & ACTIVE_USED_STATUSES
+    )
+    nodes = tuple(_node(node, case, standing[node["name"]]) for node in case["nodes"])
     groups: list[PodGroup] = []
     pods: list[Pod] = []
     for number, job in enumerate(jobs):
@@ -147,14 +151,15 @@ def _bytes(megabytes: float | None) -> float:
     return -1.0 if megabytes is None else max(megabytes * _MEGABYTE, -1.0)
 
 
-def _node(node: Case, case: Case) -> Node:
+def _node(node: Case, case: Case, n_pods: int) -> Node:
     strategy = node.get("mig_strategy", "")
     gpus = 0 if strategy == "mixed" else node["gpus"]
     allocatable: dict[str, float] = {
         "cpu": (node.get("cpus") or _CORES) * 1000,
         "memory": node.get("memory_bytes") or _MEMORY,
         "gpu": gpus,
-        "pods": node["max_pods"] if node.get("max_pods") is not None else _MAX_PODS,
+        # The engine's test code leaves a node with more pods than it may have no place, not less than none.
+        "pods": max(node["max_pods"], n_pods) if node.get("max_pods") is not None else _MAX_PODS,
         **(node.get("mig_instances") or {}),
     }
     # The engine's test code adds these devices to the node, without the mark of a node that has them.
@@ -311,8 +316,10 @@ def _placed_in_zones(task: Case) -> tuple[tuple[str, Mapping[str, float]], ...]:
 
 def _request(job: Case, task: Case, case: Case) -> tuple[GpuRequest, dict[str, float]]:
     request: dict[str, float] = {"pods": 1.0}
+    own = task.get("gpus")
     if job.get("best_effort"):
-        return GpuRequest(), request
+        # Devices of a task's own are asked for beside whatever its job says.
+        return replace(whole_or_fraction(own or 0), dra=_claimed(task, case)), request
     request["cpu"] = (job.get("cpus_per_task") or 1.0) * 1000
     request["memory"] = job.get("memory_bytes_per_task") or 1e9
     asked = job["gpus_per_task"]
@@ -321,11 +328,12 @@ def _request(job: Case, task: Case, case: Case) -> tuple[GpuRequest, dict[str, f
     mig = tuple(sorted((task.get("mig_instances") or {}).items()))
     if mig:
         return GpuRequest(mig=mig), request
+    if 0 < asked < 1:
+        return GpuRequest(devices or 1, asked), request
     if memory > 0:
         return GpuRequest(devices or 1, 0.0, memory), request
-    if asked != int(asked):
-        return GpuRequest(devices or 1, asked), request
-    whole = whole_or_fraction(task["gpus"] if task.get("gpus") is not None else asked)
+    # More than one device and a part of another is no fraction to the engine, and no number of devices either.
+    whole = whole_or_fraction(own if own is not None else asked if asked == int(asked) else 0)
     return replace(whole, dra=_claimed(task, case)), request
 
 
