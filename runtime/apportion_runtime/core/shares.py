@@ -63,12 +63,16 @@ class QueueShare:
             numbers[MEMORY] = max(UNLIMITED, numbers[MEMORY])
         self.weight = [resource.weight for resource in each]
         self.usage = list(queue.usage)
+        self.children: list[str] = []
+        self.path: tuple[QueueShare, ...] = ()
+        self.begin()
+
+    def begin(self) -> None:
+        """Have nothing asked for, held or divided yet."""
         self.request = [0.0, 0.0, 0.0]
         self.allocated = [0.0, 0.0, 0.0]
         self.allocated_np = [0.0, 0.0, 0.0]
         self.fair = [0.0, 0.0, 0.0]
-        self.children: list[str] = []
-        self.path: tuple[QueueShare, ...] = ()
         self._allocatable: list[float] | None = None
         # Whoever keeps something derived from the allocations asks whether they changed.
         self.version = 0
@@ -154,6 +158,11 @@ class Shares:
         for queue in self.queues.values():
             queue.path = tuple(self._path(queue))
         self.total: Quantities = (0.0, 0.0, 0.0)
+
+    def begin(self) -> None:
+        """Have nothing asked for, held or divided yet; the queues and the total stay."""
+        for queue in self.queues.values():
+            queue.begin()
 
     def _drop_orphans(self) -> None:
         """Leave out queues that hang below none that is there, with everything below them."""

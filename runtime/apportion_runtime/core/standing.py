@@ -15,7 +15,7 @@ from apportion_runtime.core.plugins.gpu_choice import last_new_group
 from apportion_runtime.core.reasons import Reasons
 from apportion_runtime.core.resources import NO_QUANTITIES, plus
 from apportion_runtime.core.session import Decided, Session
-from apportion_runtime.core.shares import QueueShare, Shares
+from apportion_runtime.core.shares import QueueShare
 from apportion_runtime.core.snapshot import (
     Claim,
     Device,
@@ -301,12 +301,9 @@ class Standing:
         """Begin a cycle: shares of now, and nothing decided or noted."""
         session.n_groups = int(self._sharing.get(0))
         session.starts_later = self._starts.get(session.now) > session.now
-        total = session.shares.total
-        session.shares = Shares(self._fixtures.queues)
+        session.shares.begin()
         if self._changes.others:
             session.shares.set_total(session.nodes, session.others)
-        else:
-            session.shares.total = total
         for queue, usage in self._by_queue.items():
             _charge(session.shares.queues.get(queue), usage.total())
         session.shares.divide(self.settings.k_value)
