@@ -14,6 +14,7 @@ from apportion_runtime.core.explain.evictions import evictions
 from apportion_runtime.core.explain.pending import pending_jobs
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.session import Session
+from apportion_runtime.core.status import BINDING
 from apportion_runtime.core.task import Task
 from apportion_runtime.kube.cluster import Cluster, Manifest
 from apportion_runtime.kube.connection import Refused
@@ -117,6 +118,9 @@ def _evict(cluster: Cluster, session: Session, turn: Turn) -> None:
 def _bind(cluster: Cluster, session: Session, turn: Turn) -> None:
     """Bind gangs whole as far as the API server lets one: a pod that is refused is tried again with the next turn."""
     for task in session.decided.binds:
+        # A later action may have taken the pod for a victim: where it stands by then is promised for later, at best.
+        if task.status != BINDING:
+            continue
         pod = cluster.get(POD, task.pod.namespace, task.pod.name)
         if pod is None or pod["metadata"]["uid"] != task.uid:
             continue
