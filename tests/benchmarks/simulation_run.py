@@ -2,7 +2,7 @@
 
 Nodes of eight devices; queues of equal guarantee below ten departments; jobs of one to eight pods of which each wants up
 to two devices, or a part of one. They ask for 70 % of the devices on average, some queues for much more than others, which
-borrow and give back.
+borrow what is idle.
 Reading the scenario is not counted, making the cluster and all events are.
 """
 
