@@ -29,7 +29,18 @@ MOST_CPU_S, MOST_MIB = 60.0, 1024.0
 WAYS = {
     "recorded": ("--env", "whole"),
     "inflated": ("--env", "whole", "--trace-inflate", "1"),
-    "compressed": ("--env", "hundredth", "--trace-nodes", "0.01", "--trace-load", "0.8", "--trace-seed", "1"),
+    "compressed": (
+        "--env",
+        "hundredth",
+        "--trace-nodes",
+        "0.01",
+        "--trace-load",
+        "0.8",
+        "--trace-seed",
+        "1",
+        "--trace-until",
+        "79d",
+    ),
 }
 
 
