@@ -129,7 +129,7 @@ CASES = [
         "while True:  # here\n    pass  # here\n",
         "time-limit",
         "1 s of processor time",
-        replace(LIMITS, cpu_s=1),
+        replace(LIMITS, wall_s=120, cpu_s=1),
     ),
     Case(
         "ignores-the-warning",

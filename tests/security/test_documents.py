@@ -33,13 +33,13 @@ class Document:
 
 DOCUMENTS = [
     Document("bomb", BOMB.encode(), "document-too-large", 7, "expands to more than"),
-    Document("nested", b"a: " + b"[" * 100_000, "malformed-document", None, "nested too deeply"),
+    Document("nested", b"a: " + b"[" * 100_000, "malformed-document", 1, "nested deeper than"),
     Document(
         "nested-json",
         b'{"a":' * 50_000 + b"1" + b"}" * 50_000,
         "malformed-document",
-        None,
-        "nested too deeply",
+        1,
+        "nested deeper than",
         ".json",
     ),
     Document("contains-itself", b"a: &a [*a]\n", "malformed-document", 1, "refers to what contains it"),

@@ -93,7 +93,7 @@ def simulate(
     \b
     apportion simulate policy.py --env prod --scenario scenario.yaml
     apportion simulate rendered/prod/main --scenario scenario.yaml
-    apportion simulate policy.py --trace openb:traces/openb --trace-nodes 0.01 --trace-load 0.8
+    apportion simulate policy.py --trace openb:nodes.csv,pods.csv --trace-load 0.8
     apportion simulate --cycle cluster.yaml
     apportion simulate --cycle cluster/ --actions allocate -o json
     kubectl get nodes,pods,queues.scheduling.run.ai,podgroups.scheduling.run.ai,\\
