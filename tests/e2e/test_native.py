@@ -70,7 +70,7 @@ def test_right_work_is_accepted(who: People, work: Object) -> None:
     assert answer.said == ""
 
 
-SCHEDULER = "schedulerName must be default-scheduler in namespace alpha"
+SCHEDULER = "schedulerName must be default-scheduler"
 REFUSED: dict[str, tuple[Object, str]] = {
     "cpu-over-quota": (_asking("alpha", cpu="8500m"), "exceeded quota: apportion, requested: requests.cpu=8500m"),
     "memory-over-quota": (
