@@ -144,9 +144,6 @@ def _why(cluster: Kubectl, name: str) -> str:
     return next((str(c.get("message", "")) for c in conditions if c["type"] == "PodScheduled"), "")
 
 
-@pytest.mark.skip(
-    reason="after it evicts, the live scheduler does not bind the pod that the place is for: to be mended"
-)
 def test_pods_are_bound_wait_and_are_taken_back_with_the_packaged_rights_alone(
     cluster: Kubectl, access: Path, tmp_path: Path
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
@@ -81,12 +81,21 @@ class Mirror:
     def create(self, manifest: Manifest) -> Manifest:
         resource = WATCHED[manifest["kind"]]
         made = self._connection.request("POST", resource.path(manifest["metadata"].get("namespace", "")), manifest)
-        return self._assume(resource, made)
+        with self._lock:
+            # What the watch told of it by now is newer.
+            self._held[resource.kind].setdefault(_key(made), made)
+        return made
 
     def merge(self, kind: str, namespace: str, name: str, patch: Manifest) -> Manifest:
         resource = WATCHED[kind]
+        with self._lock:
+            before = self._held[kind].get((namespace, name))
         made = self._connection.request("PATCH", resource.path(namespace, name), patch, content_type=_MERGE)
-        return self._assume(resource, made)
+        with self._lock:
+            # What the watch told meanwhile stands, be it that the object is gone.
+            if before is not None and self._held[kind].get((namespace, name)) is before:
+                self._held[kind][namespace, name] = made
+        return made
 
     def bind(self, pod: Manifest, node: str) -> None:
         metadata = pod["metadata"]
@@ -100,7 +109,7 @@ class Mirror:
         path = WATCHED[POD].path(metadata["namespace"], metadata["name"])
         self._connection.request("POST", f"{path}/binding", binding)
         # The next cycle must not give the place away again before the watch tells of it.
-        self._assume(WATCHED[POD], {**pod, "spec": {**pod["spec"], "nodeName": node}})
+        self._assume(pod, lambda held: {**held, "spec": {**held["spec"], "nodeName": node}})
 
     def evict(self, pod: Manifest, why: str) -> None:
         metadata = pod["metadata"]
@@ -108,8 +117,8 @@ class Mirror:
         self._condition(pod, {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}, why)
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": metadata["uid"]}}
         self._connection.request("DELETE", path, options)
-        ends = {**metadata, "deletionTimestamp": _now()}
-        self._assume(WATCHED[POD], {**pod, "metadata": ends})
+        ends = {"deletionTimestamp": _now()}
+        self._assume(pod, lambda held: {**held, "metadata": {**held["metadata"], **ends}})
 
     def wait(self, pod: Manifest, why: str) -> None:
         known = next((c for c in pod.get("status", {}).get("conditions") or () if c["type"] == "PodScheduled"), None)
@@ -122,10 +131,14 @@ class Mirror:
         patch = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": {"conditions": [told]}}
         self._connection.request("PATCH", f"{path}/status", patch, content_type=_STRATEGIC)
 
-    def _assume(self, resource: Resource, manifest: Manifest) -> Manifest:
+    def _assume(self, pod: Manifest, changed: Callable[[Manifest], Manifest]) -> None:
+        """Hold a pod as it will be, until the watch tells of it. A pod of which it told that it is gone stays gone."""
+        key = _key(pod)
         with self._lock:
-            self._held[resource.kind][_key(manifest)] = manifest
-        return manifest
+            pods = self._held[POD]
+            held = pods.get(key)
+            if held is not None and held["metadata"]["uid"] == pod["metadata"]["uid"]:
+                pods[key] = changed(held)
 
     def _follow(self, resource: Resource) -> None:
         version = ""

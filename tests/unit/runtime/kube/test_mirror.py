@@ -1,0 +1,105 @@
+"""What the scheduler holds of its cluster between a write and what the watch tells of it."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from apportion_runtime.kube.connection import Connection, Refused
+from apportion_runtime.kube.mirror import Mirror
+from apportion_runtime.kube.resources import POD, WATCHED
+
+PODS = WATCHED[POD].plural
+
+
+class Server(Connection):
+    """An API server with one pod; a test says what happens during a write, and tells watches of it."""
+
+    def __init__(self) -> None:
+        self.during: Callable[[str], None] = lambda method: None
+        self.events: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self.pod: dict[str, Any] = {
+            "metadata": {"namespace": "vision", "name": "work", "uid": "1", "resourceVersion": "1"},
+            "spec": {},
+        }
+
+    def request(self, method: str, path: str, body: object = None, **_: Any) -> dict[str, Any]:
+        if method == "GET":
+            items = [self.pod] if f"/{PODS}?" in path else []
+            return {"items": items, "metadata": {"resourceVersion": "1"}}
+        self.during(method)
+        return self.pod
+
+    def lines(self, path: str, _: float) -> Iterator[dict[str, Any]]:
+        if f"/{PODS}?" in path:
+            while (event := self.events.get()) is not None:
+                yield event
+        raise Refused(410, "the watch ended")
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
+@pytest.fixture
+def mirror(server: Server) -> Iterator[Mirror]:
+    mirror = Mirror(server)
+    mirror.start(10)
+    yield mirror
+    mirror.stop()
+    server.events.put(None)
+
+
+def _held(mirror: Mirror) -> Any:
+    return mirror.get(POD, "vision", "work")
+
+
+def _tell(mirror: Mirror, server: Server, type_: str, pod: dict[str, Any]) -> None:
+    """Have the watch tell of a pod, and return once the mirror has heard."""
+    server.events.put({"type": type_, "object": pod})
+    deadline = time.monotonic() + 10
+    while (_held(mirror) is None) != (type_ == "DELETED") or (type_ != "DELETED" and _held(mirror) is not pod):
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.01)
+
+
+def test_an_evicted_pod_leaves_before_the_watch_tells(mirror: Mirror) -> None:
+    mirror.evict(_held(mirror), "its place is taken back")
+    assert "deletionTimestamp" in _held(mirror)["metadata"]
+
+
+def test_an_evicted_pod_that_was_gone_at_once_stays_gone(mirror: Mirror, server: Server) -> None:
+    server.during = lambda method: _tell(mirror, server, "DELETED", server.pod) if method == "DELETE" else None
+    mirror.evict(_held(mirror), "its place is taken back")
+    assert _held(mirror) is None
+
+
+def test_a_bound_pod_has_its_node_before_the_watch_tells(mirror: Mirror) -> None:
+    mirror.bind(_held(mirror), "node-1")
+    assert _held(mirror)["spec"]["nodeName"] == "node-1"
+
+
+def test_another_pod_of_the_name_is_not_taken_for_the_bound_one(mirror: Mirror, server: Server) -> None:
+    other = {**server.pod, "metadata": {**server.pod["metadata"], "uid": "2", "resourceVersion": "3"}}
+    server.during = lambda method: _tell(mirror, server, "ADDED", other)
+    mirror.bind(_held(mirror), "node-1")
+    assert _held(mirror) is other
+
+
+def test_what_the_watch_told_during_a_change_stands(mirror: Mirror, server: Server) -> None:
+    newer = {**server.pod, "metadata": {**server.pod["metadata"], "resourceVersion": "9"}}
+    server.during = lambda method: _tell(mirror, server, "MODIFIED", newer)
+    mirror.merge(POD, "vision", "work", {"metadata": {"annotations": {"pod-group-name": "work"}}})
+    assert _held(mirror) is newer
+
+
+def test_a_changed_pod_is_held_as_it_was_stored(mirror: Mirror, server: Server) -> None:
+    server.pod = {**server.pod, "metadata": {**server.pod["metadata"], "resourceVersion": "2"}}
+    mirror.merge(POD, "vision", "work", {"metadata": {"annotations": {"pod-group-name": "work"}}})
+    assert _held(mirror) is server.pod
