@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -217,7 +217,7 @@ def trace_options(command: Decorated) -> Decorated:
 
     for option in reversed(_OPTIONS):
         with_trace = option(with_trace)
-    return with_trace  # type: ignore[return-value]
+    return cast("Decorated", with_trace)
 
 
 def _form_and_files(text: str) -> tuple[str, tuple[str, ...]]:

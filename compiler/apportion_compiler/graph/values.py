@@ -103,8 +103,8 @@ class _Counter:
             return declared_amounts(resources, self._pools)
         gpu = resources.gpu
         # Most say a number, whose type tells it faster than the abstract class of mappings does.
-        by_model = type(gpu) is not str and isinstance(gpu, Mapping)
-        key = (resources.cpu, resources.memory, tuple(gpu.items()) if by_model else gpu)  # type: ignore[union-attr]
+        counted = tuple(gpu.items()) if type(gpu) is not str and isinstance(gpu, Mapping) else gpu
+        key = (resources.cpu, resources.memory, counted)
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = declared_amounts(resources, self._pools)

@@ -153,6 +153,7 @@ def _spawn(tree: PolicyTree, limits: Limits) -> Child:
         try:
             process_id = os.posix_spawn(sys.executable, arguments, environment, file_actions=actions, setsid=True)
         except NotImplementedError:
+            # Raised where the C library has no POSIX_SPAWN_SETSID; a process group can be stopped as a whole, too.
             process_id = os.posix_spawn(sys.executable, arguments, environment, file_actions=actions, setpgroup=0)
     except BaseException:
         for descriptor in opened:

@@ -158,7 +158,8 @@ class JobOrder:
         for job in jobs:
             leaf = queues.get(job.queue)
             if leaf is not None:
-                leaf.jobs.push(job)  # type: ignore[union-attr]
+                assert leaf.jobs is not None
+                leaf.jobs.push(job)
                 self._mark(leaf)
             elif holds(job.queue):
                 self.push(job)
@@ -170,12 +171,14 @@ class JobOrder:
                 self._keep(queue)
         leaf = self._queues.get(job.queue)
         if leaf is not None:
-            leaf.jobs.push(job)  # type: ignore[union-attr]
+            assert leaf.jobs is not None
+            leaf.jobs.push(job)
         else:
-            leaf = _Queue(self._shares.queues[job.queue], self._childless, self._new_jobs())
+            jobs = self._new_jobs()
+            jobs.push(job)
+            leaf = _Queue(self._shares.queues[job.queue], self._childless, jobs)
             leaf.popped = self._popped.get(job.queue, [])
             self._queues[job.queue] = leaf
-            leaf.jobs.push(job)  # type: ignore[union-attr]
             self._link(leaf)
         self._mark(leaf)
 
@@ -341,7 +344,8 @@ class JobOrder:
         return key
 
     def _key_of_next(self, queue: _Queue, leaf: _Queue) -> Key:
-        return self._key_with(queue.share, leaf.jobs.peek().init_request(self._device_memory))  # type: ignore[union-attr]
+        assert leaf.jobs is not None
+        return self._key_with(queue.share, leaf.jobs.peek().init_request(self._device_memory))
 
     def _key_with(self, share: QueueShare, request: Quantities) -> Key:
         # Kept with the shares, as one order of jobs follows another while most shares stay as they are.

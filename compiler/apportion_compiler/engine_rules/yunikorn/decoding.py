@@ -31,7 +31,8 @@ from apportion_compiler.engine_rules.yunikorn.scalars import (
 from apportion_compiler.engine_rules.yunikorn.schema import SCHEDULER_CONFIG, ListOf, MapOf, Scalar, Shape, Struct
 from apportion_policy.documents import MAX_DEPTH, line_nested_too_deeply
 
-# libyaml, from which YuniKorn's parser was translated: it words its errors alike.
+# libyaml, from which YuniKorn's parser was translated: it words its errors alike. Which
+# of the two is there shows at run time only, so no type checker can know the base.
 _Base: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 

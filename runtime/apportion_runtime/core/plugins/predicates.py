@@ -9,7 +9,7 @@ NodeAffinity, TaintToleration, NodePorts, InterPodAffinity.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -268,9 +268,9 @@ def _ordered(value: str | None, bounds: tuple[str, ...], before: Callable[[int, 
     return left is not None and right is not None and before(left, right)
 
 
-def matches(expression: Expression, labels: object) -> bool:
+def matches(expression: Expression, labels: Mapping[str, str]) -> bool:
     """Tell whether labels fulfil one requirement."""
-    value = labels.get(expression.key)  # type: ignore[attr-defined]
+    value = labels.get(expression.key)
     match expression.operator:
         case "In":
             return value is not None and value in expression.values

@@ -226,7 +226,7 @@ class _Parser:
                 self._take()
                 of = self._method(of, name, self._arguments(")"))
             else:
-                of = _item(of, lambda scope, name=name: name)  # type: ignore[misc]
+                of = _item(of, _constant(name))
         return of
 
     def _method(self, of: Evaluate, name: str, arguments: list[Evaluate]) -> Evaluate:
@@ -249,6 +249,10 @@ def _decided(left: Evaluate, right: Evaluate, *, by: bool) -> Evaluate:
         return by if first is by else bool(right(scope))
 
     return evaluate
+
+
+def _constant(value: Value) -> Evaluate:
+    return lambda scope: value
 
 
 def _item(of: Evaluate, key: Evaluate) -> Evaluate:
