@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from apportion_runtime.admission.objects import kind_of, labels_of
 from apportion_runtime.core.snapshot import Expression, Pod
-from apportion_runtime.core.status import GATED, PENDING
 from apportion_runtime.sim.engines.admitting import Admission
 from apportion_runtime.sim.engines.engine import Handlers
 from apportion_runtime.sim.engines.gangs import Gangs
@@ -92,18 +91,6 @@ class Pods:
                 assert facts is not None
                 found.append(facts)
         return found
-
-    def open_gate(self, uid: str, gate: str) -> None:
-        """Take one of its scheduling gates from a pod; the scheduler looks at it when there is none left."""
-        world, pod = self._world, self._world.pods[uid]
-        made = world.store.get("Pod", pod.namespace, pod.name)
-        assert made is not None
-        gates = [each for each in made["spec"].get("schedulingGates") or () if each.get("name") != gate]
-        world.store.update({**made, "spec": {**made["spec"], "schedulingGates": gates}})
-        if not gates and pod.record.status == GATED:
-            pod.record = world.records.set_pod(replace(pod.record, status=PENDING))
-            world.n_pending += 1
-            world.touch()
 
 
 class PlainEngine:

@@ -119,10 +119,6 @@ class Nodes:
         """Return a node by name."""
         return self._states.get(name)
 
-    def on(self, uid: str) -> NodeState | None:
-        """Return the node on which a pod stands."""
-        return next((state for state in self.all if uid in state.pods), None)
-
     @property
     def nodes(self) -> Sequence[Node]:
         """The records of the nodes, in their order."""

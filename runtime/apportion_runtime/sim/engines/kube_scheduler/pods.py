@@ -12,7 +12,7 @@ from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.snapshots.kubernetes.terms import expressions, label_selector
 
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-DO_NOT, ANYWAY = "DoNotSchedule", "ScheduleAnyway"
+DO_NOT = "DoNotSchedule"
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,11 +72,6 @@ class Assignment:
         """Whether it can be given at once."""
         return self.mode is Mode.FIT
 
-    @property
-    def has_more_flavors(self) -> bool:
-        """Whether there are flavors that were not looked at."""
-        return any(self.next_flavor.values())
-
 
 class Assigner:
     """Gives flavors to one workload.

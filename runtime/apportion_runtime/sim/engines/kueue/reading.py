@@ -152,7 +152,6 @@ def _flavor(made: Manifest) -> Flavor:
         {key: str(value) for key, value in (spec.get("nodeLabels") or {}).items()},
         tuple(spec.get("nodeTaints") or ()),
         tuple(spec.get("tolerations") or ()),
-        str(spec.get("topologyName") or ""),
     )
 
 

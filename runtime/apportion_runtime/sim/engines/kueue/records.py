@@ -53,7 +53,6 @@ class Flavor:
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Mapping[str, Any], ...] = ()
     tolerations: tuple[Mapping[str, Any], ...] = ()
-    topology: str = ""
 
 
 @dataclass(frozen=True, slots=True)
