@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from apportion_runtime.core.cycle import run_actions
@@ -11,6 +11,8 @@ from apportion_runtime.core.job import Job
 from apportion_runtime.core.resources import GPU
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.status import BINDING
+from apportion_runtime.core.task import Task
+from apportion_runtime.sim.devices import Devices
 from apportion_runtime.sim.history import ENDED_BY_EVICTION, Sample, Taken
 from apportion_runtime.sim.workloads import Workloads
 from apportion_runtime.sim.world import World
@@ -19,6 +21,7 @@ _SAMPLE_S = 300.0
 """How old the numbers of queues may be while nobody waits, in seconds."""
 _MOST_FRUITLESS = 10
 """Turns in a row whose decisions the cluster refused, after which the scheduler waits for something to happen."""
+_PROMISED_TWICE = "the node has no device left for it: the engine promised one twice"
 
 
 class Scheduler:
@@ -60,21 +63,35 @@ class Scheduler:
         n_done = 0
         if decided.evictions:
             n_done += sum(self._evict(told) for told in evictions(session))
-        names = session.nodes.names
+        # A later action may have taken the pod for a victim: where it stands by then is promised for later, at best,
+        # and what its eviction came to does not make room there.
+        by_job: dict[str, list[tuple[Task, str]]] = {}
         for task in decided.binds:
-            # A later action may have taken the pod for a victim: where it stands by then is promised for later, at best,
-            # and what its eviction came to does not make room there.
-            if task.status != BINDING:
-                continue
-            cpu, _, gpus = task.accepted_quantities
-            if self._workloads.kubelet.bind(task.uid, names[task.node], cpu=cpu, gpus=gpus, gpu_groups=task.gpu_groups):
-                self._workloads.placed(task.uid)
-                n_done += 1
+            if task.status == BINDING and task.uid in self._world.pods:
+                by_job.setdefault(task.job, []).append((task, session.nodes.names[task.node]))
+        n_done += sum(map(self._bind, by_job.values()))
         self._note_jobs(session)
         n_asked = len(decided.binds) + len(decided.evictions)
         self._n_fruitless = 0 if n_done else self._n_fruitless + 1
         if n_asked and self._n_fruitless < _MOST_FRUITLESS:
             self._world.touch()
+
+    def _bind(self, placed: Sequence[tuple[Task, str]]) -> int:
+        """Give pods of one job their places, and return how many got theirs; none where the devices are not there."""
+        world = self._world
+        devices = {node: Devices(world, node) for _, node in placed}
+        for task, node in placed:
+            if not devices[node].take(task.pod.gpu.count, task.gpu_groups):
+                pod = world.pods[task.uid]
+                world.note("bind-refused", workload=pod.workload, pod=pod.name, node=node, why=_PROMISED_TWICE)
+                return 0
+        n_done = 0
+        for task, node in placed:
+            cpu, _, gpus = task.accepted_quantities
+            if self._workloads.kubelet.bind(task.uid, node, cpu=cpu, gpus=gpus, gpu_groups=task.gpu_groups):
+                self._workloads.placed(task.uid)
+                n_done += 1
+        return n_done
 
     def _evict(self, told: Eviction) -> bool:
         world = self._world
