@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -143,10 +142,9 @@ def test_what_no_policy_can_hold_is_one_sentence() -> None:
         _texts(LiftedQueue("a", "Queue a"), pools=(LiftedPool("x", "NVIDIA H100"),))
 
 
+# Linters are there in the slow tier only.
+@pytest.mark.slow
 def test_ruff_would_change_nothing(tmp_path: Path) -> None:
-    ruff = Path(sys.executable).with_name("ruff")
-    if not ruff.exists() and shutil.which("ruff") is None:
-        pytest.skip("ruff is not installed")
     files = _texts(
         LiftedQueue("a", "Queue a", guaranteed={"gpu/h100": 8000, "rdma/hca": 4}, limit={"gpu/h100": 8000}, labels={"k": "v"}),
         LiftedQueue("b" * 60, "Queue b", "a", title='say "hi"', namespaces=tuple(f"namespace-{n}" for n in range(9))),
@@ -158,7 +156,7 @@ def test_ruff_would_change_nothing(tmp_path: Path) -> None:
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    command = [ruff if ruff.exists() else "ruff"]
+    command = [sys.executable, "-m", "ruff"]
     for arguments in (["format", "--diff"], ["check", "--select", "I,F,UP,E,W", "--ignore", "E501"]):
         ran = subprocess.run(
             [*command, *arguments, "--isolated", tmp_path], capture_output=True, text=True, check=False
