@@ -6,8 +6,8 @@ FROM ${PYTHON} AS build
 WORKDIR /src
 RUN python -m venv /opt/apportion
 # Every package is pinned with its hash; hatchling, which builds the wheel, is among them.
-COPY locks/base.txt locks/base.txt
-RUN /opt/apportion/bin/pip install --no-cache-dir --require-hashes --requirement locks/base.txt
+COPY locks/scheduler.txt locks/scheduler.txt
+RUN /opt/apportion/bin/pip install --no-cache-dir --require-hashes --requirement locks/scheduler.txt
 COPY pyproject.toml README.md LICENSE CHANGELOG.md ./
 COPY policy policy
 COPY compiler compiler

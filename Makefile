@@ -31,7 +31,7 @@ test-slow: install-dev ## run the tests that take seconds each: the wheel, large
 	@$(PY) -m pytest -m "slow and not (e2e or bench or browser)" $(ARGS)
 
 .PHONY: test-browser
-test-browser: install-test ## open the HTML reports in a headless Chromium (installs Debian's where that is possible)
+test-browser: install-browser ## open the HTML reports in a headless Chromium (installs Debian's where that is possible)
 	@bash tests/browser/run.sh
 
 .PHONY: test-lowest
@@ -92,6 +92,6 @@ clean: ## remove the virtual environment, caches and built files
 	@rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.*
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: install-base install-test install-dev
-install-base install-test install-dev: install-%:
+.PHONY: install-base install-test install-browser install-dev
+install-base install-test install-browser install-dev: install-%:
 	@.ci/install $*

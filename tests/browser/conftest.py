@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
+from playwright.sync_api import Browser
 
-from .chromium import Page, browser, find_chromium
+from .chromium import Page, find_chromium, new_page, started
 
 
 @pytest.fixture(scope="session")
-def new_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Page]]:
+def browser() -> Iterator[Browser]:
     program = find_chromium()
     if program is None:
         pytest.exit(
             "no Chromium is installed: `make test-browser` installs Debian's, or APPORTION_CHROMIUM names one",
             returncode=1,
         )
-    with browser(program, tmp_path_factory.mktemp("chromium") / "profile") as pipe:
-        yield pipe.page
+    with started(program) as browser:
+        yield browser
 
 
 @pytest.fixture
-def page(new_page: Callable[[], Page]) -> Page:
-    return new_page()
+def page(browser: Browser) -> Iterator[Page]:
+    page = new_page(browser)
+    yield page
+    page.driven.context.close()
+
+
+@pytest.fixture
+def phone(browser: Browser) -> Iterator[Page]:
+    page = new_page(browser, width=390, height=844)
+    yield page
+    page.driven.context.close()

@@ -52,6 +52,7 @@ BREACHES = {
     "compiler-reaches-nothing": ("compiler/apportion_compiler/compile.py", "import kubernetes"),
     "pure-stages": ("compiler/apportion_compiler/ir/program.py", "import subprocess"),
     "pulumi": ("compiler/apportion_compiler/emit/tree.py", "import pulumi_kubernetes"),
+    "kubernetes": ("runtime/apportion_runtime/sim/clock.py", "import kubernetes.client"),
     "pulumi-of-the-command-line": ("cli/apportion_cli/console.py", "import pulumi"),
 }
 

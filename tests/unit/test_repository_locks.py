@@ -1,4 +1,4 @@
-"""The three lock files agree with each other and with pyproject.toml, and name no index."""
+"""The lock files agree with each other and with pyproject.toml, and name no index."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TIERS = ("base", "test", "dev")
+TIERS = ("base", "scheduler", "test", "browser", "dev")
 PIN = re.compile(r"^([a-z0-9][a-z0-9.-]*)==(\S+)( ; [^\\]+)? \\$", re.MULTILINE)
 
 
@@ -25,7 +25,9 @@ def names(requirements: list[str]) -> set[str]:
     return {re.split(r"[\[<>=~!; ]", text, maxsplit=1)[0].lower() for text in requirements}
 
 
-@pytest.mark.parametrize(("smaller", "larger"), [("base", "test"), ("test", "dev")])
+@pytest.mark.parametrize(
+    ("smaller", "larger"), [("base", "scheduler"), ("scheduler", "test"), ("test", "browser"), ("browser", "dev")]
+)
 def test_a_larger_lock_holds_the_versions_of_the_smaller(smaller: str, larger: str) -> None:
     pinned_in_both = {(name, version) for name, version, _ in pins(smaller)}
     assert pinned_in_both - {(name, version) for name, version, _ in pins(larger)} == set()
@@ -49,7 +51,9 @@ def test_every_direct_dependency_is_pinned_where_it_is_needed() -> None:
     groups = project["dependency-groups"]
     needed = {
         "base": project["project"]["dependencies"] + groups["build"],
+        "scheduler": project["project"]["optional-dependencies"]["kube"],
         "test": groups["test"],
+        "browser": groups["browser"],
         "dev": [entry for group in groups.values() for entry in group if isinstance(entry, str)],
     }
     missing = {tier: names(needed[tier]) - {name for name, _, _ in pins(tier)} for tier in TIERS}

@@ -63,7 +63,14 @@ def scheduler(
     It reads the objects that `apportion compile` writes for KAI, and takes the place of KAI's scheduler and pod grouper.
     A GPU is given whole: sharing one takes the engine's own binder.
     """
-    from apportion_runtime.kube.connection import Connection, Unreachable, access_from
+    try:
+        import kubernetes  # noqa: F401 - what follows needs both.
+        import prometheus_client  # noqa: F401
+    except ImportError:
+        raise CannotError("the Kubernetes client is not installed", hint="pip install 'apportion[kube]'") from None
+
+    from apportion_runtime.kube.connection import connect
+    from apportion_runtime.kube.errors import Unreachable
     from apportion_runtime.kube.lease import Leadership
     from apportion_runtime.kube.running import Options, run
     from apportion_runtime.kube.serving import Counters, served
@@ -79,7 +86,7 @@ def scheduler(
 
     counters = Counters()
     try:
-        connection = Connection(access_from(kubeconfig, context))
+        connection = connect(kubeconfig, context)
         leadership = None if lease is None else Leadership(connection, *_lease(lease), _holder())
         with served(port, counters) as chosen:
             say(f"answers on port {chosen}")

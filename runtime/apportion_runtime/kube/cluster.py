@@ -9,7 +9,7 @@ Manifest = Mapping[str, Any]
 
 
 class Cluster(Protocol):
-    """Objects to look at, and what may be done to them. A write that is refused raises `connection.Refused`."""
+    """Objects to look at, and what may be done to them. A write that is refused raises `errors.Refused`."""
 
     def objects(self) -> Sequence[Manifest]:
         """Return everything that a snapshot is read from."""

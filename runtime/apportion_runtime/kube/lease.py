@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
-from apportion_runtime.kube.connection import Connection, Refused
+from apportion_runtime.kube.connection import Connection
+from apportion_runtime.kube.errors import Refused
 from apportion_runtime.kube.resources import LEASE
 
 DURATION_S = 15

@@ -9,7 +9,8 @@ from http import HTTPStatus
 from typing import Any
 
 from apportion_runtime.kube.cluster import Manifest
-from apportion_runtime.kube.connection import Connection, Refused, Unreachable
+from apportion_runtime.kube.connection import Connection
+from apportion_runtime.kube.errors import Refused, Unreachable
 from apportion_runtime.kube.resources import OWNERS, POD, WATCHED, Resource
 
 _WATCH_S = 300

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event
 
-from apportion_runtime.kube.connection import Connection, Refused, Unreachable
+from apportion_runtime.kube.connection import Connection
+from apportion_runtime.kube.errors import Refused, Unreachable
 from apportion_runtime.kube.lease import DURATION_S, Leadership
 from apportion_runtime.kube.mirror import Mirror
 from apportion_runtime.kube.scheduler import take_turn

@@ -17,7 +17,7 @@ from apportion_runtime.core.session import Session
 from apportion_runtime.core.status import BINDING
 from apportion_runtime.core.task import Task
 from apportion_runtime.kube.cluster import Cluster, Manifest
-from apportion_runtime.kube.connection import Refused
+from apportion_runtime.kube.errors import Refused
 from apportion_runtime.kube.resources import POD, POD_GROUP
 from apportion_runtime.snapshots.faults import Fault, Place
 from apportion_runtime.snapshots.kubernetes.reader import read_cluster

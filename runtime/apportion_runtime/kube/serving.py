@@ -10,12 +10,16 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
 STUCK_S = 120.0
 """After which a turn that does not end makes the scheduler unwell."""
 
 
-@dataclass(slots=True)
-class Counters:
+@dataclass(slots=True, eq=False)
+class Counters(Collector):
     """What happened since the start. Written by one thread, read by others."""
 
     turns: int = 0
@@ -28,22 +32,20 @@ class Counters:
     is_ready: bool = False
     alive_at: float = field(default_factory=time.monotonic)
 
-    def text(self) -> str:
-        """Return them in Prometheus' format."""
-        counters = {
-            "turns_total": self.turns,
-            "pods_bound_total": self.bound,
-            "pods_evicted_total": self.evicted,
-            "writes_refused_total": self.refused,
-            "turn_seconds_total": self.seconds,
-        }
-        gauges = {"pods_waiting": self.waiting, "leader": int(self.is_leader)}
-        lines = [
-            f"# TYPE apportion_scheduler_{name} {kind}\napportion_scheduler_{name} {value}\n"
-            for kind, found in (("counter", counters), ("gauge", gauges))
-            for name, value in found.items()
-        ]
-        return "".join(lines)
+    def collect(self) -> Iterator[Metric]:
+        counted = (
+            ("turns", "Turns taken", self.turns),
+            ("pods_bound", "Pods given a node", self.bound),
+            ("pods_evicted", "Pods taken back", self.evicted),
+            ("writes_refused", "Writes that the API server did not take", self.refused),
+            ("turn_seconds", "Time spent in turns", self.seconds),
+        )
+        for name, meaning, value in counted:
+            yield CounterMetricFamily(f"apportion_scheduler_{name}", meaning, value)
+        yield GaugeMetricFamily(
+            "apportion_scheduler_pods_waiting", "Pods that the last turn left waiting", self.waiting
+        )
+        yield GaugeMetricFamily("apportion_scheduler_leader", "Whether it holds the lease", int(self.is_leader))
 
 
 @contextmanager
@@ -53,12 +55,14 @@ def served(port: int, counters: Counters) -> Iterator[int]:
     Raises:
         OSError: If the port cannot be had.
     """
+    registry = CollectorRegistry()
+    registry.register(counters)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             status, text = HTTPStatus.OK, "ok\n"
             if self.path == "/metrics":
-                text = counters.text()
+                text = generate_latest(registry).decode()
             elif self.path == "/readyz" and not counters.is_ready:
                 status, text = HTTPStatus.SERVICE_UNAVAILABLE, "not listed yet\n"
             elif self.path == "/healthz" and time.monotonic() - counters.alive_at >= STUCK_S:
@@ -67,7 +71,7 @@ def served(port: int, counters: Counters) -> Iterator[int]:
                 status, text = HTTPStatus.NOT_FOUND, "there are /healthz, /readyz and /metrics\n"
             body = text.encode()
             self.send_response(status)
-            self.send_header("Content-Type", "text/plain; version=0.0.4")
+            self.send_header("Content-Type", CONTENT_TYPE_LATEST if self.path == "/metrics" else "text/plain")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

@@ -12,7 +12,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from apportion_runtime.kube.connection import Access, Connection, Refused, Unreachable, access_from
+from apportion_runtime.kube.connection import Connection, connect
+from apportion_runtime.kube.errors import Refused, Unreachable
 from apportion_runtime.kube.lease import DURATION_S, Leadership
 from apportion_runtime.kube.serving import STUCK_S, Counters, served
 
@@ -59,7 +60,7 @@ class _Leases(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def connection() -> Iterator[Connection]:
+def server() -> Iterator[str]:
     class Own(_Leases):
         lease = None
         seen: list[str] = []  # noqa: RUF012
@@ -68,12 +69,17 @@ def connection() -> Iterator[Connection]:
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        yield Connection(Access(f"http://127.0.0.1:{server.server_port}", None, lambda: "secret"))
+        yield f"http://127.0.0.1:{server.server_port}"
         assert set(Own.seen) <= {"Bearer secret"}
     finally:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@pytest.fixture
+def connection(server: str, tmp_path: Path) -> Connection:
+    return connect(_kubeconfig(tmp_path, server, token="secret"))
 
 
 def test_one_of_two_schedulers_leads_and_the_other_follows_until_the_lease_runs_out(connection: Connection) -> None:
@@ -101,44 +107,75 @@ def test_what_the_api_server_says_is_what_one_reads(connection: Connection) -> N
     assert refused.value.status == 404
 
 
-def test_a_server_that_is_not_there_is_one_sentence() -> None:
+def test_a_server_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(Unreachable, match=r"http://127.0.0.1:1 does not answer"):
-        Connection(Access("http://127.0.0.1:1", None, lambda: "")).request("GET", "/")
+        connect(_kubeconfig(tmp_path, "http://127.0.0.1:1")).request("GET", "/")
 
 
-def _kubeconfig(folder: Path, **user: object) -> str:
+def _kubeconfig(folder: Path, server: str, **user: object) -> str:
     file = folder / "config"
     document = {
+        "apiVersion": "v1",
+        "kind": "Config",
         "current-context": "one",
         "contexts": [{"name": "one", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:8001/base"}}],
+        "clusters": [{"name": "c", "cluster": {"server": server}}],
         "users": [{"name": "u", "user": user}],
     }
     file.write_text(json.dumps(document))
     return str(file)
 
 
-def test_a_kubeconfig_gives_server_and_token(tmp_path: Path) -> None:
-    access = access_from(_kubeconfig(tmp_path, token="abc"))
-    assert (access.server, access.token()) == ("http://127.0.0.1:8001/base", "abc")
-    (tmp_path / "token").write_text("from-file\n")
-    assert access_from(_kubeconfig(tmp_path, tokenFile="token")).token() == "from-file"
+def _exec(folder: Path) -> dict[str, object]:
+    """A login by a program, as managed clusters want it."""
+    program = folder / "login"
+    credential = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "kind": "ExecCredential",
+        "status": {"token": "secret"},
+    }
+    program.write_text(f"#!/bin/sh\necho '{json.dumps(credential)}'\n")
+    program.chmod(0o755)
+    return {"apiVersion": credential["apiVersion"], "command": str(program), "interactiveMode": "Never"}
+
+
+@pytest.mark.parametrize("way", ["token", "tokenFile", "exec"])
+def test_a_kubeconfig_says_who_asks(way: str, server: str, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("secret")
+    user = {"token": "secret", "tokenFile": str(tmp_path / "token"), "exec": _exec(tmp_path)}[way]
+    with pytest.raises(Refused, match="leases not found"):
+        connect(_kubeconfig(tmp_path, f"{server}/base", **{way: user})).request("GET", "/apis")
+
+
+def test_the_variable_names_the_kubeconfig(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", _kubeconfig(tmp_path, server, token="secret"))
+    with pytest.raises(Refused, match="leases not found"):
+        connect(None).request("GET", "/apis")
 
 
 @pytest.mark.parametrize(
-    ("user", "context", "said"),
+    ("text", "context", "said"),
     [
-        ({"exec": {"command": "aws"}}, None, "logs in by `exec`"),
-        ({"token": "a"}, "two", "it has no entry two"),
+        (None, None, "there is no .*--kubeconfig names a file"),
+        ("", None, "does not say how a cluster is reached"),
+        ("- a", None, "does not say how a cluster is reached"),
+        ("{", None, "does not say how a cluster is reached"),
+        ("contexts: 3", None, "does not say how a cluster is reached"),
+        ("whole", "two", "two"),
     ],
 )
 def test_a_kubeconfig_that_does_not_do_is_one_sentence(
-    user: dict[str, Any], context: str | None, said: str, tmp_path: Path
+    text: str | None, context: str | None, said: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(Unreachable, match=said):
-        access_from(_kubeconfig(tmp_path, **user), context)
-    with pytest.raises(Unreachable, match="cannot be read"):
-        access_from(str(tmp_path / "nothing"))
+    file = tmp_path / "config"
+    if text == "whole":
+        _kubeconfig(tmp_path, "http://127.0.0.1:8001", token="a")
+    elif text is not None:
+        file.write_text(text)
+    with pytest.raises(Unreachable, match=said) as told:
+        connect(str(file), context)
+    assert str(file) in str(told.value)
+    assert "\n" not in str(told.value)
 
 
 def test_counters_and_readiness_are_told_over_http() -> None:
@@ -146,8 +183,8 @@ def test_counters_and_readiness_are_told_over_http() -> None:
     with served(0, counters) as port:
         with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
             text = answer.read().decode()
-        assert "apportion_scheduler_turns_total 3\n" in text
-        assert "apportion_scheduler_leader 1\n" in text
+        assert "apportion_scheduler_turns_total 3.0\n" in text
+        assert "apportion_scheduler_leader 1.0\n" in text
         with pytest.raises(OSError, match="503"):
             urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10)
         counters.is_ready = True

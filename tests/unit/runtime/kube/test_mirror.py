@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.kube.connection import Connection, Refused
+from apportion_runtime.kube.connection import Connection
+from apportion_runtime.kube.errors import Refused
 from apportion_runtime.kube.mirror import Mirror
 from apportion_runtime.kube.resources import POD, WATCHED
 

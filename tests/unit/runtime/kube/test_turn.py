@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apportion_runtime.kube.cluster import Manifest
-from apportion_runtime.kube.connection import Refused
+from apportion_runtime.kube.errors import Refused
 from apportion_runtime.kube.scheduler import take_turn
 
 NOW = 1_763_712_000.0
