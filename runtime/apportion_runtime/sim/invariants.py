@@ -32,7 +32,11 @@ def _lost_pods(world: World, running: Mapping[int, Running]) -> Iterator[str]:
             yield f"pod {pod.name} is there, and its workload is not"
     for number, workload in running.items():
         have = by_workload.get(number, Counter())
-        wanted = [key for key in workload.slots if key not in workload.over]
+        wanted = [
+            key
+            for key, slot in workload.slots.items()
+            if key not in workload.over and (workload.was_whole or not slot.comes_last)
+        ]
         at_once = workload.expansion.at_once
         if workload.outcome or workload.is_suspended or workload.n_denied:
             continue

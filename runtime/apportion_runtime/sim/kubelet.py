@@ -17,7 +17,7 @@ class Kubelet:
 
     Args:
         world: What is simulated.
-        startup_s: How long a pod of a workload loads before it works.
+        startup_s: How long a pod loads before it works.
         ready: Told of a pod that begins to work.
         stops: Told of a pod that worked, or waited, and will not any more.
     """
@@ -26,7 +26,7 @@ class Kubelet:
         self,
         world: World,
         *,
-        startup_s: Callable[[int], float],
+        startup_s: Callable[[PodState], float],
         ready: Callable[[PodState], None],
         stops: Callable[[PodState], None],
     ) -> None:
@@ -80,7 +80,7 @@ class Kubelet:
         pod.runs = True
         world.store.patch_status("Pod", pod.namespace, pod.name, {"phase": "Running", "startTime": world.clock.text})
         world.note("running", workload=pod.workload, pod=pod.name, node=pod.record.node or "")
-        world.events.plan(world.now + self._startup_s(pod.workload), PodReady(uid))
+        world.events.plan(world.now + self._startup_s(pod), PodReady(uid))
 
     def make_ready(self, uid: str) -> None:
         """A pod has loaded what it needs."""

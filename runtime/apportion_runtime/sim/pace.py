@@ -37,6 +37,8 @@ class Pace:
     def _of(self, running: Running, pod: PodState) -> float:
         if not running.ends_together:
             return 1.0 if pod.is_ready else 0.0
+        if not running.works:
+            return 0.0
         ready = [
             uid
             for group in running.groups.values()

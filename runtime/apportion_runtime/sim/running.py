@@ -56,6 +56,15 @@ class Running:
     """Whether the objects between it and its pods were made."""
     n_denied: int = 0
     """How often in a row its pods were not admitted."""
+    was_whole: bool = False
+    """Whether all its pods but the last have been ready together since it was released."""
+    was_submitted: bool = False
+    """Whether its work was given to its pods since then."""
+
+    @property
+    def works(self) -> bool:
+        """Whether its pods have got their work, if that has to be submitted to them."""
+        return self.was_submitted or not self.expansion.submitted
 
     def is_worker(self, slot: str) -> bool:
         """Tell whether the work goes faster with a slot's pod; one that is wanted no more was a worker's."""

@@ -135,7 +135,8 @@ def _ray_spec(short: Short) -> dict[str, Any]:
         "template": _template(short, short.size),
     }
     head = {"template": _template(short, short.head or Size())}
-    return {"headGroupSpec": head, "workerGroupSpecs": [workers] if short.pods else []}
+    scaling = {} if short.least in (None, short.pods) else {"enableInTreeAutoscaling": True}
+    return {"headGroupSpec": head, "workerGroupSpecs": [workers] if short.pods else [], **scaling}
 
 
 def _ray_job(short: Short) -> dict[str, Any]:

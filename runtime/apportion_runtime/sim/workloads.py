@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from apportion_runtime.admission import words
-from apportion_runtime.admission.expanding import Ending, Expansion, Replacing, Slot, expand, is_suspended
+from apportion_runtime.admission.expanding import Ending, Replacing, Slot, expand, is_suspended
 from apportion_runtime.admission.objects import GroupingError, kind_of, labels_of, name_of, namespace_of
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.status import SUCCEEDED
@@ -29,6 +31,7 @@ from apportion_runtime.sim.running import Group, Running
 from apportion_runtime.sim.scaling import scaled
 from apportion_runtime.sim.scenario import Manifest, Work
 from apportion_runtime.sim.store import Conflict
+from apportion_runtime.sim.submitting import wants_last
 from apportion_runtime.sim.world import PodState, World
 
 _CRON_JOB = ("batch", "CronJob")
@@ -105,7 +108,7 @@ class Workloads:
         """Make what a workload consists of: the objects between it and its pods, and the pods."""
         if not running.has_begun:
             running.has_begun = True
-            self._make_children(running, running.expansion)
+            self._make_children(running, running.expansion.children)
             made, status = running.manifest, running.expansion.status
             if status:
                 running.manifest = self._world.store.patch_status(
@@ -113,10 +116,13 @@ class Workloads:
                 )
         self._fill(running)
 
-    def _make_children(self, running: Running, expansion: Expansion) -> None:
+    def _make_children(self, running: Running, children: Iterable[dict[str, Any]]) -> None:
+        """Make objects between a workload and its pods, as far as they are not there."""
         world = self._world
         namespace = namespace_of(running.manifest)
-        for made in expansion.children:
+        for made in children:
+            if (made["kind"], made["metadata"]["name"]) in running.children:
+                continue
             reference = made["metadata"]["ownerReferences"][0]
             owner = world.store.get(reference["kind"], namespace, reference["name"])
             assert owner is not None
@@ -133,6 +139,8 @@ class Workloads:
         for key, slot in running.slots.items():
             if room <= 0:
                 return
+            if slot.comes_last and not running.was_whole:
+                continue
             if key not in running.pods and key not in running.over:
                 try:
                     self._make_pod(running, slot)
@@ -187,6 +195,8 @@ class Workloads:
             name = f"{name}-r{number}"
         namespace = namespace_of(manifest)
         kind, owner_name = slot.owner
+        if slot.comes_last and running.expansion.last_child is not None:
+            self._make_children(running, (running.expansion.last_child,))
         owner = world.store.get(kind, namespace, owner_name)
         assert owner is not None
         reference = {
@@ -234,8 +244,11 @@ class Workloads:
         running = self.running.get(pod.workload)
         return None if running is None else running.group_of(pod.record.group)
 
-    def _startup_s(self, workload: int) -> float:
-        return self.works[workload].startup_s
+    def _startup_s(self, pod: PodState) -> float:
+        """Return how long a pod loads; one that only submits work to others loads nothing."""
+        running = self.running.get(pod.workload)
+        slot = None if running is None else running.slots.get(pod.slot)
+        return 0.0 if slot is not None and slot.comes_last else self.works[pod.workload].startup_s
 
     def _ready(self, pod: PodState) -> None:
         running = self.running.get(pod.workload)
@@ -244,6 +257,8 @@ class Workloads:
         group = self._group(pod)
         if group is not None:
             group.ready[part_of(pod.record.sub_group)] += 1
+        if wants_last(running, pod, self._world.pods):
+            self._fill(running)
         self._pace.reckon(running, pod)
 
     def _stops(self, pod: PodState) -> None:
@@ -318,6 +333,7 @@ class Workloads:
         running.manifest = self._world.store.update(manifest)
         was_suspended, running.is_suspended = running.is_suspended, is_suspended(manifest)
         if running.is_suspended and not was_suspended:
+            running.was_whole = running.was_submitted = False
             for uid in list(running.pods.values()):
                 self.kubelet.stop(self._world.pods[uid], ENDED_BY_EVICTION)
         self._follow(running)
@@ -431,6 +447,8 @@ class Workloads:
             running.ended = facts.outcome = outcome
             facts.finished_s = world.elapsed_s
             running.progress.clear()
+            for key in [key for key in running.pods if key in running.slots and running.slots[key].comes_last]:
+                self._end_pod(running, key)
             world.note("done", workload=running.number, why=f"{outcome}; its cluster stays for {stays:g}s")
             world.events.plan(world.now + stays, ClusterExpires(running.number))
             return

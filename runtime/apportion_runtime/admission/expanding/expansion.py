@@ -38,6 +38,8 @@ class Slot:
     owner: tuple[str, str] | None
     is_worker: bool = True
     """Whether the work goes faster with it; a head or launcher only has to be there."""
+    comes_last: bool = False
+    """Whether it is wanted only once all others have been ready together: what submits the work to them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,8 @@ class Expansion:
     """The objects between a workload and its pods, owners first, and the pods.
 
     Owner references of `children` name no uid: who creates them knows it. `status` belongs into the workload's own.
-    `at_once` is how many slots have a pod at a time; None is all.
+    `at_once` is how many slots have a pod at a time; None is all. Where the work is `submitted`, it begins once all
+    pods have been ready together, and the one that submits it, if there is one. `last_child` owns that pod.
     """
 
     slots: tuple[Slot, ...]
@@ -54,6 +57,8 @@ class Expansion:
     children: tuple[dict[str, Any], ...] = ()
     status: Mapping[str, Any] = field(default_factory=dict)
     at_once: int | None = None
+    submitted: bool = False
+    last_child: dict[str, Any] | None = None
 
 
 def slot(

@@ -1,18 +1,26 @@
 """Ray clusters, and the jobs and services that have one, as KubeRay makes their pods.
 
-A RayJob's pods are those of its cluster: the one that submits its work is left out. Source: KubeRay 1.6,
-ray-operator/controllers/ray (common/pod.go).
+A RayJob's work is submitted once its cluster is ready: by a pod of a Job, by the operator, or by a container beside the
+head. Source: KubeRay 1.7, ray-operator/controllers/ray (common/pod.go, common/job.go, rayjob_controller.go).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from apportion_runtime.admission import words
 from apportion_runtime.admission.expanding.expansion import Ending, Expansion, Replacing, Slot, child, slot
-from apportion_runtime.admission.objects import Manifest, labels_of, name_of, nested, text, whole
+from apportion_runtime.admission.objects import GroupingError, Manifest, labels_of, name_of, nested, text, whole
 
+BY_JOB, BY_OPERATOR, BY_SIDECAR, BY_HAND = "K8sJobMode", "HTTPMode", "SidecarMode", "InteractiveMode"
 _CLUSTER_NAME = "ray.io/cluster"
+_SUBMITTER: Mapping[str, Any] = {
+    "name": "ray-job-submitter",
+    "resources": {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m", "memory": "200Mi"}},
+}
+"""The container that submits where nobody says another: KubeRay's GetDefaultSubmitterContainer."""
 
 
 def expand_cluster(workload: Manifest) -> Expansion:
@@ -27,14 +35,48 @@ def expand_service(workload: Manifest) -> Expansion:
     return replace(made, status={"activeServiceStatus": {"rayClusterName": cluster}})
 
 
+def submission_mode(ray_job: Manifest) -> str:
+    """Return how the work of a RayJob is submitted; a Job does it unless something else is said."""
+    return text(ray_job, "spec", "submissionMode") or BY_JOB
+
+
+def submitter_of(ray_job: Manifest) -> Mapping[str, Any]:
+    """Return the template of the pod that submits a RayJob's work."""
+    said: Mapping[str, Any] | None = nested(ray_job, "spec", "submitterPodTemplate")
+    return said or {"spec": {"restartPolicy": "Never", "containers": [_SUBMITTER]}}
+
+
 def expand_ray_job(workload: Manifest) -> Expansion:
-    """Return the pods of the job's cluster."""
-    made = _with_cluster(workload)
-    return replace(made, status={"rayClusterName": name_of(made.children[0])}, ending=Ending.TOGETHER)
+    """Return the pods of the job's cluster, and the one that submits its work, which its operator makes last.
+
+    Raises:
+        GroupingError: If its work is submitted in a way of which nothing is known.
+    """
+    mode = submission_mode(workload)
+    if nested(workload, "spec", "clusterSelector") or not nested(workload, "spec", "rayClusterSpec"):
+        raise GroupingError(
+            "RayJob: spec.clusterSelector names a cluster that is there already, of which nothing is known; write the "
+            "cluster into spec.rayClusterSpec"
+        )
+    if mode not in (BY_JOB, BY_OPERATOR, BY_SIDECAR):
+        why = "waits for a person to submit the work" if mode == BY_HAND else "is not one of KubeRay's"
+        raise GroupingError(
+            f"RayJob: spec.submissionMode {mode} {why}; write {BY_JOB}, {BY_OPERATOR} or {BY_SIDECAR} instead"
+        )
+    made = _with_cluster(workload, beside_head=(_SUBMITTER,) if mode == BY_SIDECAR else ())
+    made = replace(made, status={"rayClusterName": name_of(made.children[0])}, ending=Ending.TOGETHER)
+    if mode == BY_JOB:
+        name = name_of(workload)
+        own = slot("submitter", submitter_of(workload), ("Job", name), is_worker=False)
+        job = child(("batch/v1", "Job"), name, workload, {"template": submitter_of(workload)})
+        made = replace(made, slots=(*made.slots, replace(own, comes_last=True)), last_child=job)
+    return replace(made, submitted=mode != BY_SIDECAR)
 
 
-def _with_cluster(workload: Manifest) -> Expansion:
+def _with_cluster(workload: Manifest, beside_head: tuple[Mapping[str, Any], ...] = ()) -> Expansion:
     config = nested(workload, "spec", "rayClusterConfig" if workload.get("kind") == "RayService" else "rayClusterSpec")
+    if beside_head:
+        config = _with_containers(config, beside_head)
     labels = {key: value for key, value in labels_of(workload).items() if key == words.QUEUE}
     cluster = child(("ray.io/v1", "RayCluster"), f"{name_of(workload)}-cluster", workload, config or {}, labels=labels)
     return replace(_expand(cluster, workload), children=(cluster,))
@@ -57,3 +99,13 @@ def _expand(cluster: Manifest, workload: Manifest) -> Expansion:
             slot(f"{called}-worker-{i}", group.get("template") or {}, owner, labels) for i in range(replicas * hosts)
         )
     return Expansion(tuple(slots), Ending.NEVER, Replacing.WHEN_GONE)
+
+
+def _with_containers(config: Mapping[str, Any], added: tuple[Mapping[str, Any], ...]) -> dict[str, Any]:
+    """Return a cluster whose head has more containers."""
+    head: Mapping[str, Any] = config.get("headGroupSpec") or {}
+    template: Mapping[str, Any] = head.get("template") or {}
+    spec: Mapping[str, Any] = template.get("spec") or {}
+    containers = [*(spec.get("containers") or ()), *added]
+    template = {**template, "spec": {**spec, "containers": containers, "restartPolicy": "Never"}}
+    return {**config, "headGroupSpec": {**head, "template": template}}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from apportion_runtime.admission import words
-from apportion_runtime.admission.objects import kind_of, text
+from apportion_runtime.admission.expanding.ray import BY_JOB, submission_mode
+from apportion_runtime.admission.objects import kind_of
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.snapshot import Pod
@@ -61,10 +62,8 @@ class Kai:
 
     def admit(self, made: Manifest) -> Manifest:
         """Return the object as it is, unless its operator refuses it."""
-        if kind_of(made) == ("ray.io", "RayJob"):
-            mode = text(made, "spec", "submissionMode") or "K8sJobMode"
-            if mode == "K8sJobMode":
-                raise Denied(_REFUSED_MODE)
+        if kind_of(made) == ("ray.io", "RayJob") and submission_mode(made) == BY_JOB:
+            raise Denied(_REFUSED_MODE)
         return made
 
     def made(self, running: Running) -> None:

@@ -255,11 +255,11 @@ def test_a_ray_job_holds_its_quota_until_its_cluster_goes() -> None:
         NODES + f"workloads:\n  - {{manifest: {manifest}, duration: 100}}\n" + job("next", "a"),
         TREE, queue("root/a", "Priority"),
     )  # fmt: skip
-    assert at(history, "done", "ray") == [102.0]
-    assert at(history, "finished", "ray") == [162.0]
-    assert history.workloads[0].finished_s == 102.0
+    assert at(history, "done", "ray") == [104.0]
+    assert at(history, "finished", "ray") == [164.0]
+    assert history.workloads[0].finished_s == 104.0
     assert history.workloads[0].lost_gpu_s == 0
-    assert at(history, "dequeued", "next") == [162.0]
+    assert at(history, "dequeued", "next") == [164.0]
 
 
 @pytest.mark.parametrize(

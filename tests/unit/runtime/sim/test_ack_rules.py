@@ -87,7 +87,7 @@ def test_nodes_of_one_name_are_told_apart_by_their_paths_and_a_label_names_the_l
     ("root", "why"),
     [
         (None, "spec.root: an ElasticQuotaTree has a root"),
-        (node("root", {}, {}, "leaf"), "spec.root.children[0]: a node is a mapping"),  # type: ignore[arg-type]
+        (node("root", {}, {}, "leaf"), "spec.root.children[0]: a node is a mapping"),
         ({"children": {"a": 1}}, "spec.root.children: it is not a list"),
         ({"namespaces": "a"}, "spec.root.namespaces: it is not a list"),
         ({"max": ["cpu"]}, "spec.root.max: it is not a mapping of resources"),

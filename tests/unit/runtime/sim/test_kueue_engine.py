@@ -209,7 +209,7 @@ def test_cohorts_that_hang_below_themselves_cannot_be_read() -> None:
     with pytest.raises(UnreadableError, match="cohort x hangs below itself"):
         _cluster([], *_queue("a", 2), *loop)
     with pytest.raises(UnreadableError, match="ClusterQueue a: `many` is not a quantity"):
-        _cluster([], *_queue("a", 2, resourceGroups=_groups("many")))  # type: ignore[arg-type]
+        _cluster([], *_queue("a", 2, resourceGroups=_groups("many")))
 
 
 def test_work_that_is_not_ready_in_time_backs_off_and_is_deactivated_at_last() -> None:

@@ -88,9 +88,11 @@ class Ack(PlainEngine):
     def take_in(self, running: Running, made: Manifest) -> Pod:
         """Read a pod that was just made; of a RayJob it is marked as one of a gang, as ACK's KubeRay marks it."""
         key, scheduler = words.RAY_GANG
-        if kind_of(running.manifest) == _RAY_JOB and labels_of(running.manifest).get(key) == scheduler:
-            gang = str(made["metadata"]["ownerReferences"][0]["name"])
-            marks = {words.GANG_NAME: gang, words.GANG_MIN: str(len(running.slots))}
+        is_marked = kind_of(running.manifest) == _RAY_JOB and labels_of(running.manifest).get(key) == scheduler
+        owner = made["metadata"]["ownerReferences"][0] if is_marked else {}
+        if owner.get("kind") == "RayCluster":
+            n_members = sum(not slot.comes_last for slot in running.slots.values())
+            marks = {words.GANG_NAME: str(owner["name"]), words.GANG_MIN: str(n_members)}
             metadata = {**made["metadata"], "labels": {**labels_of(made), **marks}}
             made = self.world.store.update({**made, "metadata": metadata})
         self.scheduler.members.take_in(made, self.world.now)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apportion_runtime.admission.expanding.expansion import defaulted
+from apportion_runtime.admission.expanding.ray import BY_JOB, submission_mode, submitter_of
 from apportion_runtime.admission.grouping.kubeflow import ROLES
 from apportion_runtime.admission.objects import kind_of, nested, text, whole
 from apportion_runtime.sim.engines.kube_scheduler.amounts import amount, pod_requests
@@ -30,12 +31,6 @@ FRAMEWORKS: Mapping[str, tuple[str, str]] = {
 }
 """By the name of an integration the group and kind of what it manages, as far as there is a model of it."""
 _FIRST_ROLES = ("master", "launcher", "chief")
-_SUBMITTER: Mapping[str, Any] = {
-    "spec": {
-        "containers": [{"name": "ray-job-submitter", "resources": {"requests": {"cpu": "500m", "memory": "200Mi"}}}]
-    }
-}
-"""What KubeRay makes for a RayJob that is submitted by a pod and says no template of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +93,10 @@ def _of_ray(manifest: Manifest, above: Path) -> Iterator[Place]:
 
 def _of_ray_job(manifest: Manifest) -> Iterator[Place]:
     yield from _of_ray(manifest, ("spec", "rayClusterSpec"))
-    if (text(manifest, "spec", "submissionMode") or "K8sJobMode") == "K8sJobMode":
-        template = nested(manifest, "spec", "submitterPodTemplate") or _SUBMITTER
-        yield Place("submitter", 1, (), template)
+    if submission_mode(manifest) == BY_JOB:
+        # What Kueue adds to a template that nobody wrote is lost.
+        path = ("spec", "submitterPodTemplate") if nested(manifest, "spec", "submitterPodTemplate") else ()
+        yield Place("submitter", 1, path, submitter_of(manifest))
 
 
 def _of_roles(manifest: Manifest, key: str) -> Iterator[Place]:

@@ -1,10 +1,10 @@
 """Pod groups as Volcano's controllers, and those of other operators, make them: how many pods start together.
 
-A Job, ReplicaSet or StatefulSet says it by an annotation, one pod otherwise; a Ray cluster is its head and its least
-workers; a Kubeflow job says its own minimum; a Volcano Job says `minAvailable`. A pod that names a PodGroup is of that.
+A Job, ReplicaSet or StatefulSet says it by an annotation, one pod otherwise; a Ray cluster starts whole, or with its head
+and its least workers where Ray scales it by itself; a Kubeflow job says its own minimum; a Volcano Job says `minAvailable`. A pod that names a PodGroup is of that.
 
 Source: pkg/controllers/podgroup/pg_controller_handler.go, pkg/controllers/job; KubeRay's
-ray-operator/controllers/ray/batchscheduler/volcano.
+ray-operator/controllers/ray/batchscheduler/volcano (1.6.2).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from apportion_runtime.admission import words
+from apportion_runtime.admission.expanding import Slot
 from apportion_runtime.admission.objects import (
     annotations_of,
     kind_of,
@@ -20,8 +21,8 @@ from apportion_runtime.admission.objects import (
     namespace_of,
     nested,
     text,
+    whole,
 )
-from apportion_runtime.core.snapshot import SubGroup
 from apportion_runtime.sim.engines.kube_scheduler.amounts import amounts, pod_requests
 from apportion_runtime.sim.engines.volcano.amounts import total
 from apportion_runtime.sim.engines.volcano.capacity import DEFAULT
@@ -90,13 +91,16 @@ def _of_workload(world: World, running: Running, made: Manifest) -> GroupState:
     queue = labels.get(QUEUE_LABEL) or policy.get("queue") or spec.get("queue")
     queue = queue or annotations_of(made).get(QUEUE_ANNOTATION) or DEFAULT
     class_name = labels.get(RAY_CLASS) or policy.get("priorityClass") or spec.get("priorityClassName") or ""
-    # A Ray cluster's least is its head and the minima of its groups; the others say theirs, or all.
-    n_slots = len(running.slots)
+    slots = [slot for slot in running.slots.values() if not slot.comes_last]
     if kind_of(workload)[0] == "ray.io":
-        least = least_of(world, running) or n_slots
+        needed_slots = _of_ray(workload, slots)
+        least = len(needed_slots)
+        # What submits a job's work is not waited for, and room is kept for it.
+        needed_slots += [slot for slot in running.slots.values() if slot.comes_last]
     else:
-        least = int(policy.get("minAvailable") or spec.get("minAvailable") or n_slots)
-    needed = total(pod_requests(slot.spec) for slot in list(running.slots.values())[:least])
+        least = int(policy.get("minAvailable") or spec.get("minAvailable") or len(slots))
+        needed_slots = slots[:least]
+    needed = total(pod_requests(slot.spec) for slot in needed_slots)
     return GroupState(
         f"{namespace_of(workload)}/{workload['metadata']['name']}",
         str(queue),
@@ -106,6 +110,30 @@ def _of_workload(world: World, running: Running, made: Manifest) -> GroupState:
         world.now,
         running.number,
     )
+
+
+def _of_ray(workload: Manifest, slots: list[Slot]) -> list[Slot]:
+    """Return the pods that start together: all, or the head and each group's `minReplicas` where Ray scales by itself."""
+    cluster = _cluster_of(workload)
+    if not nested(cluster, "enableInTreeAutoscaling"):
+        return slots
+    left = {
+        text(group, "groupName") or f"worker-group-{number}": (whole(group, "minReplicas") or 0)
+        * (1 if (hosts := whole(group, "numOfHosts")) is None else hosts)
+        for number, group in enumerate(cluster.get("workerGroupSpecs") or ())
+    }
+    found: list[Slot] = []
+    for slot in slots:
+        group = slot.labels[words.RAY_GROUP]
+        if group == words.RAY_HEAD_GROUP or left[group] > 0:
+            found.append(slot)
+            left[group] = left.get(group, 0) - 1
+    return found
+
+
+def _cluster_of(workload: Manifest) -> Manifest:
+    spec: Manifest = workload.get("spec") or {}
+    return spec.get("rayClusterSpec") or spec.get("rayClusterConfig") or spec
 
 
 def _of_replica(world: World, running: Running, made: Manifest) -> GroupState:
@@ -121,19 +149,6 @@ def _of_replica(world: World, running: Running, made: Manifest) -> GroupState:
         world.now,
         running.number,
     )
-
-
-def least_of(world: World, running: Running) -> int:
-    """Return how many pods a workload's groups need at least, as far as they are known."""
-    groups = world.records.standing.groups()
-    return sum(_least(groups[name].root) for name in running.groups if name in groups)
-
-
-def _least(part: SubGroup) -> int:
-    if not part.children:
-        return part.min_members or 0
-    least = sorted(_least(child) for child in part.children)
-    return sum(least[: len(least) if part.min_members is None else part.min_members])
 
 
 def _of_owner(world: World, running: Running, made: Manifest) -> GroupState:
