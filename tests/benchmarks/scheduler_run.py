@@ -11,7 +11,7 @@ import sys
 import time
 
 # The script's own folder is on the path: it is run as a file.
-from clusters import mixed_cluster, pending_cluster  # type: ignore[import-not-found]
+from clusters import mixed_cluster, pending_cluster
 
 from apportion_runtime.core.cycle import cycle
 from apportion_runtime.core.snapshot import Settings

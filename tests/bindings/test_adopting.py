@@ -103,7 +103,7 @@ def test_a_ray_job_needs_nothing_more(engine: str) -> None:
 
 def test_the_class_that_a_manifest_names_stays() -> None:
     (made,) = adopt(program("kai"), "vision", [_loaded(_JOB)], Options()).objects
-    assert made["metadata"]["labels"]["priorityClassName"] == "build-preemptible"  # type: ignore[index]
+    assert made["metadata"]["labels"]["priorityClassName"] == "build-preemptible"
 
 
 def test_putting_a_workload_into_its_queue_again_changes_nothing() -> None:
@@ -127,7 +127,7 @@ def test_templates_that_share_an_anchor_are_told_apart() -> None:
     (made,) = adopt(program("yunikorn"), "vision", [cluster], Options()).objects
     names = [
         group["template"]["metadata"]["annotations"]["yunikorn.apache.org/task-group-name"]
-        for group in made["spec"]["rayClusterSpec"]["workerGroupSpecs"]  # type: ignore[index]
+        for group in made["spec"]["rayClusterSpec"]["workerGroupSpecs"]
     ]
     assert names == ["gpu", "more"]
 
@@ -166,7 +166,7 @@ def test_a_made_up_name_is_enough_where_no_gang_is_named(engine: str) -> None:
     job["metadata"] = {"generateName": "train-"}
     if engine in {"kai", "kueue", "volcano", "native"}:
         (made,) = adopt(program(engine), "vision", [job], Options()).objects
-        assert made["metadata"]["generateName"] == "train-"  # type: ignore[index]
+        assert made["metadata"]["generateName"] == "train-"
         return
     with pytest.raises(BindingError, match="what starts together needs a name"):
         adopt(program(engine), "vision", [job], Options())

@@ -77,10 +77,10 @@ spec:
 """
     )
     template, request, _ = adopt(_site(), "vision", [ray], Options(provisioning="dws")).objects
-    (container,) = found(template, "template", "spec", "containers")  # type: ignore[misc]
+    (container,) = found(template, "template", "spec", "containers")
     amounts = {"cpu": "2500m", "memory": "36Gi", "nvidia.com/gpu": "4"}
     assert container == {"name": "worker", "image": "d", "resources": {"requests": amounts, "limits": amounts}}
-    (pod_set,) = found(request, "spec", "podSets")  # type: ignore[misc]
+    (pod_set,) = found(request, "spec", "podSets")
     assert pod_set["count"] == 1 + 3 + 2 * 2
 
 

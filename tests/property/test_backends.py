@@ -89,7 +89,7 @@ def test_parents_stand_before_their_children(policy: Policy) -> None:
     for _, output in _outputs(policy):
         seen: set[str] = set()
         for manifest in _of_kind(output, "Queue"):
-            parent = manifest["spec"].get("parentQueue")  # type: ignore[attr-defined]
+            parent = manifest["spec"].get("parentQueue")
             assert parent is None or parent in seen
             seen.add(object_key(manifest).name)
 

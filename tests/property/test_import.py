@@ -91,7 +91,7 @@ def _without_sources(manifests: tuple[Manifest, ...]) -> dict[Any, Manifest]:
     """Objects by key, without the annotation that names the author's line."""
     held = deepcopy(manifests)
     for manifest in held:
-        manifest["metadata"]["annotations"].pop("apportion.dev/source")  # type: ignore[index]
+        manifest["metadata"]["annotations"].pop("apportion.dev/source")
     return {object_key(manifest): manifest for manifest in held}
 
 

@@ -47,7 +47,7 @@ def test_kueue_takes_what_the_backend_writes(policy: Policy) -> None:
         homeless = {object_name(q.id) for q in program.queues if q.is_leaf and not q.namespaces}
         for verdict in RULES.check(manifests, ()):
             # A leaf without namespaces runs nothing: its queue selects none on purpose.
-            name = dict(manifests[verdict.index])["metadata"]["name"]  # type: ignore[index]
+            name = dict(manifests[verdict.index])["metadata"]["name"]
             assert (verdict.field, name in homeless) == ("spec.namespaceSelector", True), verdict
 
 

@@ -94,10 +94,10 @@ def test_every_order_of_every_update_is_taken(data: st.DataObject, pair: tuple[s
     engine, former, wanted = pair
     stored: Held = {}
     (update,) = plan_target(engine, (), former)
-    _run(data.draw, engine, stored, update, None)  # type: ignore[arg-type]
+    _run(data.draw, engine, stored, update, None)
     last = update
     for update in plan_target(engine, former, wanted):
-        _run(data.draw, engine, stored, update, last)  # type: ignore[arg-type]
+        _run(data.draw, engine, stored, update, last)
         last = update
     assert stored == _held(wanted)
 

@@ -56,7 +56,7 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
         return st.frozensets(values(arguments[0]), max_size=2)
     if origin is not None and issubclass(origin, Mapping):
         return st.dictionaries(TEXTS, values(arguments[1]), max_size=2)
-    return SIMPLE[hint]  # type: ignore[no-any-return]
+    return SIMPLE[hint]
 
 
 def records(cls: Any) -> st.SearchStrategy[Any]:

@@ -69,7 +69,7 @@ def test_every_step_is_taken(former: Tree, wanted: Tree) -> None:
     promised = {name: counts(queue["spec"]["deserved"]) for name, queue in state.items()}
     shall = {queue["metadata"]["name"]: counts(queue["spec"]["deserved"]) for queue in wanted}
     for step in rollout(former, wanted, VOLCANO):
-        name = step.manifest["metadata"]["name"]  # type: ignore[index]
+        name = step.manifest["metadata"]["name"]
         existing = list(state.values())
         if step.action == "delete":
             assert refused_deletion(name, queue_tree([], existing)) is None
@@ -90,7 +90,7 @@ def test_nothing_changes_nothing(tree: Tree) -> None:
 def test_a_simple_change_is_one_step_a_queue() -> None:
     former = [_queue("g", gpu=10), _queue("a", "g", 6), _queue("b", "g", 4)]
     wanted = [_queue("g", gpu=12), _queue("a", "g", 4), _queue("b", "g", 8)]
-    names = [step.manifest["metadata"]["name"] for step in rollout(former, wanted, VOLCANO)]  # type: ignore[index]
+    names = [step.manifest["metadata"]["name"] for step in rollout(former, wanted, VOLCANO)]
     assert sorted(names) == ["a", "b", "g"]
     assert names.index("g") < names.index("b")
 

@@ -111,7 +111,7 @@ def _limit(quotas: Sequence[Manifest], notes: list[Note]) -> dict[str, Amount]:
             if key in ("cpu", "memory") or (key.startswith("requests.") and "storage" not in key):
                 kept, parse = _COUNTED.get(resource, (resource, parse_count))
                 try:
-                    amount = parse(value)  # type: ignore[arg-type]
+                    amount = parse(value if isinstance(value, int | float) else str(value))
                 except QuantityError as refused:
                     raise ValueError(f"{described(quota)}: spec.hard[{key}]: {refused}") from None
                 limit[kept] = smaller(amount, limit[kept]) if kept in limit else amount

@@ -85,7 +85,7 @@ def test_every_format_speaks_of_the_same_finding(run: Run) -> None:
     assert "AP702" in run("validate", "--manifests", "queues", "-o", "junit").out
 
 
-def test_what_kubectl_prints_is_read_from_standard_input(run_process) -> None:  # type: ignore[no-untyped-def]
+def test_what_kubectl_prints_is_read_from_standard_input(run_process) -> None:
     queue = {
         "apiVersion": "scheduling.run.ai/v2",
         "kind": "Queue",

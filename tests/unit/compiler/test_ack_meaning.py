@@ -25,7 +25,7 @@ def _program(*queues: Queue, **said: Any) -> Program:
 
 def _root(program: Program) -> dict[str, Any]:
     (tree,) = [m for m in ack.emit(program).manifests if m["kind"] == "ElasticQuotaTree"]
-    return tree["spec"]["root"]  # type: ignore[index,no-any-return]
+    return tree["spec"]["root"]
 
 
 def _refused(program: Program) -> list[tuple[str, str]]:

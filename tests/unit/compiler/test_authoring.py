@@ -30,7 +30,7 @@ HOSTILE = (
 
 
 def _texts(*queues: LiftedQueue, **others: object) -> dict[str, str]:
-    return dict(policy_files(Lifted(queues, **others), IDENTITY)[0])  # type: ignore[arg-type]
+    return dict(policy_files(Lifted(queues, **others), IDENTITY)[0])
 
 
 def test_one_file_a_team_and_quantities_as_people_write_them() -> None:

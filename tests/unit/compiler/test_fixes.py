@@ -100,7 +100,7 @@ PYTHON = [
 @pytest.mark.parametrize(("before", "path", "value", "after"), PYTHON)
 def test_edit_of_python(before: str, path: tuple[str, ...], value: object, after: str, tmp_path: Path) -> None:
     queue = _queue(_python(before), tmp_path)
-    assert _fixed(_python(before), ValueEdit(queue.source, path, value)) == _python(after)  # type: ignore[arg-type]
+    assert _fixed(_python(before), ValueEdit(queue.source, path, value)) == _python(after)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ DOCUMENT = "organisation: {name: acme}\nqueues:\n"
 @pytest.mark.parametrize(("before", "path", "value", "after"), YAML)
 def test_edit_of_yaml(before: str, path: tuple[str, ...], value: object, after: str, tmp_path: Path) -> None:
     queue = _policy(DOCUMENT + before, tmp_path, "policy.yaml").queues[0]
-    assert _fixed(DOCUMENT + before, ValueEdit(queue.source, path, value)) == DOCUMENT + after  # type: ignore[arg-type]
+    assert _fixed(DOCUMENT + before, ValueEdit(queue.source, path, value)) == DOCUMENT + after
 
 
 def test_edit_of_json(tmp_path: Path) -> None:
@@ -246,6 +246,6 @@ def test_edited_file_evaluates_with_just_that_value_changed(
     fixed = _fixed(_python(queues), ValueEdit(limit.source, ("gpu", model), value))
     assert fixed is not None
     after = _policy(fixed, folder, "after.py")
-    changed = Resources(gpu={**drawn[index][1], model: value})  # type: ignore[dict-item]
+    changed = Resources(gpu={**drawn[index][1], model: value})
     expected = [q.model_copy(update={"limit": changed}) if i == index else q for i, q in enumerate(before.queues)]
     assert list(after.queues) == expected

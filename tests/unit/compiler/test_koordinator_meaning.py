@@ -23,15 +23,11 @@ def _program(*queues: Queue, **said: Any) -> Program:
 
 
 def _quotas(program: Program) -> dict[str, Any]:
-    return {
-        m["metadata"]["name"]: m  # type: ignore[index]
-        for m in koordinator.emit(program).manifests
-        if m["kind"] == "ElasticQuota"
-    }
+    return {m["metadata"]["name"]: m for m in koordinator.emit(program).manifests if m["kind"] == "ElasticQuota"}
 
 
 def _weights(program: Program, name: str) -> dict[str, str]:
-    return json.loads(_quotas(program)[name]["metadata"]["annotations"][f"{PREFIX}/shared-weight"])  # type: ignore[no-any-return]
+    return json.loads(_quotas(program)[name]["metadata"]["annotations"][f"{PREFIX}/shared-weight"])
 
 
 def _refused(program: Program) -> list[tuple[str, str]]:

@@ -84,7 +84,7 @@ def tree(program: Program, flavor: str, resource: str) -> dict[str, Node]:
         if kind not in ("Cohort", "ClusterQueue"):
             continue
         assert isinstance(spec, dict)
-        name = manifest["metadata"]["name"]  # type: ignore[index]
+        name = manifest["metadata"]["name"]
         node = Node(name, spec.get("parentName") or spec.get("cohortName"))
         for quota in _quotas(spec, flavor, resource):
             node.nominal = int(kubernetes_value(quota["nominalQuota"]))
@@ -321,19 +321,19 @@ PLACED = (
 
 def test_with_a_topology_cpu_lies_beside_the_gpus_and_sums_up() -> None:
     made = program(PLACED, pool("h100", "h100", 8, topology="racks"), ORDINARY, topologies=(RACKS,))
-    groups = [m["spec"]["resourceGroups"] for m in BACKEND.emit(made).manifests if m["kind"] == "ClusterQueue"]  # type: ignore[index]
+    groups = [m["spec"]["resourceGroups"] for m in BACKEND.emit(made).manifests if m["kind"] == "ClusterQueue"]
     assert [len(group) for group in groups] == [1]
     lifted = _lifted(made)["vision"]
     assert (lifted.guaranteed["cpu"], lifted.limit["cpu"], lifted.guaranteed["gpu"]) == (300_000, 400_000, 16_000)
     flavors = [m for m in BACKEND.emit(made).manifests if m["kind"] == "ResourceFlavor"]
-    assert all("topologyName" in flavor["spec"] for flavor in flavors)  # type: ignore[operator]
+    assert all("topologyName" in flavor["spec"] for flavor in flavors)
 
 
 def test_a_pool_that_scales_by_itself_keeps_topologies_off_the_flavors() -> None:
     pools = (pool("h100", "h100", 8, topology="racks"), pool("growing", None, 4, provider=Gke()))
     made = program(PLACED, *pools, topologies=(RACKS,))
     manifests = BACKEND.emit(made).manifests
-    assert all("topologyName" not in m["spec"] for m in manifests if m["kind"] == "ResourceFlavor")  # type: ignore[operator]
+    assert all("topologyName" not in m["spec"] for m in manifests if m["kind"] == "ResourceFlavor")
     assert [m["kind"] for m in manifests if m["kind"] == "Topology"] == ["Topology"]
     assert [refusal.code for refusal in BACKEND.refusals(made)] == ["AP511"]
 
@@ -343,7 +343,7 @@ def test_other_levels_are_another_topology_and_another_flavor() -> None:
         topology = Topology(name="racks", levels=levels)
         made = program(PLACED, pool("h100", "h100", 8, topology="racks"), topologies=(topology,))
         manifests = [m for m in BACKEND.emit(made).manifests if m["kind"] in ("Topology", "ResourceFlavor")]
-        return {f"{m['kind']} {m['metadata']['name']}" for m in manifests}  # type: ignore[index]
+        return {f"{m['kind']} {m['metadata']['name']}" for m in manifests}
 
     assert names(RACKS.levels).isdisjoint(names(("example.com/block", *RACKS.levels)))
 

@@ -21,7 +21,7 @@ SOURCE = {"policy.py": 'Queue(id="a")\n'}
 
 
 def _text(report: Report, read: object, **options: object) -> str:
-    return render_text(report, shown=lambda file: file, read=read, **options)  # type: ignore[arg-type]
+    return render_text(report, shown=lambda file: file, read=read, **options)
 
 
 def _one(diagnostic: Diagnostic) -> Report:

@@ -25,7 +25,7 @@ def _named(kind: str, name: str, **spec: str) -> Object:
 
 
 def _names(update: Update) -> list[str]:
-    return [str(m["metadata"]["name"]) for m in update.objects]  # type: ignore[index]
+    return [str(m["metadata"]["name"]) for m in update.objects]
 
 
 def _waits(update: Update, name: str) -> set[str]:

@@ -58,12 +58,12 @@ def _program(*queues: Queue, version: str = "1.16.0", **cluster: Any) -> Program
 
 
 def _queues(program: Program) -> dict[str, Manifest]:
-    return {m["metadata"]["name"]: m for m in emit(program).manifests if m["kind"] == "Queue"}  # type: ignore[index]
+    return {m["metadata"]["name"]: m for m in emit(program).manifests if m["kind"] == "Queue"}
 
 
 def _configuration(program: Program, name: str = "volcano-scheduler") -> dict[str, Any]:
     maps = [m for m in emit(program).manifests if m["kind"] == "ConfigMap"]
-    (content,) = (data for m in maps for key, data in m["data"].items() if key == f"{name}.conf")  # type: ignore[attr-defined]
+    (content,) = (data for m in maps for key, data in m["data"].items() if key == f"{name}.conf")
     document: dict[str, Any] = yaml.safe_load(content)
     return document
 
@@ -263,9 +263,9 @@ def _sequence(value: object) -> Sequence[Any]:
 
 def test_whoever_is_not_preemptible_has_to_say_so() -> None:
     manifests = emit(_program(*TEAMS)).manifests
-    policies = {m["metadata"]["name"]: m for m in manifests if m["kind"] == "ValidatingAdmissionPolicy"}  # type: ignore[index]
+    policies = {m["metadata"]["name"]: m for m in manifests if m["kind"] == "ValidatingAdmissionPolicy"}
     assert "volcanojobs.apportion.dev" in policies
     messages = [
         v.get("messageExpression", "") for v in _sequence(policies["pods.apportion.dev"]["spec"]["validations"])
-    ]  # type: ignore[index]
+    ]
     assert '"label volcano.sh/preemptable is missing: build needs false; inference needs false"' in messages

@@ -159,7 +159,7 @@ def test_names_that_mean_something_to_yunikorn_get_another() -> None:
 def test_a_long_configuration_is_compressed() -> None:
     program = _program(*(Queue(id=f"team-{number:05}", guaranteed=Resources(cpu=number)) for number in range(6000)))
     manifest = config_map(program)
-    assert list(manifest["binaryData"]) == ["queues.yaml.gz"]  # type: ignore[call-overload]
+    assert list(manifest["binaryData"]) == ["queues.yaml.gz"]
     assert len(READER.read([manifest]).queues) == 6000
     assert _refused(program) == []
 

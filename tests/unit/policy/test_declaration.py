@@ -62,7 +62,7 @@ def test_a_changed_copy_is_checked_and_stands_where_it_is_made() -> None:
 def test_a_declaration_cannot_be_changed() -> None:
     queue = Queue(id="a")
     with pytest.raises(ValidationError, match="frozen"):
-        queue.id = "b"  # type: ignore[misc]
+        queue.id = "b"
 
 
 def test_outside_evaluation_a_wrong_value_raises() -> None:
@@ -72,7 +72,7 @@ def test_outside_evaluation_a_wrong_value_raises() -> None:
 
 def test_inside_evaluation_every_wrong_value_is_collected() -> None:
     with collecting_faults() as faults:
-        queue = Queue(id="a", limit=Resources(cpu=-1, memory="much"), colour="red")  # type: ignore[call-arg]
+        queue = Queue(id="a", limit=Resources(cpu=-1, memory="much"), colour="red")
         NodePool(id="p", max_nodes=-1)
         Policy(organisation=Organisation(name="acme"), queues=(queue,))
     assert [(fault.declaration, fault.path) for fault in faults] == [

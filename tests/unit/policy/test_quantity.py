@@ -45,7 +45,7 @@ from apportion_policy.quantity import (
     ],
 )
 def test_cpu_is_read_as_kubernetes_writes_it(text: object, millicores: object) -> None:
-    assert parse_cpu(text) == millicores  # type: ignore[arg-type]
+    assert parse_cpu(text) == millicores
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_cpu_is_read_as_kubernetes_writes_it(text: object, millicores: object) -
     [("2Ti", 2 * 2**40), ("512Mi", 512 * 2**20), ("1.5Gi", 1610612736), ("1G", 10**9), (64, 64), ("1E", 10**18)],
 )
 def test_memory_is_read_as_kubernetes_writes_it(text: object, n_bytes: int) -> None:
-    assert parse_memory(text) == n_bytes  # type: ignore[arg-type]
+    assert parse_memory(text) == n_bytes
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_memory_is_read_as_kubernetes_writes_it(text: object, n_bytes: int) -> N
 )
 def test_what_is_no_exact_amount_is_refused(text: object) -> None:
     with pytest.raises(QuantityError):
-        parse_cpu(text)  # type: ignore[arg-type]
+        parse_cpu(text)
 
 
 def test_half_a_byte_is_refused() -> None:
@@ -133,8 +133,8 @@ def test_nothing_is_over_unlimited_and_unlimited_is_over_everything_else() -> No
     ],
 )
 def test_any_spelling_has_one_that_is_canonical(written: object, canonical: str) -> None:
-    assert kubernetes_text(written) == canonical  # type: ignore[arg-type]
-    assert kubernetes_units(canonical, 1000) == kubernetes_units(written, 1000)  # type: ignore[arg-type]
+    assert kubernetes_text(written) == canonical
+    assert kubernetes_units(canonical, 1000) == kubernetes_units(written, 1000)
 
 
 def test_a_quantity_too_fine_for_its_unit_is_rounded_away_from_zero() -> None:

@@ -46,7 +46,7 @@ class _Mocks(mocks.Mocks):
     def __init__(self, last: Mapping[str, Any]) -> None:
         self.last = last
 
-    def call(self, args: mocks.MockCallArgs) -> dict[str, Any]:  # type: ignore[override]
+    def call(self, args: mocks.MockCallArgs) -> dict[str, Any]:
         assert args.token == "pulumi:pulumi:readStackOutputs"
         return {"name": args.args["name"], "outputs": dict(self.last)}
 

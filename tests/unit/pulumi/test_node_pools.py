@@ -23,12 +23,12 @@ COORDINATES = {"cluster": "main", "location": "europe-west4", "project": "acme"}
 def gcp(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stands for pulumi_gcp: the resource takes any arguments."""
 
-    class NodePool(pulumi.CustomResource):  # type: ignore[misc, name-defined]
+    class NodePool(pulumi.CustomResource):
         def __init__(self, resource_name: str, /, opts: Any, **arguments: Any) -> None:
             super().__init__("gcp:container/nodePool:NodePool", resource_name, arguments, opts)
 
     container = ModuleType("pulumi_gcp.container")
-    container.NodePool = NodePool  # type: ignore[attr-defined]
+    container.NodePool = NodePool
     package = ModuleType("pulumi_gcp")
     monkeypatch.setitem(sys.modules, "pulumi_gcp", package)
     monkeypatch.setitem(sys.modules, "pulumi_gcp.container", container)

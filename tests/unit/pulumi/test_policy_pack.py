@@ -59,7 +59,7 @@ def compiled(judge: Judge) -> Objects:
 def said(judge: Judge, objects: Objects) -> dict[str, list[str]]:
     """What each policy of the pack reports when the engine asks it."""
     resources = [
-        PolicyResource(resource_type(m), dict(owned(m)), f"urn::{name}", name, None, None, None, [], {})  # type: ignore[arg-type]
+        PolicyResource(resource_type(m), dict(owned(m)), f"urn::{name}", name, None, None, None, [], {})
         for name, m in objects
     ]
     reported: dict[str, list[str]] = {}

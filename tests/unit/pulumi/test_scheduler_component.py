@@ -66,14 +66,14 @@ def test_a_cluster_that_the_stack_does_not_have_runs_none(tmp_path: Path) -> Non
 
 def test_the_account_holds_no_right_over_everything() -> None:
     for one in scheduler_objects(Packaged(IMAGE)):
-        for rule in one.get("rules", ()):  # type: ignore[attr-defined]
+        for rule in one.get("rules", ()):
             assert "*" not in (*rule["apiGroups"], *rule["resources"], *rule["verbs"])
             assert "secrets" not in rule["resources"]
 
 
 def test_the_pod_runs_as_nobody_and_writes_nowhere() -> None:
     (deployment,) = (one for one in scheduler_objects(Packaged(IMAGE)) if one["kind"] == "Deployment")
-    pod = deployment["spec"]["template"]["spec"]  # type: ignore[index]
+    pod = deployment["spec"]["template"]["spec"]
     assert pod["securityContext"]["runAsNonRoot"]
     (container,) = pod["containers"]
     assert container["securityContext"] == {

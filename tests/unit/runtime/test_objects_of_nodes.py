@@ -30,7 +30,7 @@ def node_of(*, name: str = "n", labels: Any = None, spec: Any = None, allocatabl
         spec=spec or {},
         status={"allocatable": allocatable or {}, **status},
     )
-    (only,) = read(written).snapshot.nodes  # type: ignore[union-attr]
+    (only,) = read(written).snapshot.nodes
     return only
 
 
@@ -86,7 +86,7 @@ NODES = {
 @pytest.mark.parametrize("case", NODES)
 def test_nodes(case: str) -> None:
     written, expected = NODES[case]
-    found = node_of(**written)  # type: ignore[arg-type]
+    found = node_of(**written)
     if isinstance(expected, Node):
         assert found == expected
     else:
