@@ -81,7 +81,8 @@ class DeployedStack:
         settings = rooted(self._settings(), self._folder)
         try:
             compilation = compile_stack(settings, settings.as_of or as_of)
-            plan = plan_stack(compilation, self._applied(self._deployment()), settings.node_pools)
+            former = self._applied(self._deployment())
+            plan = plan_stack(compilation, former, settings.node_pools, settings.schedulers)
         except Refused as refused:
             raise CannotError(str(refused)) from None
         warnings = tuple(hazard.text for target in plan.targets for hazard in hazards(target.changes))

@@ -61,6 +61,16 @@ def test_the_depth_of_the_tree_is_that_of_what_is_there() -> None:
     assert load(dump(applied_in(deployment))).depth == 2
 
 
+@pytest.mark.parametrize("name", ["monitoring", "main/kai/ConfigMap/mine"])
+def test_objects_that_a_users_own_program_adds_are_theirs(name: str) -> None:
+    deployment = _deployment(A, B)
+    urn = f"urn:pulumi:dev::p::kubernetes:core/v1:ConfigMap::{name}"
+    deployment["resources"].append(
+        {"urn": urn, "type": "kubernetes:core/v1:ConfigMap", "inputs": {"kind": "ConfigMap"}}
+    )
+    assert applied_in(deployment) == SAID
+
+
 def test_a_stack_that_was_never_up_holds_nothing() -> None:
     assert applied_in({}) == Applied()
 

@@ -10,11 +10,17 @@ from apportion_compiler.rollout.identity import Identity, identity_of
 
 TARGET_TYPE = "apportion:index:Target"
 QUEUE_TYPE = "apportion:index:Queue"
+SCHEDULER_TYPE = "apportion:index:Scheduler"
 
 
 def target_name(target: Target) -> str:
     """Return the name of a target's component. The environment is the stack's own."""
     return f"{target.cluster}/{target.backend}"
+
+
+def scheduler_name(cluster: str) -> str:
+    """Return the name of the component of a cluster's packaged scheduler."""
+    return f"{cluster}/scheduler"
 
 
 def queue_name(target: Target, queue_id: str) -> str:
@@ -56,6 +62,11 @@ def other_urns(stack: str, project: str, type_: str, name: str, depths: Iterable
     for depth in depths:
         chain = "$".join((TARGET_TYPE, *[QUEUE_TYPE] * depth, type_))
         yield f"urn:pulumi:{stack}::{project}::{chain}::{name}"
+
+
+def is_ours(urn: str) -> bool:
+    """Tell whether the resource of a URN hangs below a component of this program, and not of a user's own."""
+    return urn.split("::")[2].split("$", maxsplit=1)[0] in (TARGET_TYPE, SCHEDULER_TYPE)
 
 
 def depth_of(urn: str) -> int:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL, TOP_QUEUE_LABEL
 from apportion_compiler.backends.nodepools import NAME as NODE_POOLS
 from apportion_compiler.compile import Compilation, Target
 from apportion_compiler.emit.pulumi.applied import Applied, AppliedTarget
-from apportion_compiler.emit.pulumi.naming import target_name
+from apportion_compiler.emit.pulumi.naming import scheduler_name, target_name
+from apportion_compiler.emit.pulumi.treatment import owned, plain
 from apportion_compiler.naming import label_value
+from apportion_compiler.packaged_scheduler import Packaged, scheduler_objects
 from apportion_compiler.plain_objects import labels_of
 from apportion_compiler.rollout.differences import ObjectChange, differences
 from apportion_compiler.rollout.plan import Update, plan_target
@@ -25,8 +28,12 @@ class NextUpdate:
     depth: int
 
     def changes_from(self, former: Applied) -> list[tuple[ObjectChange, ...]]:
-        """Return what the update alone changes in each target."""
-        return [differences(_before(target, former).objects, update.objects) for target, update in self.targets.items()]
+        """Return what the update alone changes in each target, and in those that go as a whole."""
+        kept = {target_name(target) for target in self.targets}
+        return [
+            *(differences(_before(target, former).objects, update.objects) for target, update in self.targets.items()),
+            *(plan.changes for plan in _gone(former, kept)),
+        ]
 
     @property
     def applied(self) -> Applied:
@@ -90,19 +97,45 @@ def next_update(compilation: Compilation, former: Applied, pools_of: Collection[
     return NextUpdate({target: plan[0] for target, plan in plans.items()}, remaining, depth)
 
 
-def plan_stack(compilation: Compilation, former: Applied, pools_of: Collection[str] = ()) -> StackPlan:
-    """Return the plan of all updates; the arguments are those of `next_update`."""
+def plan_stack(
+    compilation: Compilation,
+    former: Applied,
+    pools_of: Collection[str] = (),
+    schedulers: Mapping[str, Packaged] = MappingProxyType({}),
+) -> StackPlan:
+    """Return the plan of all updates; the arguments are those of `next_update`, and the packaged scheduler's clusters."""
     touched = _touched(compilation, pools_of)
+    plans = [
+        *(
+            TargetPlan(
+                target_name(target),
+                differences(_before(target, former).objects, compilation.outputs[target].manifests),
+                {label_value(queue.id): queue.path for queue in compilation.programs[target].queues},
+            )
+            for target in touched
+        ),
+        *(_scheduler(scheduler_name(cluster), packaged, former) for cluster, packaged in schedulers.items()),
+    ]
+    plans += _gone(former, {plan.name for plan in plans})
+    # What has no queues of an engine to put in order goes in one update.
     n_updates = max((len(_plan(compilation, target, former)) for target in touched), default=0)
-    plans = (
-        TargetPlan(
-            target_name(target),
-            differences(_before(target, former).objects, compilation.outputs[target].manifests),
-            {label_value(queue.id): queue.path for queue in compilation.programs[target].queues},
-        )
-        for target in touched
-    )
-    return StackPlan(n_updates, tuple(plans))
+    return StackPlan(max(n_updates, int(any(plan.changes for plan in plans))), tuple(plans))
+
+
+def _scheduler(name: str, packaged: Packaged, former: Applied) -> TargetPlan:
+    before = former.targets.get(name, AppliedTarget())
+    # As the state gives back what was written.
+    wanted = [plain(owned(manifest)) for manifest in scheduler_objects(packaged)]
+    return TargetPlan(name, differences(before.objects, wanted), {})
+
+
+def _gone(former: Applied, kept: Collection[str]) -> list[TargetPlan]:
+    """Return the deletion of every target that was applied and is no part of the stack any more."""
+    return [
+        TargetPlan(name, differences(before.objects, ()), {})
+        for name, before in former.targets.items()
+        if name not in kept
+    ]
 
 
 def _touched(compilation: Compilation, pools_of: Collection[str]) -> list[Target]:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import pulumi
 
-from apportion_compiler.emit.pulumi.naming import resource_type
+from apportion_compiler.emit.pulumi.naming import SCHEDULER_TYPE, resource_type, scheduler_name
 from apportion_compiler.emit.pulumi.treatment import owned
 from apportion_compiler.packaged_scheduler import Packaged, scheduler_objects
 from apportion_compiler.rollout.identity import identity_of
 
-TYPE = "apportion:index:Scheduler"
-
 
 def register_scheduler(cluster: str, packaged: Packaged, provider: pulumi.ProviderResource) -> list[pulumi.Resource]:
     """Register the scheduler of a cluster, each object after those before it, and return the resources."""
-    name = f"{cluster}/scheduler"
-    component = pulumi.ComponentResource(TYPE, name)
+    name = scheduler_name(cluster)
+    component = pulumi.ComponentResource(SCHEDULER_TYPE, name)
     made: list[pulumi.Resource] = []
     for manifest in scheduler_objects(packaged):
         identity = identity_of(manifest)

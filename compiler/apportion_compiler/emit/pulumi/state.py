@@ -7,7 +7,7 @@ from typing import Any
 
 from apportion_compiler.emit.pulumi import applied
 from apportion_compiler.emit.pulumi.applied import Applied, AppliedTarget
-from apportion_compiler.emit.pulumi.naming import depth_of
+from apportion_compiler.emit.pulumi.naming import depth_of, is_ours
 from apportion_compiler.emit.pulumi.treatment import plain
 from apportion_compiler.plain_objects import Manifest
 from apportion_compiler.rollout.identity import identity_of
@@ -30,7 +30,7 @@ def applied_in(deployment: Mapping[str, Any]) -> Applied:
         if type_ == "pulumi:pulumi:Stack":
             text = (resource.get("outputs") or {}).get(applied.OUTPUT)
             said = Applied() if not isinstance(text, str) else applied.load(text)
-        elif type_.startswith(_OBJECT) and not resource.get("delete"):
+        elif type_.startswith(_OBJECT) and is_ours(urn) and not resource.get("delete"):
             cluster, backend, _ = urn.rpartition("::")[2].split("/", 2)
             depth = max(depth, depth_of(urn))
             held.setdefault(f"{cluster}/{backend}", []).append(plain(resource["inputs"]))

@@ -1,0 +1,74 @@
+"""What a plan holds beside the objects of the targets that stay."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pulumi", reason="the extra `pulumi` is not installed")
+
+from apportion_compiler.compile import Compilation, compile_policy
+from apportion_compiler.emit.pulumi.applied import Applied, AppliedTarget
+from apportion_compiler.emit.pulumi.planning import next_update, plan_stack
+from apportion_compiler.emit.pulumi.reading import read_policy
+from apportion_compiler.emit.pulumi.treatment import owned, plain
+from apportion_compiler.packaged_scheduler import Packaged, scheduler_objects
+from apportion_compiler.rollout.hazards import QUEUE_WITH_CHILDREN, hazards
+from apportion_compiler.targets import targets_of
+
+from .stack_runs import policy_in
+
+pytestmark = pytest.mark.pulumi
+DAY = date(2026, 11, 21)
+SCHEDULER = Packaged("registry.example/apportion@sha256:" + "0" * 64)
+
+
+@pytest.fixture
+def on_kai(tmp_path: Path) -> Compilation:
+    policy = read_policy(str(policy_in(tmp_path) / "policy"))
+    return compile_policy(policy, targets_of(policy, ("on-kai",)), DAY)
+
+
+def _queue(name: str, parent: str | None) -> dict[str, Any]:
+    labels = {"apportion.dev/queue-id": name, "apportion.dev/top-queue": parent or name}
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"parent": parent or "root"},
+    }
+
+
+LEFT = Applied({"one/volcano": AppliedTarget((_queue("research", None), _queue("vision", "research")))})
+
+
+def test_a_target_that_goes_as_a_whole_is_in_the_plan_with_all_that_it_held(on_kai: Compilation) -> None:
+    plans = {plan.name: plan for plan in plan_stack(on_kai, LEFT).targets}
+    gone = plans["one/volcano"]
+    assert [(change.action, change.identity.name) for change in gone.changes] == [
+        ("delete", "vision"),
+        ("delete", "research"),
+    ]
+    assert gone.path_of(gone.changes[0]) == ("research", "vision")
+
+
+def test_a_queue_that_goes_with_its_target_and_its_children_is_a_hazard(on_kai: Compilation) -> None:
+    changes = next_update(on_kai, LEFT).changes_from(LEFT)
+    assert QUEUE_WITH_CHILDREN in {hazard.kind for target in changes for hazard in hazards(target)}
+
+
+def test_a_scheduler_that_comes_or_goes_is_in_the_plan_and_one_that_stays_is_not(on_kai: Compilation) -> None:
+    everything = next_update(on_kai, Applied()).applied.targets
+    assert _planned(on_kai, Applied(everything), one=SCHEDULER) == {"one/scheduler": {"make"}}
+    objects = tuple(plain(owned(manifest)) for manifest in scheduler_objects(SCHEDULER))
+    held = Applied({**everything, "one/scheduler": AppliedTarget(objects)})
+    assert _planned(on_kai, held, one=SCHEDULER) == {}
+    assert _planned(on_kai, held) == {"one/scheduler": {"delete"}}
+
+
+def _planned(compilation: Compilation, former: Applied, **schedulers: Packaged) -> dict[str, set[str]]:
+    targets = plan_stack(compilation, former, (), schedulers).targets
+    return {target.name: {change.action for change in target.changes} for target in targets if target.changes}
