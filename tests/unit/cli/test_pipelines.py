@@ -17,7 +17,8 @@ from apportion_cli.scaffold import SERVICES
 from apportion_cli.verbs import VERBS
 
 _KNOWN = {
-    "apportion", "pip", "python", "git", "gh", "glab", "printf", "if", "day=$(date", "cat"
+    "apportion", "pip", "python", "git", "gh", "glab", "printf", "if", "day=$(date", "title=Overrides in force on $day",
+    "apt-get"
 }  # fmt: skip
 _RESERVED = {"stages", "default", "variables"}
 
@@ -112,3 +113,14 @@ def test_overrides_are_compiled_for_the_day_on_a_schedule(tmp_path: Path) -> Non
     assert set(_written(tmp_path / "plain")["apportion-overrides.yml"]["jobs"]) == {"pull-request"}
     gitlab = _written(tmp_path / "gitlab", "--ci", "gitlab")[".gitlab-ci.yml"]
     assert 'schedule"' in gitlab["overrides"]["rules"][0]["if"]
+
+
+def test_overrides_of_several_days_are_one_request_and_their_job_has_its_programs(tmp_path: Path) -> None:
+    github = _written(tmp_path / "github")["apportion-overrides.yml"]["jobs"]["pull-request"]
+    gitlab = _written(tmp_path / "gitlab", "--ci", "gitlab")[".gitlab-ci.yml"]["overrides"]
+    for job in (github, gitlab):
+        lines = list(_lines(job))
+        assert "git switch -C apportion-overrides" in lines
+        assert any(line.startswith("git push --force ") for line in lines)
+    # An image with Python alone has no git.
+    assert "apt-get install -qqy --no-install-recommends git" in gitlab["before_script"]
