@@ -82,6 +82,7 @@ def test_with_stacks_a_change_is_previewed_and_goes_to_each_environment_in_turn(
         jobs = _jobs(_written(tmp_path / service, "--ci", service, "--pulumi"))
         lines = [line for job in jobs.values() for line in _lines(job)]
         assert any("apportion preview" in line and "md=preview.md" in line for line in lines), service
+        assert any("apportion preview" in line and "--plan-only" not in line for line in lines), service
         assert any("apportion up" in line for line in lines), service
         for name, job in jobs.items():
             if any("apportion up" in line for line in _lines(job)):
