@@ -6,6 +6,7 @@ have gone. Source: kubernetes-sigs/kueue v0.18.3, pkg/scheduler/scheduler.go and
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -114,10 +115,47 @@ def _nominate(rules: Rules, situation: Situation, entry: Entry) -> None:
     assigner = Assigner(
         queue, situation.ledger, rules.flavors, shares_fairly=rules.strategies is not None, simulate=simulate
     )
-    entry.assignment = assigner.assign(workload)
+
+    def attempt(asking: Pending) -> _Attempt:
+        assignment = assigner.assign(asking)
+        if not Mode.NO_FIT < assignment.mode < Mode.FIT:
+            return assignment, []
+        return assignment, targets_for(assignment.usage, assignment.contested)
+
+    found = attempt(workload)
+    if not _helps(found):
+        found = _in_part(workload, attempt) or found
+    entry.assignment, entry.targets = found
     entry.message = entry.assignment.message
-    if Mode.NO_FIT < entry.assignment.mode < Mode.FIT:
-        entry.targets = targets_for(entry.assignment.usage, entry.assignment.contested)
+
+
+_Attempt = tuple[Assignment, list[Target]]
+
+
+def _helps(attempt: _Attempt) -> bool:
+    assignment, targets = attempt
+    return assignment.fits or bool(targets)
+
+
+def _in_part(workload: Pending, attempt: Callable[[Pending], _Attempt]) -> _Attempt | None:
+    """Return the most of a workload that can be admitted, where that is enough for it; None where nothing is.
+
+    Source: pkg/scheduler/flavorassigner/podset_reducer.go.
+    """
+    spare = [0 if each.least is None else each.count - each.least for each in workload.pod_sets]
+    total = sum(spare)
+    if not total:
+        return None
+    found: dict[int, _Attempt] = {}
+
+    def is_enough(step: int) -> bool:
+        sets = (each.of(each.count - less * step // total) for each, less in zip(workload.pod_sets, spare, strict=True))
+        tried = attempt(replace(workload, pod_sets=tuple(sets)))
+        if _helps(tried):
+            found[step] = tried
+        return step in found
+
+    return found.get(bisect_left(range(total + 1), 1, key=lambda step: int(is_enough(step))))
 
 
 def _process(situation: Situation, entry: Entry, preempted: dict[str, Holder]) -> Amounts:

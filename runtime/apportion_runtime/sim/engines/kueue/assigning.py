@@ -57,6 +57,7 @@ class Assignment:
         usage: All of it together.
         borrowing: How far the furthest quota is that is borrowed from; 0 borrows nothing.
         message: Why it does not fit, where it does not.
+        pod_sets: What it is given for: the workload's pod sets, smaller where it is admitted in part.
     """
 
     flavors: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -66,6 +67,7 @@ class Assignment:
     borrowing: int = 0
     message: str = ""
     next_flavor: dict[tuple[str, str], int] = field(default_factory=dict)
+    pod_sets: tuple[PodSet, ...] = ()
 
     @property
     def fits(self) -> bool:
@@ -96,7 +98,7 @@ class Assigner:
 
     def assign(self, workload: Pending) -> Assignment:
         """Return what a workload gets."""
-        made = Assignment()
+        made = Assignment(pod_sets=workload.pod_sets)
         for pod_set in workload.pod_sets:
             requests = dict(pod_set.requests)
             if self._queue.group_of(_PODS) is not None:

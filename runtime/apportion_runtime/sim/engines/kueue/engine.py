@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from apportion_runtime.admission.expanding.suspending import with_suspended
 from apportion_runtime.admission.objects import labels_of, name_of, uid_of
@@ -15,13 +16,22 @@ from apportion_runtime.sim.engines.kube_scheduler import KubeScheduler, PodFacts
 from apportion_runtime.sim.engines.kube_scheduler.profiles import KIND
 from apportion_runtime.sim.engines.kueue.admitting import Entry, Outcome, run_cycle
 from apportion_runtime.sim.engines.kueue.book import Book
+from apportion_runtime.sim.engines.kueue.deadlines import Deadlines
 from apportion_runtime.sim.engines.kueue.jobs import Jobs
 from apportion_runtime.sim.engines.kueue.leaving import Leaving
 from apportion_runtime.sim.engines.kueue.ledger import Ledger
-from apportion_runtime.sim.engines.kueue.pod_sets import places, shape, updated, with_templates
+from apportion_runtime.sim.engines.kueue.pod_sets import (
+    Path,
+    originals_of,
+    places,
+    resized,
+    shape,
+    updated,
+    with_templates,
+)
 from apportion_runtime.sim.engines.kueue.provisioner import Provisioner
 from apportion_runtime.sim.engines.kueue.reading import Configured, List, read, selects, unmodelled
-from apportion_runtime.sim.engines.kueue.records import Holder, Pending, Queue
+from apportion_runtime.sim.engines.kueue.records import Holder, Pending, PodSet, Queue
 from apportion_runtime.sim.engines.kueue.requesting import flavor_update
 from apportion_runtime.sim.engines.kueue.sampling import sample
 from apportion_runtime.sim.engines.kueue.unit import Phase, Unit, set_status, workload_object
@@ -42,14 +52,6 @@ from apportion_runtime.sim.world import PodState, World
 @dataclass(frozen=True, slots=True)
 class BackoffEnds(EngineEvent):
     """Work that backs off may be looked at again."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadyDue(EngineEvent):
-    """The pods of a workload should all be ready by now."""
-
-    key: str
-    turn: int
 
 
 class Kueue(PlainEngine):
@@ -91,6 +93,7 @@ class Kueue(PlainEngine):
         super().begin(workloads, pools)
         self._scheduler = KubeScheduler(self.world, workloads, self.pods.facts, self._profiles)
         self.leaving = Leaving(self)
+        self.deadlines = Deadlines(self)
         self.provisioner = Provisioner(self)
         self.autoscaler = Autoscaler(
             self.world, workloads, pools.pools, told=self.provisioner.answered, owner=self.provisioner.owner
@@ -101,7 +104,7 @@ class Kueue(PlainEngine):
         """Return what is done at each of its events."""
         return {
             BackoffEnds: lambda _: self._backoff_ends(),
-            ReadyDue: lambda event: self._ready_due(event.key, event.turn),
+            **self.deadlines.handlers(),
             **self.autoscaler.handlers(),
         }
 
@@ -250,6 +253,7 @@ class Kueue(PlainEngine):
         """Give a workload its quota; it is admitted when its checks are ready."""
         world, assignment = self.world, entry.assignment
         unit.phase, unit.flavors, unit.message = Phase.RESERVED, assignment.flavors, ""
+        unit.assigned = assignment.pod_sets
         unit.holder = Holder(
             unit.key, unit.queue, assignment.usage, unit.uid, unit.priority, unit.ordered_at, reserved_at=world.now
         )
@@ -260,7 +264,8 @@ class Kueue(PlainEngine):
         unit.checks = tuple(check.name for check in queue.checks if not check.flavors or check.flavors & set(given))
         unit.ready = {}
         message = f"Quota reserved in ClusterQueue {unit.queue}"
-        world.note("reserved", workload=unit.number, why=f"{message}, flavors {', '.join(given)}")
+        fewer = [f"{got.count} of {all_.count} pods" for got, all_ in _pairs(unit) if got.count < all_.count]
+        world.note("reserved", workload=unit.number, why=", ".join((message, f"flavors {', '.join(given)}", *fewer)))
         set_status(
             world.store, unit, world.clock.text,
             (("QuotaReserved", True, "QuotaReserved", message), ("Evicted", False, "QuotaReserved", message)),
@@ -268,7 +273,7 @@ class Kueue(PlainEngine):
                 "clusterQueue": unit.queue,
                 "podSetAssignments": [
                     {"name": each.name, "count": each.count, "flavors": dict(unit.flavors.get(each.name, {}))}
-                    for each in unit.pod_sets
+                    for each in unit.assigned
                 ],
             },
         )  # fmt: skip
@@ -286,16 +291,16 @@ class Kueue(PlainEngine):
         world.note("admitted", workload=unit.number, why=message)
         set_status(world.store, unit, world.clock.text, (("Admitted", True, "Admitted", message),))
         running = self.workloads.running[unit.number]
-        templates = {
+        templates: dict[Path, Any] = {
             place.path: self._released(unit, place.name, unit.originals[place.path])
             for place in unit.places
             if place.path
         }
+        if any(got.count < all_.count for got, all_ in _pairs(unit)):
+            templates |= resized(running.manifest, unit.assigned[0].count)
         world.history.workloads[unit.number].why_waiting = ""
         self._change(unit, with_suspended(with_templates(running.manifest, templates), suspended=False))
-        ready = self.configured.settings.pods_ready
-        if ready is not None:
-            world.events.plan(world.now + ready.timeout_s, ReadyDue(unit.key, unit.turn))
+        self.deadlines.begin(unit)
 
     def _released(self, unit: Unit, name: str, template: Manifest) -> Manifest:
         made = updated(template, flavor_update(self.configured.rules.flavors, unit.flavors.get(name, {})))
@@ -320,15 +325,17 @@ class Kueue(PlainEngine):
         if unit is None or self._releasing:
             return
         found = places(running.manifest)
-        if [(each.name, each.count) for each in found] == [(each.name, each.count) for each in unit.places]:
+        is_held = unit.phase in (Phase.RESERVED, Phase.ADMITTED)
+        known = unit.assigned if is_held else unit.pod_sets
+        if [(each.name, each.count) for each in found] == [(each.name, each.count) for each in known]:
             return
         unit.places = [replace(each, template=unit.originals.get(each.path, each.template)) for each in found]
-        unit.originals = {each.path: each.template for each in unit.places if each.path}
+        unit.originals = originals_of(running.manifest, unit.places)
         unit.pod_sets = self._jobs.pod_sets(unit.places)
         unit.shape = shape(unit.pod_sets, unit.priority)
         if unit.phase is Phase.WAITING:
             self.wait(unit)
-        elif unit.phase in (Phase.RESERVED, Phase.ADMITTED):
+        elif is_held:
             self.leaving.leave(
                 unit, "JobOutOfSync", f"No matching Workload; restoring pod templates according to {unit.key}"
             )
@@ -362,37 +369,23 @@ class Kueue(PlainEngine):
             self.leaving.go_on(unit)
         elif pod.leaving == ENDED_BY_SUCCESS:
             self._reclaim(unit)
+        elif unit.phase is Phase.ADMITTED:
+            self.deadlines.lost(unit)
 
     def _reclaim(self, unit: Unit) -> None:
         """Count only the pods that a Job still wants, when fewer are left to do than run at a time."""
         running = self.workloads.running[unit.number]
         if running.manifest["kind"] != "Job" or unit.holder is None or len(unit.pod_sets) != 1:
             return
-        full = unit.pod_sets[0]
+        full = unit.assigned[0]
         count = min(full.count, len(running.slots) - len(running.done))
         if not 0 < count < full.count:
             return
         flavors = unit.flavors[full.name]
-        usage = {
-            (flavors[name], name): total * count // full.count
-            for name, total in full.requests.items()
-            if name in flavors
-        }
+        usage = {(flavors[name], name): total for name, total in full.of(count).requests.items() if name in flavors}
         unit.holder = replace(unit.holder, usage=usage)
         self.book.put(unit.holder)
         self.wake(unit.queue)
-
-    def _ready_due(self, key: str, turn: int) -> None:
-        unit = self.units.get(key)
-        if unit is None or unit.turn != turn or unit.phase is not Phase.ADMITTED:
-            return
-        running = self.workloads.running[unit.number]
-        wanted = sum(place.count for place in unit.places if place.path)
-        n_ready = sum(sum(group.ready.values()) for group in running.groups.values()) + len(running.done)
-        if n_ready < wanted:
-            self.leaving.not_ready(unit)
-        else:
-            unit.n_requeued = 0
 
     def note_waiting(self, number: int, why: str) -> None:
         """Note why a workload waits, where it changed."""
@@ -421,6 +414,11 @@ class Kueue(PlainEngine):
     def job_name(self, unit: Unit) -> str:
         """Return the name of a workload's job."""
         return name_of(self.workloads.running[unit.number].manifest)
+
+
+def _pairs(unit: Unit) -> Iterator[tuple[PodSet, PodSet]]:
+    """Yield what each pod set of a workload got, and what it is as a whole."""
+    return zip(unit.assigned, unit.pod_sets, strict=True)
 
 
 def readable(objects: List) -> Configured:

@@ -8,19 +8,43 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from apportion_runtime.admission.expanding.suspending import with_suspended
-from apportion_runtime.admission.objects import kind_of, labels_of, namespace_of, nested, uid_of
+from apportion_runtime.admission.objects import (
+    annotations_of,
+    kind_of,
+    labels_of,
+    name_of,
+    namespace_of,
+    nested,
+    uid_of,
+)
 from apportion_runtime.sim.engines.engine import Denied
-from apportion_runtime.sim.engines.kueue.pod_sets import FRAMEWORKS, Place, places, pod_set, shape
+from apportion_runtime.sim.engines.kueue.pod_sets import (
+    FRAMEWORKS,
+    Place,
+    check_least,
+    originals_of,
+    places,
+    pod_set,
+    shape,
+)
 from apportion_runtime.sim.engines.kueue.reading import Configured, selects
 from apportion_runtime.sim.engines.kueue.records import PodSet
 from apportion_runtime.sim.engines.kueue.unit import Unit, workload_name
-from apportion_runtime.sim.engines.kueue.words import DEFAULT_LOCAL_QUEUE, PRIORITY_CLASS, QUEUE_NAME
+from apportion_runtime.sim.engines.kueue.words import (
+    DEFAULT_LOCAL_QUEUE,
+    ELASTIC,
+    MAX_TIME,
+    PRIORITY_CLASS,
+    QUEUE_NAME,
+    TOPOLOGY,
+)
 from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.sim.store import ClusterApi
 from apportion_runtime.snapshots.quantities import parse_time
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
 _POD = ("", "Pod")
+_JOB = ("batch", "Job")
 
 
 class Jobs:
@@ -44,12 +68,46 @@ class Jobs:
         if kind_of(made) == _POD and made["metadata"].get("ownerReferences"):
             return made
         if self.manages(made):
-            self.pod_sets(places(made))
+            found = places(made)
+            self.pod_sets(found)
+            self._check(made, found)
             return with_suspended(made, suspended=True)
         if labels_of(made).get(QUEUE_NAME):
             kinds = ", ".join(sorted(kind for _, kind in self._configured().settings.kinds))
             raise Denied(f"nothing is known of how Kueue manages a {made.get('kind')}; known are {kinds}")
         return made
+
+    def _check(self, made: Manifest, found: Sequence[Place]) -> None:
+        """Raise `Denied` for what Kueue's webhook refuses, and for what nothing here reckons with."""
+        try:
+            if kind_of(made) == _JOB:
+                check_least(made, found[0].count)
+            self._longest_s(made)
+        except ValueError as wrong:
+            raise Denied(f"{made['kind']} {namespace_of(made)}/{name_of(made)}: {wrong}") from None
+        if annotations_of(made).get(ELASTIC) == "true":
+            raise Denied(f"the annotation {ELASTIC} makes workload slices, of which nothing is known; take it away")
+        for place in found:
+            asked = next((key for key in _annotations(place.template) if key.startswith(TOPOLOGY)), None)
+            if asked is not None:
+                raise Denied(
+                    f"the annotation {asked} of pod set {place.name} asks for nodes near each other, of which nothing is "
+                    "known under Kueue; take it away"
+                )
+            if nested(place.template, "spec", "resourceClaims"):
+                raise Denied(
+                    f"pod set {place.name} claims devices (resourceClaims), of which nothing is known under Kueue"
+                )
+
+    @staticmethod
+    def _longest_s(job: Manifest) -> float | None:
+        """Return how long a job may run. Raises `ValueError` in the words of Kueue's webhook."""
+        said = labels_of(job).get(MAX_TIME)
+        if said is None:
+            return None
+        if not said.isdecimal() or not int(said):
+            raise ValueError(f'metadata.labels[{MAX_TIME}]: Invalid value: "{said}": should be greater than 0')
+        return float(said)
 
     def manages(self, made: Manifest) -> bool:
         """Tell whether an object is a job that Kueue holds back."""
@@ -109,7 +167,8 @@ class Jobs:
             places=found,
             pod_sets=pod_sets,
             shape=shape(pod_sets, priority),
-            originals={place.path: place.template for place in found if place.path},
+            originals=originals_of(job, found),
+            longest_s=self._longest_s(job),
         )
 
     def _of_pods(self, template: Manifest) -> int:
@@ -119,3 +178,7 @@ class Jobs:
         if found is None:
             found = next((each for each in self._store.list("PriorityClass") if each.get("globalDefault")), None)
         return 0 if found is None else int(found.get("value") or 0)
+
+
+def _annotations(template: Manifest) -> Mapping[str, str]:
+    return nested(template, "metadata", "annotations") or {}

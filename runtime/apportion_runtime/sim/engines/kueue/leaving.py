@@ -81,6 +81,8 @@ class Leaving:
         """Have a workload go: its job is suspended, and its pods leave with their grace."""
         engine, world = self._engine, self._engine.world
         was_admitted = unit.phase is Phase.ADMITTED
+        if was_admitted:
+            unit.spent_s += world.now - unit.admitted_at
         unit.phase = Phase.LEAVING
         if unit.holder is not None:
             unit.holder = replace(unit.holder, evicted=True)
@@ -109,7 +111,7 @@ class Leaving:
         if engine.pods_of(unit):
             return
         world = engine.world
-        unit.holder, unit.flavors, unit.ready = None, {}, {}
+        unit.holder, unit.flavors, unit.ready, unit.assigned = None, {}, {}, ()
         engine.book.remove(unit.queue, unit.key)
         set_status(world.store, unit, world.clock.text, (("QuotaReserved", False, "Pending", unit.message),))
         engine.wake(unit.queue)

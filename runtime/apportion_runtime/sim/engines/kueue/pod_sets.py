@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from apportion_runtime.admission.expanding.expansion import defaulted
 from apportion_runtime.admission.expanding.ray import BY_JOB, submission_mode, submitter_of
 from apportion_runtime.admission.grouping.kubeflow import ROLES
-from apportion_runtime.admission.objects import kind_of, nested, text, whole
+from apportion_runtime.admission.objects import annotations_of, kind_of, nested, text, whole
 from apportion_runtime.sim.engines.kube_scheduler.amounts import amount, pod_requests
 from apportion_runtime.sim.engines.kueue.records import PodSet
+from apportion_runtime.sim.engines.kueue.words import COMPLETIONS_EQUAL, MIN_PARALLELISM
 from apportion_runtime.sim.scenario import Manifest
 
 Path = tuple[str | int, ...]
@@ -41,6 +42,9 @@ class Place:
     count: int
     path: Path
     template: Mapping[str, Any]
+    least: int | None = None
+    is_last: bool = False
+    """Whether its pod comes once the others are ready."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,9 @@ def places(manifest: Manifest) -> list[Place]:
     """Return the pod sets of a workload in Kueue's order. Raises `KeyError` for a kind without a model."""
     kind = kind_of(manifest)
     if kind == ("batch", "Job"):
-        return [_at(manifest, "main", _job_pods(nested(manifest, "spec") or {}), ("spec", "template"))]
+        count = _job_pods(nested(manifest, "spec") or {})
+        main = _at(manifest, "main", count, ("spec", "template"))
+        return [replace(main, least=_least(manifest, count))]
     if kind == ("jobset.x-k8s.io", "JobSet"):
         return list(_of_jobset(manifest))
     if kind == ("ray.io", "RayCluster"):
@@ -72,6 +78,41 @@ def _job_pods(spec: Mapping[str, Any]) -> int:
     parallelism = 1 if (said := whole(spec, "parallelism")) is None else said
     completions = whole(spec, "completions")
     return parallelism if completions is None else min(parallelism, completions)
+
+
+def _least(job: Manifest, count: int) -> int | None:
+    """Return how many pods at a time are enough for a Job; None where it is admitted as a whole."""
+    said = annotations_of(job).get(MIN_PARALLELISM, "")
+    return int(said) if said.isdecimal() and 0 < int(said) < count else None
+
+
+def check_least(job: Manifest, count: int) -> None:
+    """Raise `ValueError`, in the words of Kueue's webhook, if a Job says a number of pods that cannot be its least."""
+    said = annotations_of(job).get(MIN_PARALLELISM)
+    if said is not None and _least(job, count) is None:
+        path = f"metadata.annotations[{MIN_PARALLELISM}]"
+        raise ValueError(f'{path}: Invalid value: "{said}": should be between 0 and {count - 1}')
+
+
+def originals_of(manifest: Manifest, found: Iterable[Place]) -> dict[Path, Any]:
+    """Return what is written into a job when it is released, as it was before."""
+    made: dict[Path, Any] = {place.path: place.template for place in found if place.path}
+    for path in _sizes(manifest):
+        made[path] = _get(manifest, path)
+    return made
+
+
+def resized(manifest: Manifest, count: int) -> dict[Path, Any]:
+    """Return what is written into a Job that is admitted with fewer pods at a time."""
+    return dict.fromkeys(_sizes(manifest), count)
+
+
+def _sizes(manifest: Manifest) -> tuple[Path, ...]:
+    said = annotations_of(manifest)
+    if kind_of(manifest) != ("batch", "Job") or MIN_PARALLELISM not in said:
+        return ()
+    own = ("spec", "parallelism")
+    return (own, ("spec", "completions")) if said.get(COMPLETIONS_EQUAL) == "true" else (own,)
 
 
 def _of_jobset(manifest: Manifest) -> Iterator[Place]:
@@ -96,7 +137,7 @@ def _of_ray_job(manifest: Manifest) -> Iterator[Place]:
     if submission_mode(manifest) == BY_JOB:
         # What Kueue adds to a template that nobody wrote is lost.
         path = ("spec", "submitterPodTemplate") if nested(manifest, "spec", "submitterPodTemplate") else ()
-        yield Place("submitter", 1, path, submitter_of(manifest))
+        yield Place("submitter", 1, path, submitter_of(manifest), is_last=True)
 
 
 def _of_roles(manifest: Manifest, key: str) -> Iterator[Place]:
@@ -131,7 +172,7 @@ def pod_set(place: Place, counting: Counting) -> PodSet:
         for output, per_unit in outputs.items():
             counted[output] = counted.get(output, 0) + wanted * amount(output, per_unit)
     total = {resource: wanted * place.count for resource, wanted in counted.items()}
-    return PodSet(place.name, place.count, place.template, total)
+    return PodSet(place.name, place.count, place.template, total, place.least)
 
 
 def shape(pod_sets: Iterable[PodSet], priority: int) -> str:
@@ -141,6 +182,7 @@ def shape(pod_sets: Iterable[PodSet], priority: int) -> str:
         [
             each.name,
             each.count,
+            each.least,
             dict(each.requests),
             {k: v for k, v in each.template.get("spec", {}).items() if k in looked_at},
         ]
@@ -172,8 +214,8 @@ def updated(template: Mapping[str, Any], update: Update) -> dict[str, Any]:
     return {**template, "metadata": metadata, "spec": spec}
 
 
-def with_templates(manifest: Manifest, templates: Mapping[Path, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a workload with other templates at some paths."""
+def with_templates(manifest: Manifest, templates: Mapping[Path, Any]) -> dict[str, Any]:
+    """Return a workload with other templates, or sizes, at some paths."""
     made = dict(manifest)
     for path, template in templates.items():
         made = _put(made, path, template)

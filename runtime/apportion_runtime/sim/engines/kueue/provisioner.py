@@ -45,7 +45,7 @@ class Provisioner:
         if config is None:
             engine.note_waiting(unit.number, f"admission check {check} is another controller's, which is not simulated")
             return
-        if not is_needed(unit.pod_sets, config):
+        if not is_needed(unit.assigned, config):
             unit.ready[check] = {}
             return
         store = engine.world.store
@@ -53,10 +53,10 @@ class Provisioner:
         assert workload is not None
         name = request_name(unit.name, check, unit.retries.get(check, 0) + 1)
         flavors = engine.configured.rules.flavors
-        updates = {each.name: flavor_update(flavors, unit.flavors.get(each.name, {})) for each in unit.pod_sets}
+        updates = {each.name: flavor_update(flavors, unit.flavors.get(each.name, {})) for each in unit.assigned}
         unit.requests[check] = name
         engine.world.note("requested", workload=unit.number, why=f"Created ProvisioningRequest: {name}")
-        for made in request_objects(workload, name, config, unit.pod_sets, updates):
+        for made in request_objects(workload, name, config, unit.assigned, updates):
             if made["kind"] == _TEMPLATE:
                 unit.templates.add(name_of(made))
             if store.get(str(made["kind"]), unit.namespace, name_of(made)) is None:
@@ -99,7 +99,7 @@ class Provisioner:
         elif answer is Answer.REVOKED:
             engine.leaving.deactivate(unit, f"Admission check {check} is Rejected: {message}")
         elif answer is Answer.READY and check not in unit.ready:
-            unit.ready[check] = consuming_updates(request, config, unit.pod_sets)
+            unit.ready[check] = consuming_updates(request, config, unit.assigned)
             engine.admit_if_ready(unit)
             engine.world.touch()
         elif answer is Answer.PENDING:

@@ -44,6 +44,8 @@ class PodsReady:
     most_s: float = 3600.0
     limit: int | None = None
     by_eviction: bool = True
+    recovery_s: float | None = None
+    """How long a pod that was lost may take to be ready again; None is for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,12 +322,15 @@ def _counting(resources: Manifest) -> Counting:
 def _pods_ready(made: Manifest) -> PodsReady:
     strategy, known = made.get("requeuingStrategy") or {}, PodsReady()
     limit = strategy.get("backoffLimitCount")
+    timeout_s = known.timeout_s if made.get("timeout") is None else parse_duration(str(made["timeout"]))
+    recovery_s = timeout_s if made.get("recoveryTimeout") is None else parse_duration(str(made["recoveryTimeout"]))
     return PodsReady(
-        known.timeout_s if made.get("timeout") is None else parse_duration(str(made["timeout"])),
+        timeout_s,
         float(strategy.get("backoffBaseSeconds", known.base_s)),
         float(strategy.get("backoffMaxSeconds", known.most_s)),
         None if limit is None else int(limit),
         strategy.get("timestamp", "Eviction") == "Eviction",
+        recovery_s or None,
     )
 
 
@@ -347,6 +352,16 @@ def unmodelled(objects: List) -> Iterator[Fault]:
     for made in objects(CONFIGURATION):
         if nested(made, "waitForPodsReady", "blockAdmission"):
             yield _passed_over(made, "waitForPodsReady.blockAdmission is passed over: work is admitted side by side")
+        if nested(made, "admissionFairSharing"):
+            yield _passed_over(made, "admissionFairSharing is passed over: what was used before does not count")
+        if nested(made, "featureGates"):
+            gates = ", ".join(sorted(nested(made, "featureGates")))
+            yield _passed_over(made, f"featureGates are passed over: {gates}")
+    for made in objects("ClusterQueue"):
+        if nested(made, "spec", "admissionScope"):
+            yield _passed_over(made, "admissionScope is passed over: what was used before does not count")
+        if nested(made, "spec", "concurrentAdmissionPolicy"):
+            yield _passed_over(made, "concurrentAdmissionPolicy is passed over: work is tried on one flavor at a time")
 
 
 def _passed_over(made: Manifest, message: str) -> Fault:

@@ -6,7 +6,7 @@ Amounts are whole numbers as Kueue counts them: thousandths of a core, and units
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from apportion_runtime.core.divisions.kueue import FlavorResource, Quota
@@ -87,12 +87,24 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class PodSet:
-    """Pods of a workload that are alike; `requests` are of all of them together."""
+    """Pods of a workload that are alike; `requests` are of all of them together.
+
+    `least` is how many of them are enough where it may be admitted in part.
+    """
 
     name: str
     count: int
     template: Mapping[str, Any]
     requests: Mapping[str, int]
+    least: int | None = None
+
+    def of(self, count: int) -> PodSet:
+        """Return as much as a number of its pods asks for."""
+        if count == self.count:
+            return self
+        return replace(
+            self, count=count, requests={name: total * count // self.count for name, total in self.requests.items()}
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,13 @@ class Unit:
         number: The simulation's, of the job that it stands for.
         queue: Its ClusterQueue; empty where its LocalQueue is not there.
         ordered_at: The moment by which it stands in its queue.
+        assigned: The pod sets that it got quota for: its own, or fewer pods of them.
         flavors: By pod set and resource, while it holds quota.
+        longest_s: How long it may be admitted altogether; None is for ever.
+        spent_s: How long it was, until it was admitted the last time.
+        admitted_at: When that was.
+        was_ready: Whether all its pods have been ready since then.
+        lost_at: When one of them was lost after that while the others were ready; None where none was.
         ready: By check that is ready, what it adds to the pod sets.
         retries: By check how often it was tried again.
         turn: How often it was released.
@@ -56,7 +62,13 @@ class Unit:
     places: list[Place]
     pod_sets: tuple[PodSet, ...]
     shape: str
-    originals: dict[Path, Mapping[str, Any]] = field(default_factory=dict)
+    originals: dict[Path, Any] = field(default_factory=dict)
+    longest_s: float | None = None
+    assigned: tuple[PodSet, ...] = ()
+    spent_s: float = 0.0
+    admitted_at: float = 0.0
+    was_ready: bool = False
+    lost_at: float | None = None
     phase: Phase = Phase.WAITING
     holder: Holder | None = None
     flavors: dict[str, dict[str, str]] = field(default_factory=dict)
