@@ -23,7 +23,7 @@ from apportion_runtime.snapshots.faults import IGNORED_VALUE, UNKNOWN_SELECTOR, 
 from apportion_runtime.snapshots.kubernetes import words
 from apportion_runtime.snapshots.kubernetes.configuration import Engine
 from apportion_runtime.snapshots.kubernetes.objects import Object
-from apportion_runtime.snapshots.kubernetes.selectors import UnknownSelector, fulfils, quantity, version
+from apportion_runtime.snapshots.kubernetes.selectors import UnknownSelector, fulfilling, quantity, version
 from apportion_runtime.snapshots.kubernetes.terms import node_terms
 
 _MOST = 2**63 - 1
@@ -73,10 +73,11 @@ class Devices:
         for number, each in enumerate(selectors or ()):
             expression = (each.get("cel") or {}).get("expression") or ""
             try:
-                left = [known for known in left if fulfils(expression, known.scope)]
+                fulfilled = fulfilling(expression, [known.scope for known in left])
+                left = [known for known, is_fulfilled in zip(left, fulfilled, strict=True) if is_fulfilled]
             except UnknownSelector:
                 message = f"the selector `{_short(expression)}` is not understood; no device counts as fulfilling it"
-                hint = "use the forms that docs/snapshot.md lists"
+                hint = "write it with what docs/snapshot.md says is read"
                 place = of.place.at(*path, "selectors", number)
                 self._faults.append(Fault(UNKNOWN_SELECTOR, of.address, message, hint, place))
                 left = []
@@ -115,6 +116,7 @@ def _of_slice(made: Object, faults: list[Fault]) -> Iterable[_Known]:
         try:
             scope = {
                 "driver": driver,
+                "allowMultipleAllocations": bool(said.get("allowMultipleAllocations")),
                 "attributes": _by_domain(attributes, driver),
                 "capacity": _by_domain({name: _amount(amount) for name, amount in capacity.items()}, driver),
             }
@@ -167,21 +169,11 @@ def _qualified(name: str, driver: str) -> str:
 
 
 def _by_domain(values: Mapping[str, Any], driver: str) -> Mapping[str, Mapping[str, Any]]:
-    made = _Domains()
+    made: dict[str, dict[str, Any]] = {}
     for name, value in values.items():
         domain, _, short = _qualified(name, driver).partition("/")
         made.setdefault(domain, {})[short] = value
     return made
-
-
-class _Domains(dict[str, dict[str, Any]]):
-    """Values by domain; of a domain that a device does not know it says nothing."""
-
-    def __contains__(self, key: object) -> bool:
-        return isinstance(key, str)
-
-    def __missing__(self, key: str) -> dict[str, Any]:
-        return {}
 
 
 class Claims:

@@ -1,319 +1,188 @@
-"""Selectors of devices: the forms of CEL that device classes and claims are written in.
+"""Selectors of devices: expressions of CEL, with the functions that Kubernetes adds for amounts and versions.
 
-What is read: comparisons, `in`, `&&`, `||`, `!`, parentheses, lists, text, numbers and truth values;
-`device.driver`, `device.attributes["domain"].name`, `device.capacity["domain"].name`; `quantity("10Gi")` and
-`semver("1.2.3")` with `compareTo`, `isGreaterThan`, `isLessThan`; `has(…)`, `startsWith`, `endsWith`, `contains`,
-`lowerAscii`, and `matches` with a plain pattern. The engine reads all of CEL; anything else is `UnknownSelector` here.
+A library evaluates CEL itself. Of what Kubernetes adds to it, `cel.bind`, optional fields (`.?`), comprehensions of two
+variables, `find`, `format` and addresses are not there: an expression with them is an `UnknownSelector`.
 
-Source: k8s.io/dynamic-resource-allocation/cel; the language definition of CEL.
+Source: k8s.io/dynamic-resource-allocation/cel, k8s.io/apiserver/pkg/cel/library; the language definition of CEL.
 """
 
 from __future__ import annotations
 
-import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from apportion_runtime.snapshots.quantities import parse_quantity
+from apportion_runtime.snapshots.quantities import NANO, parse_quantity
+
+if TYPE_CHECKING:
+    # With its command line, which it imports, this takes longer than most snapshots; few have a selector.
+    from cel import Context, Program
 
 Value = Any
-Evaluate = Callable[[Mapping[str, Value]], Value]
+"""What CEL knows: text, numbers, truth values, lists and maps. Amounts and versions are maps of their own."""
 
-_TOKEN = re.compile(
-    r"""\s*(?:(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<number>\d+(?:\.\d+)?)|(?P<name>[A-Za-z_]\w*)"""
-    r"""|(?P<mark>&&|\|\||==|!=|<=|>=|[<>!()\[\],.]))""",
-    re.ASCII,
-)
-_COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
+_MOST_LENGTH = 10 * 1024
 _SEMVER = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?", re.ASCII)
-_QUANTIFIER = re.compile(r"(?<!\\)[*+{?]")
-_QUANTIFIED_GROUP = re.compile(r"\)[*+{]")
-_MOST_PATTERN, _MOST_QUANTIFIERS, _MOST_TEXT, _MOST_DEPTH = 200, 4, 64, 50
+_LOOSE_SEMVER = re.compile(r"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?((?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)", re.ASCII)
+_LITERAL = re.compile(r"\"([^\"\\]*)\"|'([^'\\]*)'")
+_BOUND = re.compile(r"\.\s*(?:all|exists|exists_one|map|filter)\s*\(\s*([A-Za-z_]\w*)\s*,")
+_NATIVE = frozenset((
+    "has", "all", "exists", "exists_one", "map", "filter", "int", "uint", "double", "string", "bytes", "timestamp",
+    "duration", "size", "contains", "startsWith", "endsWith", "matches", "dyn", "type",
+))  # fmt: skip
+_NAMESPACES = frozenset(("math", "sets", "base64", "lists", "strings"))
+_TYPES = frozenset(("int", "uint", "double", "bool", "string", "bytes", "list", "map", "null_type", "type"))
 
 
 class UnknownSelector(Exception):
-    """An expression is none of the forms that are read here."""
+    """An expression is no CEL, or uses what is not read here."""
 
 
-class NoSuchValue(Exception):
-    """An expression asks for what a device does not say."""
+def quantity(text: str | float) -> dict[str, str]:
+    """Return an amount, in billionths. Raises `ValueError`."""
+    return {"quantity": str(parse_quantity(text))}
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Quantity:
-    """An amount in billionths."""
-
-    nanos: int
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Version:
-    """A version: numbers, whether it is released, and the words of one that is not."""
-
-    numbers: tuple[int, ...]
-    is_released: bool
-    words: tuple[tuple[bool, int, str], ...]
-
-
-def quantity(text: str | float) -> Quantity:
-    """Return an amount. Raises `ValueError`."""
-    return Quantity(parse_quantity(text))
-
-
-def version(text: str) -> Version:
-    """Return a semantic version. Raises `ValueError`."""
+def version(text: str, normalize: bool = False) -> dict[str, Value]:  # noqa: FBT001, FBT002 - CEL has no keywords.
+    """Return a semantic version: numbers, and the words of one that is not released. Raises `ValueError`."""
+    if normalize and (loose := _LOOSE_SEMVER.fullmatch(text)) is not None:
+        text = ".".join(str(int(number or 0)) for number in loose.groups()[:3]) + loose[4]
     match = _SEMVER.fullmatch(text)
     if match is None:
         raise ValueError(f"`{text}` is not a version such as 1.2.3")
-    words = match[4].split(".") if match[4] else []
-    return Version(
-        tuple(int(match[i]) for i in (1, 2, 3)),
-        not words,
-        tuple((not word.isdigit(), int(word) if word.isdigit() else 0, word) for word in words),
-    )
+    return {
+        "semver": [int(match[number]) for number in (1, 2, 3)],
+        "prerelease": match[4].split(".") if match[4] else [],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Selector:
+    """An expression, and the text in it that may be a domain which a device does not know."""
+
+    program: Program
+    literals: frozenset[str]
 
 
 @lru_cache(maxsize=1024)
-def selector(expression: str) -> Evaluate:
-    """Return what tells whether a device fulfils an expression. Raises `UnknownSelector`."""
-    parser = _Parser(expression)
-    try:
-        made = parser.either()
-    except RecursionError:
-        raise UnknownSelector(expression) from None
-    if parser.peek() != "":
+def _selector(expression: str) -> _Selector:
+    if len(expression) > _MOST_LENGTH:
         raise UnknownSelector(expression)
-    return made
+    import cel
+
+    try:
+        program = cel.compile(expression)
+    except ValueError:
+        raise UnknownSelector(expression) from None
+    functions = {name for name in program.functions() if name.isidentifier()}
+    variables = set(program.variables()) - set(_BOUND.findall(expression))
+    if functions - _NATIVE - _known() or variables - _NAMESPACES - _TYPES - {"device"}:
+        raise UnknownSelector(expression)
+    return _Selector(program, frozenset(one or other for one, other in _LITERAL.findall(expression)))
 
 
-def fulfils(expression: str, device: Mapping[str, Value]) -> bool:
-    """Tell whether a device fulfils an expression; one that asks for what the device does not say is not fulfilled.
+def fulfilling(expression: str, devices: Sequence[Mapping[str, Value]]) -> list[bool]:
+    """Tell of each device whether it fulfils an expression; one that has no outcome for a device is not fulfilled.
+
+    Args:
+        expression: The selector.
+        devices: `driver`, and by domain and name `attributes` and `capacity`.
 
     Raises:
-        UnknownSelector: If the expression is none of the forms that are read.
+        UnknownSelector: If the expression is no CEL, or uses what is not read here.
     """
+    selector = _selector(expression)
+    context = _context()
+    return [_is_fulfilled(selector, context, device) for device in devices]
+
+
+def _is_fulfilled(selector: _Selector, context: Context, device: Mapping[str, Value]) -> bool:
+    # Of a domain that a device does not know it says nothing, which is not an error.
+    silent: dict[str, Value] = {literal: {} for literal in selector.literals}
+    said = {key: {**silent, **value} if isinstance(value, Mapping) else value for key, value in device.items()}
+    context.add_variable("device", said)
     try:
-        return selector(expression)({"device": device}) is True
-    except (NoSuchValue, TypeError, ValueError):
+        return selector.program.execute(context) is True
+    except (KeyError, TypeError, ValueError, ArithmeticError, RuntimeError):
         return False
 
 
-class _Parser:
-    def __init__(self, expression: str) -> None:
-        self._expression = expression
-        self._tokens: list[tuple[str, str]] = []
-        self._at = 0
-        self._depth = 0
-        at = 0
-        text = expression.rstrip()
-        while at < len(text):
-            match = _TOKEN.match(text, at)
-            if match is None:
-                raise UnknownSelector(expression)
-            self._tokens.append((str(match.lastgroup), match[str(match.lastgroup)]))
-            at = match.end()
-
-    def peek(self) -> str:
-        return self._tokens[self._at][1] if self._at < len(self._tokens) else ""
-
-    def _take(self, wanted: str | None = None) -> tuple[str, str]:
-        if self._at >= len(self._tokens) or (wanted is not None and self.peek() != wanted):
-            raise UnknownSelector(self._expression)
-        self._at += 1
-        return self._tokens[self._at - 1]
-
-    def either(self) -> Evaluate:
-        self._depth += 1
-        if self._depth > _MOST_DEPTH:
-            raise UnknownSelector(self._expression)
-        made = self._both()
-        while self.peek() == "||":
-            self._take()
-            made = _decided(made, self._both(), by=True)
-        self._depth -= 1
-        return made
-
-    def _both(self) -> Evaluate:
-        made = self._relation()
-        while self.peek() == "&&":
-            self._take()
-            made = _decided(made, self._relation(), by=False)
-        return made
-
-    def _relation(self) -> Evaluate:
-        left = self._unary()
-        sign = self.peek()
-        if sign in _COMPARE:
-            self._take()
-            right, compare = self._unary(), _COMPARE[sign]
-            return lambda scope: compare(*_comparable(left(scope), right(scope)))
-        if sign == "in":
-            self._take()
-            of = self._unary()
-            return lambda scope: left(scope) in of(scope)
-        return left
-
-    def _unary(self) -> Evaluate:
-        if self.peek() == "!":
-            self._take()
-            of = self._unary()
-            return lambda scope: not of(scope)
-        return self._member(self._primary())
-
-    def _primary(self) -> Evaluate:
-        kind, text = self._take()
-        if kind == "text":
-            literal = re.sub(r"\\(.)", r"\1", text[1:-1])
-            return lambda scope: literal
-        if kind == "number":
-            number = float(text) if "." in text else int(text)
-            return lambda scope: number
-        if text == "(":
-            made = self.either()
-            self._take(")")
-            return made
-        if text == "[":
-            items = self._arguments("]")
-            return lambda scope: [item(scope) for item in items]
-        if kind != "name":
-            raise UnknownSelector(self._expression)
-        if text in ("true", "false"):
-            return lambda scope: text == "true"
-        if self.peek() == "(":
-            self._take()
-            return self._called(text, self._arguments(")"))
-        if text != "device":
-            raise UnknownSelector(self._expression)
-        return lambda scope: scope["device"]
-
-    def _called(self, name: str, arguments: list[Evaluate]) -> Evaluate:
-        makers: Mapping[str, Callable[[Any], Any]] = {"quantity": quantity, "semver": version}
-        if len(arguments) != 1 or name not in (*makers, "has"):
-            raise UnknownSelector(self._expression)
-        (only,) = arguments
-        if name == "has":
-            return lambda scope: _is_there(only, scope)
-        make = makers[name]
-        return lambda scope: make(only(scope))
-
-    def _arguments(self, end: str) -> list[Evaluate]:
-        made: list[Evaluate] = []
-        while self.peek() != end:
-            made.append(self.either())
-            if self.peek() != ",":
-                break
-            self._take()
-        self._take(end)
-        return made
-
-    def _member(self, of: Evaluate) -> Evaluate:
-        while self.peek() in (".", "["):
-            _, mark = self._take()
-            if mark == "[":
-                key = self.either()
-                self._take("]")
-                of = _item(of, key)
-                continue
-            kind, name = self._take()
-            if kind != "name":
-                raise UnknownSelector(self._expression)
-            if self.peek() == "(":
-                self._take()
-                of = self._method(of, name, self._arguments(")"))
-            else:
-                of = _item(of, _constant(name))
-        return of
-
-    def _method(self, of: Evaluate, name: str, arguments: list[Evaluate]) -> Evaluate:
-        method = _METHODS.get(name)
-        if method is None or len(arguments) != (name != "lowerAscii"):
-            raise UnknownSelector(self._expression)
-        return lambda scope: method(of(scope), *(argument(scope) for argument in arguments))
+def _compare(left: Value, right: Value) -> int:
+    if "quantity" in left and "quantity" in right:
+        one, other = _nanos(left), _nanos(right)
+        return (one > other) - (one < other)
+    first, second = _order(left), _order(right)
+    return (first > second) - (first < second)
 
 
-def _decided(left: Evaluate, right: Evaluate, *, by: bool) -> Evaluate:
-    """Join two conditions: one that decides the outcome does so even where the other has no value."""
+def _order(version: Value) -> tuple[Value, ...]:
+    words = [(not word.isdigit(), int(word) if word.isdigit() else 0, word) for word in version["prerelease"]]
+    return version["semver"], not words, words
 
-    def evaluate(scope: Mapping[str, Value]) -> Value:
+
+def _nanos(amount: Value) -> int:
+    return int(amount["quantity"])
+
+
+def _amount(nanos: int) -> dict[str, str]:
+    return {"quantity": str(nanos)}
+
+
+def _other(value: Value) -> int:
+    return value * NANO if isinstance(value, int) else _nanos(value)
+
+
+def _whole(amount: Value) -> int:
+    whole, rest = divmod(_nanos(amount), NANO)
+    if rest:
+        raise ValueError("the amount is no whole number")
+    return whole
+
+
+def _reads(parse: Callable[[str], Value]) -> Callable[[str], bool]:
+    def is_read(text: str) -> bool:
         try:
-            first = left(scope)
-        except NoSuchValue:
-            if right(scope) is by:
-                return by
-            raise
-        return by if first is by else bool(right(scope))
+            parse(text)
+        except ValueError:
+            return False
+        return True
 
-    return evaluate
+    return is_read
 
 
-def _constant(value: Value) -> Evaluate:
-    return lambda scope: value
-
-
-def _item(of: Evaluate, key: Evaluate) -> Evaluate:
-    def evaluate(scope: Mapping[str, Value]) -> Value:
-        held, name = of(scope), key(scope)
-        if not isinstance(held, Mapping) or name not in held:
-            raise NoSuchValue(name)
-        return held[name]
-
-    return evaluate
-
-
-def _is_there(only: Evaluate, scope: Mapping[str, Value]) -> bool:
-    try:
-        only(scope)
-    except NoSuchValue:
-        return False
-    return True
-
-
-def _comparable(left: Value, right: Value) -> tuple[Value, Value]:
-    # To CEL a truth value is no number.
-    if isinstance(left, bool) != isinstance(right, bool):
-        raise TypeError("no such overload")
-    return left, right
-
-
-def _compared(left: Value, right: Value) -> int:
-    if isinstance(left, Quantity) and isinstance(right, Quantity):
-        return (left > right) - (left < right)
-    if isinstance(left, Version) and isinstance(right, Version):
-        return (left > right) - (left < right)
-    raise TypeError("no such overload")
-
-
-def _lowered(text: str) -> str:
-    return "".join(c.lower() if c.isascii() else c for c in text)
-
-
-def _found(text: str, pattern: str) -> bool:
-    is_plain = (
-        len(pattern) <= _MOST_PATTERN
-        and len(text) <= _MOST_TEXT
-        and len(_QUANTIFIER.findall(pattern)) <= _MOST_QUANTIFIERS
-        and not _QUANTIFIED_GROUP.search(pattern)
-    )
-    if not is_plain:
-        raise UnknownSelector(f"matches({pattern!r})")
-    try:
-        return re.search(pattern, text) is not None
-    except re.error:
-        raise UnknownSelector(f"matches({pattern!r})") from None
-
-
-_METHODS: Mapping[str, Callable[..., Value]] = {
-    "compareTo": _compared,
-    "isGreaterThan": lambda left, right: _compared(left, right) > 0,
-    "isLessThan": lambda left, right: _compared(left, right) < 0,
-    "startsWith": str.startswith,
-    "endsWith": str.endswith,
-    "contains": lambda text, part: part in text,
-    "lowerAscii": _lowered,
-    "matches": _found,
+_FUNCTIONS: Mapping[str, Callable[..., Value]] = {
+    "quantity": quantity,
+    "isQuantity": _reads(quantity),
+    "semver": version,
+    "isSemver": _reads(version),
+    "compareTo": _compare,
+    "isGreaterThan": lambda left, right: _compare(left, right) > 0,
+    "isLessThan": lambda left, right: _compare(left, right) < 0,
+    "sign": lambda amount: (_nanos(amount) > 0) - (_nanos(amount) < 0),
+    "isInteger": lambda amount: _nanos(amount) % NANO == 0,
+    "asInteger": _whole,
+    "asApproximateFloat": lambda amount: _nanos(amount) / NANO,
+    "add": lambda amount, more: _amount(_nanos(amount) + _other(more)),
+    "sub": lambda amount, less: _amount(_nanos(amount) - _other(less)),
+    "major": lambda found: found["semver"][0],
+    "minor": lambda found: found["semver"][1],
+    "patch": lambda found: found["semver"][2],
 }
+
+
+def _context() -> Context:
+    from cel import Context
+    from cel.stdlib import add_stdlib_to_context
+
+    context = Context()
+    add_stdlib_to_context(context)
+    for name, function in _FUNCTIONS.items():
+        context.add_function(name, function)
+    return context
+
+
+@lru_cache(maxsize=1)
+def _known() -> frozenset[str]:
+    return frozenset(name.rpartition(".")[2] for name in _context().functions)
