@@ -19,12 +19,14 @@ class Members(NamedTuple):
     """Some jobs of a queue.
 
     Attributes:
+        queue: Its name.
         jobs: In the session's order.
         ordered: The same, the next to be taken last.
         are_alike: Whether they count the same in the order of queues.
         counted: What each counts for there where they are alike: what it asks for next, or as a victim what it holds.
     """
 
+    queue: str
     jobs: list[Job]
     ordered: list[Job]
     are_alike: bool
@@ -107,7 +109,7 @@ class Family:
         """
         if self._waiting is None:
             jobs = in_order(self.pending.values())
-            self._waiting = _members(jobs, [job.init_request(device_memory) for job in jobs])
+            self._waiting = _members(self.queue, jobs, [job.init_request(device_memory) for job in jobs])
             self._waiting.ordered.sort(key=self._key, reverse=True)
         return self._waiting
 
@@ -115,7 +117,7 @@ class Family:
         """Return the preemptible jobs that hold a place; alike where each holds the same."""
         if self._running is None:
             jobs = [job for job in self.jobs.values() if job.n_active_allocated and job.preemptible]
-            self._running = _members(jobs, [job.allocated_quantities for job in jobs])
+            self._running = _members(self.queue, jobs, [job.allocated_quantities for job in jobs])
             self._running.ordered.sort(key=self._key)
         return self._running
 
@@ -123,6 +125,6 @@ class Family:
         return job.order_key(self._plugins)
 
 
-def _members(jobs: list[Job], counted: list[Quantities]) -> Members:
+def _members(queue: str, jobs: list[Job], counted: list[Quantities]) -> Members:
     are_alike = all(each == counted[0] for each in counted[1:])
-    return Members(jobs, list(jobs), are_alike, counted[0] if counted else NO_QUANTITIES)
+    return Members(queue, jobs, list(jobs), are_alike, counted[0] if counted else NO_QUANTITIES)

@@ -33,9 +33,11 @@ class Heap(Generic[T]):
 
     def push(self, item: T) -> None:
         """Add an item."""
-        self.items.append(item)
-        self._up(len(self.items) - 1)
-        if self._max_size is not None and len(self.items) > self._max_size:
+        items = self.items
+        items.append(item)
+        if len(items) > 1:
+            self._up(len(items) - 1)
+        if self._max_size is not None and len(items) > self._max_size:
             self._remove(self._max_size)
 
     def state(self) -> tuple[list[T], int]:
@@ -74,9 +76,9 @@ class Heap(Generic[T]):
 
     def _up(self, j: int) -> None:
         items, less = self.items, self._less
-        while True:
-            i = (j - 1) // 2 if j > 0 else 0
-            if i == j or not less(items[j], items[i]):
+        while j > 0:
+            i = (j - 1) // 2
+            if not less(items[j], items[i]):
                 break
             items[i], items[j] = items[j], items[i]
             j = i

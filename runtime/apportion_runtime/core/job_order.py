@@ -8,7 +8,7 @@ Source: pkg/scheduler/actions/utils/job_order_by_queue.go, framework/session_plu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sized
+from collections.abc import Callable, Container, Iterable, Iterator, Sized
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ class _Queue:
     """A queue of the tree: below it queues, or jobs where it is a leaf."""
 
     __slots__ = (
+        "alike",
         "children",
         "is_changed",
         "jobs",
@@ -43,6 +44,8 @@ class _Queue:
         self.jobs = jobs
         self.parent: _Queue | None = None
         self.stale = False
+        # What a leaf was filled with as a whole, as long as no job was added or taken.
+        self.alike: Members | None = None
         # Jobs that were taken from a leaf as victims.
         self.popped: list[Job] = []
         # What it is compared by, the version of its shares then, what else it was made with, and whether something
@@ -56,6 +59,13 @@ class _Queue:
     def items(self) -> Sized:
         """What is below it."""
         return self.children.items if self.jobs is None else self.jobs.items
+
+    def begin(self) -> None:
+        """Be as it was made, for another filling."""
+        self.parent = None
+        if self.jobs is None:
+            self.children.items = []
+            self.key_version, self.made_with, self.is_changed = -1, None, True
 
     def state(self) -> _State:
         """Return what taking jobs changes."""
@@ -91,6 +101,9 @@ class _Before(NamedTuple):
 
 
 _Jobs = Heap[Job] | SortedJobs
+Turn = tuple[int, Members | Job]
+"""What an order is filled with at once: a job, or all of a queue whose jobs are alike; and its number."""
+_NUMBER = itemgetter(0)
 
 
 class JobOrder:
@@ -127,6 +140,8 @@ class JobOrder:
         self._popped: dict[str, list[Job]] = {}
         self._before: _Before | None = None
         self._childless: Heap[_Queue] = Heap(self._less)
+        # Queues of earlier fillings, which are used again: making them is most of what a filling costs.
+        self._pool: dict[str, _Queue] = {}
 
     def __bool__(self) -> bool:
         return bool(self._roots.items)
@@ -152,6 +167,12 @@ class JobOrder:
         if self._before is not None and queue not in self._before.states:
             self._before.states[queue] = queue.state()
 
+    def emptied(self) -> JobOrder:
+        """Have nothing here, as if it were new."""
+        self._roots.items = []
+        self._queues, self._popped, self._before = {}, {}, None
+        return self
+
     def fill(self, jobs: Iterable[Job]) -> None:
         """Add jobs; those whose queue is missing or has queues below are left out."""
         queues, holds = self._queues, self._shares.holds_jobs_of
@@ -160,6 +181,7 @@ class JobOrder:
             if leaf is not None:
                 assert leaf.jobs is not None
                 leaf.jobs.push(job)
+                leaf.alike = None
                 self._mark(leaf)
             elif holds(job.queue):
                 self.push(job)
@@ -173,6 +195,7 @@ class JobOrder:
         if leaf is not None:
             assert leaf.jobs is not None
             leaf.jobs.push(job)
+            leaf.alike = None
         else:
             jobs = self._new_jobs()
             jobs.push(job)
@@ -188,33 +211,46 @@ class JobOrder:
         A queue whose jobs are alike is added as a whole: its place depends on what its next job counts for, not on
         which job that is.
         """
-        events: list[tuple[int, Members | Job]] = []
+        self.fill_in_turn(sorted(self.turns(queues), key=_NUMBER))
+
+    def turns(self, queues: Iterable[Members]) -> Iterator[Turn]:
+        """Yield what `fill_by_queue` adds at once, queue by queue, each with its number in the session's order."""
         for members in queues:
-            if not members.jobs or not self._shares.holds_jobs_of(members.jobs[0].queue):
+            if not members.jobs or not self._shares.holds_jobs_of(members.queue):
                 continue
             if members.are_alike and not self._jobs_change:
-                events.append((members.jobs[0].number, members))
+                yield members.jobs[0].number, members
             else:
-                events += ((job.number, job) for job in members.jobs)
-        events.sort(key=itemgetter(0))
-        for _, event in events:
-            if isinstance(event, Job):
-                self.push(event)
+                yield from ((job.number, job) for job in members.jobs)
+
+    def fill_in_turn(self, turns: Iterable[Turn]) -> None:
+        """Add what `turns` gave, in order of the numbers."""
+        for _, each in turns:
+            if isinstance(each, Job):
+                self.push(each)
             else:
-                self._push_alike(event)
+                self._push_alike(each)
 
     def _push_alike(self, members: Members) -> None:
-        name = members.jobs[0].queue
-        jobs = SortedJobs(self._plugins, last_first=self._victims)
-        jobs.set_sorted(members.ordered)
-        leaf = self._queues[name] = _Queue(self._shares.queues[name], self._childless, jobs)
-        leaf.popped = self._popped.get(name, [])
-        if not leaf.popped and "proportion" in self._plugins:
+        name = members.queue
+        popped = self._popped.get(name)
+        leaf = self._pool.get(name) if popped is None else None
+        if leaf is None or leaf.alike is not members:
+            jobs = SortedJobs(self._plugins, last_first=self._victims)
+            jobs.set_sorted(members.ordered)
+            leaf = _Queue(self._shares.queues[name], self._childless, jobs)
+            if popped is None:
+                leaf.alike = members
+                self._pool[name] = leaf
+            else:
+                leaf.popped = popped
+        leaf.begin()
+        self._queues[name] = leaf
+        share = leaf.share
+        if leaf.key_version != share.version and not leaf.popped and "proportion" in self._plugins:
             counted = members.counted
-            leaf.key = (
-                self._key_as_victim(leaf.share, counted) if self._victims else self._key_with(leaf.share, counted)
-            )
-            leaf.key_version, leaf.is_changed = leaf.share.version, False
+            leaf.key = self._key_as_victim(share, counted) if self._victims else self._key_with(share, counted)
+            leaf.key_version, leaf.is_changed = share.version, False
         self._link(leaf)
         leaf.stale = True
         if leaf.parent is not None:
@@ -270,6 +306,7 @@ class JobOrder:
                 break
             heap = queue.children
         job = queue.jobs.pop()
+        queue.alike = None
         if self._victims:
             queue.popped.append(job)
             self._popped[queue.share.name] = queue.popped
@@ -285,13 +322,19 @@ class JobOrder:
         parent = self._queues.get(parent_name)
         is_new = parent is None
         if parent is None:
-            parent = _Queue(self._shares.queues[parent_name], Heap(self._less), None)
-            self._queues[parent_name] = parent
+            parent = self._queues[parent_name] = self._inner(parent_name)
         if child.parent is None:
             child.parent = parent
             parent.children.push(child)
         if is_new:
             self._link(parent)
+
+    def _inner(self, name: str) -> _Queue:
+        queue = self._pool.get(name)
+        if queue is None:
+            queue = self._pool[name] = _Queue(self._shares.queues[name], Heap(self._less), None)
+        queue.begin()
+        return queue
 
     def _tidy(self, queue: _Queue) -> None:
         at: _Queue | None = queue
@@ -315,23 +358,17 @@ class JobOrder:
         keeps_shares = "proportion" in self._plugins
 
         def less(left: _Queue, right: _Queue) -> bool:
-            if not left.items:
-                return not victims
-            if not right.items:
-                return victims
             a, b = left.share, right.share
-            if keeps_shares:
-                left_key, right_key = left.key, right.key
-                if left_key is None or left.is_changed or left.key_version != a.version:
-                    left_key = self._key(left)
-                if right_key is None or right.is_changed or right.key_version != b.version:
-                    right_key = self._key(right)
-                if left_key != right_key:
-                    return (left_key < right_key) != victims
-                first = comes_first(a, b)
-            else:
-                first = (a.created, a.name) < (b.created, b.name)
-            return first != victims
+            if not keeps_shares:
+                return ((a.created, a.name) < (b.created, b.name)) != victims
+            left_key, right_key = left.key, right.key
+            if left_key is None or left.is_changed or left.key_version != a.version:
+                left_key = self._key(left)
+            if right_key is None or right.is_changed or right.key_version != b.version:
+                right_key = self._key(right)
+            if left_key != right_key:
+                return (left_key < right_key) != victims
+            return comes_first(a, b) != victims
 
         return less
 

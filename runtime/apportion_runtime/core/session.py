@@ -11,6 +11,7 @@ from itertools import chain
 
 from apportion_runtime.core.families import Family, Interest, in_order
 from apportion_runtime.core.job import Job, PodSet
+from apportion_runtime.core.job_order import JobOrder
 from apportion_runtime.core.nodes import DEFAULT_GPU_MEMORY, Indices, NodeTable
 from apportion_runtime.core.plugins.dra import Claims
 from apportion_runtime.core.plugins.gpu_choice import last_new_group
@@ -90,6 +91,9 @@ class Session:
         self.predicates = Predicates(self)
         self.numa = NumaZones(self)
         self.rankings = Rankings(self)
+        # Orders of jobs that searches fill again and again: the places that were made stay.
+        self.placing = JobOrder(self.shares, self.plugins, self.min_device_memory)
+        self.victims = JobOrder(self.shares, self.plugins, self.min_device_memory, victims=True)
         self.decided = Decided()
         self.reasons = Reasons(self)
         self.n_groups = last_new_group(snapshot.pods)

@@ -65,6 +65,8 @@ class QueueShare:
         self.usage = list(queue.usage)
         self.children: list[str] = []
         self.path: tuple[QueueShare, ...] = ()
+        # Whoever keeps something derived from the allocations asks whether they changed.
+        self.version = 0
         self.begin()
 
     def begin(self) -> None:
@@ -74,8 +76,7 @@ class QueueShare:
         self.allocated_np = [0.0, 0.0, 0.0]
         self.fair = [0.0, 0.0, 0.0]
         self._allocatable: list[float] | None = None
-        # Whoever keeps something derived from the allocations asks whether they changed.
-        self.version = 0
+        self.version += 1
         self.key: tuple[bool, bool, int, bool, float, float] | None = None
         self.key_request: Quantities = NO_QUANTITIES
         self.key_version = -1

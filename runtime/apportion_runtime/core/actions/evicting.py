@@ -62,8 +62,8 @@ def for_each_waiting(
 
 
 def victim_order(session: Session, jobs: Iterable[Job]) -> JobOrder:
-    """Return jobs as victims: whoever is last in order goes first."""
-    order = JobOrder(session.shares, session.plugins, session.min_device_memory, victims=True)
+    """Return jobs as victims, whoever is last in order first; the order is good until the next one is asked for."""
+    order = session.victims.emptied()
     order.fill(jobs)
     return order
 

@@ -59,5 +59,5 @@ def _candidates(session: Session, job: Job) -> Iterator[Members]:
             if minimum > 0 or session.starts_later:
                 old = [other for other in members.jobs if may_be_reclaimed(session, other, minimum)]
                 if len(old) < len(members.jobs):
-                    members = Members(old, [], are_alike=False)
+                    members = Members(queue, old, [], are_alike=False)
         yield members

@@ -7,13 +7,12 @@ Source: pkg/scheduler/actions/common/solvers (job_solver.go, by_pod_solver.go), 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from apportion_runtime.core.families import Members
 from apportion_runtime.core.job import Job, SubGroupSet
 from apportion_runtime.core.job_order import JobOrder
 from apportion_runtime.core.nodes import Indices, Mask
@@ -21,7 +20,7 @@ from apportion_runtime.core.placing import place_job
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.snapshot import Allocation
 from apportion_runtime.core.solver.generators import GENERATORS, Search
-from apportion_runtime.core.solver.placing_order import placing_order, waiting_jobs
+from apportion_runtime.core.solver.placing_order import Waiting, placing_order, waiting_jobs
 from apportion_runtime.core.solver.scenario import Scenario
 from apportion_runtime.core.statement import Statement
 from apportion_runtime.core.status import ACTIVE_ALLOCATED_STATUSES, PIPELINED, RELEASING
@@ -67,7 +66,7 @@ class _Probing:
         claims: What the claims of each of these pods held when the hunt began.
         feasible: Nodes that come into question without any eviction.
         victims: Those who may be evicted; each try takes from it and has it rewound.
-        waiting: Jobs with pods that wait, by queue.
+        waiting: Jobs with pods that wait.
         failed: Scenarios that are known to fail.
         left_traces: Whether a try that was taken back may have left the session other than it was.
     """
@@ -78,7 +77,7 @@ class _Probing:
     claims: Sequence[dict[str, Allocation | None]]
     feasible: Mask
     victims: JobOrder
-    waiting: Mapping[str, Members]
+    waiting: Waiting
     failed: set[object]
     left_traces: bool = False
 
