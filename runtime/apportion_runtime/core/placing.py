@@ -14,6 +14,7 @@ from apportion_runtime.core.job import Job, PodSet, SubGroupSet, order_members
 from apportion_runtime.core.nodes import Indices
 from apportion_runtime.core.plugins.gpu_choice import choose_devices
 from apportion_runtime.core.plugins.node_scores import free_of, node_scores
+from apportion_runtime.core.plugins.pod_affinity import preference_scores
 from apportion_runtime.core.ranking import best_of
 from apportion_runtime.core.task import Task
 
@@ -118,12 +119,15 @@ def place_task(session: Session, statement: Statement, nodes: Indices, task: Tas
             return False
         _stand(session, statement, task, best[0], at_once=best[1], pipeline_only=pipeline_only)
         return True
+    preferred = predicates.preferences.scores(task.pod, table)
     fitting = table.fits(task, free_of(table, nodes), nodes)
     fitting &= predicates.mask(task)[nodes]
     if not fitting.any():
         return False
     state = predicates.prepare(task)
     score = node_scores(task, table, nodes, session.settings)
+    if preferred:
+        score += preference_scores(preferred, table, nodes)
     score = session.topologies.add_scores(score, task, job, table, nodes)
     score = session.numa.add_scores(score, task, nodes)
     score[~fitting] = -np.inf

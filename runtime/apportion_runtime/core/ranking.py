@@ -107,14 +107,14 @@ class Rankings:
         self._possible = (
             session.plugins >= _PLUGINS
             and "numa" not in session.plugins
-            and not any(pod.affinity or pod.anti_affinity or pod.host_ports for pod in snapshot.pods)
+            and not any(_looks_around(pod) for pod in snapshot.pods)
             and not any(made.extended_resource for made in snapshot.device_classes)
             and float(session.nodes.allocatable[:, [CPU, GPU]].max(initial=0.0)) < largest
         )
 
     def note(self, pod: Pod) -> None:
         """Reckon with a pod that came since: where pods look at each other, no node has a rank."""
-        if pod.affinity or pod.anti_affinity or pod.host_ports:
+        if _looks_around(pod):
             self._possible = False
 
     def for_task(self, task: Task) -> Ranking | None:
@@ -158,3 +158,7 @@ def best_of(ranking: Ranking, nodes: Indices, every: Indices) -> tuple[int, bool
     if number == np.inf:
         return None
     return i, bool(number < _LATER / 2)
+
+
+def _looks_around(pod: Pod) -> bool:
+    return bool(pod.affinity or pod.anti_affinity or pod.pod_preferences or pod.host_ports)

@@ -53,12 +53,20 @@ class NodeTerm:
 
 @dataclass(frozen=True, slots=True)
 class PodTerm:
-    """A required affinity or anti-affinity to pods. `selector` None selects nothing; empty selects all."""
+    """An affinity or anti-affinity to pods. `selector` None selects nothing; empty selects all."""
 
     topology_key: str
     selector: tuple[Expression, ...] | None
     namespaces: tuple[str, ...] = ()
     namespace_selector: tuple[Expression, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodPreference:
+    """A preferred affinity to pods; a negative weight is a preferred anti-affinity."""
+
+    term: PodTerm
+    weight: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +277,7 @@ class Pod:
     node_affinity: tuple[NodeTerm, ...] | None = None
     affinity: tuple[PodTerm, ...] = ()
     anti_affinity: tuple[PodTerm, ...] = ()
+    pod_preferences: tuple[PodPreference, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     host_ports: tuple[tuple[str, str, int], ...] = ()
     nominated_node: str | None = None
@@ -326,7 +335,7 @@ class Settings:
         (
             "predicates", "proportion", "priority", "elastic", "kubeflow", "ray", "nodeavailability", "gpusharingorder",
             "gpupack", "resourcetype", "subgrouporder", "taskorder", "nominatednode", "dynamicresources",
-            "nodeplacement", "minruntime", "topology",
+            "nodeplacement", "minruntime", "topology", "podaffinity",
         )
     )  # fmt: skip
     generators: tuple[str, ...] = ("sg-nodelocalgreedy", "sg-multinodegang")

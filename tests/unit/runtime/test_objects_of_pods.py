@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apportion_runtime.core.resources import GpuRequest
-from apportion_runtime.core.snapshot import Expression, NodeTerm, PodTerm, Toleration
+from apportion_runtime.core.snapshot import Expression, NodeTerm, PodPreference, PodTerm, Toleration
 from apportion_runtime.core.status import NAMES
 
 from .objects import asking, binding, group, made, pod, pod_of, queue, read
@@ -220,6 +220,16 @@ def test_namespaces_chosen_by_label_are_looked_up() -> None:
         made("Namespace", "two", metadata={"labels": {"team": "b"}}),
     )
     assert found.affinity == (PodTerm("host", (), ("one",), (Expression("team", "In", ("a",)),)),)
+
+
+def test_what_a_pod_prefers_to_have_beside_it_has_a_weight() -> None:
+    term = {"topologyKey": "host", "labelSelector": {"matchLabels": {"x": "y"}}}
+    affinity = {
+        key: {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": weight, "podAffinityTerm": term}]}
+        for key, weight in (("podAffinity", 5), ("podAntiAffinity", 7))
+    }
+    beside = PodTerm("host", (Expression("x", "In", ("y",)),))
+    assert pod_of({"affinity": affinity}).pod_preferences == (PodPreference(beside, 5), PodPreference(beside, -7))
 
 
 def mounting(**volume: Any) -> dict[str, Any]:

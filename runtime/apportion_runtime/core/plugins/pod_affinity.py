@@ -1,4 +1,7 @@
-"""Required affinity and anti-affinity between pods, as Kubernetes' InterPodAffinity filter decides it."""
+"""Affinity and anti-affinity between pods, as Kubernetes' InterPodAffinity filters and scores nodes by it.
+
+Source: pkg/scheduler/plugins/podaffinity; k8s.io/kubernetes, plugins/interpodaffinity.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
+from apportion_runtime.core.nodes import Indices
+from apportion_runtime.core.plugins import scores
+from apportion_runtime.core.resources import Vector
 from apportion_runtime.core.snapshot import Expression, Node, Pod, PodTerm
 
 
@@ -83,6 +91,50 @@ def affinity_state(pod: Pod, nodes: Places, by_uid: Mapping[str, Pod]) -> Affini
                         company.add((term.topology_key, labels[term.topology_key]))
     is_first = not company and bool(pod.affinity) and all(selects(term, pod, pod) for term in pod.affinity)
     return AffinityState(pod, frozenset(forbidden), frozenset(avoided), frozenset(company), is_first)
+
+
+class PodPreferences:
+    """What nodes are worth to pods that prefer, or are preferred as, company; of one session."""
+
+    def __init__(self, *, is_on: bool, by_uid: Mapping[str, Pod]) -> None:
+        self._is_on = is_on
+        self._by_uid = by_uid
+        self._any = any(pod.pod_preferences for pod in by_uid.values())
+        self._skipped: set[str] = set()
+
+    def note(self, pod: Pod) -> None:
+        """Reckon with a pod that came since, or that is other than it was."""
+        self._any = self._any or bool(pod.pod_preferences)
+
+    def scores(self, pod: Pod, nodes: Places) -> Mapping[str, Mapping[str, int]]:
+        """Return the score of each domain, by key and value of the node's label.
+
+        A pod for which no domain had a score when it was first asked has none for the rest of the session.
+        """
+        if not self._is_on or not self._any or pod.uid in self._skipped:
+            return {}
+        found: dict[str, dict[str, int]] = {}
+        for i, entries in enumerate(nodes.entries):
+            labels = nodes.nodes[i].labels
+            for uid in entries:
+                other = self._by_uid.get(uid)
+                if other is None:
+                    continue
+                for owner, judged in ((pod, other), (other, pod)):
+                    for wish in owner.pod_preferences:
+                        key = wish.term.topology_key
+                        if key in labels and selects(wish.term, owner, judged):
+                            domains = found.setdefault(key, {})
+                            domains[labels[key]] = domains.get(labels[key], 0) + wish.weight
+        if not found:
+            self._skipped.add(pod.uid)
+        return found
+
+
+def preference_scores(domains: Mapping[str, Mapping[str, int]], nodes: Places, among: Indices) -> Vector:
+    """Return what the company on each of some nodes is worth, by the score of its domains."""
+    worth = [sum(d.get(nodes.nodes[i].labels.get(key, ""), 0) for key, d in domains.items()) for i in among]
+    return scores.POD_AFFINITY * np.array(worth, dtype=float)
 
 
 def selects(term: PodTerm, owner: Pod, other: Pod) -> bool:

@@ -18,7 +18,7 @@ from apportion_runtime.core.capacity import OverCapacity, over_capacity
 from apportion_runtime.core.explain.wording import largest_node_message
 from apportion_runtime.core.nodes import Mask
 from apportion_runtime.core.plugins.gpu_choice import choose_devices
-from apportion_runtime.core.plugins.pod_affinity import AffinityState, affinity_state
+from apportion_runtime.core.plugins.pod_affinity import AffinityState, PodPreferences, affinity_state
 from apportion_runtime.core.resources import CPU, GPU, MEMORY, PODS
 from apportion_runtime.core.snapshot import Expression, Node, NodeTerm, Pod, Taint, Toleration
 from apportion_runtime.core.task import MIG, REGULAR, Task
@@ -45,12 +45,14 @@ class Predicates:
         self._most = nodes.allocatable.max(axis=0) if len(nodes) else np.zeros(len(session.resources))
         self._too_large: dict[int, bool] = {}
         self._by_uid: dict[str, Pod] = {pod.uid: pod for pod in session.snapshot.pods}
+        self.preferences = PodPreferences(is_on="podaffinity" in session.plugins, by_uid=self._by_uid)
 
     def note(self, pod: Pod) -> None:
         """Reckon with a pod that came since, or that is other than it was."""
         self._by_uid[pod.uid] = pod
         self._any_affinity = self._any_affinity or bool(pod.affinity or pod.anti_affinity)
         self._any_ports = self._any_ports or bool(pod.host_ports)
+        self.preferences.note(pod)
 
     def forget(self, uid: str) -> None:
         """Reckon with a pod no more."""

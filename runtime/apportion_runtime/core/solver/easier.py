@@ -51,8 +51,8 @@ def _of_set(pod_set: PodSet) -> object:
 
 def _of_pod(pod: Pod) -> object:
     return (
-        sorted(pod.node_selector.items()), pod.node_affinity, pod.affinity, pod.anti_affinity, pod.tolerations,
-        pod.priority_class, pod.priority, pod.host_ports,
+        sorted(pod.node_selector.items()), pod.node_affinity, pod.affinity, pod.anti_affinity, pod.pod_preferences,
+        pod.tolerations, pod.priority_class, pod.priority, pod.host_ports,
     )  # fmt: skip
 
 

@@ -19,8 +19,8 @@ from apportion_runtime.snapshots.quantities import NANO, parse_duration, parse_i
 _ACTIONS = {"allocate": 500, "consolidation": 400, "reclaim": 300, "preempt": 200, "stalegangeviction": 100}
 _GENERATORS = {"sg-nodelocalgreedy": 360, "sg-multinodegang": 350}
 _OPT_IN = frozenset(("numa", "gpuspread"))
-_WITHOUT_EFFECT = frozenset(("snapshot", "podaffinity"))
-"""Plugins that decide nothing here: one writes dumps, of the other the core has the required part always."""
+_WITHOUT_EFFECT = frozenset(("snapshot",))
+"""Plugins that decide nothing: it writes dumps."""
 _SPREAD, _BINPACK = "spread", "binpack"
 _PLACEMENT_HINT = "give the values that the engine's documentation lists"
 

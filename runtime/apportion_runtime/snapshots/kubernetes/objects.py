@@ -18,15 +18,12 @@ _META: dict[str, Any] = {
 _REQUIREMENTS = [{"key": str, "operator": str, "values": [str]}]
 _LABEL_SELECTOR = {"matchLabels": _TEXTS, "matchExpressions": _REQUIREMENTS}
 _NODE_SELECTOR = {"nodeSelectorTerms": [{"matchExpressions": _REQUIREMENTS, "matchFields": _REQUIREMENTS}]}
+_POD_TERM = {
+    "topologyKey": str, "labelSelector": _LABEL_SELECTOR, "namespaces": [str], "namespaceSelector": _LABEL_SELECTOR,
+}  # fmt: skip
 _POD_TERMS = {
-    "requiredDuringSchedulingIgnoredDuringExecution": [
-        {
-            "topologyKey": str,
-            "labelSelector": _LABEL_SELECTOR,
-            "namespaces": [str],
-            "namespaceSelector": _LABEL_SELECTOR,
-        }
-    ]
+    "requiredDuringSchedulingIgnoredDuringExecution": [_POD_TERM],
+    "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": int, "podAffinityTerm": _POD_TERM}],
 }
 _CONTAINERS = [
     {

@@ -122,6 +122,7 @@ class PodReader:
             node_affinity=required_nodes(affinity) if affinity else None,
             affinity=self._terms.of(affinity.get("podAffinity")) if affinity else (),
             anti_affinity=self._terms.of(affinity.get("podAntiAffinity")) if affinity else (),
+            pod_preferences=self._terms.preferred(affinity) if affinity else (),
             tolerations=tolerations(spec.get("tolerations")),
             host_ports=tuple(_host_ports(spec)),
             nominated_node=pod.status.get("nominatedNodeName") or None,

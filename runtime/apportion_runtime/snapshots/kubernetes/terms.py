@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from apportion_runtime.core.snapshot import Expression, NodeTerm, PodTerm, Toleration
+from apportion_runtime.core.snapshot import Expression, NodeTerm, PodPreference, PodTerm, Toleration
 from apportion_runtime.snapshots.kubernetes.objects import Object
 
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -50,14 +51,22 @@ def tolerations(written: Sequence[Mapping[str, Any]] | None) -> tuple[Toleration
 
 
 class PodTerms:
-    """Reads required affinities between pods; namespaces that are chosen by label are looked up."""
+    """Reads affinities between pods; namespaces that are chosen by label are looked up."""
 
     def __init__(self, namespaces: Sequence[Object]) -> None:
         self._labels = {namespace.name: namespace.labels for namespace in namespaces}
 
     def of(self, affinity: Mapping[str, Any] | None) -> tuple[PodTerm, ...]:
-        """Return the terms of a pod's affinity, or anti-affinity."""
+        """Return what a pod's affinity, or anti-affinity, requires."""
         return tuple(self._term(term) for term in (affinity or {}).get(_REQUIRED) or ())
+
+    def preferred(self, affinity: Mapping[str, Any]) -> tuple[PodPreference, ...]:
+        """Return what the affinities of a pod prefer."""
+        return tuple(
+            PodPreference(self._term(written.get("podAffinityTerm") or {}), sign * (written.get("weight") or 0))
+            for key, sign in (("podAffinity", 1), ("podAntiAffinity", -1))
+            for written in (affinity.get(key) or {}).get(_PREFERRED) or ()
+        )
 
     def _term(self, term: Mapping[str, Any]) -> PodTerm:
         chosen = label_selector(term.get("namespaceSelector"))
