@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from apportion_compiler.checks.capacity import Holding, Shortage
 from apportion_compiler.checks.edits import amount_edit
-from apportion_compiler.diagnostics.diagnostic import Related, ValueEdit
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, ValueEdit
 from apportion_compiler.graph.graph import PolicyGraph
 from apportion_policy.pool import NodePool
 from apportion_policy.providers import Fixed
@@ -42,6 +42,21 @@ def remedy(graph: PolicyGraph, shortage: Shortage) -> Remedy:
     if shortage.holding.pools:
         return Remedy(f"{lower}, or add machines to {_names(shortage.holding)}", fix)
     return Remedy(f"{lower}, or give {shortage.scope.name} a node pool that has some", fix)
+
+
+def shortage_found(rule: Rule, graph: PolicyGraph, shortage: Shortage, message: str) -> Diagnostic:
+    """Return the finding of a shortage, with its places and its cure."""
+    cure = remedy(graph, shortage)
+    return Diagnostic(
+        rule,
+        f"cluster {shortage.scope.name}",
+        message,
+        shortage.cluster.source,
+        shortage_places(shortage),
+        cure.hint,
+        cure.fix,
+        shortage.scope.name,
+    )
 
 
 def growable(holding: Holding, resource: str) -> list[NodePool]:

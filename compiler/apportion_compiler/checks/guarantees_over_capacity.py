@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_compiler.checks.capacity import Shortage, shortages
-from apportion_compiler.checks.capacity_remedy import node_count, overcommit_text, remedy, shortage_places
+from apportion_compiler.checks.capacity_remedy import node_count, overcommit_text, shortage_found
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
 from apportion_compiler.graph.graph import PolicyGraph
 from apportion_policy.resources import amount_text
@@ -18,17 +18,7 @@ GUARANTEES_OVER_CAPACITY = Rule(
 def guarantees_over_capacity(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Compare, per resource and GPU model, the top-level guarantees on each cluster with its pools at max_nodes."""
     for shortage in shortages(graph):
-        found = remedy(graph, shortage)
-        yield Diagnostic(
-            GUARANTEES_OVER_CAPACITY,
-            f"cluster {shortage.scope.name}",
-            _message(graph, shortage),
-            shortage.cluster.source,
-            shortage_places(shortage),
-            found.hint,
-            found.fix,
-            shortage.scope.name,
-        )
+        yield shortage_found(GUARANTEES_OVER_CAPACITY, graph, shortage, _message(graph, shortage))
 
 
 def _message(graph: PolicyGraph, shortage: Shortage) -> str:

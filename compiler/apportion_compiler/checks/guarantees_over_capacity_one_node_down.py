@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_compiler.checks.capacity import Shortage, shortages_one_node_down
-from apportion_compiler.checks.capacity_remedy import overcommit_text, remedy, shortage_places
+from apportion_compiler.checks.capacity_remedy import overcommit_text, shortage_found
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
 from apportion_compiler.graph.graph import PolicyGraph
 from apportion_policy.quantity import cpu_text, gpu_text, memory_text
@@ -22,17 +22,7 @@ GUARANTEES_OVER_CAPACITY_ONE_NODE_DOWN = Rule(
 def guarantees_over_capacity_one_node_down(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Compare the top-level guarantees on each cluster with its pools less the node that holds most."""
     for shortage in shortages_one_node_down(graph):
-        found = remedy(graph, shortage)
-        yield Diagnostic(
-            GUARANTEES_OVER_CAPACITY_ONE_NODE_DOWN,
-            f"cluster {shortage.scope.name}",
-            _message(graph, shortage),
-            shortage.cluster.source,
-            shortage_places(shortage),
-            found.hint,
-            found.fix,
-            shortage.scope.name,
-        )
+        yield shortage_found(GUARANTEES_OVER_CAPACITY_ONE_NODE_DOWN, graph, shortage, _message(graph, shortage))
 
 
 def _message(graph: PolicyGraph, shortage: Shortage) -> str:

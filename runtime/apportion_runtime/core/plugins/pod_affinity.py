@@ -145,10 +145,11 @@ def selects(term: PodTerm, owner: Pod, other: Pod) -> bool:
     # A selector of namespaces is taken to select all where it is empty; labels of namespaces are not in a snapshot.
     if other.namespace not in namespaces and term.namespace_selector != ():
         return False
-    return all(_fits(expression, other.labels) for expression in term.selector)
+    return all(fits(expression, other.labels) for expression in term.selector)
 
 
-def _fits(expression: Expression, labels: Mapping[str, str]) -> bool:
+def fits(expression: Expression, labels: Mapping[str, str]) -> bool:
+    """Tell whether labels are as a requirement of a label selector says."""
     value = labels.get(expression.key)
     match expression.operator:
         case "In":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from apportion_runtime.core.plugins.pod_affinity import fits
 from apportion_runtime.core.snapshot import Expression, NodeTerm, PodPreference, PodTerm, Toleration
 from apportion_runtime.snapshots.kubernetes.objects import Object
 
@@ -74,20 +75,7 @@ class PodTerms:
         if chosen:
             named += tuple(
                 sorted(
-                    n for n, labels in self._labels.items() if n not in named and all(_fits(e, labels) for e in chosen)
+                    n for n, labels in self._labels.items() if n not in named and all(fits(e, labels) for e in chosen)
                 )
             )
         return PodTerm(term.get("topologyKey") or "", label_selector(term.get("labelSelector")), named, chosen)
-
-
-def _fits(expression: Expression, labels: Mapping[str, str]) -> bool:
-    value = labels.get(expression.key)
-    match expression.operator:
-        case "In":
-            return value is not None and value in expression.values
-        case "NotIn":
-            return value is None or value not in expression.values
-        case "Exists":
-            return value is not None
-        case _:
-            return value is None
