@@ -150,16 +150,6 @@ def _wrong(cluster: Cluster) -> Iterator[str]:
             yield f"the jobs in the queues of {path} ask for {asked} devices, and {count} are noted"
 
 
-def _is_meant(said: str, cluster: Cluster) -> bool:
-    """Tell whether a broken invariant is one that ACK keeps: gangs are what says so, which only RayJobs do here."""
-    gangs = (
-        f"{r.manifest['metadata']['name']} "
-        for r in cluster.workloads.running.values()
-        if r.manifest["kind"] == "RayJob"
-    )
-    return "less than its minimum" not in said or any(f"/RayJob/{name}" in said for name in gangs)
-
-
 @pytest.mark.parametrize("seed", [1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 10))])
 def test_invariants_hold_after_every_event(seed: int) -> None:
     """Nodes fail, drain and come back; evictions are refused; jobs jump; objects are deleted mid-flight."""
@@ -169,7 +159,7 @@ def test_invariants_hold_after_every_event(seed: int) -> None:
     while cluster.step():
         n_events += 1
         world = cluster.world
-        found = [each for each in broken(world, cluster.workloads.running) if _is_meant(each, cluster)]
+        found = broken(world, cluster.workloads.running, cluster.engine.starts_together)
         assert found == [], f"event {n_events} at {world.elapsed_s}"
         assert list(_wrong(cluster)) == [], f"event {n_events} at {world.elapsed_s}"
         if n_events % 25 == 0:

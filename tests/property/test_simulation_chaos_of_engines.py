@@ -149,10 +149,7 @@ def test_invariants_hold_after_every_event(model: Model, seed: int) -> None:
     while cluster.step():
         n_events += 1
         world = cluster.world
-        found = broken(world, cluster.workloads.running)
-        if model is NATIVE:
-            # Nothing keeps gangs together on plain Kubernetes.
-            found = [each for each in found if "less than its minimum" not in each]
+        found = broken(world, cluster.workloads.running, cluster.engine.starts_together)
         assert found == [], f"event {n_events} at {world.elapsed_s}"
         assert list(_over_bounds(cluster, model)) == []
         if n_events % 25 == 0:

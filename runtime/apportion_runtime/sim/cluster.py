@@ -170,7 +170,7 @@ class Cluster:
         return self.finish()
 
     def _check(self) -> None:
-        found = broken(self.world, self.workloads.running)
+        found = broken(self.world, self.workloads.running, self.engine.starts_together)
         if found:
             raise BrokenError(f"after {self.world.elapsed_s:g} s: {found[0]}")
 

@@ -6,7 +6,7 @@ A run may check it now and then (`broken(world, …)` is a pass over all pods); 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from apportion_runtime.core.resources import MEMORY
 from apportion_runtime.core.snapshot import Node
@@ -18,9 +18,18 @@ from apportion_runtime.sim.world import PodState, World
 _TOLERANCE = 1e-6
 
 
-def broken(world: World, running: Mapping[int, Running]) -> list[str]:
-    """Return what does not hold, in words; empty where everything does."""
-    return [*_lost_pods(world, running), *_objects(world), *_overfull_nodes(world), *_half_started(running, world)]
+def broken(
+    world: World, running: Mapping[int, Running], starts_together: Callable[[Running], bool] = lambda running: True
+) -> list[str]:
+    """Return what does not hold, in words; empty where everything does.
+
+    Args:
+        world: What is simulated.
+        running: The workloads that are there, by number.
+        starts_together: Tells of which of them the engine keeps the gang together.
+    """
+    gangs = [workload for workload in running.values() if starts_together(workload)]
+    return [*_lost_pods(world, running), *_objects(world), *_overfull_nodes(world), *_half_started(gangs, world)]
 
 
 def _lost_pods(world: World, running: Mapping[int, Running]) -> Iterator[str]:
@@ -93,10 +102,10 @@ def _mib(pod: PodState, node: Node) -> int:
     return gpu.memory if gpu.memory > 0 else int(gpu.portion * ((node.gpu_memory or 100) // 100 * 100))
 
 
-def _half_started(running: Mapping[int, Running], world: World) -> Iterator[str]:
+def _half_started(gangs: Iterable[Running], world: World) -> Iterator[str]:
     """A pod group that never lost a pod has none of its pods placed, or its minimum."""
     groups = world.records.standing.groups()
-    for workload in running.values():
+    for workload in gangs:
         for group in workload.groups.values():
             record = groups.get(group.name)
             if record is None or group.has_lost or not sum(group.placed.values()):

@@ -95,6 +95,10 @@ class Engine(Protocol):
         """Have a pod that was just made belong to its group, and return its record, which is among the records."""
         ...
 
+    def starts_together(self, running: Running) -> bool:
+        """Tell whether it gives places to the minimum of each of a workload's groups at once, or to none of it."""
+        ...
+
     def regroup(self, running: Running, made: Manifest) -> None:
         """Have the group of a pod that was there already be as the workload wants it by now."""
         ...

@@ -82,6 +82,10 @@ class Kai:
             made = self._world.store.update({**made, "spec": {**spec, "schedulerName": words.SCHEDULER}})
         return self._world.records.put_pod(self._grouper.grouped(running, made))
 
+    def starts_together(self, running: Running) -> bool:
+        """Tell that it keeps every gang together."""
+        return True
+
     def regroup(self, running: Running, made: Manifest) -> None:
         """Have the pod group say what the workload wants by now."""
         self._grouper.grouped(running, made)

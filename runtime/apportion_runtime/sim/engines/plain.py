@@ -139,6 +139,10 @@ class PlainEngine:
         """Read a pod that was just made, and have it belong to its gang."""
         return self.pods.take_in(running, made)
 
+    def starts_together(self, running: Running) -> bool:
+        """Tell that kube-scheduler places pods one by one: half of a gang may hold its nodes."""
+        return False
+
     def regroup(self, running: Running, made: Manifest) -> None:
         """Have the group of a pod need what the workload needs by now."""
         self.pods.gangs.regroup(running, made)

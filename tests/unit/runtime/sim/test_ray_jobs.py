@@ -187,3 +187,18 @@ def test_volcanos_gang_of_a_ray_cluster_is_all_of_it_unless_ray_scales_it(scales
     job["spec"]["rayClusterSpec"]["enableInTreeAutoscaling"] = scales
     job["spec"]["rayClusterSpec"]["workerGroupSpecs"][0]["minReplicas"] = 1
     assert len(_at(_run(job, VOLCANO, *_VOLCANO, cpu=5), "bound")) == n_bound
+
+
+@pytest.mark.parametrize(
+    ("model", "objects"),
+    [(NATIVE, ()), (ACK, (_TREE,)), (VOLCANO, _VOLCANO)],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_half_a_gang_on_its_nodes_is_no_fault_where_nothing_keeps_it_together(
+    model: Model, objects: tuple[Made, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run looks now and then whether everything holds; here after each event. Under Volcano another scheduler places it."""
+    monkeypatch.setattr("apportion_runtime.sim.cluster._CHECKED_EVERY", 1)
+    history = _run(_ray_job(), model, *objects, cpu=2)
+    assert len(_at(history, "bound")) == 2
+    assert history.workloads[0].outcome == ""

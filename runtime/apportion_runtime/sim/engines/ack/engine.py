@@ -87,9 +87,7 @@ class Ack(PlainEngine):
 
     def take_in(self, running: Running, made: Manifest) -> Pod:
         """Read a pod that was just made; of a RayJob it is marked as one of a gang, as ACK's KubeRay marks it."""
-        key, scheduler = words.RAY_GANG
-        is_marked = kind_of(running.manifest) == _RAY_JOB and labels_of(running.manifest).get(key) == scheduler
-        owner = made["metadata"]["ownerReferences"][0] if is_marked else {}
+        owner = made["metadata"]["ownerReferences"][0] if self.starts_together(running) else {}
         if owner.get("kind") == "RayCluster":
             n_members = sum(not slot.comes_last for slot in running.slots.values())
             marks = {words.GANG_NAME: str(owner["name"]), words.GANG_MIN: str(n_members)}
@@ -97,6 +95,11 @@ class Ack(PlainEngine):
             made = self.world.store.update({**made, "metadata": metadata})
         self.scheduler.members.take_in(made, self.world.now)
         return super().take_in(running, made)
+
+    def starts_together(self, running: Running) -> bool:
+        """Tell whether ACK's KubeRay marks the pods of a workload as a gang."""
+        key, scheduler = words.RAY_GANG
+        return kind_of(running.manifest) == _RAY_JOB and labels_of(running.manifest).get(key) == scheduler
 
     def left(self, pod: PodState) -> None:
         """A pod is gone."""

@@ -11,7 +11,7 @@ from apportion_runtime.sim.engines.engine import reading
 from apportion_runtime.sim.engines.evicting import evict
 from apportion_runtime.sim.engines.gangs import Gangs
 from apportion_runtime.sim.engines.kube_scheduler import KubeScheduler, read_profiles
-from apportion_runtime.sim.engines.kube_scheduler.amounts import CPU, GPUS, amounts
+from apportion_runtime.sim.engines.kube_scheduler.amounts import CPU, GPUS, amounts, pod_requests
 from apportion_runtime.sim.engines.kube_scheduler.nodes import Nodes
 from apportion_runtime.sim.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.sim.engines.kube_scheduler.profiles import KIND
@@ -96,6 +96,18 @@ class Volcano(PlainEngine):
         self._preemptable[record.uid] = is_preemptable(made)
         self.world.history.workloads[running.number].queue = known.queue
         return record
+
+    def starts_together(self, running: Running) -> bool:
+        """Tell whether Volcano places a workload, and by the group that its operator makes."""
+        return all(
+            slot.comes_last
+            or (
+                slot.spec.get("schedulerName") == SCHEDULER
+                and GROUP_ANNOTATION not in slot.annotations
+                and bool(pod_requests(slot.spec))
+            )
+            for slot in running.slots.values()
+        )
 
     def left(self, pod: PodState) -> None:
         """A pod is gone; one that succeeded still counts for its group."""
