@@ -13,6 +13,8 @@ COPY policy policy
 COPY compiler compiler
 COPY runtime runtime
 COPY cli cli
+# A package holds a link to the pages of the rules.
+COPY docs/diagnostics docs/diagnostics
 RUN /opt/apportion/bin/pip install --no-cache-dir --no-deps --no-build-isolation .
 
 FROM ${PYTHON}

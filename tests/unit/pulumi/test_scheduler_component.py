@@ -97,3 +97,11 @@ def test_the_image_is_built_in_stages_of_an_exact_version_and_runs_as_nobody() -
     kept = {line.removeprefix("!") for line in (ROOT / ".dockerignore").read_text().splitlines() if line[:1] == "!"}
     assert set(copied) <= kept
     assert any("--require-hashes" in line for line in lines)
+
+
+def test_what_the_packages_link_to_is_in_the_image_that_builds_them() -> None:
+    lines = [line.split() for line in (ROOT / "Dockerfile").read_text().splitlines() if line.startswith("COPY ")]
+    copied = [ROOT / word for words in lines if not words[1].startswith("--") for word in words[1:-1]]
+    links = [one for folder in copied if folder.is_dir() for one in folder.rglob("*") if one.is_symlink()]
+    assert links
+    assert [one for one in links if not any(one.resolve().is_relative_to(folder) for folder in copied)] == []
