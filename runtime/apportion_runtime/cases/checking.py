@@ -179,6 +179,7 @@ _TASK: Fields = {
     "mig_instances": _is_count_map,
     "legacy_mig": _is_flag,
     "resource_claim_names": _is_texts,
+    "resource_claim_templates": _is_text_map,
     "pvc_names": _is_texts,
     "annotations": _is_text_map,
 }

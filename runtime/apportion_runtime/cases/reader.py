@@ -45,6 +45,7 @@ _OBSERVED_ZONES = "kai.scheduler/numa-placement-observed"
 _DRIVER = "nvidia.com/gpu"
 _MOST = 2**63 - 1
 _MINUTE = 60
+_MOMENT = 1e-6
 _MEGABYTE = 1_000_000
 _CORES = 20_000.0
 _MEMORY = 20e9
@@ -98,10 +99,12 @@ def snapshot_of(case: Case) -> Snapshot:
     nodes = tuple(_node(node, case, standing[node["name"]]) for node in case["nodes"])
     groups: list[PodGroup] = []
     pods: list[Pod] = []
+    listed: set[str] = set()
     for number, job in enumerate(jobs):
         minutes = job.get("age_minutes") or len(jobs) - number
-        groups.append(_pod_group(job, NOW - minutes * _MINUTE))
-        pods += (_pod(job, task, i, case) for i, task in enumerate(job["tasks"]))
+        # The engine's test code looks at the clock for each job: of two as old as each other the first is older.
+        groups.append(_pod_group(job, NOW - minutes * _MINUTE - (len(jobs) - number) * _MOMENT))
+        pods += (_pod(job, task, i, case, listed) for i, task in enumerate(job["tasks"]))
     return Snapshot(
         nodes=nodes,
         queues=tuple(_queues(case)),
@@ -269,14 +272,15 @@ def _constraint(constraint: Case | None) -> TopologyConstraint | None:
     )
 
 
-def _pod(job: Case, task: Case, number: int, case: Case) -> Pod:
+def _pod(job: Case, task: Case, number: int, case: Case, listed: set[str]) -> Pod:
     uid = f"{job['name']}-{number}"
-    gpu, request = _request(job, task, case)
+    gpu, request = _request(job, task, case, listed)
     status = BY_NAME[task["state"]]
     groups = tuple(task.get("gpu_groups") or ())
     node = task.get("node") or None
-    if node is not None and gpu.portion not in (0, 1) and not gpu.mig:
-        groups += tuple(f"given-{uid}-{n}" for n in range(len(groups), gpu.count))
+    if node is not None and job["gpus_per_task"] % 1 and not job.get("best_effort"):
+        devices = job.get("gpu_fraction_devices_per_task")
+        groups += tuple(f"given-{uid}-{n}" for n in range(len(groups), 1 if devices is None else devices))
     labels = {"job-name": uid, **(task.get("pod_affinity_labels") or {})}
     if task.get("priority") is not None:
         labels["kai.scheduler/task-priority"] = str(task["priority"])
@@ -297,10 +301,17 @@ def _pod(job: Case, task: Case, number: int, case: Case) -> Pod:
         affinity=_company(task, "pod_affinity_topology_key"),
         anti_affinity=_company(task, "pod_anti_affinity_topology_key"),
         qos_class=job.get("qos_class", ""),
-        claims=tuple(ClaimReference(name, name) for name in task.get("resource_claim_names") or ()),
+        claims=tuple(_references(task)),
         missing_claims=tuple(task.get("pvc_names") or ()),
         numa_placement=_placed_in_zones(task),
     )
+
+
+def _references(task: Case) -> Iterator[ClaimReference]:
+    for name in task.get("resource_claim_names") or ():
+        yield ClaimReference(name, name)
+    for template, name in (task.get("resource_claim_templates") or {}).items():
+        yield ClaimReference(template, name, of_template=True)
 
 
 def _placed_in_zones(task: Case) -> tuple[tuple[str, Mapping[str, float]], ...]:
@@ -314,34 +325,45 @@ def _placed_in_zones(task: Case) -> tuple[tuple[str, Mapping[str, float]], ...]:
         return ()
 
 
-def _request(job: Case, task: Case, case: Case) -> tuple[GpuRequest, dict[str, float]]:
+def _request(job: Case, task: Case, case: Case, listed: set[str]) -> tuple[GpuRequest, dict[str, float]]:
+    """Return what a pod asks for; `listed` takes the MIG profiles that containers ask for, pod after pod."""
     request: dict[str, float] = {"pods": 1.0}
-    own = task.get("gpus")
-    if job.get("best_effort"):
-        # Devices of a task's own are asked for beside whatever its job says.
-        return replace(whole_or_fraction(own or 0), dra=_claimed(task, case)), request
-    request["cpu"] = (job.get("cpus_per_task") or 1.0) * 1000
-    request["memory"] = job.get("memory_bytes_per_task") or 1e9
-    asked = job["gpus_per_task"]
-    memory = int(job.get("gpu_memory_mib_per_task") or 0)
-    devices = job.get("gpu_fraction_devices_per_task")
-    mig = tuple(sorted((task.get("mig_instances") or {}).items()))
-    if mig:
-        return GpuRequest(mig=mig), request
-    if 0 < asked < 1:
-        return GpuRequest(devices or 1, asked), request
+    asked, memory, devices = job["gpus_per_task"], 0, None
+    portion, whole = 0.0, 0
+    if not job.get("best_effort"):
+        request["cpu"] = (job.get("cpus_per_task") or 1.0) * 1000
+        request["memory"] = job.get("memory_bytes_per_task") or 1e9
+        memory = int(job.get("gpu_memory_mib_per_task") or 0)
+        if asked == int(asked):
+            # Instances of MIG are asked of the container only beside a number of devices.
+            whole = int(asked)
+            request.update({name: float(count) for name, count in (task.get("mig_instances") or {}).items()})
+            listed.update(task.get("mig_instances") or ())
+        else:
+            # More than one device and a part of another is no fraction to the engine, and no number of devices either.
+            portion = asked
+        devices = job.get("gpu_fraction_devices_per_task")
+    # Devices of a task's own are asked for in place of its job's.
+    made = whole_or_fraction(whole if task.get("gpus") is None else task["gpus"])
     if memory > 0:
-        return GpuRequest(devices or 1, 0.0, memory), request
-    # More than one device and a part of another is no fraction to the engine, and no number of devices either.
-    whole = whole_or_fraction(own if own is not None else asked if asked == int(asked) else 0)
-    return replace(whole, dra=_claimed(task, case)), request
+        made = whole_or_fraction(0.0, memory)
+    if 0 < portion < 1:
+        made = whole_or_fraction(portion)
+    if devices is not None and (memory > 0 or 0 < portion < 1):
+        made = GpuRequest(devices, portion, memory)
+    made = replace(made, dra=_claimed(task, case))
+    for name, count in sorted((task.get("mig_instances") or {}).items()):
+        # The engine's test code writes them as annotations, too, of which one takes the place of everything else; it
+        # asks for nothing of a profile that no container before it asked for.
+        made = GpuRequest(mig=((name, count if name in listed else 0),))
+    return made, request
 
 
 def _claimed(task: Case, case: Case) -> int:
     claims = {claim["name"]: claim for claim in _dra(case, "resource_claims")}
     asked: dict[str, int] = {}
-    for name in task.get("resource_claim_names") or ():
-        claim = claims.get(name)
+    for reference in _references(task):
+        claim = claims.get(reference.claim or "")
         if claim is not None and "gpu" in claim["device_class_name"].lower():
             of_class = claim["device_class_name"]
             asked[of_class] = min(asked.get(of_class, 0) + _asked(claim), _MOST)

@@ -287,8 +287,9 @@ class NodeTable:
     def _portion_is_valid(self, gpu: GpuRequest, nodes: Indices) -> Mask:
         if gpu.memory <= 0:
             return np.full(len(nodes), gpu.portion <= 1 or gpu.portion == int(gpu.portion))
-        portions = np.ceil(gpu.memory / self.gpu_memory[nodes] * 100) / 100
-        return np.asarray((portions <= 1) | (portions == np.floor(portions)))
+        with np.errstate(divide="ignore"):
+            portions = np.ceil(gpu.memory / self.gpu_memory[nodes] * 100) / 100
+        return np.asarray((portions <= 1) | ((portions == np.floor(portions)) & np.isfinite(portions)))
 
     def fits_idle(self, task: Task, i: int) -> bool:
         """Tell whether a pod fits into what is idle on a node now."""
@@ -301,8 +302,8 @@ class NodeTable:
         fitting[GPU] = True
         if not fitting.all():
             return False
-        portion = math.ceil(gpu.memory / int(self.gpu_memory[i]) * 100) / 100 if gpu.memory > 0 else gpu.portion
-        if portion > 1 and portion != int(portion):
+        portion = self.portion_of(gpu, i)
+        if portion > 1 and (math.isinf(portion) or portion != int(portion)):
             return False
         whole, shared = math.floor(float(free[GPU])), self.shared.get(i)
         if whole >= gpu.count or shared is None:

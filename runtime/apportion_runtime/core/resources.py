@@ -28,6 +28,7 @@ _CORE = ("cpu", "memory", "gpu", "pods")
 _MIG_PREFIX = "nvidia.com/mig-"
 _MIG = re.compile(r"nvidia\.com/mig-(\d+)g\.(\d+)gb.*")
 _PORTION_UNIT = 100
+_LEAST = -(2**63)
 
 
 class ResourceIndex:
@@ -102,6 +103,9 @@ def mig_slices(name: str) -> tuple[int, int] | None:
 
 def hundredths(portion: float) -> int:
     """Return a portion of a GPU in hundredths, halves away from zero."""
+    if not math.isfinite(portion):
+        # A part of a device without memory: what the engine's conversion to 64 bits makes of it.
+        return _LEAST
     return math.floor(portion * _PORTION_UNIT + 0.5)
 
 

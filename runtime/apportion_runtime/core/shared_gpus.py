@@ -15,7 +15,9 @@ _NONE = -1
 
 
 def memory_fraction(memory: int, of: int) -> float:
-    """Return memory as a part of a device's, rounded up to hundredths."""
+    """Return memory as a part of a device's, rounded up to hundredths; of a device without memory nothing is a number."""
+    if of == 0:
+        return math.inf if memory > 0 else math.nan
     return math.ceil(memory / of * 100) / 100
 
 
@@ -153,7 +155,7 @@ class SharedGpus:
 
     def used_portion(self, group: str) -> float:
         """Return the used part of a device."""
-        return self.used.get(group, 0) / self.memory
+        return self.used.get(group, 0) / self.memory if self.memory else 0.0
 
     def available(self) -> tuple[float, int]:
         """Return devices and MiB that are free on devices in use."""
@@ -171,6 +173,8 @@ class SharedGpus:
     def free_fractions(self) -> float:
         """Return what is free or being released on devices in use, in devices."""
         total = 0.0
+        if self.memory <= 0:
+            return total
         for group, used in self.used.items():
             if used > 0:
                 free = self.memory - self.allocated.get(group, 0) + self.releasing.get(group, 0)

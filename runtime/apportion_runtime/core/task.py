@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from apportion_runtime.core.resources import GpuRequest, Quantities, ResourceIndex, Vector
+import numpy as np
+
+from apportion_runtime.core.resources import (
+    NO_GPUS,
+    NO_QUANTITIES,
+    GpuRequest,
+    Quantities,
+    ResourceIndex,
+    Vector,
+)
 from apportion_runtime.core.snapshot import Allocation, DeviceKey, Pod
 from apportion_runtime.core.status import PENDING, RELEASING
 
@@ -85,6 +94,11 @@ class Task:
         """Whether it asks for a part of a device."""
         return self.kind in (FRACTION, BY_MEMORY)
 
+    def hold_nothing(self) -> None:
+        """Have its queue charged nothing: it stands on a node that is not there."""
+        self.accepted, self.accepted_gpu = np.zeros_like(self.request), NO_GPUS
+        self.accepted_quantities = NO_QUANTITIES
+
     def to_allocate(self, *, real: bool) -> bool:
         """Tell whether it waits for a place: in a simulation also if it was evicted within it."""
         return self.status == PENDING or (not real and self.status == RELEASING and self.is_virtual)
@@ -96,9 +110,9 @@ class Task:
 def _kind(pod: Pod) -> str:
     if pod.gpu.mig:
         return MIG
-    if pod.gpu.memory > 0:
-        return BY_MEMORY
-    return FRACTION if pod.gpu.count > 0 and pod.gpu.portion < 1 else REGULAR
+    if 0 < pod.gpu.portion < 1:
+        return FRACTION
+    return BY_MEMORY if pod.gpu.memory > 0 else REGULAR
 
 
 def _order(pod: Pod, plugins: frozenset[str]) -> tuple[object, ...]:
