@@ -91,7 +91,8 @@ class DeployedStack:
     def preview(self, say: Callable[[str], None]) -> None:
         """Let the engine say what the next update would do."""
         with self._told(), _said():
-            self._stack.preview(on_output=say, color="never", policy_packs=self._policy_packs())
+            # What the stack tells of each queue is for programs, and longer than all that changes.
+            self._stack.preview(on_output=say, color="never", suppress_outputs=True, policy_packs=self._policy_packs())
 
     def up(self, say: Callable[[str], None], done: Callable[[], None], *, refresh: bool = False) -> int:
         """Run updates until the clusters hold what the policy says, and return how many it took.
@@ -115,6 +116,7 @@ class DeployedStack:
                     on_event=happened,
                     color="never",
                     show_secrets=False,
+                    suppress_outputs=True,
                     policy_packs=packs,
                     refresh=refresh and number == 1,
                 )

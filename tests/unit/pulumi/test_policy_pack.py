@@ -26,6 +26,7 @@ from apportion_compiler.emit.pulumi.naming import resource_name, resource_type
 from apportion_compiler.emit.pulumi.policy_pack import _LEVELS, judge_of, policies
 from apportion_compiler.emit.pulumi.settings import StackSettings
 from apportion_compiler.emit.pulumi.treatment import owned
+from apportion_compiler.packaged_scheduler import Packaged, scheduler_objects
 from apportion_compiler.rollout.identity import identity_of
 
 from .stack_runs import DAY, POLICY
@@ -80,6 +81,22 @@ def one(objects: Objects, kind: str, name: str) -> dict[str, Any]:
 def test_the_pack_has_nothing_to_say_of_what_the_compiler_wrote(engine: str) -> None:
     judge = judge_for(engine)
     assert said(judge, compiled(judge)) == {}
+
+
+def test_a_namespace_that_the_provider_made_up_without_a_cluster_is_no_part_of_an_object(kai: Judge) -> None:
+    objects = compiled(kai)
+    for name, m in objects:
+        if "/Queue/" in name:
+            m["metadata"]["namespace"] = "default"
+    assert said(kai, objects) == {}
+
+
+@pytest.mark.parametrize("engine", ["kai", pytest.param("native", marks=pytest.mark.slow)])
+def test_the_pack_has_nothing_to_say_of_the_packaged_scheduler(engine: str) -> None:
+    judge = judge_for(engine)
+    scheduler = scheduler_objects(Packaged("registry.example/apportion@sha256:" + "0" * 64))
+    named = [(f"one/scheduler/{m['kind']}/{m['metadata']['name']}", dict(m)) for m in scheduler]  # type: ignore[index]
+    assert said(judge, [*compiled(judge), *named]) == {}
 
 
 def test_a_queue_that_the_policy_does_not_have_is_found(kai: Judge) -> None:

@@ -29,10 +29,12 @@ from apportion_compiler.emit.pulumi.settings import StackSettings, read_settings
 from apportion_compiler.emit.pulumi.treatment import plain
 from apportion_compiler.emit.pulumi.values import Values
 from apportion_compiler.emit.pulumi.words import FORMER
-from apportion_compiler.plain_objects import Manifest, described
+from apportion_compiler.plain_objects import Manifest, described, mapping
 
 NAME = "apportion"
 _OBJECT = "kubernetes:"
+_PARTS_WITHOUT_NAMESPACE = 4
+"""How many parts `naming.resource_name` gives an object of the whole cluster: cluster, target, kind and name."""
 _LEVELS: Mapping[str, EnforcementLevel] = {
     "none": EnforcementLevel.DISABLED,
     "advisory": EnforcementLevel.ADVISORY,
@@ -92,7 +94,12 @@ def objects_of(resources: Sequence[PolicyResource]) -> dict[str, list[tuple[str,
     found: dict[str, list[tuple[str, Manifest]]] = {}
     for resource in resources:
         if resource.resource_type.startswith(_OBJECT) and "kind" in resource.props:
-            parts = resource.name.split("/", 2)
-            target = "/".join(parts[:2]) if len(parts) == 3 else ""
-            found.setdefault(target, []).append((resource.urn, plain(dict(resource.props))))
+            parts = resource.name.split("/")
+            target = "/".join(parts[:2]) if len(parts) > 2 else ""
+            manifest = plain(dict(resource.props))
+            if len(parts) == _PARTS_WITHOUT_NAMESPACE:
+                # Where no cluster answers, the provider takes every kind for a namespaced one.
+                metadata = {k: v for k, v in mapping(manifest, "metadata").items() if k != "namespace"}
+                manifest = {**manifest, "metadata": metadata}
+            found.setdefault(target, []).append((resource.urn, manifest))
     return found
