@@ -86,10 +86,9 @@ class Native(PlainEngine):
         held: dict[str, float] = {}
         asked: dict[str, float] = {}
         for uid, pod in self.world.pods.items():
-            facts = self.pods.facts(uid)
-            if facts is not None and not pod.leaving:
+            if not pod.leaving:
                 counted = held if pod.is_bound else asked
-                counted[pod.namespace] = counted.get(pod.namespace, 0.0) + facts.gpus
+                counted[pod.namespace] = counted.get(pod.namespace, 0.0) + self.pods.gpus(uid)
         for name in self.world.history.parents:
             has, wants = held.get(name, 0.0), asked.get(name, 0.0)
             hard = [

@@ -31,6 +31,7 @@ class Pods:
         self._world = world
         self._facts: dict[str, PodFacts] = {}
         self._shapes: dict[tuple[int, str], tuple[Manifest, PodFacts]] = {}
+        self._unplaced: dict[str, None] = {}
         self.gangs = gangs or Gangs(world)
 
     def take_in(self, running: Running, made: Manifest) -> Pod:
@@ -51,6 +52,7 @@ class Pods:
             )
             self._shapes[key] = (spec, facts)
         self._facts[record.uid] = facts
+        self._unplaced[record.uid] = None
         return record
 
     def _owner(self, made: Manifest) -> tuple[Expression, ...] | None:
@@ -74,6 +76,12 @@ class Pods:
     def left(self, pod: PodState) -> None:
         """A pod is gone."""
         self._facts.pop(pod.uid, None)
+        self._unplaced.pop(pod.uid, None)
+
+    def gpus(self, uid: str) -> float:
+        """Return the devices that a pod asks for; none where it is not known."""
+        known = self._facts.get(uid)
+        return 0.0 if known is None else known.gpus
 
     def finished(self, running: Running) -> None:
         """A workload is over."""
@@ -85,9 +93,13 @@ class Pods:
         found: list[PodFacts] = []
         if not self._world.n_pending:
             return found
-        for pod in self._world.pods.values():
-            if pod.waits and not pod.leaving and is_mine(pod.record):
-                facts = self.facts(pod.uid)
+        for uid in list(self._unplaced):
+            pod = self._world.pods.get(uid)
+            if pod is None or pod.is_bound:
+                # A pod that has a place keeps it until it is gone.
+                del self._unplaced[uid]
+            elif pod.waits and not pod.leaving and is_mine(pod.record):
+                facts = self.facts(uid)
                 assert facts is not None
                 found.append(facts)
         return found

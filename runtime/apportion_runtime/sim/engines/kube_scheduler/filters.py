@@ -9,11 +9,11 @@ noderesources/fit.go, podtopologyspread, interpodaffinity.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from apportion_runtime.core.plugins.pod_affinity import affinity_state
 from apportion_runtime.core.plugins.predicates import matches_terms, selected, tolerated
 from apportion_runtime.core.snapshot import Node, Taint
+from apportion_runtime.sim.engines.kube_scheduler.misfit import Misfit
 from apportion_runtime.sim.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.sim.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.sim.engines.kube_scheduler.profiles import Profile
@@ -32,13 +32,6 @@ _UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule
 _NOT_READY_TAINT = Taint("node.kubernetes.io/not-ready", "", "NoSchedule")
 
 
-class Misfit(NamedTuple):
-    """Why a node is not one for a pod; `for_good` where no eviction there would change that."""
-
-    reasons: tuple[str, ...]
-    for_good: bool = False
-
-
 class Filters:
     """The filters, prepared for one pod; pods that come or go meanwhile ask for new ones."""
 
@@ -48,13 +41,44 @@ class Filters:
         self._on = profile.filters
         self._spread = HardSpread(pod, profile, nodes.all) if "PodTopologySpread" in self._on else None
         self._company = None
+        record = pod.record
+        self._fixed = nodes.fixed(
+            (
+                self._on, profile.added_terms, record.tolerations, tuple(record.node_selector.items()),
+                record.node_affinity,
+            )
+        )  # fmt: skip
+        self.is_lasting = not (
+            pod.spreads or pod.owner or record.affinity or record.anti_affinity or nodes.has_shunning
+        )
+        """Whether it holds whichever pods come or go, as long as none of them shuns others."""
         if "InterPodAffinity" in self._on and (pod.record.affinity or pod.record.anti_affinity or nodes.has_shunning):
             by_uid = {uid: other.record for state in nodes.all for uid, other in state.pods.items()}
             self._company = affinity_state(pod.record, nodes, by_uid)
 
     def misfit(self, node: NodeState) -> Misfit | None:
         """Return why a node is not one for the pod, by the first filter that says so; None where it is."""
-        pod, record = self._pod.record, node.record
+        pod = self._pod.record
+        known = self._fixed.get(node.name)
+        if known is None or known[0] is not node.record:
+            known = self._fixed[node.name] = (node.record, self._fixed_misfit(node.record))
+        if known[1] is not None:
+            return known[1]
+        if "NodePorts" in self._on and pod.host_ports and ports_taken(self._pod, node):
+            return Misfit((PORTS_TAKEN,))
+        if "NodeResourcesFit" in self._on:
+            lacking = resources_lacking(self._pod, node)
+            if lacking is not None:
+                return lacking
+        if self._spread is not None:
+            said = self._spread.misfit(node)
+            if said is not None:
+                return Misfit((said,), for_good=said == NO_LABEL)
+        return self._without_company(node)
+
+    def _fixed_misfit(self, record: Node) -> Misfit | None:
+        """Return why a node is not one for the pod whichever others stand there, by the filters that go first."""
+        pod = self._pod.record
         if (
             "NodeUnschedulable" in self._on
             and record.unschedulable
@@ -71,17 +95,7 @@ class Filters:
                 return Misfit((NOT_ENFORCED,), for_good=True)
             if not selected(pod, record):
                 return Misfit((NOT_SELECTED,), for_good=True)
-        if "NodePorts" in self._on and pod.host_ports and ports_taken(self._pod, node):
-            return Misfit((PORTS_TAKEN,))
-        if "NodeResourcesFit" in self._on:
-            lacking = resources_lacking(self._pod, node)
-            if lacking is not None:
-                return lacking
-        if self._spread is not None:
-            said = self._spread.misfit(node)
-            if said is not None:
-                return Misfit((said,), for_good=said == NO_LABEL)
-        return self._without_company(node)
+        return None
 
     def _without_company(self, node: NodeState) -> Misfit | None:
         state = self._company

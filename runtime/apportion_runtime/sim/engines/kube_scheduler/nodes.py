@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 from apportion_runtime.core.snapshot import Node
 from apportion_runtime.sim.engines.kube_scheduler.amounts import PODS, Amounts, amounts
+from apportion_runtime.sim.engines.kube_scheduler.misfit import Misfit
 from apportion_runtime.sim.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.sim.world import World
+
+_MOST_KINDS = 1_000
+"""Kinds of pods of which it is remembered what nodes are to them."""
 
 
 class NodeState:
@@ -17,26 +21,26 @@ class NodeState:
         "allocatable",
         "n_choosy",
         "n_shunning",
+        "name",
         "nonzero_cpu",
         "nonzero_memory",
         "pods",
         "record",
         "requested",
+        "shunning",
     )
 
-    def __init__(self, record: Node, allocatable: Amounts) -> None:
+    def __init__(self, record: Node, allocatable: Amounts, shunning: list[int] | None = None) -> None:
         self.record = record
+        self.name = record.name
+        # How many pods of all nodes will not stand beside some others, in one place for all.
+        self.shunning = [0] if shunning is None else shunning
         self.allocatable = allocatable
         self.requested: dict[str, int] = {}
         self.nonzero_cpu = self.nonzero_memory = 0
         self.pods: dict[str, PodFacts] = {}
         # How many of the pods will not, or would rather not, stand beside some others.
         self.n_shunning = self.n_choosy = 0
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self.record.name
 
     def add(self, pod: PodFacts) -> None:
         """Have a pod stand here."""
@@ -53,7 +57,9 @@ class NodeState:
             self.requested[name] = self.requested.get(name, 0) + sign * value
         self.nonzero_cpu += sign * pod.nonzero[0]
         self.nonzero_memory += sign * pod.nonzero[1]
-        self.n_shunning += sign * bool(pod.record.anti_affinity)
+        if pod.record.anti_affinity:
+            self.n_shunning += sign
+            self.shunning[0] += sign
         self.n_choosy += sign * bool(pod.record.affinity or pod.preferred_pods)
 
     def free(self, name: str) -> int:
@@ -80,6 +86,8 @@ class Nodes:
         self._world = world
         self._pod = pod
         self._states: dict[str, NodeState] = {}
+        self._shunning = [0]
+        self._fixed: dict[Hashable, dict[str, tuple[Node, Misfit | None]]] = {}
         self.all: Sequence[NodeState] = ()
 
     def refresh(self) -> bool:
@@ -98,17 +106,25 @@ class Nodes:
         has_changed = has_changed or states.keys() != self._states.keys()
         self._states = states
         self.all = tuple(states.values())
+        if has_changed:
+            self._shunning[0] = sum(state.n_shunning for state in self.all)
+            if len(self._fixed) > _MOST_KINDS:
+                self._fixed.clear()
         return has_changed
+
+    def fixed(self, kind: Hashable) -> dict[str, tuple[Node, Misfit | None]]:
+        """Return by node what was found of it for pods of a kind, with the record that it was found of; for others to fill."""
+        return self._fixed.setdefault(kind, {})
 
     @property
     def has_shunning(self) -> bool:
         """Whether any pod will not stand beside some others."""
-        return any(state.n_shunning for state in self.all)
+        return self._shunning[0] > 0
 
     def _made(self, record: Node, here: Mapping[str, None]) -> NodeState:
         made = self._world.store.get("Node", "", record.name)
         assert made is not None
-        state = NodeState(record, amounts(made["status"].get("allocatable")))
+        state = NodeState(record, amounts(made["status"].get("allocatable")), self._shunning)
         for uid in here:
             pod = self._pod(uid)
             if pod is not None:

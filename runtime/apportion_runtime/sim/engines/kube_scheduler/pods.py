@@ -46,16 +46,13 @@ class PodFacts:
     preferred_pods: tuple[tuple[int, PodTerm], ...]
     """With a negative weight those that it shuns."""
     owner: tuple[Expression, ...] | None
+    gpus: float
+    """Devices that it asks for."""
 
     @property
     def uid(self) -> str:
         """What names it."""
         return self.record.uid
-
-    @property
-    def gpus(self) -> float:
-        """Devices that it asks for."""
-        return float(sum(self.request.get(name, 0) for name in GPUS))
 
     @property
     def is_best_effort(self) -> bool:
@@ -69,10 +66,10 @@ def pod_facts(
     """Return what is known of a pod. Raises `ValueError` for an amount that cannot be read."""
     spec = made["spec"]
     affinity = spec.get("affinity") or {}
-    nonzero = pod_requests(spec, nonzero=True)
+    request, nonzero = pod_requests(spec), pod_requests(spec, nonzero=True)
     return PodFacts(
         record=record,
-        request=pod_requests(spec),
+        request=request,
         nonzero=(nonzero.get(CPU, 0), nonzero.get(MEMORY, 0)),
         priority=priority,
         may_preempt=may_preempt,
@@ -83,6 +80,7 @@ def pod_facts(
             *_preferred_pods((affinity.get("podAntiAffinity") or {}).get(_PREFERRED), -1),
         ),
         owner=owner,
+        gpus=float(sum(request.get(name, 0) for name in GPUS)),
     )
 
 

@@ -78,15 +78,20 @@ def _victims(
     """Return the fewest of some pods, given the most important first, without which a node fits."""
     if not lower:
         return ()
+    if "NodeResourcesFit" in profile.filters and not _enough(pod, node, lower):
+        return ()
     for other in lower:
         node.remove(other)
     victims: list[PodFacts] = []
     try:
-        if Filters(pod, profile, nodes).misfit(node) is not None:
+        filters = Filters(pod, profile, nodes)
+        if filters.misfit(node) is not None:
             return ()
         for other in lower:
             node.add(other)
-            if Filters(pod, profile, nodes).misfit(node) is not None:
+            if not filters.is_lasting or other.record.anti_affinity:
+                filters = Filters(pod, profile, nodes)
+            if filters.misfit(node) is not None:
                 node.remove(other)
                 victims.append(other)
         return tuple(victims)
@@ -94,3 +99,12 @@ def _victims(
         for other in lower:
             if other.uid not in node.pods:
                 node.add(other)
+
+
+def _enough(pod: PodFacts, node: NodeState, lower: Sequence[PodFacts]) -> bool:
+    """Tell whether a node has enough of everything for a pod without some others."""
+    return all(
+        value <= node.free(name) + sum(other.request.get(name, 0) for other in lower)
+        for name, value in pod.request.items()
+        if value > 0
+    )

@@ -15,7 +15,8 @@ from typing import NamedTuple
 from apportion_runtime.core.snapshot import NodeTerm, Pod, Toleration
 from apportion_runtime.sim.engines.evicting import evict
 from apportion_runtime.sim.engines.kube_scheduler.amounts import CPU
-from apportion_runtime.sim.engines.kube_scheduler.filters import Filters, Misfit, explained
+from apportion_runtime.sim.engines.kube_scheduler.filters import Filters, explained
+from apportion_runtime.sim.engines.kube_scheduler.misfit import Misfit
 from apportion_runtime.sim.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.sim.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.sim.engines.kube_scheduler.preemption import best_candidate

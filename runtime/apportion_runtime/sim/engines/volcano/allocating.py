@@ -8,7 +8,8 @@ from __future__ import annotations
 from bisect import insort
 from functools import cmp_to_key
 
-from apportion_runtime.sim.engines.kube_scheduler.filters import Misfit, explained
+from apportion_runtime.sim.engines.kube_scheduler.filters import explained
+from apportion_runtime.sim.engines.kube_scheduler.misfit import Misfit
 from apportion_runtime.sim.engines.kube_scheduler.scheduler import alike_on_nodes
 from apportion_runtime.sim.engines.volcano.amounts import fits
 from apportion_runtime.sim.engines.volcano.jobs import Job, Phase, Status, Task

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cmp_to_key
 
-from apportion_runtime.sim.engines.kube_scheduler.filters import Filters, Misfit
+from apportion_runtime.sim.engines.kube_scheduler.filters import Filters
+from apportion_runtime.sim.engines.kube_scheduler.misfit import Misfit
 from apportion_runtime.sim.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.sim.engines.kube_scheduler.profiles import MOST, Profile
 from apportion_runtime.sim.engines.kube_scheduler.scores import fit_score, scores
