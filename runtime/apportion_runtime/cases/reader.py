@@ -35,7 +35,7 @@ from apportion_runtime.core.snapshot import (
     Topology,
     TopologyConstraint,
 )
-from apportion_runtime.core.status import ACTIVE_USED_STATUSES, ALLOCATED_STATUSES, BY_NAME
+from apportion_runtime.core.status import ACTIVE_USED_STATUSES, ALLOCATED_STATUSES, BY_NAME, PIPELINED
 
 Case = Mapping[str, Any]
 
@@ -96,7 +96,8 @@ def snapshot_of(case: Case) -> Snapshot:
     standing = Counter(
         task.get("node") for job in jobs for task in job["tasks"] if BY_NAME[task["state"]] & ACTIVE_USED_STATUSES
     )
-    nodes = tuple(_node(node, case, standing[node["name"]]) for node in case["nodes"])
+    expected = Counter(task.get("node") for job in jobs for task in job["tasks"] if BY_NAME[task["state"]] == PIPELINED)
+    nodes = tuple(_node(node, case, standing[node["name"]], expected[node["name"]]) for node in case["nodes"])
     groups: list[PodGroup] = []
     pods: list[Pod] = []
     listed: set[str] = set()
@@ -154,15 +155,16 @@ def _bytes(megabytes: float | None) -> float:
     return -1.0 if megabytes is None else max(megabytes * _MEGABYTE, -1.0)
 
 
-def _node(node: Case, case: Case, n_pods: int) -> Node:
+def _node(node: Case, case: Case, n_pods: int, n_expected: int) -> Node:
     strategy = node.get("mig_strategy", "")
     gpus = 0 if strategy == "mixed" else node["gpus"]
     allocatable: dict[str, float] = {
         "cpu": (node.get("cpus") or _CORES) * 1000,
         "memory": node.get("memory_bytes") or _MEMORY,
         "gpu": gpus,
-        # The engine's test code leaves a node with more pods than it may have no place, not less than none.
-        "pods": max(node["max_pods"], n_pods) if node.get("max_pods") is not None else _MAX_PODS,
+        # The engine's test code leaves a node with more pods than it may have no place, not less than none, and takes the
+        # places of pods that are expected for taken.
+        "pods": _MAX_PODS if node.get("max_pods") is None else max(node["max_pods"], n_pods) - n_expected,
         **(node.get("mig_instances") or {}),
     }
     # The engine's test code adds these devices to the node, without the mark of a node that has them.
