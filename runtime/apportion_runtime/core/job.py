@@ -279,6 +279,10 @@ class Job:
         if self.family is not None:
             self.family.changed(self)
 
+    def reckon_anew(self) -> None:
+        """Forget what was reckoned since its last change: its next step, and what that asks for."""
+        self._forget()
+
     def order_key(self, plugins: frozenset[str]) -> JobKey:
         """Return what jobs of a queue are ordered by: the smaller comes first.
 

@@ -251,10 +251,17 @@ class JobOrder:
             counted = members.counted
             leaf.key = self._key_as_victim(share, counted) if self._victims else self._key_with(share, counted)
             leaf.key_version, leaf.is_changed = share.version, False
-        self._link(leaf)
         leaf.stale = True
-        if leaf.parent is not None:
-            self._mark(leaf.parent)
+        parent = self._queues.get(share.parent) if share.parent else None
+        if parent is None:
+            self._link(leaf)
+            parent = leaf.parent
+        else:
+            leaf.parent = parent
+            parent.children.push(leaf)
+        while parent is not None:
+            parent.stale = parent.is_changed = True
+            parent = parent.parent
 
     def pop_past(self, wanted: Container[str]) -> Job:
         """Take the next job; where it is not wanted, those behind it that are not either and ask for the same, too.

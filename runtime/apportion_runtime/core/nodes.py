@@ -78,6 +78,8 @@ class NodeTable:
         self.legacy_mig: set[int] = set()
         self._device_uses: dict[int, Counter[DeviceKey]] = {}
         self.all: Indices = np.arange(len(self.nodes))
+        # Whether all that is charged and there is is whole numbers, which add up in any order.
+        self.is_whole = not (self.allocatable % 1).any()
         # Every row that changed, in order: whoever keeps something derived from the rows remembers how far it read.
         self.changed: list[int] = []
         self._of_shared = _OfShared(len(self.nodes))
@@ -240,8 +242,34 @@ class NodeTable:
 
     def update(self, task: Task, i: int) -> None:
         """Charge a pod anew, with its status of now."""
+        if self.is_whole and task.kind == REGULAR and not task.claims and self._turn(task, i):
+            return
         self.remove(task, i)
         self.add(task, i)
+
+    def _turn(self, task: Task, i: int) -> bool:
+        """Charge a pod that only begins to leave, or stays after all; tell whether that is all there is to it.
+
+        What it holds is the same, and whole numbers come back to themselves: nothing but what is being released differs.
+        """
+        entries = self.entries[i]
+        entry = entries[task.uid]
+        if (
+            PIPELINED in (entry.status, task.status)
+            or entry.shares
+            or entry.devices
+            or not task.status & ACTIVE_USED_STATUSES
+        ):
+            return False
+        # It becomes the last of those that stand here.
+        del entries[task.uid]
+        entries[task.uid] = Entry(task.status, entry.charged, (), 0, shares=False, numa=task.numa)
+        if entry.status == RELEASING:
+            self.releasing[i] -= entry.charged
+        if task.status == RELEASING:
+            self.releasing[i] += entry.charged
+        self.changed.append(i)
+        return True
 
     def _accept(self, task: Task, i: int) -> None:
         gpu = task.gpu

@@ -144,6 +144,10 @@ class Session:
                 if place >= 0:
                     vector[place] = count
             known = self._shapes[key] = (len(self._shapes), vector)
+            whole = vector % 1 == 0
+            # A part of a device is charged to that device alone.
+            whole[2] |= pod.gpu.portion < 1
+            self.nodes.is_whole = self.nodes.is_whole and bool(whole.all())
         task = Task(pod, known[1], self.resources, known[0], self.plugins)
         if pod.claims:
             self.claims.open_task(task)

@@ -50,8 +50,9 @@ def _attempt(session: Session, job: Job) -> Statement | None:
 def _candidates(session: Session, job: Job) -> Iterator[Members]:
     reclaimer = reclaimer_of(session, job)
     protects = "minruntime" in session.plugins
+    judged: dict[str, bool] = {}
     for queue, family in session.families.items():
-        if queue == job.queue or not may_be_victim(session, reclaimer, queue):
+        if queue == job.queue or not may_be_victim(session, reclaimer, queue, judged):
             continue
         members = family.running()
         if protects and members.jobs:

@@ -42,12 +42,27 @@ def can_reclaim(session: Session, job: Job) -> bool:
     return job.preemptible or less_equal(plus(_three(queue.allocated_np), request), _three(queue.deserved))
 
 
-def may_be_victim(session: Session, reclaimer: Reclaimer, queue: str) -> bool:
-    """Tell whether a queue has anything to give to who asks."""
+def may_be_victim(session: Session, reclaimer: Reclaimer, queue: str, judged: dict[str, bool] | None = None) -> bool:
+    """Tell whether a queue has anything to give to who asks.
+
+    It is asked of the queues above both at the first level where they differ: `judged` keeps the answers for one who asks,
+    by the queue on the other side.
+    """
     queues = session.shares.queues
     if queue not in queues:
         return True
-    ours, theirs = siblings(queues, reclaimer.queue, queue)
+    ours, theirs = queues[reclaimer.queue].path[-1], queues[queue].path[-1]
+    if ours is theirs:
+        ours, theirs = siblings(queues, reclaimer.queue, queue)
+    if judged is None:
+        return _has_to_give(ours, theirs, reclaimer)
+    known = judged.get(theirs.name)
+    if known is None:
+        known = judged[theirs.name] = _has_to_give(ours, theirs, reclaimer)
+    return known
+
+
+def _has_to_give(ours: QueueShare, theirs: QueueShare, reclaimer: Reclaimer) -> bool:
     if not ours.fits_deserved(reclaimer.request):
         return not _within_allocatable(theirs, theirs.allocated)
     is_under = False

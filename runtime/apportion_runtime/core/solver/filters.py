@@ -15,11 +15,14 @@ import numpy as np
 
 from apportion_runtime.core.job import PodSet, SubGroupSet
 from apportion_runtime.core.nodes import Mask
+from apportion_runtime.core.resources import Vector
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.solver.scenario import Scenario
 from apportion_runtime.core.task import NO_NODE, Task
 
 K = TypeVar("K", bound=Hashable)
+_FEW = 8
+"""Up to as many, the highest numbers are found sooner one by one than by sorting all."""
 
 
 class Filter(Protocol):
@@ -60,6 +63,18 @@ def _match(required: Sequence[float], holders: Sequence[K], capacity: Callable[[
     return True
 
 
+def _highest(numbers: Vector, n: int) -> list[int]:
+    """Return the places of the highest numbers, the first of equal ones first."""
+    if n > _FEW:
+        sorted_all: list[int] = np.argsort(-numbers, kind="stable")[:n].tolist()
+        return sorted_all
+    left, found = numbers.copy(), list[int]()
+    for _ in range(min(n, len(left))):
+        found.append(int(left.argmax()))
+        left[found[-1]] = -np.inf
+    return found
+
+
 class IdleGpus:
     """Whether the nodes with most GPUs free, after the evictions, could hold the pods one by one."""
 
@@ -68,7 +83,7 @@ class IdleGpus:
         self._free = nodes.free_gpus()
         n_wanted = len(scenario.pending)
         # As many nodes as there are pods can matter; ties go to the first by name.
-        self._best: list[int] = np.argsort(-self._free, kind="stable")[:n_wanted].tolist()
+        self._best: list[int] = _highest(self._free, n_wanted)
         self._seen: set[str] = set()
         self._required = sorted((task.gpu.quota for task in scenario.pending), reverse=True)
         self._count(scenario)

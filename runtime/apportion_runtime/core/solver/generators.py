@@ -45,7 +45,7 @@ def _accumulated(search: Search) -> Iterator[Scenario]:
     scenario = Scenario(search.session, search.preemptor, pending, search.recorded)
     filters = filters_for(search.session, scenario, search.feasible)
     recorded = {task.uid for task in scenario.recorded}
-    if _passes(filters, scenario):
+    if passes(filters, scenario):
         yield scenario
     order = search.victims()
     while order:
@@ -60,11 +60,12 @@ def _accumulated(search: Search) -> Iterator[Scenario]:
         if known:
             continue
         scenario.add(batch)
-        if _passes(filters, scenario):
+        if passes(filters, scenario):
             yield scenario
 
 
-def _passes(filters: Sequence[Filter], scenario: Scenario) -> bool:
+def passes(filters: Sequence[Filter], scenario: Scenario) -> bool:
+    """Tell whether every filter lets a scenario pass."""
     return all(each.passes(scenario) for each in filters)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,8 @@ from apportion_runtime.core.nodes import Indices, Mask
 from apportion_runtime.core.placing import place_job
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.snapshot import Allocation
-from apportion_runtime.core.solver.generators import GENERATORS, Search
+from apportion_runtime.core.solver.filters import filters_for
+from apportion_runtime.core.solver.generators import GENERATORS, Search, passes
 from apportion_runtime.core.solver.placing_order import Waiting, placing_order, waiting_jobs
 from apportion_runtime.core.solver.scenario import Scenario
 from apportion_runtime.core.statement import Statement
@@ -117,12 +119,14 @@ def solve(session: Session, hunt: Hunt) -> Statement | None:
 class _Solution(NamedTuple):
     """A try that made room: what was done, and its victims by the batches they came in.
 
-    `is_settled` tells that another try with just these victims would be the same try.
+    `is_settled` tells that another try with just these victims would be the same try; `is_plain`, that the job came first
+    and left its victims too little room to come back.
     """
 
     statement: Statement
     batches: _Batches
     is_settled: bool
+    is_plain: bool
 
 
 def _solve_with(probing: _Probing, generator: str) -> _Solution | None:
@@ -133,14 +137,18 @@ def _solve_with(probing: _Probing, generator: str) -> _Solution | None:
 
     def succeeds(k: int) -> bool:
         nonlocal kept
+        if kept is not None:
+            return True
         solution = _probe(probing, generator, k, recorded)
         if solution is None:
             return False
         recorded[:] = solution.batches
         if k == n and solution.is_settled:
             kept = solution
-        else:
-            solution.statement.discard()
+            return True
+        solution.statement.discard()
+        if k < n and solution.is_plain:
+            kept = _leap(probing, k, recorded)
         return True
 
     if not _largest(n, succeeds):
@@ -200,6 +208,49 @@ def _first_solution(probing: _Probing, generator: str, n: int, recorded: _Batche
     return None
 
 
+def _leap(probing: _Probing, k: int, recorded: _Batches) -> _Solution | None:
+    """Make room for all pods by evicting those who made room for `k`; None where the numbers between have to be tried.
+
+    These would succeed with the same victims. Where pods are placed one after the other without regard to their number,
+    those of a smaller number stand as the first of all do; they ask their queues for less, and leave the victims no more
+    room than `k` did, which was too little. What is left to ask of each is whether the filters let it pass, whether the
+    job comes first, and the action's own word.
+    """
+    session, job, n = probing.session, probing.hunt.job, len(probing.tasks)
+    parts = (*job.root.members(), job.root)
+    if job.root.groups or len(job.root.sets) != 1 or any(part.constraint is not None for part in parts):
+        return None
+    numbers = [k]
+    while numbers[-1] < n:
+        numbers.append(min(numbers[-1] * 2, n))
+    nodes = probing.feasible.copy()
+    nodes[[task.node for batch in recorded for task in batch if task.node != NO_NODE]] = True
+    scenarios: list[Scenario] = []
+    for number in numbers[1:]:
+        partial = _partial(job, probing.tasks[:number])
+        scenario = Scenario(session, partial, partial.tasks_to_allocate(real=False), [list(each) for each in recorded])
+        if not passes(filters_for(session, scenario, nodes), scenario):
+            return None
+        scenarios.append(scenario)
+    solution = _simulate(probing, scenarios[-1], nodes, smaller=scenarios[:-1])
+    if solution is None or (solution.is_settled and solution.is_plain):
+        return solution
+    solution.statement.discard()
+    return None
+
+
+def _comes_first(probing: _Probing, scenario: Scenario, involved: set[str]) -> bool:
+    """Tell whether the job that asks comes before all of its victims, which are evicted."""
+    session, preemptor = probing.session, scenario.preemptor
+    preemptor.init_vector(session.min_device_memory)
+    order = placing_order(session, probing.waiting, preemptor, involved)
+    left = {*involved, preemptor.uid}
+    first = next((job.uid for job in iter(lambda: order.pop_past(left), None) if job.uid in left), None)
+    for uid in involved:
+        session.jobs[uid].reckon_anew()
+    return first == preemptor.uid
+
+
 def _partial(job: Job, pending: Sequence[Task]) -> Job:
     """Return the job with what runs of it and some of what waits, its minima no larger than what it then has."""
     held = [task for task in job.tasks.values() if task.status & ACTIVE_ALLOCATED_STATUSES]
@@ -219,7 +270,10 @@ def _cap_members(group: SubGroupSet) -> bool:
     return filled > 0
 
 
-def _simulate(probing: _Probing, scenario: Scenario, feasible: Mask) -> _Solution | None:
+def _simulate(
+    probing: _Probing, scenario: Scenario, feasible: Mask, smaller: Sequence[Scenario] = ()
+) -> _Solution | None:
+    """Try a scenario, and with it those of fewer pods that would fail only by their place in the order, or a rule."""
     session, hunt = probing.session, probing.hunt
     chosen = scenario.victims()
     # A pod on a node that is not there cannot be evicted, and the engine gives up on whatever needs it.
@@ -233,16 +287,22 @@ def _simulate(probing: _Probing, scenario: Scenario, feasible: Mask) -> _Solutio
     # Evicted pods stand where they stood, so the nodes are known before they are placed anew.
     reachable = feasible.copy()
     reachable[[task.node for task in chosen]] = True
-    if not _place_all(probing, statement, scenario, np.flatnonzero(reachable)):
+    involved = {task.job for task in chosen}
+    if not all(_comes_first(probing, other, involved) for other in smaller):
+        statement.discard()
+        return None
+    placed = _place_all(probing, statement, scenario, involved, np.flatnonzero(reachable))
+    if placed is _Placed.NOT:
         statement.discard()
         return None
     gone = _gone(chosen)
-    if not hunt.validator(scenario):
+    if not all(map(hunt.validator, (scenario, *smaller))):
         statement.discard()
         return None
     batches = _batches_of(gone, scenario)
     is_same = not scenario.potential and [task for batch in batches for task in batch] == scenario.recorded
-    return _Solution(statement, batches, is_same and not leaves_traces)
+    is_plain = placed is _Placed.ALONE and not leaves_traces
+    return _Solution(statement, batches, is_same and not leaves_traces, is_plain)
 
 
 def _leaves_traces(session: Session, scenario: Scenario) -> bool:
@@ -290,16 +350,25 @@ def _batches_of(tasks: Sequence[Task], scenario: Scenario) -> _Batches:
     return found
 
 
-def _place_all(probing: _Probing, statement: Statement, scenario: Scenario, nodes: Indices) -> bool:
+class _Placed(Enum):
+    """What became of the job that asks: `ALONE` is that it came first and none of its victims could come back."""
+
+    NOT = auto()
+    ALONE = auto()
+    AMONG_VICTIMS = auto()
+
+
+def _place_all(
+    probing: _Probing, statement: Statement, scenario: Scenario, involved: set[str], nodes: Indices
+) -> _Placed:
     """Place the preemptor and its victims anew, in the order of jobs: a victim may come first and stay."""
     session, preemptor = probing.session, scenario.preemptor
-    involved = {task.job for task in scenario.victims()}
     order = placing_order(session, probing.waiting, preemptor, involved)
     left = {*involved, preemptor.uid}
     placed = False
     while order and left:
         if placed and not any(_might_fit(session, session.jobs[uid], nodes) for uid in left):
-            break
+            return _Placed.ALONE if len(left) == len(involved) else _Placed.AMONG_VICTIMS
         job = order.pop_past(left)
         if job.uid not in left:
             continue
@@ -308,13 +377,13 @@ def _place_all(probing: _Probing, statement: Statement, scenario: Scenario, node
         job.init_vector(session.min_device_memory)
         if job.uid == preemptor.uid:
             if not place_job(session, statement, nodes, job, pipeline_only=True):
-                return False
+                return _Placed.NOT
             placed = True
         elif not place_job(session, statement, nodes, job, pipeline_only=True):
             # The engine asks what would be next while the evictions are a simulation, and keeps the answer: see
             # `Job.tasks_to_allocate`.
             job.tasks_to_allocate(real=False)
-    return placed
+    return _Placed.AMONG_VICTIMS if placed else _Placed.NOT
 
 
 def _might_fit(session: Session, job: Job, nodes: Indices) -> bool:
