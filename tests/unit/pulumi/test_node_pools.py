@@ -34,6 +34,25 @@ def gcp(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pulumi_gcp.container", container)
 
 
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stands for pulumi_aws."""
+    package = ModuleType("pulumi_aws")
+    monkeypatch.setitem(sys.modules, "pulumi_aws", package)
+    for module, name in (("ec2", "LaunchTemplate"), ("eks", "NodeGroup"), ("autoscaling", "Group")):
+        of_type = f"aws:{module}/{name[0].lower()}{name[1:]}:{name}"
+
+        class Resource(pulumi.CustomResource):
+            type_ = of_type
+
+            def __init__(self, resource_name: str, /, opts: Any, **arguments: Any) -> None:
+                super().__init__(self.type_, resource_name, arguments, opts)
+
+        found = ModuleType(f"pulumi_aws.{module}")
+        setattr(found, name, Resource)
+        monkeypatch.setitem(sys.modules, f"pulumi_aws.{module}", found)
+
+
 def run(tmp_path: Path, case: str, **config: Any) -> Run:
     shutil.copy(GOLDEN / case / "policy.py", tmp_path / "policy.py")
     return run_stack(tmp_path, {"policy": "policy.py", "targets": "node-pools", **config})
@@ -61,8 +80,18 @@ def test_pools_of_a_cluster_are_made_with_what_is_supplied_and_protected(tmp_pat
     assert queued.protect
     assert {key: queued.inputs[key] for key in COORDINATES} == COORDINATES
     assert queued.inputs["queued_provisioning"] == {"enabled": True}
-    assert "initial_node_count" in queued.ignores
+    assert "initialNodeCount" in queued.ignores
     assert not any(one.type == "gcp:container/cluster:Cluster" for one in made.registered)
+
+
+def test_what_an_autoscaler_sets_is_ignored_by_the_path_that_the_engine_knows(tmp_path: Path, aws: None) -> None:
+    name, cluster = _environment("node-pools-eks")
+    supplied = ("cluster_name", "node_role_arn", "subnet_ids", "image_id", "iam_instance_profile")
+    more = ("vpc_security_group_ids", "user_data")
+    coordinates = dict.fromkeys((*supplied, *more), "x")
+    made = run(tmp_path, "node-pools-eks", environment=name, nodePools={cluster: coordinates})
+    ignored = {one.name: one.ignores for one in made.registered if one.type == "aws:eks/nodeGroup:NodeGroup"}
+    assert ignored[f"{cluster}/servers"] == ("scalingConfig.desiredSize",)
 
 
 def test_a_coordinate_that_is_missing_is_named(tmp_path: Path, gcp: None) -> None:

@@ -6,6 +6,7 @@ a subnet, comes from `apportion:nodePools`. Karpenter's pools are objects of the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
@@ -52,11 +53,18 @@ def _register(
     if missing:
         raise Refused(f"{NAMESPACE}:nodePools of {cluster} does not supply {', '.join(missing)} for {document.name}")
     options = pulumi.ResourceOptions(
-        ignore_changes=list(document.ignore_changes), protect=True, depends_on=list(templates)
+        ignore_changes=[_engines_path(path) for path in document.ignore_changes],
+        protect=True,
+        depends_on=list(templates),
     )
     arguments = {**document.args, **{name: known[name] for name in document.supply}}
     resource: pulumi.Resource = _class_of(document)(f"{cluster}/{document.name}", opts=options, **arguments)
     return resource
+
+
+def _engines_path(path: str) -> str:
+    """Return a path of arguments as the engine has it; Pulumi's library turns no path but one of a single name."""
+    return re.sub("_([a-z])", lambda found: found[1].upper(), path)
 
 
 def _class_of(document: Document) -> Any:
