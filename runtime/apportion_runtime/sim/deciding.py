@@ -10,6 +10,7 @@ from apportion_runtime.core.explain.evictions import Eviction, evictions
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.resources import GPU
 from apportion_runtime.core.session import Session
+from apportion_runtime.core.shares import QueueShare
 from apportion_runtime.core.status import BINDING
 from apportion_runtime.core.task import Task
 from apportion_runtime.sim.devices import Devices
@@ -40,6 +41,8 @@ class Scheduler:
         self._was_waiting = True
         self._n_fruitless = 0
         self._sampled_s = 0.0
+        # The queues as they were when a sample of them was taken last.
+        self._sampled: dict[str, tuple[QueueShare, int]] = {}
 
     def take_turn(self) -> None:
         """Run a cycle if it could decide anything."""
@@ -147,6 +150,9 @@ class Scheduler:
     def _sample(self, session: Session) -> None:
         at = self._sampled_s = self._world.elapsed_s
         for queue in session.shares.queues.values():
+            if self._sampled.get(queue.name) == (queue, queue.version):
+                continue
+            self._sampled[queue.name] = queue, queue.version
             sample = Sample(at, queue.allocated[GPU], queue.fair[GPU], queue.deserved[GPU], queue.request[GPU])
             self._world.history.sample(queue.name, sample)
 

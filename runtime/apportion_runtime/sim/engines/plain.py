@@ -63,6 +63,10 @@ class Pods:
                 return label_selector(owner["spec"].get("selector") or {"matchLabels": dict(labels_of(made))})
         return None
 
+    def facts_of(self, record: Pod) -> PodFacts:
+        """Return what is known of a pod that was just made."""
+        return self._facts[record.uid]
+
     def facts(self, uid: str) -> PodFacts | None:
         """Return what is known of a pod, with its record as it is."""
         known = self._facts.get(uid)

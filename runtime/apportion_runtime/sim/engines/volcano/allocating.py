@@ -6,14 +6,13 @@ Source: pkg/scheduler/actions/enqueue, allocate, backfill.
 from __future__ import annotations
 
 from bisect import insort
-from functools import cmp_to_key
+from functools import cache
 
 from apportion_runtime.sim.engines.kube_scheduler.filters import explained
 from apportion_runtime.sim.engines.kube_scheduler.misfit import Misfit
 from apportion_runtime.sim.engines.kube_scheduler.scheduler import alike_on_nodes
-from apportion_runtime.sim.engines.volcano.amounts import fits
 from apportion_runtime.sim.engines.volcano.jobs import Job, Phase, Status, Task
-from apportion_runtime.sim.engines.volcano.session import Session, Statement
+from apportion_runtime.sim.engines.volcano.session import Session, Statement, fits_on
 
 
 def enqueue(session: Session) -> None:
@@ -53,7 +52,6 @@ def allocate(session: Session) -> None:
                 tasks[job.key] = found
                 waiting.setdefault(job.queue, []).append(job)
     hopeless: dict[object, str] = {}
-    by_order = cmp_to_key(session.compare)
     waiting = {queue: session.in_order(jobs) for queue, jobs in waiting.items()}
     while waiting:
         queue = capacity.in_order(waiting)[0]
@@ -62,7 +60,7 @@ def allocate(session: Session) -> None:
         if statement is not None and job.is_ready:
             session.commit(statement)
             if tasks[job.key]:
-                insort(waiting[queue], job, key=by_order)
+                insort(waiting[queue], job, key=session.order)
         if not waiting[queue]:
             del waiting[queue]
 
@@ -126,19 +124,17 @@ def _place(session: Session, statement: Statement, task: Task) -> bool:
         misfit = found[node.name]
         if misfit is not None:
             misfits.append(misfit)
-        elif fits(task.request, {name: node.free(name) for name in node.allocatable}):
+        elif fits_on(task.request, node):
             idle.append(node)
-        elif session.fits_later(task, node):
+        elif session.changes(node) and session.fits_later(task, node):
             later.append(node)
         else:
-            free = session.future_idle(node)
-            lacking = [name for name, value in task.request.items() if value > free.get(name, 0)]
-            misfits.append(Misfit(tuple(f"Insufficient {name}" for name in lacking)))
+            misfits.append(_insufficient(tuple(session.lacking_later(task, node))))
     own = [node for node in (*idle, *later) if node.name == nominated]
     if own:
         idle, later = [n for n in own if n in idle], [n for n in own if n in later]
     # What another waits for is not to be had twice.
-    idle = [node for node in idle if session.fits_later(task, node)]
+    idle = [node for node in idle if not session.changes(node) or session.fits_later(task, node)]
     if idle:
         session.allocate(statement, task, session.best(task, idle))
     elif later:
@@ -147,6 +143,11 @@ def _place(session: Session, statement: Statement, task: Task) -> bool:
         task.job.reasons[task.uid] = explained(misfits, len(session.nodes.all))
         return False
     return True
+
+
+@cache
+def _insufficient(names: tuple[str, ...]) -> Misfit:
+    return Misfit(tuple(f"Insufficient {name}" for name in names))
 
 
 def backfill(session: Session) -> None:

@@ -39,6 +39,12 @@ def total(each: Iterable[Amounts]) -> dict[str, int]:
     return made
 
 
+def add(to: dict[str, int], more: Amounts) -> None:
+    """Add to amounts in place."""
+    for name, value in more.items():
+        to[name] = to.get(name, 0) + value
+
+
 def largest(left: Amounts, right: Amounts) -> dict[str, int]:
     """Return the larger of both in each resource."""
     return {name: max(left.get(name, 0), right.get(name, 0)) for name in dict.fromkeys((*left, *right))}

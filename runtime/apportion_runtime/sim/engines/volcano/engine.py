@@ -57,8 +57,10 @@ class Volcano(PlainEngine):
             self._configuration = read_configuration(world.store.list("ConfigMap"))
         self._specs = {spec.name: spec for spec in map(_spec, world.store.list("Queue"))}
         self._groups: dict[str, GroupState] = {}
-        self._group_of: dict[str, str] = {}
-        self._preemptable: dict[str, bool] = {}
+        self._jobs: dict[str, Job] = {}
+        self._tasks: dict[str, Task] = {}
+        self._coming: dict[str, Task] = {}
+        """Pods that were made since the last turn began."""
         self._nominated: dict[str, str] = {}
 
     @property
@@ -92,8 +94,9 @@ class Volcano(PlainEngine):
         group = group_of(self.world, running, made)
         known = self._groups.setdefault(group.key, group)
         known.least, known.least_resources = group.least, group.least_resources
-        self._group_of[record.uid] = group.key
-        self._preemptable[record.uid] = is_preemptable(made)
+        job = self._jobs.setdefault(known.key, Job(known))
+        facts = self.pods.facts_of(record)
+        self._coming[record.uid] = Task(facts, job, Status.PENDING, None, is_preemptable(made))
         self.world.history.workloads[running.number].queue = known.queue
         return record
 
@@ -112,17 +115,20 @@ class Volcano(PlainEngine):
     def left(self, pod: PodState) -> None:
         """A pod is gone; one that succeeded still counts for its group."""
         super().left(pod)
-        key = self._group_of.pop(pod.uid, None)
-        self._preemptable.pop(pod.uid, None)
+        task = self._tasks.pop(pod.uid, None)
         self._nominated.pop(pod.uid, None)
-        if key in self._groups and pod.leaving == ENDED_BY_SUCCESS:
-            self._groups[key].n_succeeded += 1
+        if task is not None:
+            task.job.remove(task)
+            if pod.leaving == ENDED_BY_SUCCESS:
+                task.job.group.n_succeeded += 1
+        self._coming.pop(pod.uid, None)
 
     def finished(self, running: Running) -> None:
         """Take away the pod groups of a workload."""
         super().finished(running)
         for key in [key for key, group in self._groups.items() if group.workload == running.number]:
             del self._groups[key]
+            self._jobs.pop(key, None)
 
     def take_turn(self) -> None:
         """Run the actions in their order, and carry out what they decided."""
@@ -131,7 +137,9 @@ class Volcano(PlainEngine):
         self._nodes.refresh()
         resources = total(self._allocatable(name) for name in world.records.nodes)
         capacity = Capacity(self._specs.values(), resources, hierarchy=self._configuration.has_hierarchy)
-        session = Session(self._configuration, self._nodes, capacity, self._jobs(), self._nominated)
+        session = Session(
+            self._configuration, self._nodes, capacity, self._wanted(), self._tasks, nominated=self._nominated
+        )
         for action in self._configuration.actions:
             _ACTIONS[action](session)
         for statement in session.committed:
@@ -150,16 +158,29 @@ class Volcano(PlainEngine):
         assert made is not None
         return amounts(made["status"].get("allocatable"))
 
-    def _jobs(self) -> list[Job]:
-        jobs = {key: Job(group) for key, group in self._groups.items()}
-        for uid, key in self._group_of.items():
-            facts, pod = self.pods.facts(uid), self.world.pods.get(uid)
-            if facts is None or pod is None or key not in jobs:
+    def _wanted(self) -> list[Job]:
+        """Return the jobs that have pods, with these as the cluster has them."""
+        for uid, task in self._coming.items():
+            self._tasks[uid] = task
+            task.job.add(task)
+        self._coming.clear()
+        for uid, task in list(self._tasks.items()):
+            pod = self.world.pods.get(uid)
+            if pod is None:
+                task.job.remove(self._tasks.pop(uid))
                 continue
-            job = jobs[key]
-            node = self._nodes.get(pod.record.node or "")
-            job.add(Task(facts, job, _status(pod), node, self._preemptable.get(uid, True)))
-        return [job for job in jobs.values() if job.tasks]
+            if task.pod.record is not pod.record:
+                facts = self.pods.facts(uid)
+                assert facts is not None
+                task.pod = facts
+            status = _status(pod)
+            if task.status is not status:
+                task.become(status)
+            task.node = self._nodes.get(pod.record.node or "")
+        jobs = [job for job in self._jobs.values() if job.tasks]
+        for job in jobs:
+            job.reasons = {}
+        return jobs
 
     def _carry_out(self, statement: Statement) -> None:
         world, kubelet = self.world, self.workloads.kubelet

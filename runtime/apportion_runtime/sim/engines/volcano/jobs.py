@@ -6,28 +6,28 @@ pkg/scheduler/framework/session.go (getPodGroupPhase).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, IntEnum
 
 from apportion_runtime.sim.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.sim.engines.kube_scheduler.pods import PodFacts
-from apportion_runtime.sim.engines.volcano.amounts import Amounts, exceeding, total
+from apportion_runtime.sim.engines.volcano.amounts import Amounts, exceeding
 
 
-class Status(Enum):
+class Status(IntEnum):
     """How far a pod is, in a turn."""
 
-    PENDING = "Pending"
-    GATED = "Gated"
-    PIPELINED = "Pipelined"
-    ALLOCATED = "Allocated"
-    RUNNING = "Running"
-    RELEASING = "Releasing"
+    PENDING = 0
+    GATED = 1
+    PIPELINED = 2
+    ALLOCATED = 3
+    RUNNING = 4
+    RELEASING = 5
 
 
 HOLDING = (Status.ALLOCATED, Status.RUNNING)
+_HOLDS = tuple(status in HOLDING for status in Status)
 
 
 class Phase(Enum):
@@ -67,9 +67,9 @@ class Task:
 
     def become(self, status: Status) -> None:
         """Have another state."""
-        self.job.counts[self.status] -= 1
-        self.job.counts[status] += 1
+        self.job.count_out(self)
         self.status = status
+        self.job.count_in(self)
 
     @property
     def uid(self) -> str:
@@ -99,20 +99,46 @@ class Task:
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """A pod group in a turn."""
+    """A pod group with its pods, as a turn sees and changes them.
+
+    Attributes:
+        reasons: By pod why it got no place in the turn.
+        counts: By state how many pods are in it.
+        allocated: What its pods hold.
+        has_best_effort: Whether any of its pods asked for nothing.
+    """
 
     group: GroupState
     tasks: dict[str, Task] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
-    """By pod why it got no place."""
-    counts: Counter[Status] = field(default_factory=Counter)
+    counts: list[int] = field(default_factory=lambda: [0] * len(Status))
+    allocated: dict[str, int] = field(default_factory=dict)
     has_best_effort: bool = False
 
     def add(self, task: Task) -> None:
         """Take in a pod."""
         self.tasks[task.uid] = task
-        self.counts[task.status] += 1
+        self.count_in(task)
         self.has_best_effort = self.has_best_effort or task.is_best_effort
+
+    def remove(self, task: Task) -> None:
+        """A pod is gone."""
+        del self.tasks[task.uid]
+        self.count_out(task)
+
+    def count_in(self, task: Task) -> None:
+        """Count a pod in the state that it has."""
+        self.counts[task.status] += 1
+        if _HOLDS[task.status]:
+            for name, value in task.request.items():
+                self.allocated[name] = self.allocated.get(name, 0) + value
+
+    def count_out(self, task: Task) -> None:
+        """Count a pod no more in the state that it has."""
+        self.counts[task.status] -= 1
+        if _HOLDS[task.status]:
+            for name, value in task.request.items():
+                self.allocated[name] -= value
 
     @property
     def key(self) -> str:
@@ -129,19 +155,20 @@ class Job:
         """How many pods start together."""
         return self.group.least
 
-    def count(self, *statuses: Status) -> int:
-        """Return how many pods are in some states."""
-        return sum(self.counts[status] for status in statuses)
+    @property
+    def n_holding(self) -> int:
+        """Pods that have a place."""
+        return self.counts[Status.ALLOCATED] + self.counts[Status.RUNNING]
 
     @property
     def n_ready(self) -> int:
         """Pods that have a place, or are done."""
-        return self.count(*HOLDING) + self.group.n_succeeded
+        return self.n_holding + self.group.n_succeeded
 
     @property
     def n_waiting(self) -> int:
         """Pods that have a place once others are gone."""
-        return self.count(Status.PIPELINED)
+        return self.counts[Status.PIPELINED]
 
     @property
     def n_free(self) -> int:
@@ -163,7 +190,7 @@ class Job:
     @property
     def is_valid(self) -> bool:
         """Whether it has as many pods as start together."""
-        n_alive = self.count(Status.PENDING, Status.PIPELINED, *HOLDING)
+        n_alive = self.counts[Status.PENDING] + self.counts[Status.PIPELINED] + self.n_holding
         return n_alive + self.group.n_succeeded >= self.least
 
     def is_starving(self, by: str) -> bool:
@@ -172,17 +199,14 @@ class Job:
         return n_has < (self.least if by == "gang" else len(self.tasks) + self.group.n_succeeded)
 
     @property
-    def allocated(self) -> dict[str, int]:
-        """What its pods hold."""
-        return total(task.request for task in self.tasks.values() if task.status in HOLDING)
-
-    @property
     def elastic(self) -> dict[str, int]:
         """What its pods hold beyond its minimum."""
         return exceeding(self.allocated, self.group.least_resources or {})
 
     def waiting(self) -> list[Task]:
         """Return the pods that wait, in their order."""
+        if not self.counts[Status.PENDING]:
+            return []
         found = [task for task in self.tasks.values() if task.status is Status.PENDING]
         return sorted(found, key=lambda task: task.order)
 
@@ -191,15 +215,15 @@ class Job:
         least = self.group.least_resources
         if least is None or self.group.phase not in (Phase.INQUEUE, Phase.RUNNING):
             return {}
-        if self.group.phase is Phase.RUNNING and self.count(*HOLDING) < self.least:
+        if self.group.phase is Phase.RUNNING and self.n_holding < self.least:
             return {}
         return exceeding(least, self.allocated)
 
     def next_phase(self) -> Phase:
         """Return how far it is after a turn."""
-        if self.count(Status.RUNNING) and not self.is_ready:
+        if self.counts[Status.RUNNING] and not self.is_ready:
             return Phase.UNKNOWN
-        n_scheduled = self.count(*HOLDING, Status.RELEASING) + self.group.n_succeeded
+        n_scheduled = self.n_holding + self.counts[Status.RELEASING] + self.group.n_succeeded
         if n_scheduled >= self.least:
             return Phase.RUNNING
         return Phase.INQUEUE if self.group.phase is Phase.INQUEUE else Phase.PENDING
@@ -208,7 +232,8 @@ class Job:
         """Return what Volcano writes of a gang that found no place."""
         statuses: dict[str, int] = {}
         for task in self.tasks.values():
-            statuses[task.status.value] = statuses.get(task.status.value, 0) + 1
+            said_of = task.status.name.capitalize()
+            statuses[said_of] = statuses.get(said_of, 0) + 1
         said = sorted(f"{count} {name}" for name, count in {**statuses, "minAvailable": self.least}.items())
         reasons: dict[str, int] = {}
         for task in self.tasks.values():

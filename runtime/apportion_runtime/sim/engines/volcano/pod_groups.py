@@ -60,9 +60,7 @@ def group_of(world: World, running: Running, made: Manifest) -> GroupState:
 def _named(world: World, running: Running, made: Manifest, name: str) -> GroupState:
     namespace = namespace_of(made)
     key = f"{namespace}/{name}"
-    written = next(
-        (g for g in world.store.list("PodGroup") if namespace_of(g) in ("", namespace) and _is(g, name)), None
-    )
+    written = world.store.get("PodGroup", namespace, name) or world.store.get("PodGroup", "", name)
     spec: Mapping[str, object] = {} if written is None else written.get("spec") or {}
     least = nested(spec, "minResources")
     return GroupState(
@@ -77,10 +75,6 @@ def _named(world: World, running: Running, made: Manifest, name: str) -> GroupSt
 
 
 _NEVER = 2**31
-
-
-def _is(group: Manifest, name: str) -> bool:
-    return str(group["metadata"]["name"]) == name
 
 
 def _of_workload(world: World, running: Running, made: Manifest) -> GroupState:

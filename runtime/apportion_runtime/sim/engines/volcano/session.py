@@ -6,19 +6,18 @@ resource-strategy-fit, binpack, predicates.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cmp_to_key
 
 from apportion_runtime.sim.engines.kube_scheduler.filters import Filters
 from apportion_runtime.sim.engines.kube_scheduler.misfit import Misfit
 from apportion_runtime.sim.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.sim.engines.kube_scheduler.profiles import MOST, Profile
 from apportion_runtime.sim.engines.kube_scheduler.scores import fit_score, scores
-from apportion_runtime.sim.engines.volcano.amounts import fits, total
+from apportion_runtime.sim.engines.volcano.amounts import add
 from apportion_runtime.sim.engines.volcano.capacity import Capacity
 from apportion_runtime.sim.engines.volcano.configuration import Configuration
-from apportion_runtime.sim.engines.volcano.jobs import HOLDING, Job, Phase, Status, Task
+from apportion_runtime.sim.engines.volcano.jobs import Job, Phase, Status, Task
 
 _MOST_SCORE = 100
 _FIT_WEIGHT = 10
@@ -53,10 +52,12 @@ class Session:
         nodes: The nodes, up to date.
         capacity: The queues, with what their jobs hold.
         jobs: The jobs.
+        tasks: Their pods by uid.
         nominated: By pod the node on which others leave for it.
 
     Attributes:
         wanting: The jobs of which pods wait.
+        futile: What was looked for in vain, as long as nothing is decided.
     """
 
     def __init__(
@@ -65,6 +66,8 @@ class Session:
         nodes: Nodes,
         capacity: Capacity,
         jobs: Iterable[Job],
+        tasks: Mapping[str, Task],
+        *,
         nominated: Mapping[str, str],
     ) -> None:
         self.configuration = configuration
@@ -72,40 +75,57 @@ class Session:
         self.capacity = capacity
         self.jobs = {job.key: job for job in jobs}
         self.nominated = nominated
-        self.tasks = {task.uid: task for job in self.jobs.values() for task in job.tasks.values()}
+        self.tasks = tasks
+        self.futile: set[object] = set()
         self.committed: list[Statement] = []
         self._profile = _profile(configuration)
-        self._pipelined: dict[str, dict[str, int]] = {}
-        self.wanting = [job for job in self.jobs.values() if job.count(Status.PENDING)]
-        held: dict[str, list[Mapping[str, int]]] = {}
+        self._coming: dict[str, dict[str, int]] = {}
+        """By node what those leave there that go, less what those take that wait for it."""
+        self.wanting = [job for job in self.jobs.values() if job.counts[Status.PENDING]]
+        self._orders = [
+            plugin.name
+            for plugin in configuration.plugins
+            if plugin.name in ("priority", "gang") and plugin.does("JobOrder")
+        ]
+        self._count()
+
+    def _count(self) -> None:
+        """Count what jobs hold and ask for at their queues, and what is about to become free on the nodes."""
+        capacity = self.capacity
+        sums: dict[str, tuple[dict[str, int], ...]] = {}
         for job in self.jobs.values():
-            if job.queue in capacity.queues:
-                if job.count(*HOLDING):
-                    held.setdefault(job.queue, []).append(job.allocated)
-                capacity.count(
-                    job.queue,
-                    requested=_sum(job.waiting()) if job.count(Status.PENDING) else {},
-                    inqueue=job.inqueue(),
-                    elastic=job.elastic if job.count(*HOLDING) else {},
-                )
-        for queue, amounts in held.items():
-            capacity.charge(queue, total(amounts))
+            if job.counts[Status.RELEASING]:
+                for task in job.tasks.values():
+                    if task.status is Status.RELEASING and task.node is not None and task.uid in task.node.pods:
+                        self._becomes_free(task.node, task.request, 1)
+            if job.queue not in capacity.queues:
+                continue
+            held, requested, inqueue, elastic = sums.setdefault(job.queue, ({}, {}, {}, {}))
+            if job.n_holding:
+                add(held, job.allocated)
+                add(elastic, job.elastic)
+            if job.counts[Status.PENDING]:
+                for task in job.tasks.values():
+                    if task.status is Status.PENDING:
+                        add(requested, task.request)
+            add(inqueue, job.inqueue())
+        for queue, (held, requested, inqueue, elastic) in sums.items():
+            capacity.count(queue, requested=requested, inqueue=inqueue, elastic=elastic)
+            capacity.charge(queue, held)
 
     def in_order(self, jobs: Iterable[Job]) -> list[Job]:
         """Return jobs in the order in which they are served."""
-        return sorted(jobs, key=cmp_to_key(self.compare))
+        return sorted(jobs, key=self.order)
+
+    def order(self, job: Job) -> tuple[object, ...]:
+        """Return a job's place among others: by the plugins in their order, then the older one."""
+        said = (-job.group.priority if plugin == "priority" else job.is_ready for plugin in self._orders)
+        return (*said, job.group.created, job.key)
 
     def compare(self, left: Job, right: Job) -> int:
-        """Tell which of two jobs is served first: by the plugins in their order, then the older one."""
-        for plugin in self.configuration.plugins:
-            if not plugin.does("JobOrder"):
-                continue
-            if plugin.name == "priority" and left.group.priority != right.group.priority:
-                return right.group.priority - left.group.priority
-            if plugin.name == "gang" and left.is_ready != right.is_ready:
-                return 1 if left.is_ready else -1
-        one, other = (left.group.created, left.key), (right.group.created, right.key)
-        return (one > other) - (one < other)
+        """Tell which of two jobs is served first, as a comparison."""
+        one, other = self.order(left), self.order(right)
+        return -1 if one < other else int(one != other)
 
     def is_starving(self, job: Job) -> bool:
         """Tell whether a job wants more, by the first tier that has anything to say."""
@@ -122,14 +142,24 @@ class Session:
     def future_idle(self, node: NodeState) -> dict[str, int]:
         """Return what a node has once those that leave are gone, and those that wait for it have come."""
         idle = {name: node.free(name) for name in node.allocatable}
-        for uid in node.pods:
-            task = self.tasks.get(uid)
-            if task is not None and task.status is Status.RELEASING:
-                for name, value in task.request.items():
-                    idle[name] = idle.get(name, 0) + value
-        for name, value in self._pipelined.get(node.name, {}).items():
-            idle[name] = idle.get(name, 0) - value
+        add(idle, self._coming.get(node.name, {}))
         return idle
+
+    def changes(self, node: NodeState) -> bool:
+        """Tell whether pods are about to leave a node, or wait for it."""
+        return node.name in self._coming
+
+    def lacking_later(self, task: Task, node: NodeState) -> Iterator[str]:
+        """Yield the resources of which a node has too little for a pod once others are gone."""
+        coming, allocatable = self._coming.get(node.name, {}), node.allocatable
+        for name, value in task.request.items():
+            if value > (node.free(name) if name in allocatable else 0) + coming.get(name, 0):
+                yield name
+
+    def _becomes_free(self, node: NodeState, request: Mapping[str, int], sign: int) -> None:
+        coming = self._coming.setdefault(node.name, {})
+        for name, value in request.items():
+            coming[name] = coming.get(name, 0) + sign * value
 
     def predicates(self, task: Task) -> dict[str, Misfit | None]:
         """Return by node why a pod may not run there, whatever is free; None where it may."""
@@ -184,17 +214,14 @@ class Session:
             statement.nominated.append((task, node))
         task.become(Status.PIPELINED)
         task.node = node
-        held = self._pipelined.setdefault(node.name, {})
-        for name, value in task.request.items():
-            held[name] = held.get(name, 0) + value
+        self._becomes_free(node, task.request, -1)
         self.capacity.charge(task.queue, task.request)
 
     def unpipeline(self, task: Task) -> None:
         """Have a pod wait for no place any more."""
         assert task.node is not None
-        held = self._pipelined[task.node.name]
-        for name, value in task.request.items():
-            held[name] -= value
+        self.futile.clear()
+        self._becomes_free(task.node, task.request, 1)
         self.capacity.charge(task.queue, task.request, -1)
         task.become(Status.PENDING)
         task.node = None
@@ -203,6 +230,8 @@ class Session:
         """Have a pod leave for another."""
         statement.done.append((task, task.status, task.node))
         statement.evicted.append((task, by, action))
+        assert task.node is not None
+        self._becomes_free(task.node, task.request, 1)
         task.become(Status.RELEASING)
         self.capacity.charge(task.queue, task.request, -1)
 
@@ -214,7 +243,8 @@ class Session:
                 self.capacity.charge(task.queue, task.request, -1)
             elif task.status is Status.PIPELINED:
                 self.unpipeline(task)
-            elif task.status is Status.RELEASING:
+            elif task.status is Status.RELEASING and task.node is not None:
+                self._becomes_free(task.node, task.request, -1)
                 self.capacity.charge(task.queue, task.request)
             task.become(status)
             task.node = node
@@ -225,11 +255,19 @@ class Session:
 
     def commit(self, statement: Statement) -> None:
         """Have what a statement decided stand."""
+        if statement.done:
+            self.futile.clear()
         self.committed.append(statement)
 
     def fits_later(self, task: Task, node: NodeState) -> bool:
         """Tell whether a node has enough for a pod once others are gone."""
-        return fits(task.request, self.future_idle(node))
+        coming = self._coming.get(node.name)
+        if coming is None:
+            return fits_on(task.request, node)
+        for name, value in task.request.items():
+            if value > 0 and value > (node.free(name) if name in node.allocatable else 0) + coming.get(name, 0):
+                return False
+        return True
 
 
 def merge(into: Statement, other: Statement) -> None:
@@ -240,12 +278,14 @@ def merge(into: Statement, other: Statement) -> None:
     into.nominated += other.nominated
 
 
-def _sum(tasks: Iterable[Task]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for task in tasks:
-        for name, value in task.request.items():
-            found[name] = found.get(name, 0) + value
-    return found
+def fits_on(request: Mapping[str, int], node: NodeState) -> bool:
+    """Tell whether a node has enough of everything now."""
+    allocatable, requested = node.allocatable, node.requested
+    for name, value in request.items():
+        # What a node does not have at all, pods of other schedulers may still hold there.
+        if value > 0 and (name not in allocatable or value > allocatable[name] - requested.get(name, 0)):
+            return False
+    return True
 
 
 def _profile(configuration: Configuration) -> Profile:

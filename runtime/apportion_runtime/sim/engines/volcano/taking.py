@@ -6,10 +6,11 @@ BuildVictimsPriorityQueue); the preemptable functions of priority, gang, conform
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cmp_to_key
 
 from apportion_runtime.sim.engines.kube_scheduler.nodes import NodeState
+from apportion_runtime.sim.engines.kube_scheduler.scheduler import alike_on_nodes
 from apportion_runtime.sim.engines.volcano.amounts import fits, plus, total
 from apportion_runtime.sim.engines.volcano.configuration import Plugin
 from apportion_runtime.sim.engines.volcano.jobs import HOLDING, Job, Status, Task
@@ -50,7 +51,7 @@ def _least_priorities(session: Session) -> dict[str, int]:
     """Return by queue the priority of the least important job that holds anything."""
     found: dict[str, int] = {}
     for job in session.jobs.values():
-        if job.count(*HOLDING):
+        if job.n_holding:
             found[job.queue] = min(job.group.priority, found.get(job.queue, job.group.priority))
     return found
 
@@ -82,8 +83,13 @@ def _preempt(session: Session, statement: Statement, task: Task, *, in_job: bool
     """Find a node where pods leave for one, of its own job or of others in its queue; tell whether there is one."""
     if not task.pod.may_preempt or _waits_already(session, task):
         return False
-    for node in _by_score(session, task):
-        candidates = [
+    holding = task.job.key if task.job.n_holding else ""
+    search = _search(session, statement, task, PREEMPT, task.queue, task.job.group.priority, holding, in_job)
+    if search is not None and search in session.futile:
+        return False
+
+    def may_leave(node: NodeState) -> list[Task]:
+        return [
             other
             for other in _on(session, node)
             if other.preemptable
@@ -91,6 +97,9 @@ def _preempt(session: Session, statement: Statement, task: Task, *, in_job: bool
             and (other.job is task.job) is in_job
             and (not task.is_best_effort or other.is_best_effort)
         ]
+
+    for node in _by_score(session, task, may_leave):
+        candidates = may_leave(node)
         victims = _agreed(session, task, candidates, "Preemptable")
         if not fits(task.request, plus(session.future_idle(node), total(v.request for v in victims))):
             continue
@@ -104,7 +113,17 @@ def _preempt(session: Session, statement: Statement, task: Task, *, in_job: bool
             merge(statement, attempt)
             return True
         session.discard(attempt)
+    if search is not None:
+        session.futile.add(search)
     return False
+
+
+def _search(session: Session, statement: Statement, task: Task, *what: object) -> object | None:
+    """Return what names a search that has one end as long as nothing is decided; None where something is, or company matters."""
+    if statement.done or session.nodes.has_shunning:
+        return None
+    shape = alike_on_nodes(task.pod)
+    return None if shape is None else (shape, *what)
 
 
 def _waits_already(session: Session, task: Task) -> bool:
@@ -137,6 +156,9 @@ def reclaim(session: Session) -> None:
 
 def _reclaim(session: Session, statement: Statement, task: Task) -> None:
     queues = session.capacity.queues
+    search = _search(session, statement, task, RECLAIM, task.queue)
+    if search is not None and search in session.futile:
+        return
     found = session.predicates(task)
     for node in session.nodes.all:
         misfit = found[node.name]
@@ -164,6 +186,8 @@ def _reclaim(session: Session, statement: Statement, task: Task) -> None:
             merge(statement, attempt)
             return
         session.discard(attempt)
+    if search is not None:
+        session.futile.add(search)
 
 
 def _on(session: Session, node: NodeState) -> list[Task]:
@@ -172,12 +196,19 @@ def _on(session: Session, node: NodeState) -> list[Task]:
     return [task for task in found if task.status in HOLDING]
 
 
-def _by_score(session: Session, task: Task) -> list[NodeState]:
-    """Return the nodes where an eviction could help, the best first."""
+def _by_score(session: Session, task: Task, may_leave: Callable[[NodeState], list[Task]]) -> list[NodeState]:
+    """Return the nodes where an eviction could help, the best first; none where there is not enough even without all."""
     found = session.predicates(task)
     nodes = [node for node in session.nodes.all if found[node.name] is None]
+    if not any(_is_enough(session, task, node, may_leave(node)) for node in nodes):
+        return []
     scored = session.scored(task, nodes) if len(nodes) > 1 else dict.fromkeys((n.name for n in nodes), 0.0)
     return sorted(nodes, key=lambda node: (-scored[node.name], node.name))
+
+
+def _is_enough(session: Session, task: Task, node: NodeState, leaving: Sequence[Task]) -> bool:
+    lacking = list(session.lacking_later(task, node))
+    return not lacking or fits(task.request, plus(session.future_idle(node), total(each.request for each in leaving)))
 
 
 def _agreed(session: Session, task: Task, candidates: Sequence[Task], what: str) -> list[Task]:
