@@ -6,7 +6,7 @@ Source: kubernetes-sigs/kueue v0.18.3, pkg/scheduler/preemption/preemption.go an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from apportion_runtime.core.divisions.kueue import FlavorResource
@@ -39,12 +39,24 @@ class Asking:
 
 @dataclass(slots=True)
 class Situation:
-    """The queues, what they use, and who holds it. `holders` is by queue."""
+    """The queues, what they use, and who holds it. `holders` is by queue, and stays as it is for a cycle."""
 
     queues: Mapping[str, Queue]
     ledger: Ledger
     holders: Mapping[str, Iterable[Holder]]
     now: float = 0.0
+    _found: dict[tuple[object, ...], list[Holder]] = field(default_factory=dict)
+
+    def may_go(self, name: str, asking: Asking, policy: str) -> list[Holder]:
+        """Return the workloads of a queue that a policy lets go for another, found once for all that ask alike."""
+        kind: tuple[object, ...] = (name, policy, asking.contested)
+        if policy != ANY:
+            kind = (*kind, asking.priority, asking.ordered_at if policy == LOWER_OR_NEWER else None)
+        found = self._found.get(kind)
+        if found is None:
+            held = self.holders.get(name, ())
+            found = self._found[kind] = [holder for holder in held if may_go(holder, asking, policy)]
+        return found
 
 
 class _Variant(Enum):
@@ -77,7 +89,7 @@ def candidate_order(now: float, queue: str) -> Callable[[Holder], tuple[object, 
 
 def may_go(holder: Holder, asking: Asking, policy: str) -> bool:
     """Tell whether a policy lets a workload go, and it uses anything of what is contested."""
-    if not any(fr in asking.contested for fr in holder.usage):
+    if asking.contested.isdisjoint(holder.usage):
         return False
     if policy == ANY:
         return True
@@ -91,6 +103,8 @@ def classical_targets(situation: Situation, asking: Asking) -> list[Target]:
     """Return who has to go; nobody where that would not help."""
     own, near, far = _candidates(situation, asking)
     order = candidate_order(situation.now, asking.queue.name)
+    if not (own or near or far):
+        return []
     lists = [sorted(of, key=lambda candidate: order(candidate.holder)) for of in (near, far, own)]
     ordered = [each for evicted in (True, False) for of in lists for each in of if each.holder.evicted is evicted]
     for borrowing in _attempts(situation, asking, near=bool(near), others=bool(near or far)):
@@ -147,12 +161,11 @@ def _borrowers(ledger: Ledger, cohort: str, before: str, asking: Asking) -> Iter
 def _of_queue(
     situation: Situation, asking: Asking, name: str, meeting: str, *, has_advantage: bool
 ) -> Iterator[_Candidate]:
-    preemption = asking.queue.preemption
     is_own = name == asking.queue.name
-    for holder in situation.holders.get(name, ()):
-        if may_go(holder, asking, preemption.within_queue if is_own else preemption.reclaim):
-            variant = _Variant.SAME_QUEUE if is_own else _variant(holder, asking, has_advantage=has_advantage)
-            yield _Candidate(holder, variant, meeting)
+    policy = asking.queue.preemption.within_queue if is_own else asking.queue.preemption.reclaim
+    for holder in situation.may_go(name, asking, policy):
+        variant = _Variant.SAME_QUEUE if is_own else _variant(holder, asking, has_advantage=has_advantage)
+        yield _Candidate(holder, variant, meeting)
 
 
 def _variant(holder: Holder, asking: Asking, *, has_advantage: bool) -> _Variant:
