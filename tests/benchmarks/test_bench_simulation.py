@@ -59,6 +59,22 @@ def test_many_workloads(bench_size: BenchSize) -> None:
         assert cost["peak_mib"] <= MOST_MIB
 
 
+@pytest.mark.parametrize("load", ["0.7", "1.1"])
+@pytest.mark.parametrize("engine", ["native", "kueue", "volcano", "ack"])
+def test_other_engines(engine: str, load: str, bench_size: BenchSize) -> None:
+    """1,000 workloads on 100 nodes with 20 queues, under each engine but KAI Scheduler; with a load that fits, and one that does not."""
+    size = (1_000, 100, 20) if bench_size.judged else (40, 4, 4)
+    cost = _json(sys.executable, str(FOLDER / "simulation_run.py"), *map(str, size), engine, load)
+    print(
+        f"\n{engine} at {load}: {cost['cpu_s']:.1f} s, {cost['peak_mib']:.0f} MiB, {cost['n_events']:,} events, "
+        f"{cost['n_cycles']:,} cycles, {cost['n_evicted']:,} pods evicted"
+    )
+    assert cost["faults"] == []
+    assert cost["n_succeeded"] <= size[0]
+    if bench_size.judged:
+        assert cost["cpu_s"] <= MOST_CPU_S
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_openb(way: str, bench_size: BenchSize, tmp_path: Path) -> None:
     """Every pod is accounted for, and the same input gives the same bytes."""
