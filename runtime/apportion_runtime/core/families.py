@@ -38,22 +38,29 @@ class Interest:
 
     Attributes:
         changed: Those that changed since the cycle began.
+        pending: Those with pods that wait.
         unsettled: Those that changed since stale gangs were looked for, and those that were stale then.
     """
 
-    __slots__ = ("changed", "unsettled")
+    __slots__ = ("changed", "pending", "unsettled")
 
     def __init__(self) -> None:
         self.changed: dict[str, Job] = {}
+        self.pending: dict[str, Job] = {}
         self.unsettled: dict[str, Job] = {}
 
     def note(self, job: Job) -> None:
         """A job came or changed."""
         self.changed[job.uid] = self.unsettled[job.uid] = job
+        if job.n_pending:
+            self.pending[job.uid] = job
+        else:
+            self.pending.pop(job.uid, None)
 
     def drop(self, uid: str) -> None:
         """A job is gone."""
         self.changed.pop(uid, None)
+        self.pending.pop(uid, None)
         self.unsettled.pop(uid, None)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from apportion_runtime.core.status import ACTIVE_USED_STATUSES, PIPELINED, RELEA
 from apportion_runtime.core.task import BY_MEMORY, FRACTION, MIG, REGULAR, Task
 
 DEFAULT_GPU_MEMORY = 100
+N = TypeVar("N", bound=np.generic)
 Matrix = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.intp]
@@ -94,6 +95,10 @@ class NodeTable:
     def __len__(self) -> int:
         return len(self.nodes)
 
+    def rows(self, of: npt.NDArray[N], nodes: Indices) -> npt.NDArray[N]:
+        """Return the rows of some nodes of an array; of all of them the array itself, which is not to be changed."""
+        return of if nodes is self.all else of[nodes]
+
     @property
     def version(self) -> int:
         """How often a row changed: whoever keeps something derived from all rows asks whether it is of now."""
@@ -114,10 +119,10 @@ class NodeTable:
 
     def has_shared_room(self, gpu: GpuRequest, nodes: Indices) -> Mask:
         """Tell on which of some nodes a device that is shared has room for one part of a request."""
-        room = self._read_shared().room[nodes]
+        room = self.rows(self._read_shared().room, nodes)
         if gpu.memory > 0:
             return np.asarray(room >= gpu.memory)
-        return np.asarray(room >= (gpu.portion * self.gpu_memory[nodes]).astype(np.int64))
+        return np.asarray(room >= (gpu.portion * self.rows(self.gpu_memory, nodes)).astype(np.int64))
 
     def _read_shared(self) -> _OfShared:
         """Bring up to date what is kept of the shared devices of each node."""
@@ -294,9 +299,8 @@ class NodeTable:
         if task.kind in (REGULAR, MIG):
             if task.claims:
                 free = self._discounted(task, free, nodes)
-            return np.asarray((request <= free).all(axis=1))
-        columns = np.arange(len(request)) != GPU
-        fitting: Mask = (request[columns] <= free[:, columns]).all(axis=1)
+            return _fitting(request, free)
+        fitting = _fitting(request, free, but=GPU)
         whole = np.floor(free[:, GPU])
         fitting &= self._portion_is_valid(task.gpu, nodes)
         count = task.gpu.count
@@ -363,6 +367,16 @@ class NodeTable:
         shared = self._read_shared()
         whole = [self.resources.gpus_of_rows(amounts).astype(np.int64) for amounts in (self.idle, self.releasing)]
         return np.asarray((whole[0] + whole[1]) * self.gpu_memory + shared.free_memory + shared.leaving_memory)
+
+
+def _fitting(request: Vector, free: Matrix, but: int = -1) -> Mask:
+    """Tell which rows have room for a request in every column but one."""
+    # Column by column: to reduce each row of a few numbers takes several times as long.
+    fitting = np.ones(len(free), dtype=bool)
+    for column, amount in enumerate(request.tolist()):
+        if column != but:
+            fitting &= free[:, column] >= amount
+    return fitting
 
 
 class _OfShared:

@@ -121,7 +121,7 @@ def place_task(session: Session, statement: Statement, nodes: Indices, task: Tas
         return True
     preferred = predicates.preferences.scores(task.pod, table)
     fitting = table.fits(task, free_of(table, nodes), nodes)
-    fitting &= predicates.mask(task)[nodes]
+    fitting &= table.rows(predicates.mask(task), nodes)
     if not fitting.any():
         return False
     state = predicates.prepare(task)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 
 from apportion_runtime.core.families import Family, Interest, in_order
 from apportion_runtime.core.job import Job, PodSet
@@ -111,6 +110,8 @@ class Session:
 
     def jobs_without_queue(self) -> Iterator[Job]:
         """Yield the jobs whose queue is not there."""
+        if self.families.keys() <= self.shares.queues.keys():
+            return
         for queue, family in self.families.items():
             if queue not in self.shares.queues:
                 yield from family.jobs.values()
@@ -219,7 +220,7 @@ class Session:
 
     def pending_jobs(self) -> list[Job]:
         """Return the jobs with pods that wait, in order."""
-        return in_order(chain.from_iterable(family.pending.values() for family in self.families.values()))
+        return in_order(self.interest.pending.values())
 
     def jobs_of_cycle(self) -> list[Job]:
         """Return the jobs that wait, or changed since the cycle began, in order: nothing was noted of any other."""

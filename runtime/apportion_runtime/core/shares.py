@@ -28,6 +28,7 @@ class QueueShare:
         "_allocatable",
         "allocated",
         "allocated_np",
+        "begun",
         "children",
         "created",
         "deserved",
@@ -66,7 +67,7 @@ class QueueShare:
         self.children: list[str] = []
         self.path: tuple[QueueShare, ...] = ()
         # Whoever keeps something derived from the allocations asks whether they changed.
-        self.version = 0
+        self.version = self.begun = 0
         self.begin()
 
     def begin(self) -> None:
@@ -83,6 +84,15 @@ class QueueShare:
         self.victim_key: tuple[bool, bool, int, bool, float, float] | None = None
         self.victim_held: Quantities = NO_QUANTITIES
         self.victim_key_version = -1
+
+    def give(self, r: int, share: float) -> None:
+        """Have a fair share of a resource."""
+        self.fair[r] = share
+        self._allocatable = None
+        self.version += 1
+        if self.begun == self.version - 1:
+            # What was counted is as it was begun with.
+            self.begun = self.version
 
     @property
     def is_leaf(self) -> bool:
@@ -158,12 +168,43 @@ class Shares:
                 self.queues[queue.parent].children.append(queue.name)
         for queue in self.queues.values():
             queue.path = tuple(self._path(queue))
+        self.roots = [queue for queue in self.queues.values() if not queue.parent]
         self.total: Quantities = (0.0, 0.0, 0.0)
+        # What the leaves were last begun with, and what was divided among whom with which outcome.
+        self._counted: dict[str, Sequence[float]] | None = None
+        self._divided: dict[tuple[str | None, int], tuple[tuple[float, ...], list[float]]] = {}
+        # Queues that were begun anew since the last division, with all above them.
+        self._begun: set[str] = set(self.queues)
 
-    def begin(self) -> None:
-        """Have nothing asked for, held or divided yet; the queues and the total stay."""
+    def begin(self, counted: Mapping[str, Sequence[float]]) -> None:
+        """Count anew what pods hold and wait for; queues of which nothing changed since the last time stay as they are.
+
+        Args:
+            counted: Of each leaf that has pods: CPU, memory and GPUs held, the same held without being preemptible, and
+                waited for. Sums of floats depend on the order of the leaves, which is that of `counted`.
+        """
+        before = self._counted
+        changed: set[str] = set()
         for queue in self.queues.values():
-            queue.begin()
+            if before is None or queue.version != queue.begun:
+                changed.add(queue.name)
+        leaves = [(self.queues[name].path, amounts) for name, amounts in counted.items() if name in self.queues]
+        for path, amounts in leaves:
+            if before is not None and before.get(path[0].name) != amounts:
+                changed.update(queue.name for queue in path)
+        for name in changed:
+            self.queues[name].begin()
+        for path, amounts in leaves:
+            for queue in path:
+                if queue.name in changed:
+                    _increase(queue.request, amounts[:3])
+                    _increase(queue.request, amounts[6:])
+                    _increase(queue.allocated, amounts[:3])
+                    _increase(queue.allocated_np, amounts[3:6])
+        for name in changed:
+            queue = self.queues[name]
+            queue.begun = queue.version
+        self._counted, self._begun = dict(counted), changed
 
     def _drop_orphans(self) -> None:
         """Leave out queues that hang below none that is there, with everything below them."""
@@ -205,6 +246,7 @@ class Shares:
             if i is not None and nodes.ready[i] and pod.status & ACTIVE_USED_STATUSES:
                 total = [a - b for a, b in zip(total, held, strict=True)]
         self.total = (total[0], total[1], total[2])
+        self._counted = None
 
     def set_usage(self, jobs: Iterable[Job], device_memory: int | None) -> None:
         """Count what pods hold and wait for, in their queue and every one above.
@@ -236,24 +278,35 @@ class Shares:
 
     def divide(self, k_value: float) -> None:
         """Compute every queue's fair share, from the roots down."""
-        self._divide(self.total, self.children_of(None), k_value)
+        self._divide(self.total, None, k_value)
 
     def children_of(self, queue: QueueShare | None) -> list[QueueShare]:
         """Return the queues below one, or the roots."""
         if queue is None:
-            return [q for q in self.queues.values() if not q.parent]
+            return self.roots
         return [self.queues[child] for child in queue.children]
 
-    def _divide(self, total: Sequence[float], siblings: Sequence[QueueShare], k_value: float) -> None:
+    def _divide(self, total: Sequence[float], above: QueueShare | None, k_value: float) -> None:
+        siblings = self.children_of(above)
         if not siblings:
             return
+        others: set[str] = set()
         for r in range(len(RESOURCES)):
-            claims = claims_of(siblings, r)
-            divide(total[r], claims, k_value)
-            for queue, claim in zip(siblings, claims, strict=True):
-                queue.fair[r] = claim.share
+            # The rest of what is divided by never changes.
+            asked = (total[r], k_value, *(queue.request[r] for queue in siblings))
+            place = (None if above is None else above.name, r)
+            known = self._divided.get(place)
+            if known is None or known[0] != asked:
+                claims = claims_of(siblings, r)
+                divide(total[r], claims, k_value)
+                known = self._divided[place] = (asked, [claim.share for claim in claims])
+            for queue, share in zip(siblings, known[1], strict=True):
+                if queue.fair[r] != share:
+                    queue.give(r, share)
+                    others.add(queue.name)
         for queue in siblings:
-            self._divide(queue.fair, self.children_of(queue), k_value)
+            if queue.children and (queue.name in self._begun or queue.name in others):
+                self._divide(queue.fair, queue, k_value)
 
     def charge(self, job: Job, task: Task, sign: int) -> None:
         """Add a pod to what its queue and those above have allocated, or take it away with -1."""

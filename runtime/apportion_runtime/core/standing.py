@@ -15,7 +15,6 @@ from apportion_runtime.core.plugins.gpu_choice import last_new_group
 from apportion_runtime.core.reasons import Reasons
 from apportion_runtime.core.resources import NO_QUANTITIES, plus
 from apportion_runtime.core.session import Decided, Session
-from apportion_runtime.core.shares import QueueShare
 from apportion_runtime.core.snapshot import (
     Claim,
     Device,
@@ -301,11 +300,9 @@ class Standing:
         """Begin a cycle: shares of now, and nothing decided or noted."""
         session.n_groups = int(self._sharing.get(0))
         session.starts_later = self._starts.get(session.now) > session.now
-        session.shares.begin()
         if self._changes.others:
             session.shares.set_total(session.nodes, session.others)
-        for queue, usage in self._by_queue.items():
-            _charge(session.shares.queues.get(queue), usage.total())
+        session.shares.begin({queue: usage.total() for queue, usage in self._by_queue.items()})
         session.shares.divide(self.settings.k_value)
         session.topologies.forget_scores()
         if len(session.nodes.changed) > _MOST_CHANGES:
@@ -316,19 +313,6 @@ class Standing:
             job.forget_notes()
         session.interest.changed = {}
         session.reasons = Reasons(session)
-
-
-def _charge(leaf: QueueShare | None, usage: list[float]) -> None:
-    held, held_np, waiting = usage[:3], usage[3:6], usage[6:]
-    for queue in leaf.path if leaf is not None else ():
-        for numbers, amounts in (
-            (queue.request, held),
-            (queue.request, waiting),
-            (queue.allocated, held),
-            (queue.allocated_np, held_np),
-        ):
-            for r, amount in enumerate(amounts):
-                numbers[r] += amount
 
 
 def put_all(standing: Standing, groups: Iterable[PodGroup], pods: Iterable[Pod]) -> Standing:

@@ -15,13 +15,14 @@ _LEAST_ROWS = 16
 class OrderedSum:
     """The sum of rows, added from the first to the last as floats are: a new row is the last."""
 
-    __slots__ = ("_n", "_places", "_rows", "_sums", "_valid")
+    __slots__ = ("_n", "_places", "_rows", "_sums", "_total", "_valid")
 
     def __init__(self, width: int) -> None:
         self._rows = np.zeros((_LEAST_ROWS, width))
         self._sums = np.zeros((_LEAST_ROWS, width))
         self._places: dict[str, int] = {}
         self._n = self._valid = 0
+        self._total: list[float] | None = None
 
     def put(self, key: str, row: tuple[float, ...]) -> None:
         """Have a row be another, or add it."""
@@ -33,6 +34,7 @@ class OrderedSum:
             self._n += 1
         self._rows[place] = row
         self._valid = min(self._valid, place)
+        self._total = None
 
     def drop(self, key: str) -> None:
         """Take a row away."""
@@ -41,6 +43,7 @@ class OrderedSum:
         if place is not None:
             self._rows[place] = 0.0
             self._valid = min(self._valid, place)
+            self._total = None
 
     def _make_room(self) -> None:
         kept = list(self._places.values())
@@ -51,7 +54,12 @@ class OrderedSum:
         self._n, self._valid = len(kept), 0
 
     def total(self) -> list[float]:
-        """Return the sum."""
+        """Return the sum, the same list as long as no row changed."""
+        if self._total is None:
+            self._total = self._added()
+        return self._total
+
+    def _added(self) -> list[float]:
         if not self._n:
             return [0.0] * self._rows.shape[1]
         begin = self._valid

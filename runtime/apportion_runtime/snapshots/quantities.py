@@ -72,6 +72,7 @@ def parse_time(text: str) -> float:
     return made.timestamp()
 
 
+@lru_cache(maxsize=1024)
 def time_text(seconds: float) -> str:
     """Return seconds since 1970 as RFC 3339."""
     made = datetime.fromtimestamp(seconds, UTC)

@@ -25,12 +25,12 @@ def node_scores(task: Task, nodes: NodeTable, among: Indices, settings: Settings
         settings: Which plugins are on, and how they are set.
     """
     plugins = settings.plugins
-    idle = nodes.idle[among]
+    idle = nodes.rows(nodes.idle, among)
     total = np.zeros(len(among))
     if "nodeplacement" in plugins:
         strategy = settings.gpu_placement if task.needs_gpu else settings.cpu_placement
         resource = GPU if task.needs_gpu else CPU
-        free = idle[:, resource] + nodes.releasing[among, resource]
+        free = idle[:, resource] + nodes.rows(nodes.releasing, among)[:, resource]
         total += _placement(strategy, resource, free, nodes, among)
     if "nodeavailability" in plugins:
         total += scores.AVAILABILITY * nodes.fits(task, idle, among)
@@ -45,7 +45,7 @@ def node_scores(task: Task, nodes: NodeTable, among: Indices, settings: Settings
 
 
 def _placement(strategy: str, resource: int, free: Vector, nodes: NodeTable, among: Indices) -> Vector:
-    overall = nodes.allocatable[among, resource]
+    overall = nodes.rows(nodes.allocatable, among)[:, resource]
     if strategy == "spread":
         whole = nodes.n_gpus[among].astype(float) if resource == GPU else overall
         spread: Vector = np.divide(free, whole, out=np.zeros(len(among)), where=whole != 0)
@@ -69,4 +69,4 @@ def _add_sharing(total: Vector, task: Task, nodes: NodeTable, among: Indices) ->
 
 def free_of(nodes: NodeTable, among: Indices) -> Matrix:
     """Return what is idle or being released on some nodes."""
-    return np.asarray(nodes.idle[among] + nodes.releasing[among])
+    return nodes.rows(nodes.idle, among) + nodes.rows(nodes.releasing, among)
