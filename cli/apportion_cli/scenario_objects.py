@@ -58,7 +58,10 @@ def _rendered(source: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for file in files_of(source):
         if _TEMPLATES not in Path(file).relative_to(source if Path(source).is_dir() else Path(file).parent).parts[:-1]:
-            found.extend(documents(_text(file)))
+            try:
+                found.extend(documents(_text(file)))
+            except ValueError as wrong:
+                raise CannotError(f"{file}: {wrong}") from None
     return found
 
 
@@ -79,7 +82,10 @@ def _is_rendered(source: str) -> bool:
         return any(name in ("inventory.json", "kustomization.yaml") for name in inside)
     if path.suffix not in (".yaml", ".yml", ".json") or not path.is_file():
         return False
-    first = next(documents(_text(source)), {})
+    try:
+        first = next(documents(_text(source)), {})
+    except ValueError as wrong:
+        raise CannotError(f"{source}: {wrong}") from None
     return bool(first.get("kind")) and not str(first.get("apiVersion")).startswith(_OWN_GROUP)
 
 
@@ -91,11 +97,14 @@ def documents(text: str) -> Iterator[dict[str, Any]]:
     """
     import yaml
 
+    from apportion_runtime.sim.scenario_places import place_of
+
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         found = [made for made in yaml.load_all(text, Loader=loader) if made]
     except yaml.YAMLError as wrong:
-        raise ValueError(str(wrong).replace("\n", " ")) from None
+        problem, line = place_of(wrong)
+        raise ValueError(f"it is no YAML{'' if line is None else f' at line {line}'}: {problem}") from None
     for made in found:
         if not isinstance(made, dict) or not made.get("kind"):
             continue

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from apportion_runtime.sim.report.comparison import Comparison
     from apportion_runtime.sim.report.report import Report
     from apportion_runtime.sim.scenario import Scenario
+    from apportion_runtime.sim.scenario_fields import ScenarioError
 
 _OF_FACTS = ("jsonl", "story")
+_MOST_REFUSED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ def simulate(choice: Choice, load: str | TraceInput, *, as_of: date, keeps_facts
     from apportion_runtime.sim.engines.engine import UnreadableError
     from apportion_runtime.sim.report.report import build_report
     from apportion_runtime.sim.scenario_fields import ScenarioError
+    from apportion_runtime.sim.scenario_places import line_of
     from apportion_runtime.sim.store import Unnamed
 
     console = current()
@@ -105,10 +108,13 @@ def simulate(choice: Choice, load: str | TraceInput, *, as_of: date, keeps_facts
     except (UnreadableError, Unnamed) as wrong:
         raise CannotError(f"{choice.source}: {wrong}") from None
     except ScenarioError as wrong:
-        raise CannotError(f"{load}: {wrong}") from None
+        file = load if isinstance(load, str) else load.beside or ""
+        line = line_of(Path(file).read_text(encoding="utf-8"), wrong.path) if file else None
+        raise _unreadable(file or str(load), wrong, line) from None
     _show_faults(console, simulated)
     code = _run(console, simulated)
     history = simulated.finish()
+    _show_refused(console, history)
     if not isinstance(load, str):
         load.show_packing(history.stays)
     return Simulated(build_report(history, scenario.name, scenario.start), history, code)
@@ -130,6 +136,17 @@ def _run(console: Console, simulated: Cluster) -> int:
 def _show_faults(console: Console, simulated: Cluster) -> None:
     for fault in simulated.world.records.faults:
         console.err(f"apportion: warning: {fault.address}: {fault.message}")
+
+
+def _show_refused(console: Console, history: History) -> None:
+    """Say why workloads were not made, the first few of them."""
+    from apportion_runtime.sim.workloads import REFUSED
+
+    refused = [facts for facts in history.workloads if facts.outcome == REFUSED]
+    for facts in refused[:_MOST_REFUSED]:
+        console.err(f"apportion: warning: {facts.kind} {facts.namespace}/{facts.name} was refused: {facts.why_waiting}")
+    if len(refused) > _MOST_REFUSED:
+        console.err(f"apportion: warning: {len(refused) - _MOST_REFUSED} more were refused; -o jsonl says why")
 
 
 def _scenario(load: str | TraceInput, dialect: Dialect) -> Scenario:
@@ -154,7 +171,12 @@ def _read(file: str, dialect: Dialect) -> Scenario:
     except UnicodeDecodeError:
         raise CannotError(f"{file} is not text in UTF-8") from None
     except ScenarioError as wrong:
-        raise CannotError(f"{file}: {wrong}", hint="docs/simulation.md describes a scenario") from None
+        raise _unreadable(file, wrong, wrong.line) from None
+
+
+def _unreadable(file: str, wrong: ScenarioError, line: int | None) -> CannotError:
+    place = file if line is None else f"{file}:{line}"
+    return CannotError(f"{place}: {wrong}", hint="docs/simulation.md describes a scenario")
 
 
 def _rendered(found: Simulated, output: Output) -> str:

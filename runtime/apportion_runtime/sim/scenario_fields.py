@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from apportion_runtime.snapshots.quantities import parse_duration, parse_quantity
 
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+_LONGEST_NAME = 253
+
 
 class ScenarioError(ValueError):
-    """A scenario that cannot be read, with where in it the fault stands."""
+    """A scenario that cannot be read, with where in it the fault stands.
+
+    Attributes:
+        line: Of the scenario's text, counted from 1, where that is known.
+    """
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
+
+    @property
+    def path(self) -> str:
+        """The field that is wrong; empty where it is none."""
+        head, found, _ = str(self).partition(": ")
+        return head if found else ""
 
 
 @dataclass(slots=True)
@@ -38,6 +57,16 @@ class Fields:
         if isinstance(found, bool) or not isinstance(found, str | int | float):
             raise self.fault(key, f"`{found}` is not a text")
         return str(found)
+
+    def object_name(self, key: str, default: str = "") -> str:
+        """Return the name of an object of Kubernetes."""
+        found = self.text(key, default)
+        if found and (len(found) > _LONGEST_NAME or not _NAME.fullmatch(found)):
+            raise self.fault(
+                key,
+                f"`{found}` is no name of Kubernetes: lower-case letters, digits, `-` and `.`, {_LONGEST_NAME} at most",
+            )
+        return found
 
     def number(self, key: str, default: float = 0.0) -> float:
         """Return a number that is not negative."""

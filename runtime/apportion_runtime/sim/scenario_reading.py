@@ -24,6 +24,7 @@ from apportion_runtime.sim.scenario import (
     Work,
 )
 from apportion_runtime.sim.scenario_fields import Fields, ScenarioError
+from apportion_runtime.sim.scenario_places import line_of, place_of
 from apportion_runtime.sim.serving import bounds_of, scalings_of
 from apportion_runtime.sim.shorthand import KINDS, Short, Size, manifest_of
 from apportion_runtime.snapshots.quantities import parse_time
@@ -43,12 +44,20 @@ def read_scenario(text: str, read: Reader, dialect: Dialect = KAI_DIALECT) -> Sc
         dialect: How workloads in short speak to the engine.
 
     Raises:
-        ScenarioError: If it cannot be read, with the place in it.
+        ScenarioError: If it cannot be read, with the place and the line in it.
     """
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError as wrong:
-        raise ScenarioError(str(wrong).replace("\n", " ")) from None
+        problem, line = place_of(wrong)
+        raise ScenarioError(f"it is no YAML: {problem}", line) from None
+    try:
+        return _scenario(document, read, dialect)
+    except ScenarioError as wrong:
+        raise ScenarioError(str(wrong), line_of(text, wrong.path)) from None
+
+
+def _scenario(document: object, read: Reader, dialect: Dialect) -> Scenario:
     if not isinstance(document, Mapping):
         raise ScenarioError("a scenario is a mapping with nodes and workloads")
     fields = Fields(document, "")
@@ -102,7 +111,7 @@ def _timing(fields: Fields | None) -> Timing:
 
 
 def _pool(fields: Fields) -> Pool:
-    name = fields.text("pool")
+    name = fields.object_name("pool")
     if not name:
         raise fields.fault("pool", "a pool has a name")
     count = fields.whole("count", 1)
@@ -244,14 +253,14 @@ def _short(fields: Fields, dialect: Dialect) -> Manifest:
     kind = fields.text("kind", "Job")
     if kind not in KINDS:
         raise fields.fault("kind", f"`{kind}` cannot be said in short; known are {', '.join(KINDS)}")
-    name = fields.text("name")
+    name = fields.object_name("name")
     if not name:
         raise fields.fault("name", "a workload has a name")
     head = fields.maybe("head")
     short = Short(
         kind=kind,
         name=name,
-        namespace=fields.text("namespace", "default"),
+        namespace=fields.object_name("namespace", "default"),
         queue=fields.text("queue"),
         priority=fields.text("priority"),
         size=_size(fields),
@@ -266,6 +275,8 @@ def _short(fields: Fields, dialect: Dialect) -> Manifest:
         tolerations=tuple({key: str(each.raw(key)) for key in each.data} for each in fields.each("tolerations")),
         dialect=dialect,
     )
+    if short.least is not None and short.least > short.pods:
+        raise fields.fault("min", f"{short.least} is more than the pods that it wants: {short.pods}")
     if short.queue and not dialect.has_queues:
         raise fields.fault("queue", "this engine has no queues; say the namespace whose quota holds")
     sizes = (short.size, short.head)
@@ -319,6 +330,8 @@ def _incident(fields: Fields, read: Reader) -> Incident:
     if deleted is not None:
         made = Incident(at, "deleted", object=(deleted.text("kind"), deleted.text("namespace"), deleted.text("name")))
         deleted.done()
+        if not (made.object[0] and made.object[2]):
+            raise deleted.fault("name", "an object has a `kind` and a `name`")
     else:
         what = fields.text("what")
         if what not in ("fails", "drains", "joins") or not node:

@@ -108,3 +108,43 @@ def test_what_a_tree_holds_as_templates_is_not_applied(run: Run, scenario: Path,
     result = run("simulate", rendered, "--scenario", scenario, "-o", "json")
     assert result.code == 0, result.err
     assert "nightly-training" not in result.out
+
+
+def test_a_fault_of_a_scenario_is_one_sentence_with_file_line_and_what_is_right(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "scenario.yaml"
+    file.write_text("nodes:\n  - {pool: n}\nworkloads:\n  - {name: j, duration: soon}\n")
+    result = run("simulate", _EXAMPLE, "--engine", "native", "--scenario", file)
+    assert result.code == 3
+    assert result.err.splitlines()[0] == (
+        f"apportion: error: {file}:4: workloads[0].duration: `soon` is not a duration such as 90s, 1h30m or 2d"
+    )
+
+
+def test_what_the_engine_knows_nothing_of_has_its_line_too(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "scenario.yaml"
+    file.write_text("nodes: [{pool: n}]\nevents:\n  - {at: 5m, job: {name: j}, jump: true}\n")
+    result = run("simulate", _EXAMPLE, "--engine", "native", "--scenario", file)
+    assert result.err.splitlines()[0] == f"apportion: error: {file}:3: events[0]: plain Kubernetes knows nothing of it"
+
+
+def test_objects_that_are_no_yaml_have_their_line(run: Run, tmp_path: Path, scenario: Path) -> None:
+    file = tmp_path / "objects.yaml"
+    file.write_text("apiVersion: v1\nkind: X\n  name: y\n")
+    result = run("simulate", file, "--scenario", scenario)
+    assert (result.code, result.err) == (
+        3,
+        f"apportion: error: {file}: it is no YAML at line 3: mapping values are not allowed in this context\n",
+    )
+
+
+def test_why_workloads_were_refused_is_said_of_the_first_ten(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "scenario.yaml"
+    job = "{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {parallelism: two}}"
+    file.write_text(f"nodes: [{{pool: n}}]\nworkloads:\n  - {{manifest: {job}, count: 12}}\n")
+    result = run("simulate", _EXAMPLE, "--engine", "native", "--scenario", file)
+    assert result.code == 0
+    said = result.err.splitlines()
+    assert said[0] == (
+        "apportion: warning: Job default/j-0 was refused: .spec.parallelism accessor error: two is no whole number"
+    )
+    assert said[10:] == ["apportion: warning: 2 more were refused; -o jsonl says why"]

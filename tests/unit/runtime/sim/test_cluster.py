@@ -241,12 +241,34 @@ def test_a_date_that_never_comes_ends_a_schedule() -> None:
         ("workloads: [{name: c, kind: CronJob, schedule: '* * * * *'}]", r"until: "),
         ("events: [{at: 1s, what: fails}]", r"events\[0\].what: "),
         ("- a", "a scenario is a mapping"),
-        ("a: [", "while parsing"),
+        ("workloads: [{name: Train_1}]", r"workloads\[0\].name: `Train_1` is no name of Kubernetes"),
+        ("nodes: [{pool: GPU}]", r"nodes\[0\].pool: `GPU` is no name of Kubernetes"),
+        ("workloads: [{name: a, pods: 2, min: 3}]", r"workloads\[0\].min: 3 is more than the pods that it wants: 2"),
+        ("events: [{at: 1s, deleted: {kind: Pod}}]", r"events\[0\].deleted.name: an object has a `kind` and a `name`"),
+        ("a: [", "it is no YAML: expected the node content"),
     ],
 )
 def test_a_scenario_that_cannot_be_read_names_the_place(text: str, expected: str) -> None:
     with pytest.raises(ScenarioError, match=expected):
         read_scenario(text, lambda name: [])
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("nodes:\n  - pool: a\n    gpus: four\n", 3),
+        ("nodes:\n  - pool: a\nworkloads:\n  - name: x\n    head:\n      cpu: many\n", 6),
+        ("name: x\nworkloads:\n  - {gpus: 1}\n", 3),
+        ("name: x\nworkloads:\n  a: b\n", 2),
+        ("name: x\nworkloads: [\n", 3),
+        ("- a\n", None),
+    ],
+)
+def test_a_fault_of_a_scenario_has_its_line(text: str, line: int | None) -> None:
+    """That of the field, or, where it is missing, of what it should stand in."""
+    with pytest.raises(ScenarioError) as wrong:
+        read_scenario(text, lambda name: [])
+    assert wrong.value.line == line
 
 
 def test_percentiles_are_of_values_that_occurred() -> None:
