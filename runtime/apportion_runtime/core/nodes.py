@@ -41,6 +41,14 @@ class Entry(NamedTuple):
     devices: tuple[DeviceKey, ...] = ()
 
 
+class _Accepted(NamedTuple):
+    """What a node accepts of a pod, which is charged for it: of devices, of everything, and as queues account for it."""
+
+    gpu: GpuRequest
+    vector: Vector
+    quantities: Quantities
+
+
 class NodeTable:
     """All nodes. Rows of the arrays are nodes by name, columns resources."""
 
@@ -77,6 +85,8 @@ class NodeTable:
         self.shared: dict[int, SharedGpus] = {}
         self.entries: list[dict[str, Entry]] = [{} for _ in self.nodes]
         self.legacy_mig: set[int] = set()
+        # What nodes with devices of some memory accept of pods of a shape.
+        self._accepted: dict[tuple[int, int], _Accepted] = {}
         self._device_uses: dict[int, Counter[DeviceKey]] = {}
         self.all: Indices = np.arange(len(self.nodes))
         # Whether all that is charged and there is is whole numbers, which add up in any order.
@@ -282,16 +292,18 @@ class NodeTable:
             task.received_fraction = False
             return
         task.received_fraction = task.kind in (FRACTION, BY_MEMORY)
-        if task.kind == MIG:
-            task.accepted_gpu = GpuRequest(mig=gpu.mig)
-            accepted_gpus = 0.0
-        else:
-            task.accepted_gpu = GpuRequest(gpu.count, self.portion_of(gpu, i), self.memory_of(gpu, i))
-            accepted_gpus = task.accepted_gpu.gpus
-        accepted = task.request.copy()
-        accepted[GPU] = accepted_gpus
-        task.accepted = accepted
-        task.accepted_quantities = self.resources.quantities(accepted)
+        key = (task.shape, int(self.gpu_memory[i]))
+        known = self._accepted.get(key)
+        if known is None:
+            if task.kind == MIG:
+                accepted_gpu, accepted_gpus = GpuRequest(mig=gpu.mig), 0.0
+            else:
+                accepted_gpu = GpuRequest(gpu.count, self.portion_of(gpu, i), self.memory_of(gpu, i))
+                accepted_gpus = accepted_gpu.gpus
+            accepted = task.request.copy()
+            accepted[GPU] = accepted_gpus
+            known = self._accepted[key] = _Accepted(accepted_gpu, accepted, self.resources.quantities(accepted))
+        task.accepted_gpu, task.accepted, task.accepted_quantities = known
 
     def fits(self, task: Task, free: Matrix, nodes: Indices) -> Mask:
         """Tell on which of some nodes a pod fits into the free resources given (rows as `nodes`)."""
@@ -372,10 +384,11 @@ class NodeTable:
 def _fitting(request: Vector, free: Matrix, but: int = -1) -> Mask:
     """Tell which rows have room for a request in every column but one."""
     # Column by column: to reduce each row of a few numbers takes several times as long.
-    fitting = np.ones(len(free), dtype=bool)
-    for column, amount in enumerate(request.tolist()):
+    amounts = request.tolist()
+    fitting: Mask = free[:, 0] >= amounts[0]
+    for column in range(1, len(amounts)):
         if column != but:
-            fitting &= free[:, column] >= amount
+            fitting &= free[:, column] >= amounts[column]
     return fitting
 
 
