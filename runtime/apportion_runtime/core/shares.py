@@ -159,8 +159,7 @@ def claims_of(siblings: Iterable[QueueShare], r: int) -> list[Claim]:
 class Shares:
     """Every queue of the session by name, and the capacity they divide."""
 
-    def __init__(self, queues: Iterable[Queue], *, full_hierarchy: bool = True) -> None:
-        del full_hierarchy
+    def __init__(self, queues: Iterable[Queue]) -> None:
         self.queues: dict[str, QueueShare] = {queue.name: QueueShare(queue) for queue in queues}
         self._drop_orphans()
         for queue in self.queues.values():
