@@ -101,6 +101,26 @@ class _Before(NamedTuple):
 
 
 _Jobs = Heap[Job] | SortedJobs
+
+
+class Siblings(NamedTuple):
+    """Leaves below one queue whose jobs all count the same, in the order in which they are added.
+
+    It then never matters for the queue above which of them stands first, so that they can be added at once.
+    """
+
+    parent: str
+    members: tuple[Members, ...]
+
+
+class _Kept(NamedTuple):
+    """The heap that some siblings made, and each leaf with what it was filled with."""
+
+    items: list[_Queue]
+    leaves: list[tuple[_Queue, Members]]
+    by_name: dict[str, _Queue]
+
+
 Turn = tuple[int, Members | Job]
 """What an order is filled with at once: a job, or all of a queue whose jobs are alike; and its number."""
 _NUMBER = itemgetter(0)
@@ -142,6 +162,7 @@ class JobOrder:
         self._childless: Heap[_Queue] = Heap(self._less)
         # Queues of earlier fillings, which are used again: making them is most of what a filling costs.
         self._pool: dict[str, _Queue] = {}
+        self._kept: dict[str, _Kept] = {}
 
     def __bool__(self) -> bool:
         return bool(self._roots.items)
@@ -178,8 +199,7 @@ class JobOrder:
         queues, holds = self._queues, self._shares.holds_jobs_of
         for job in jobs:
             leaf = queues.get(job.queue)
-            if leaf is not None:
-                assert leaf.jobs is not None
+            if leaf is not None and leaf.jobs is not None:
                 leaf.jobs.push(job)
                 leaf.alike = None
                 self._mark(leaf)
@@ -223,13 +243,40 @@ class JobOrder:
             else:
                 yield from ((job.number, job) for job in members.jobs)
 
-    def fill_in_turn(self, turns: Iterable[Turn]) -> None:
-        """Add what `turns` gave, in order of the numbers."""
+    def fill_in_turn(self, turns: Iterable[Turn | tuple[int, Siblings]]) -> None:
+        """Add what `turns` gave, in order of the numbers; siblings have that of the first of them."""
         for _, each in turns:
             if isinstance(each, Job):
                 self.push(each)
+            elif isinstance(each, Siblings):
+                self._push_siblings(each)
             else:
                 self._push_alike(each)
+
+    def _push_siblings(self, siblings: Siblings) -> None:
+        """Add leaves to a queue that is not here yet; as they stood the last time where nothing of them changed."""
+        kept = self._kept.get(siblings.parent)
+        if (
+            kept is None
+            or len(kept.leaves) != len(siblings.members)
+            or not all(
+                leaf.alike is now is before and leaf.key_version == leaf.share.version
+                for (leaf, before), now in zip(kept.leaves, siblings.members, strict=True)
+            )
+        ):
+            for members in siblings.members:
+                self._push_alike(members)
+            leaves = [(self._queues[members.queue], members) for members in siblings.members]
+            items = list(self._queues[siblings.parent].children.items)
+            self._kept[siblings.parent] = _Kept(items, leaves, {leaf.share.name: leaf for leaf in items})
+            return
+        parent = self._queues[siblings.parent] = self._inner(siblings.parent)
+        parent.children.items = list(kept.items)
+        for leaf in kept.items:
+            leaf.parent, leaf.stale = parent, True
+        self._queues.update(kept.by_name)
+        self._link(parent)
+        self._mark(parent)
 
     def _push_alike(self, members: Members) -> None:
         name = members.queue

@@ -7,31 +7,47 @@ Source: pkg/scheduler/actions/common/action.go.
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
 from apportion_runtime.core.families import Members
 from apportion_runtime.core.job import Job
-from apportion_runtime.core.job_order import JobOrder, Turn
+from apportion_runtime.core.job_order import JobOrder, Siblings, Turn
 from apportion_runtime.core.session import Session
 
 _NUMBER = itemgetter(0)
 
 
 class Waiting(NamedTuple):
-    """The jobs with pods that wait, as long as nothing is committed: by queue, and in the order of filling."""
+    """The jobs with pods that wait, as long as nothing is committed: by queue, and in what an order is filled with.
+
+    `at_once` has siblings that can be added as a whole, with their number and each of their turns; `others` are the rest.
+    """
 
     by_queue: Mapping[str, Members]
-    turns: Sequence[Turn]
+    at_once: Sequence[tuple[int, Siblings, Sequence[Turn]]]
+    others: Sequence[Turn]
 
 
 def waiting_jobs(session: Session) -> Waiting:
     """Return the jobs with pods that wait."""
     memory = session.min_device_memory
     found = {queue: family.waiting(memory) for queue, family in session.families.items() if family.pending}
-    return Waiting(found, sorted(session.placing.turns(found.values()), key=_NUMBER))
+    at_once: list[tuple[int, Siblings, Sequence[Turn]]] = []
+    others: list[Turn] = []
+    by_parent: dict[str, list[Turn]] = {}
+    queues = session.shares.queues
+    for turn in sorted(session.placing.turns(found.values()), key=_NUMBER):
+        by_parent.setdefault(queues[turn[1].queue].parent or "", []).append(turn)
+    for parent, turns in by_parent.items():
+        members = tuple(each for _, each in turns if isinstance(each, Members))
+        is_uniform = len(members) == len(turns) and all(each.counted == members[0].counted for each in members)
+        if parent and is_uniform and not any(queues[child].children for child in queues[parent].children):
+            at_once.append((turns[0][0], Siblings(parent, members), turns))
+        else:
+            others += turns
+    return Waiting(found, at_once, others)
 
 
 def placing_order(session: Session, waiting: Waiting, preemptor: Job, involved: set[str]) -> JobOrder:
@@ -47,11 +63,18 @@ def placing_order(session: Session, waiting: Waiting, preemptor: Job, involved: 
     own: dict[str, dict[str, Job]] = {}
     for job in (*(session.jobs[uid] for uid in involved), preemptor):
         own.setdefault(job.queue, {})[job.uid] = job
-    turns = [turn for turn in waiting.turns if turn[1].queue not in own]
+    queues = session.shares.queues
+    above = {queues[name].parent for name in own if name in queues}
+    turns: list[Turn | tuple[int, Siblings]] = [turn for turn in waiting.others if turn[1].queue not in own]
+    for number, siblings, single in waiting.at_once:
+        if siblings.parent in above:
+            turns += (turn for turn in single if turn[1].queue not in own)
+        else:
+            turns.append((number, siblings))
     for queue, jobs in own.items():
         before = waiting.by_queue[queue].jobs if queue in waiting.by_queue else ()
         mixed = list(({job.uid: job for job in before} | jobs).values())
-        for turn in order.turns((Members(queue, mixed, [], are_alike=False),)):
-            insort(turns, turn, key=_NUMBER)
+        turns += order.turns((Members(queue, mixed, [], are_alike=False),))
+    turns.sort(key=_NUMBER)
     order.fill_in_turn(turns)
     return order
