@@ -292,13 +292,12 @@ def _queued(
     queues: Iterable[Mapping[str, Any]],
     departments: Iterable[Mapping[str, Any]],
 ) -> None:
-    names = {queue["name"] for queue in queues}
+    above = {queue["name"] for queue in queues} | {department["name"] for department in departments}
     for job in jobs:
-        if job["queue"] not in names:
+        if job["queue"] not in above:
             raise CaseError(f"the job {job['name']} is in the queue {job['queue']}, which is not in the case")
     if not case.get("departments") and not case.get("disable_default_department"):
         return
-    above = names | {department["name"] for department in departments}
     for queue in queues:
         if queue.get("parent") and queue["parent"] not in above:
             raise CaseError(f"the queue {queue['name']} is below {queue['parent']}, which is not in the case")

@@ -122,7 +122,7 @@ def snapshot_of(case: Case) -> Snapshot:
 def _queues(case: Case) -> list[Queue]:
     departments = list(case.get("departments") or ())
     default_parent = None
-    if case.get("auto_default_department"):
+    if case.get("auto_default_department") or not (departments or case.get("disable_default_department")):
         default_parent = "default"
         departments = [{"name": "default", "deserved_gpus": -1, "limit_gpus": -1, "gpu_over_quota_weight": -1}]
     queues = [_queue(q, i, default_parent or q.get("parent") or None) for i, q in enumerate(case["queues"])]
@@ -355,9 +355,11 @@ def _request(job: Case, task: Case, case: Case, listed: set[str]) -> tuple[GpuRe
         made = GpuRequest(devices, portion, memory)
     made = replace(made, dra=_claimed(task, case))
     for name, count in sorted((task.get("mig_instances") or {}).items()):
-        # The engine's test code writes them as annotations, too, of which one takes the place of everything else; it
-        # asks for nothing of a profile that no container before it asked for.
-        made = GpuRequest(mig=((name, count if name in listed else 0),))
+        # The engine's test code writes them as annotations, too, of which one takes the place of everything else; the
+        # vector has no place for a profile that no container before asked for.
+        made = GpuRequest(mig=((name, count),))
+        if name not in listed:
+            request[name] = 0.0
     return made, request
 
 

@@ -119,12 +119,13 @@ def place_task(session: Session, statement: Statement, nodes: Indices, task: Tas
             return False
         _stand(session, statement, task, best[0], at_once=best[1], pipeline_only=pipeline_only)
         return True
+    # Asked also where no node is free: who was not minded then is never minded.
+    state = predicates.prepare(task)
     preferred = predicates.preferences.scores(task.pod, table)
     fitting = table.fits(task, free_of(table, nodes), nodes)
     fitting &= table.rows(predicates.mask(task), nodes)
     if not fitting.any():
         return False
-    state = predicates.prepare(task)
     score = node_scores(task, table, nodes, session.settings)
     if preferred:
         score += preference_scores(preferred, table, nodes)

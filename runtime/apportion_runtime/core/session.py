@@ -107,6 +107,7 @@ class Session:
     def begin_again(self, now: float, snapshot: Callable[[], Snapshot]) -> None:
         """Have it be of another moment, and of other records."""
         self.now, self._snapshot = now, snapshot
+        self.predicates.begin_again()
 
     def jobs_without_queue(self) -> Iterator[Job]:
         """Yield the jobs whose queue is not there."""
@@ -142,7 +143,8 @@ class Session:
             vector[2] = pod.gpu.gpus + pod.gpu.dra
             for name, count in pod.gpu.mig:
                 place = self.resources.get(name)
-                if place >= 0:
+                # An instance asked for in an annotation alone counts for nothing where no container asked for one.
+                if place >= 0 and pod.request.get(name) != 0:
                     vector[place] = count
             known = self._shapes[key] = (len(self._shapes), vector)
             whole = vector % 1 == 0

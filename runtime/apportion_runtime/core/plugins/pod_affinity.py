@@ -102,6 +102,10 @@ class PodPreferences:
         self._any = any(pod.pod_preferences for pod in by_uid.values())
         self._skipped: set[str] = set()
 
+    def begin_again(self) -> None:
+        """Forget which pods no domain had a score for, as in a new session."""
+        self._skipped.clear()
+
     def note(self, pod: Pod) -> None:
         """Reckon with a pod that came since, or that is other than it was."""
         self._any = self._any or bool(pod.pod_preferences)

@@ -18,8 +18,8 @@ from apportion_runtime.core.capacity import OverCapacity, over_capacity
 from apportion_runtime.core.explain.wording import largest_node_message
 from apportion_runtime.core.nodes import Mask
 from apportion_runtime.core.plugins.gpu_choice import choose_devices
-from apportion_runtime.core.plugins.pod_affinity import AffinityState, PodPreferences, affinity_state
-from apportion_runtime.core.resources import CPU, GPU, MEMORY, PODS
+from apportion_runtime.core.plugins.pod_affinity import AffinityState, PodPreferences, affinity_state, has_affinity
+from apportion_runtime.core.resources import CPU, GPU, MEMORY, PODS, Vector
 from apportion_runtime.core.snapshot import Expression, Node, NodeTerm, Pod, Taint, Toleration
 from apportion_runtime.core.task import MIG, REGULAR, Task
 
@@ -46,6 +46,12 @@ class Predicates:
         self._too_large: dict[int, bool] = {}
         self._by_uid: dict[str, Pod] = {pod.uid: pod for pod in session.snapshot.pods}
         self.preferences = PodPreferences(is_on="podaffinity" in session.plugins, by_uid=self._by_uid)
+        self._unminded: set[str] = set()
+
+    def begin_again(self) -> None:
+        """Forget what was found of pods, as in a new session."""
+        self._unminded.clear()
+        self.preferences.begin_again()
 
     def note(self, pod: Pod) -> None:
         """Reckon with a pod that came since, or that is other than it was."""
@@ -80,8 +86,19 @@ class Predicates:
             return True
         known = self._too_large.get(task.shape)
         if known is None:
-            known = self._too_large[task.shape] = bool((task.request > self._most).any())
+            known = self._too_large[task.shape] = bool((self._asked(task) > self._most).any())
         return known
+
+    def _asked(self, task: Task) -> Vector:
+        """Return what a pod asks for, its instances of MIG by annotation alone included."""
+        if not task.gpu.mig:
+            return task.request
+        asked = task.request.copy()
+        for name, count in task.gpu.mig:
+            place = self._session.resources.get(name)
+            if place >= 0:
+                asked[place] = count
+        return asked
 
     def _for_good(self, task: Task) -> Iterator[tuple[str, str]]:
         pod = task.pod
@@ -89,17 +106,25 @@ class Predicates:
             yield "VolumeBinding", f'persistentvolumeclaim "{pod.missing_claims[0]}" not found'
         if pod.missing_config_maps:
             yield "ConfigMap", f"Missing required configmaps: [{' '.join(pod.missing_config_maps)}]"
-        over = [r for r in (GPU, CPU, MEMORY, *range(len(task.request))) if task.request[r] > self._most[r]]
+        asked = self._asked(task)
+        over = [r for r in (GPU, CPU, MEMORY, *range(len(asked))) if asked[r] > self._most[r]]
         if over:
             most = float(self._most[over[0]])
             yield "MaxNodePoolResources", largest_node_message(task, self._session.resources, over[0], most)
 
     def prepare(self, task: Task) -> AffinityState | None:
-        """Return what a pod's affinities need to know of all nodes, before its nodes are tried one by one."""
-        if not self.is_on or not self._any_affinity:
+        """Return what a pod's affinities need to know of all nodes, before its nodes are tried one by one.
+
+        A pod without own terms that nobody minded when it was asked about is not asked about again in the session,
+        though somebody who minds it may stand there by then (plugins/predicates/predicates.go:skipPredicates).
+        """
+        if not self.is_on or not self._any_affinity or task.uid in self._unminded:
             return None
-        nodes = self._session.nodes
-        return affinity_state(task.pod, nodes, self._by_uid)
+        state = affinity_state(task.pod, self._session.nodes, self._by_uid)
+        if not has_affinity(task.pod) and not state.forbidden:
+            self._unminded.add(task.uid)
+            return None
+        return state
 
     def mask(self, task: Task) -> Mask:
         """Return the nodes that fit a pod's own words."""
