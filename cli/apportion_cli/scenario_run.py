@@ -134,6 +134,10 @@ def _run(console: Console, simulated: Cluster) -> int:
 
 
 def _show_faults(console: Console, simulated: Cluster) -> None:
+    if not simulated.scenario.pools and not simulated.world.store.list("Node"):
+        console.err(
+            "apportion: warning: there is no node, so nothing can run: list `nodes` in a scenario (--scenario FILE)"
+        )
     for fault in simulated.world.records.faults:
         console.err(f"apportion: warning: {fault.address}: {fault.message}")
 

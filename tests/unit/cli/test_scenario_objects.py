@@ -148,3 +148,12 @@ def test_why_workloads_were_refused_is_said_of_the_first_ten(run: Run, tmp_path:
         "apportion: warning: Job default/j-0 was refused: .spec.parallelism accessor error: two is no whole number"
     )
     assert said[10:] == ["apportion: warning: 2 more were refused; -o jsonl says why"]
+
+
+def test_a_cluster_without_nodes_is_told(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "scenario.yaml"
+    file.write_text("until: 1m\nworkloads: [{name: j}]\n")
+    result = run("simulate", _EXAMPLE, "--engine", "native", "--scenario", file)
+    assert result.err.splitlines() == [
+        "apportion: warning: there is no node, so nothing can run: list `nodes` in a scenario (--scenario FILE)"
+    ]
