@@ -231,7 +231,30 @@ class JobOrder:
         A queue whose jobs are alike is added as a whole: its place depends on what its next job counts for, not on
         which job that is.
         """
-        self.fill_in_turn(sorted(self.turns(queues), key=_NUMBER))
+        turns = sorted(self.turns(queues), key=_NUMBER)
+        if self._queues:
+            self.fill_in_turn(turns)
+            return
+        at_once, others = self.siblings(turns)
+        together: list[Turn | tuple[int, Siblings]] = [*others, *((number, each) for number, each, _ in at_once)]
+        self.fill_in_turn(sorted(together, key=_NUMBER))
+
+    def siblings(self, turns: Iterable[Turn]) -> tuple[list[tuple[int, Siblings, list[Turn]]], list[Turn]]:
+        """Return of all that an order is filled with what can be added at once, with number and turns, and the rest."""
+        at_once: list[tuple[int, Siblings, list[Turn]]] = []
+        others: list[Turn] = []
+        by_parent: dict[str, list[Turn]] = {}
+        queues = self._shares.queues
+        for turn in turns:
+            by_parent.setdefault(queues[turn[1].queue].parent or "", []).append(turn)
+        for parent, own in by_parent.items():
+            members = tuple(each for _, each in own if isinstance(each, Members))
+            is_uniform = len(members) == len(own) and all(each.counted == members[0].counted for each in members)
+            if parent and is_uniform and not any(queues[child].children for child in queues[parent].children):
+                at_once.append((own[0][0], Siblings(parent, members), own))
+            else:
+                others += own
+        return at_once, others
 
     def turns(self, queues: Iterable[Members]) -> Iterator[Turn]:
         """Yield what `fill_by_queue` adds at once, queue by queue, each with its number in the session's order."""

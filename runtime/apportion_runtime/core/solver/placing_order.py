@@ -34,19 +34,8 @@ def waiting_jobs(session: Session) -> Waiting:
     """Return the jobs with pods that wait."""
     memory = session.min_device_memory
     found = {queue: family.waiting(memory) for queue, family in session.families.items() if family.pending}
-    at_once: list[tuple[int, Siblings, Sequence[Turn]]] = []
-    others: list[Turn] = []
-    by_parent: dict[str, list[Turn]] = {}
-    queues = session.shares.queues
-    for turn in sorted(session.placing.turns(found.values()), key=_NUMBER):
-        by_parent.setdefault(queues[turn[1].queue].parent or "", []).append(turn)
-    for parent, turns in by_parent.items():
-        members = tuple(each for _, each in turns if isinstance(each, Members))
-        is_uniform = len(members) == len(turns) and all(each.counted == members[0].counted for each in members)
-        if parent and is_uniform and not any(queues[child].children for child in queues[parent].children):
-            at_once.append((turns[0][0], Siblings(parent, members), turns))
-        else:
-            others += turns
+    order = session.placing
+    at_once, others = order.siblings(sorted(order.turns(found.values()), key=_NUMBER))
     return Waiting(found, at_once, others)
 
 
