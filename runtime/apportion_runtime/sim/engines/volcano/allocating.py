@@ -74,7 +74,11 @@ def _for_job(session: Session, job: Job, tasks: list[Task], hopeless: dict[objec
         tasks: Its pods that wait, which are taken out as they are tried.
         hopeless: Why pods of a shape have no place, found before anything was placed for their job.
     """
-    statement = Statement()
+    statement, tried = Statement(), tuple(tasks)
+    kind = session.kind(job, tried, "allocate")
+    if kind is not None and (known := session.fruitless.get(kind)) is not None:
+        job.reasons.update((task.uid, why) for task, why in zip(tried, known, strict=True) if why)
+        return None
     while tasks:
         task = tasks.pop(0)
         why = session.capacity.refused(job.queue, task.request)
@@ -95,10 +99,13 @@ def _for_job(session: Session, job: Job, tasks: list[Task], hopeless: dict[objec
                 break
             continue
         if job.is_ready:
-            return statement
+            break
     if job.is_ready or job.is_pipelined:
+        session.forget(statement)
         return statement
     session.discard(statement)
+    if kind is not None:
+        session.fruitless[kind] = tuple(job.reasons.get(task.uid, "") for task in tried)
     return None
 
 

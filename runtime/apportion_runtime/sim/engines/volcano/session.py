@@ -13,6 +13,7 @@ from apportion_runtime.sim.engines.kube_scheduler.filters import Filters
 from apportion_runtime.sim.engines.kube_scheduler.misfit import Misfit
 from apportion_runtime.sim.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.sim.engines.kube_scheduler.profiles import MOST, Profile
+from apportion_runtime.sim.engines.kube_scheduler.scheduler import alike_on_nodes
 from apportion_runtime.sim.engines.kube_scheduler.scores import fit_score, scores
 from apportion_runtime.sim.engines.volcano.amounts import add
 from apportion_runtime.sim.engines.volcano.capacity import Capacity
@@ -57,7 +58,8 @@ class Session:
 
     Attributes:
         wanting: The jobs of which pods wait.
-        futile: What was looked for in vain, as long as nothing is decided.
+        futile: Places that were looked for in vain, as long as nothing is decided.
+        fruitless: Jobs for which nothing could be done, by what they have in common, and why of each of their pods.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class Session:
         self.nominated = nominated
         self.tasks = tasks
         self.futile: set[object] = set()
+        self.fruitless: dict[object, tuple[str, ...]] = {}
         self.committed: list[Statement] = []
         self._profile = _profile(configuration)
         self._coming: dict[str, dict[str, int]] = {}
@@ -221,6 +224,7 @@ class Session:
         """Have a pod wait for no place any more."""
         assert task.node is not None
         self.futile.clear()
+        self.fruitless.clear()
         self._becomes_free(task.node, task.request, 1)
         self.capacity.charge(task.queue, task.request, -1)
         task.become(Status.PENDING)
@@ -253,10 +257,26 @@ class Session:
         statement.placed.clear()
         statement.nominated.clear()
 
-    def commit(self, statement: Statement) -> None:
-        """Have what a statement decided stand."""
+    def kind(self, job: Job, tasks: Sequence[Task], action: str) -> object | None:
+        """Return what jobs have in common that fare alike; None where their pods differ, or company matters."""
+        if self.nodes.has_shunning or not tasks or any(task.uid in self.nominated for task in tasks):
+            return None
+        shapes = {alike_on_nodes(task.pod) for task in tasks}
+        shape = shapes.pop()
+        if shapes or shape is None:
+            return None
+        counts = (len(tasks), len(job.tasks), job.least, job.n_ready, job.n_waiting, job.n_free)
+        return action, job.queue, job.group.priority, shape, counts, job.key if job.n_holding else ""
+
+    def forget(self, statement: Statement) -> None:
+        """Have everything be looked for anew, where a statement decided anything."""
         if statement.done:
             self.futile.clear()
+            self.fruitless.clear()
+
+    def commit(self, statement: Statement) -> None:
+        """Have what a statement decided stand."""
+        self.forget(statement)
         self.committed.append(statement)
 
     def fits_later(self, task: Task, node: NodeState) -> bool:

@@ -29,12 +29,15 @@ def preempt(session: Session) -> None:
         for job in session.in_order(starving[queue]):
             if not _is_over(job.group.priority, least.get(queue), session):
                 continue
-            statement = Statement()
-            for task in job.waiting():
+            statement, waiting = Statement(), job.waiting()
+            kind = session.kind(job, waiting, PREEMPT)
+            if kind in session.fruitless:
+                continue
+            for task in waiting:
                 if not session.is_starving(job):
                     break
                 _preempt(session, statement, task, in_job=False)
-            _settle(session, statement, done=job.is_pipelined)
+            _settle(session, statement, kind, done=job.is_pipelined)
         for job in starving[queue]:
             own = [task.pod.priority for task in job.tasks.values() if task.status in HOLDING]
             for task in job.waiting():
@@ -42,7 +45,7 @@ def preempt(session: Session) -> None:
                     break
                 statement = Statement()
                 found = _preempt(session, statement, task, in_job=True)
-                _settle(session, statement, done=found)
+                _settle(session, statement, None, done=found)
                 if not found:
                     break
 
@@ -64,11 +67,14 @@ def _is_over(priority: int, least: int | None, session: Session) -> bool:
     return plugin is None or not plugin.does("Preemptable") or priority > least
 
 
-def _settle(session: Session, statement: Statement, *, done: bool) -> None:
+def _settle(session: Session, statement: Statement, kind: object | None, *, done: bool) -> None:
+    """Have decisions stand or take them back; jobs of the kind of one for which they are taken back fare no better."""
     if done:
         session.commit(statement)
-    else:
-        session.discard(statement)
+        return
+    session.discard(statement)
+    if kind is not None:
+        session.fruitless[kind] = ()
 
 
 def _starving(session: Session) -> dict[str, list[Job]]:
@@ -145,13 +151,16 @@ def reclaim(session: Session) -> None:
     starving = _starving(session)
     for queue in session.capacity.in_order(starving):
         for job in session.in_order(starving[queue]):
-            statement = Statement()
-            for task in job.waiting():
+            statement, waiting = Statement(), job.waiting()
+            kind = session.kind(job, waiting, RECLAIM)
+            if kind in session.fruitless:
+                continue
+            for task in waiting:
                 if not session.is_starving(job):
                     break
                 if task.pod.may_preempt and session.capacity.may_reclaim(queue, task.request):
                     _reclaim(session, statement, task)
-            _settle(session, statement, done=job.is_pipelined)
+            _settle(session, statement, kind, done=job.is_pipelined)
 
 
 def _reclaim(session: Session, statement: Statement, task: Task) -> None:
