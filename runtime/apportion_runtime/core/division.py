@@ -7,9 +7,11 @@ surplus rounds; what rounding leaves goes to the largest fractions, a unit each.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from apportion_runtime.core.sums import added
 
 UNLIMITED = -1.0
 
@@ -155,7 +157,7 @@ def _surplus(
 
 
 def _weights(claims: Sequence[Claim], k_value: float) -> tuple[dict[str, float], float]:
-    total = _sum(claim.weight for claim in claims if claim.wanted > 0)
+    total = added(claim.weight for claim in claims if claim.wanted > 0)
     if total == 0:
         return {}, 0.0
     weights: dict[str, float] = {}
@@ -163,15 +165,7 @@ def _weights(claims: Sequence[Claim], k_value: float) -> tuple[dict[str, float],
         if not claim.is_satisfied:
             part = claim.weight / total
             weights[claim.name] = max(0.0, part + k_value * (part - claim.usage))
-    return weights, _sum(weights.values())
-
-
-def _sum(numbers: Iterable[float]) -> float:
-    """Add one by one, as the engine does: from Python 3.12 on `sum` makes up for rounding."""
-    total = 0.0
-    for number in numbers:
-        total += number
-    return total
+    return weights, added(weights.values())
 
 
 def _remainder(left: float, fractions: dict[str, tuple[float, Claim]], record: Record | None) -> float:

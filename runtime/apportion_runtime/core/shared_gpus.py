@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from apportion_runtime.core.resources import GPU, Vector
 from apportion_runtime.core.status import PIPELINED, RELEASING
+from apportion_runtime.core.sums import added
 
 _NONE = -1
 
@@ -161,14 +162,14 @@ class SharedGpus:
         """Return devices and MiB that are free on devices in use."""
         held = [memory for memory in self.allocated.values() if memory > 0]
         return (
-            sum((1 - memory_fraction(memory, self.memory) for memory in held), 0.0),
+            added(1 - memory_fraction(memory, self.memory) for memory in held),
             sum(self.memory - memory for memory in held),
         )
 
     def being_released(self) -> tuple[float, int]:
         """Return devices and MiB that are being released on devices that stay in use."""
         held = [m for group, m in self.releasing.items() if m > 0 and not self._only_leaving(group)]
-        return sum((memory_fraction(memory, self.memory) for memory in held), 0.0), sum(held)
+        return added(memory_fraction(memory, self.memory) for memory in held), sum(held)
 
     def free_fractions(self) -> float:
         """Return what is free or being released on devices in use, in devices."""

@@ -18,6 +18,7 @@ from apportion_runtime.core.nodes import Mask
 from apportion_runtime.core.resources import Vector
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.solver.scenario import Scenario
+from apportion_runtime.core.sums import added
 from apportion_runtime.core.task import NO_NODE, Task
 
 K = TypeVar("K", bound=Hashable)
@@ -140,7 +141,7 @@ class TopologyGpus:
         for part in parts:
             assert part.constraint is not None
             key = (part.constraint.topology, part.constraint.required)
-            asked = sum(task.gpu.quota for pod_set in part.pod_sets() for task in pod_set.tasks.values())
+            asked = added(task.gpu.quota for pod_set in part.pod_sets() for task in pod_set.tasks.values())
             self._required.setdefault(key, []).append(asked)
             self._domains.setdefault(key, {})
         nodes = session.nodes

@@ -15,6 +15,7 @@ from apportion_runtime.core.nodes import Mask
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.solver.filters import Filter, filters_for
 from apportion_runtime.core.solver.scenario import Scenario
+from apportion_runtime.core.sums import added
 from apportion_runtime.core.task import NO_NODE, Task
 
 
@@ -117,12 +118,15 @@ def _by_nodes(search: Search, base: Scenario) -> Iterator[Scenario]:
             if task.node != NO_NODE and number not in of_node.setdefault(task.node, []):
                 of_node[task.node].append(number)
     free = nodes.free_gpus()
-    capacity = {
-        node: freed.get(node, 0.0)
-        + float(free[node])
-        + sum(task.accepted_gpu.quota for n in numbers for task in base.batches[n] if task.node == node)
-        for node, numbers in of_node.items()
-    }
+    capacity: dict[int, float] = {}
+    for node, numbers in of_node.items():
+        # Added pod by pod, as the engine does: rounding decides between nodes that could hold the same.
+        held = freed.get(node, 0.0) + float(free[node])
+        for number in numbers:
+            for task in base.batches[number]:
+                if task.node == node:
+                    held += task.accepted_gpu.quota
+        capacity[node] = held
     smallest = min(quotas)
     # Nodes first seen first stand first among equals: the order of insertion.
     order = sorted(
@@ -130,8 +134,8 @@ def _by_nodes(search: Search, base: Scenario) -> Iterator[Scenario]:
     )
     others = search.feasible.copy()
     others[list(of_node)] = False
-    baseline = float(free[others].sum()) + sum(amount for node, amount in freed.items() if others[node])
-    n, step = _smallest_prefix(order, capacity, max(sum(quotas) - baseline, 0.0)), 1
+    baseline = float(free[others].sum()) + added(amount for node, amount in freed.items() if others[node])
+    n, step = _smallest_prefix(order, capacity, max(added(quotas) - baseline, 0.0)), 1
     while n <= len(order):
         chosen = {number for node in order[:n] for number in of_node[node]}
         yield base.narrowed(base.batches[number] for number in sorted(chosen))
