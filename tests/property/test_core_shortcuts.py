@@ -41,6 +41,7 @@ def _without_shortcuts(cluster: Cluster) -> Session:
     with (
         patch.object(search, "_leap", lambda probing, k, recorded: None),
         patch.object(NodeTable, "_turn", lambda table, task, i: False),
+        patch.object(search, "_has_no_node", lambda session, scenario, nodes: False),
     ):
         return cycle(*cluster)
 

@@ -281,17 +281,20 @@ def _simulate(
         return None
     leaves_traces = _leaves_traces(session, scenario)
     probing.left_traces |= leaves_traces
-    statement = session.statement()
-    for task in chosen:
-        statement.evict(task, (hunt.action, hunt.job.uid))
     # Evicted pods stand where they stood, so the nodes are known before they are placed anew.
     reachable = feasible.copy()
     reachable[[task.node for task in chosen]] = True
+    nodes = np.flatnonzero(reachable)
+    if not leaves_traces and scenario.potential and _has_no_node(session, scenario, nodes):
+        return None
+    statement = session.statement()
+    for task in chosen:
+        statement.evict(task, (hunt.action, hunt.job.uid))
     involved = {task.job for task in chosen}
     if not all(_comes_first(probing, other, involved) for other in smaller):
         statement.discard()
         return None
-    placed = _place_all(probing, statement, scenario, involved, np.flatnonzero(reachable))
+    placed = _place_all(probing, statement, scenario, involved, nodes)
     if placed is _Placed.NOT:
         statement.discard()
         return None
@@ -303,6 +306,23 @@ def _simulate(
     is_same = not scenario.potential and [task for batch in batches for task in batch] == scenario.recorded
     is_plain = placed is _Placed.ALONE and not leaves_traces
     return _Solution(statement, batches, is_same and not leaves_traces, is_plain)
+
+
+def _has_no_node(session: Session, scenario: Scenario, nodes: Indices) -> bool:
+    """Tell whether a pod of the job fits on no node even before a victim comes back: then the try is bound to fail.
+
+    It is asked only where a try that fails leaves everything as it was.
+    """
+    table = session.nodes
+    if not table.is_whole:
+        return False
+    free = table.idle[nodes] + table.releasing[nodes]
+    for task in scenario.victims():
+        free[np.searchsorted(nodes, task.node)] += task.accepted
+    by_shape = {task.shape: task for task in scenario.pending}
+    return not all(
+        (table.fits(task, free, nodes) & session.predicates.mask(task)[nodes]).any() for task in by_shape.values()
+    )
 
 
 def _leaves_traces(session: Session, scenario: Scenario) -> bool:
