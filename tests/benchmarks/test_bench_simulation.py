@@ -1,4 +1,4 @@
-"""The embedded cluster at full size, and the openb trace three ways. `make bench` prints what each run costs.
+"""The embedded cluster at full size, and the openb trace four ways. `make bench` prints what each run costs.
 
 The openb trace is not part of this repository: APPORTION_OPENB names the folder with its two lists, and without it those
 benchmarks run on lists of the same form that are made up, and judge nothing.
@@ -29,6 +29,7 @@ MOST_CPU_S, MOST_MIB = 60.0, 1024.0
 WAYS = {
     "recorded": ("--env", "whole"),
     "inflated": ("--env", "whole", "--trace-inflate", "1"),
+    "hundredth": ("--env", "hundredth", "--trace-nodes", "0.01", "--trace-seed", "1"),
     "compressed": (
         "--env",
         "hundredth",
