@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cmp_to_key
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 DEFAULT_POD_SET = "default"
 JobKey = tuple[int, int, float, str]
+_TASK_ORDER = attrgetter("order")
 
 
 class PodSet:
@@ -227,9 +229,10 @@ class Job:
                 self.n_counted += 1
             if task.status & ALLOCATED_STATUSES:
                 self.allocated = self.allocated + task.request
-        self._forget()
+        self.reckon_anew()
 
-    def _forget(self) -> None:
+    def reckon_anew(self) -> None:
+        """Forget what was reckoned since its last change: its next step, and what that asks for."""
         self._to_allocate: list[Task] | None = None
         self._init_vector: Vector | None = None
         self._init_request: Quantities | None = None
@@ -275,13 +278,9 @@ class Job:
         elif status & ALLOCATED_STATUSES:
             self.allocated = self.allocated + task.request
         task.status = status
-        self._forget()
+        self.reckon_anew()
         if self.family is not None:
             self.family.changed(self)
-
-    def reckon_anew(self) -> None:
-        """Forget what was reckoned since its last change: its next step, and what that asks for."""
-        self._forget()
 
     def order_key(self, plugins: frozenset[str]) -> JobKey:
         """Return what jobs of a queue are ordered by: the smaller comes first.
@@ -452,11 +451,7 @@ def _of_member(member: Member, *, real: bool) -> list[Task]:
     if not waiting:
         return []
     wanted = member.min_available - member.n_allocated
-    return sorted(waiting, key=_task_order)[: wanted if wanted > 0 else 1]
-
-
-def _task_order(task: Task) -> tuple[object, ...]:
-    return task.order
+    return sorted(waiting, key=_TASK_ORDER)[: wanted if wanted > 0 else 1]
 
 
 def tasks_to_evict(job: Job) -> tuple[list[Task], bool]:
@@ -501,4 +496,4 @@ def _has_surplus(group: SubGroupSet) -> bool:
 def _evictable(pod_set: PodSet) -> list[Task]:
     """Return the pods that hold a place, the last in order first."""
     held = [task for task in pod_set.tasks.values() if task.status & ACTIVE_ALLOCATED_STATUSES]
-    return sorted(held, key=_task_order, reverse=True)
+    return sorted(held, key=_TASK_ORDER, reverse=True)
