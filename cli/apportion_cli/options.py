@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
 Value = TypeVar("Value")
+_JSON = "apportion.json"
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {"": 1024**2, "Ki": 1024, "Mi": 1024**2, "Gi": 1024**3, "k": 1000, "M": 1000**2, "G": 1000**3}
 _LEAST_TIME_S, _MOST_TIME_S = 0.1, 86_400
@@ -119,6 +120,18 @@ def output_option(*formats: str, variable: str | None = None) -> Callable[[Decor
     )
 
 
+def json_option(command: Decorated) -> Decorated:
+    """Add `--json`, short for `-o json`, to a command that has `-o`."""
+    return click.option(
+        "--json", is_flag=True, is_eager=True, expose_value=False, callback=_wish_json, help="The same as -o json."
+    )(command)
+
+
+def _wish_json(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click gives it so.
+    if value:
+        context.meta[_JSON] = True
+
+
 def fail_on_option(command: Decorated) -> Decorated:
     """Add `--fail-on`."""
     return click.option(
@@ -178,9 +191,10 @@ def _parsed(parse: Callable[[str], Value]) -> Callable[[click.Context, click.Par
 def _parsed_outputs(
     formats: Sequence[str],
 ) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], tuple[Output, ...]]:
-    def callback(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[Output, ...]:
+    def callback(context: click.Context, _: click.Parameter, values: tuple[str, ...]) -> tuple[Output, ...]:
+        wished = ("json",) if context.meta.get(_JSON) and "json" not in values else ()
         try:
-            return tuple(parse_output(str(value), formats) for value in values)
+            return tuple(parse_output(str(value), formats) for value in (*values, *wished))
         except ValueError as refused:
             raise click.BadParameter(str(refused)) from None
 

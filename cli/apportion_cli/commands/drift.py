@@ -11,7 +11,7 @@ from apportion_cli.commands.preview import stack_options
 from apportion_cli.console import current
 from apportion_cli.errors import CannotError
 from apportion_cli.exit_codes import ExitCode
-from apportion_cli.options import Output, as_of_option, limit_options, limits, output_option
+from apportion_cli.options import Output, as_of_option, json_option, limit_options, limits, output_option
 from apportion_cli.settings import variable
 from apportion_cli.verbosity import console_options
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 )
 @click.option("--cluster", metavar="NAME", help="Cluster of the export, where ENV has several.")
 @output_option("text", "json")
+@json_option
 @as_of_option
 @limit_options
 @console_options

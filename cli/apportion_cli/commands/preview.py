@@ -9,7 +9,7 @@ import click
 
 from apportion_cli.console import current
 from apportion_cli.errors import CannotError
-from apportion_cli.options import Output, as_of_option, output_option
+from apportion_cli.options import Output, as_of_option, json_option, output_option
 from apportion_cli.verbosity import console_options
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def refuse_deletion_of_used(plan: Plan, snapshots: tuple[str, ...], *, delete_us
 @click.option("--plan-only", is_flag=True, help="Ask neither the engine's preview nor a cluster.")
 @snapshot_options
 @output_option("text", "json", "md")
+@json_option
 @as_of_option
 @console_options
 def preview(

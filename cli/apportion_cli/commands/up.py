@@ -10,7 +10,7 @@ import click
 
 from apportion_cli.commands.preview import refuse_deletion_of_used, snapshot_options, stack_options
 from apportion_cli.console import Console, current
-from apportion_cli.options import Output, as_of_option, output_option
+from apportion_cli.options import Output, as_of_option, json_option, output_option
 from apportion_cli.progress import progress
 from apportion_cli.verbosity import console_options
 
@@ -27,6 +27,7 @@ _CLEAR = "Clear the lock? No update of this stack may be running."
 @click.option("--refresh", is_flag=True, help="Look at the clusters first, and put back what was changed by hand.")
 @snapshot_options
 @output_option("text", "json")
+@json_option
 @as_of_option
 @console_options
 def up(
