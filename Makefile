@@ -24,7 +24,7 @@ demo: install-base ## compile the example organisation for every environment, an
 
 .PHONY: test
 test: install-test ## run the unit, golden and property tests
-	@$(PY) -m pytest -n $(WORKERS) $(ARGS)
+	@$(PY) -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 .PHONY: test-slow
 test-slow: install-dev ## run the tests that take seconds each: the wheel, large inputs, hostile policies

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from playwright.sync_api import Browser, sync_playwright
-from playwright.sync_api import Page as Driven
+if TYPE_CHECKING:
+    # The other tiers collect these tests too, without what drives a browser.
+    from playwright.sync_api import Browser
+    from playwright.sync_api import Page as Driven
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _VARIABLE = "APPORTION_CHROMIUM"
@@ -62,6 +64,8 @@ def new_page(browser: Browser, *, width: int = 1280, height: int = 720) -> Page:
 @contextmanager
 def started(program: str) -> Iterator[Browser]:
     """Start Chromium, and end it."""
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright:
         # The sandbox of the browser refuses to be started by root; the pages are the project's own.
         browser = playwright.chromium.launch(executable_path=program, chromium_sandbox=os.geteuid() != 0)
