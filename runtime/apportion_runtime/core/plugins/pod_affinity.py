@@ -102,6 +102,11 @@ class PodPreferences:
         self._any = any(pod.pod_preferences for pod in by_uid.values())
         self._skipped: set[str] = set()
 
+    @property
+    def any(self) -> bool:
+        """Whether any pod prefers company."""
+        return self._is_on and self._any
+
     def begin_again(self) -> None:
         """Forget which pods no domain had a score for, as in a new session."""
         self._skipped.clear()
@@ -115,7 +120,7 @@ class PodPreferences:
 
         A pod for which no domain had a score when it was first asked has none for the rest of the session.
         """
-        if not self._is_on or not self._any or pod.uid in self._skipped:
+        if not self.any or pod.uid in self._skipped:
             return {}
         found: dict[str, dict[str, int]] = {}
         for i, entries in enumerate(nodes.entries):

@@ -48,6 +48,11 @@ class Predicates:
         self.preferences = PodPreferences(is_on="podaffinity" in session.plugins, by_uid=self._by_uid)
         self._unminded: set[str] = set()
 
+    @property
+    def remembers(self) -> bool:
+        """Whether a try to place a pod decides what is asked of the pod for the rest of the session."""
+        return (self.is_on and self._any_affinity) or self.preferences.any
+
     def begin_again(self) -> None:
         """Forget what was found of pods, as in a new session."""
         self._unminded.clear()

@@ -329,11 +329,13 @@ def _leaves_traces(session: Session, scenario: Scenario) -> bool:
     """Tell whether the session may differ from before once the try is taken back: the same try might end otherwise.
 
     The engine does not balance its books of shared devices, of resource claims and of pods that it evicted twice.
-    Whole numbers of CPU, memory and devices add up.
+    Whole numbers of CPU, memory and devices add up. Where pods look at each other it remembers whom nobody minded when
+    it first asked.
     """
     victims = scenario.victims()
     return (
         "numa" in session.plugins
+        or session.predicates.remembers
         or any(task.kind != REGULAR or task.claims for task in (*scenario.pending, *victims))
         or len({task.uid for task in victims}) < len(victims)
     )
