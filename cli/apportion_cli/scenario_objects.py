@@ -93,18 +93,14 @@ def documents(text: str) -> Iterator[dict[str, Any]]:
     """Yield the objects of a text; a configuration file, which has no name, gets that of its kind.
 
     Raises:
-        ValueError: If it is no YAML.
+        ValueError: If it is neither JSON nor YAML.
     """
-    import yaml
+    from apportion_runtime.snapshots.loading import NotText, documents_of
 
-    from apportion_runtime.sim.scenario_places import place_of
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        found = [made for made in yaml.load_all(text, Loader=loader) if made]
-    except yaml.YAMLError as wrong:
-        problem, line = place_of(wrong)
-        raise ValueError(f"it is no YAML{'' if line is None else f' at line {line}'}: {problem}") from None
+        found = list(documents_of(text))
+    except NotText as wrong:
+        raise ValueError(f"line {wrong.line}: {wrong.message}" if wrong.line else wrong.message) from None
     for made in found:
         if not isinstance(made, dict) or not made.get("kind"):
             continue

@@ -95,8 +95,8 @@ def simulate(choice: Choice, load: str | TraceInput, *, as_of: date, keeps_facts
     from apportion_runtime.sim.engines.engine import UnreadableError
     from apportion_runtime.sim.report.report import build_report
     from apportion_runtime.sim.scenario_fields import ScenarioError
-    from apportion_runtime.sim.scenario_places import line_of
     from apportion_runtime.sim.store import Unnamed
+    from apportion_runtime.snapshots.places import line_of
 
     console = current()
     found = read_objects(choice.source, env=choice.env, cluster=choice.cluster, engine=choice.engine, as_of=as_of)

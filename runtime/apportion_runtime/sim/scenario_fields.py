@@ -12,6 +12,7 @@ from apportion_runtime.snapshots.quantities import parse_duration, parse_quantit
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 _LONGEST_NAME = 253
+_STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 
 class ScenarioError(ValueError):
@@ -26,10 +27,11 @@ class ScenarioError(ValueError):
         self.line = line
 
     @property
-    def path(self) -> str:
-        """The field that is wrong; empty where it is none."""
+    def path(self) -> tuple[str | int, ...]:
+        """The field that is wrong, by its keys and indices; empty where it is none."""
         head, found, _ = str(self).partition(": ")
-        return head if found else ""
+        steps = _STEP.findall(head) if found else ()
+        return tuple(int(number) if number else name for number, name in steps)
 
 
 @dataclass(slots=True)

@@ -24,9 +24,9 @@ from apportion_runtime.sim.scenario import (
     Work,
 )
 from apportion_runtime.sim.scenario_fields import Fields, ScenarioError
-from apportion_runtime.sim.scenario_places import line_of, place_of
 from apportion_runtime.sim.serving import bounds_of, scalings_of
 from apportion_runtime.sim.shorthand import KINDS, Short, Size, manifest_of
+from apportion_runtime.snapshots.places import line_of
 from apportion_runtime.snapshots.quantities import parse_time
 
 Reader = Callable[[str], Sequence[Manifest]]
@@ -49,8 +49,9 @@ def read_scenario(text: str, read: Reader, dialect: Dialect = KAI_DIALECT) -> Sc
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError as wrong:
-        problem, line = place_of(wrong)
-        raise ScenarioError(f"it is no YAML: {problem}", line) from None
+        problem, mark = getattr(wrong, "problem", None), getattr(wrong, "problem_mark", None)
+        line = None if mark is None else mark.line + 1
+        raise ScenarioError(f"it is no YAML: {problem or ' '.join(str(wrong).split())}", line) from None
     try:
         return _scenario(document, read, dialect)
     except ScenarioError as wrong:

@@ -56,7 +56,7 @@ def load(sources: Sequence[Source]) -> tuple[list[Found], list[Fault]]:
     for number, source in enumerate(sources):
         try:
             documents = list(documents_of(source.text))
-        except _NotText as wrong:
+        except NotText as wrong:
             faults.append(Fault(UNREADABLE, source.name, wrong.message, _RENDER, None, source.name, wrong.line))
             continue
         taking = _Taking(source.name, objects, faults)
@@ -66,7 +66,9 @@ def load(sources: Sequence[Source]) -> tuple[list[Found], list[Fault]]:
     return objects, faults
 
 
-class _NotText(Exception):
+class NotText(Exception):
+    """A text is neither JSON nor YAML: what is wrong, and in which line, 0 where that is not known."""
+
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
         self.message = message
@@ -84,18 +86,18 @@ Loader.yaml_implicit_resolvers = {
 
 
 def documents_of(text: str) -> Iterator[Any]:
-    """Yield the documents of a text: JSON, one after the other, or YAML."""
+    """Yield the documents of a text: JSON, one after the other, or YAML. Raises `NotText`."""
     if text.lstrip()[:1] in ("{", "["):
         try:
             yield from _json_documents(text)
         except json.JSONDecodeError as wrong:
             try:
                 documents = list(_yaml_documents(text))
-            except _NotText:
-                raise _NotText(f"this is no JSON: {wrong.msg.lower()}", wrong.lineno) from None
+            except NotText:
+                raise NotText(f"this is no JSON: {wrong.msg.lower()}", wrong.lineno) from None
             yield from documents
         except RecursionError:
-            raise _NotText("this is no JSON: it is nested too deeply", 0) from None
+            raise NotText("this is no JSON: it is nested too deeply", 0) from None
         return
     yield from _yaml_documents(text)
 
@@ -124,9 +126,9 @@ def _yaml_documents(text: str) -> Iterator[Any]:
         yield from yaml.load_all(text, Loader=Loader)
     except yaml.MarkedYAMLError as wrong:
         mark = wrong.problem_mark or wrong.context_mark
-        raise _NotText(f"this is no YAML: {wrong.problem or wrong.context}", mark.line + 1 if mark else 0) from None
+        raise NotText(f"this is no YAML: {wrong.problem or wrong.context}", mark.line + 1 if mark else 0) from None
     except (yaml.YAMLError, ValueError, RecursionError) as wrong:
-        raise _NotText(f"this is no YAML: {str(wrong).splitlines()[0]}", 0) from None
+        raise NotText(f"this is no YAML: {str(wrong).splitlines()[0]}", 0) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,20 @@ class Lines:
         return 0 if root is None else _yaml_line(root, path)
 
 
+def line_of(text: str, path: Path) -> int | None:
+    """Return the line of a value in the first document of a text, or of the nearest one around it.
+
+    None where nothing of the path is there.
+    """
+    root = next(iter(_roots(text) or ()), None)
+    if not path or root is None:
+        return None
+    if isinstance(root, int):
+        return None if _step(text, root, path[0]) is None else _json_line(text, root, path)
+    has_first = isinstance(root, yaml.MappingNode) and any(key.value == path[0] for key, _ in root.value)
+    return _yaml_line(root, path) if has_first else None
+
+
 def _roots(text: str) -> list[Any] | None:
     """Return where each JSON document begins, or the node of each YAML document."""
     if len(text) > _MOST_CHARACTERS:
