@@ -221,12 +221,11 @@ def trace_options(command: Decorated) -> Decorated:
 
 
 def _form_and_files(text: str) -> tuple[str, tuple[str, ...]]:
-    form, colon, rest = text.partition(":")
+    form, _, rest = text.partition(":")
     if form not in (_OPENB, _SACCT) or not rest:
         raise click.BadParameter(
             f"`{text}` is not openb:FOLDER, openb:NODES.csv,PODS.csv or sacct:FILE", param_hint="--trace"
         )
-    del colon
     if form == _SACCT:
         return form, (rest,)
     if Path(rest).is_dir():

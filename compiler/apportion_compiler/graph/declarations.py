@@ -5,7 +5,6 @@ Structure checks (AP1xx) read this; once they find no error, `graph.build_graph`
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -92,11 +91,6 @@ class Declarations:
     def clusters(self) -> tuple[tuple[Environment, Cluster], ...]:
         """Every cluster with its environment, in order of declaration."""
         return tuple((e, c) for e in self.policy.environments for c in e.clusters)
-
-    @cached_property
-    def repeated_ids(self) -> frozenset[str]:
-        """Ids that more than one queue has."""
-        return frozenset(i for i, n in Counter(d.queue.id for d in self.queues).items() if n > 1)
 
 
 def declare(policy: Policy) -> Declarations:

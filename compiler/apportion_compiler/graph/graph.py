@@ -92,11 +92,6 @@ class PolicyGraph:
         )
 
     @cached_property
-    def all_scopes(self) -> tuple[Scope, ...]:
-        """The base scope, then the clusters'."""
-        return (self.base, *self.scopes)
-
-    @cached_property
     def distinct_scopes(self) -> tuple[Scope, ...]:
         """The base scope, then the clusters on which some queue has other values: enough to find every fault once."""
         return (self.base, *(scope for scope in self.scopes if scope.values is not self.base.values))

@@ -119,7 +119,6 @@ def _priority_class(cls: PriorityClass) -> ir.PriorityClass:
         name=cls.name,
         value=cls.value,
         preemptible=is_preemptible(cls),
-        preemptible_declared=cls.preemptible is not None,
         global_default=cls.global_default,
         description=cls.description,
         installed_by_engine=cls.installed_by_engine,

@@ -69,7 +69,6 @@ class PriorityClass:
     name: str
     value: int
     preemptible: bool
-    preemptible_declared: bool
     global_default: bool
     description: str | None
     installed_by_engine: bool

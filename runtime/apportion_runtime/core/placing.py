@@ -129,7 +129,7 @@ def place_task(session: Session, statement: Statement, nodes: Indices, task: Tas
     score = node_scores(task, table, nodes, session.settings)
     if preferred:
         score += preference_scores(preferred, table, nodes)
-    score = session.topologies.add_scores(score, task, job, table, nodes)
+    score = session.topologies.add_scores(score, task, job, nodes)
     score = session.numa.add_scores(score, task, nodes)
     score[~fitting] = -np.inf
     while True:

@@ -7,7 +7,7 @@ devices are claimed or pods aligned to zones, and whenever nodes or queues chang
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -313,12 +313,3 @@ class Standing:
             job.forget_notes()
         session.interest.changed = {}
         session.reasons = Reasons(session)
-
-
-def put_all(standing: Standing, groups: Iterable[PodGroup], pods: Iterable[Pod]) -> Standing:
-    """Add pod groups, then pods, and return what they were added to."""
-    for group in groups:
-        standing.put_group(group)
-    for pod in pods:
-        standing.put_pod(pod)
-    return standing

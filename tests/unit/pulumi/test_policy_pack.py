@@ -95,7 +95,7 @@ def test_a_namespace_that_the_provider_made_up_without_a_cluster_is_no_part_of_a
 def test_the_pack_has_nothing_to_say_of_the_packaged_scheduler(engine: str) -> None:
     judge = judge_for(engine)
     scheduler = scheduler_objects(Packaged("registry.example/apportion@sha256:" + "0" * 64))
-    named = [(f"one/scheduler/{m['kind']}/{m['metadata']['name']}", dict(m)) for m in scheduler]  # type: ignore[index]
+    named = [(f"one/scheduler/{m['kind']}/{m['metadata']['name']}", dict(m)) for m in scheduler]
     assert said(judge, [*compiled(judge), *named]) == {}
 
 

@@ -9,7 +9,6 @@ from apportion_compiler.backends.partitions import workload_queue_names
 from apportion_compiler.ir.program import Program, Queue
 
 SCHEDULING_API = "scheduling.volcano.sh/v1beta1"
-BATCH_API = "batch.volcano.sh/v1alpha1"
 TOPOLOGY_API = "topology.volcano.sh/v1alpha1"
 
 QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"

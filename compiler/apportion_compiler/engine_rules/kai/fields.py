@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
@@ -58,11 +58,6 @@ _ARTICLES = {
     "object": "a mapping",
     "array": "a list",
 }
-
-
-def is_served(manifest: Manifest, group: str, kind: str, versions: Sequence[str]) -> bool:
-    """Tell whether KAI serves a manifest of a kind, in the version it is written in."""
-    return is_kind(manifest, group, kind) and str(manifest.get("apiVersion")).rpartition("/")[2] in versions
 
 
 def is_kind(manifest: Manifest, group: str, kind: str) -> bool:

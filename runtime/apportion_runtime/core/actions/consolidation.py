@@ -39,7 +39,7 @@ def _attempt(session: Session, job: Job) -> Statement | None:
     others = [
         other
         for other in in_order(chain.from_iterable(family.running().jobs for family in session.families.values()))
-        if other.uid != job.uid and other.n_counted != 0 and has_pods_here(session, other)
+        if other.uid != job.uid and other.n_counted != 0 and has_pods_here(other)
     ]
 
     def victims() -> JobOrder:

@@ -68,14 +68,8 @@ def victim_order(session: Session, jobs: Iterable[Job]) -> JobOrder:
     return order
 
 
-def running_preemptible(jobs: Iterable[Job]) -> list[Job]:
-    """Return jobs that may be evicted and hold a place."""
-    return [job for job in jobs if job.preemptible and job.n_active_allocated > 0]
-
-
-def has_pods_here(session: Session, job: Job) -> bool:
+def has_pods_here(job: Job) -> bool:
     """Tell whether a job has a pod that waits, or one on a node of the session."""
-    del session
     return any(
         task.status & ALIVE_STATUSES and (task.node != NO_NODE or not task.pod.node) for task in job.tasks.values()
     )

@@ -41,7 +41,7 @@ def _attempt(session: Session, job: Job) -> Statement | None:
                 for other in session.families[job.queue].running().jobs
                 if other.priority < job.priority
                 and other.n_counted != 0
-                and has_pods_here(session, other)
+                and has_pods_here(other)
                 and (not protects or may_be_preempted(session, other))
             ]
         return victim_order(session, candidates)

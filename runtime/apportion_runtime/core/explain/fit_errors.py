@@ -80,13 +80,6 @@ def detailed_text(errors: Sequence[JobFitError]) -> str:
     return f"\n{_reason(errors)}." + "".join(sorted(f"\n{error.detailed_message}." for error in errors))
 
 
-def short_text(errors: Sequence[JobFitError]) -> str:
-    """Return the sentences with how often each was said, as the engine's conditions have them."""
-    counts = Counter(message for error in errors for message in error.messages)
-    said = sorted(f"{count} {message}" if count > 1 else message for message, count in counts.items())
-    return f"{_reason(errors)}: {_NEXT.join(said)}." if said else _reason(errors)
-
-
 def _reason(errors: Sequence[JobFitError]) -> str:
     return errors[0].reason if len(errors) == 1 else DEFAULT_REASON
 

@@ -257,11 +257,12 @@ def _nobody_to_reclaim(session: Session, job: Job, running: _Running) -> NoVicti
     reclaimer = reclaimer_of(session, job)
     protects = "minruntime" in session.plugins
     within: list[str] = []
+    judged: dict[str, bool] = {}
     n_protected = n_firm = n_tried = 0
     for queue, jobs in running.items():
         if queue == job.queue:
             continue
-        if not may_be_victim(session, reclaimer, queue):
+        if not may_be_victim(session, reclaimer, queue, judged):
             within.append(queue)
             continue
         own = [other for other in jobs if other.preemptible]

@@ -42,7 +42,7 @@ def can_reclaim(session: Session, job: Job) -> bool:
     return job.preemptible or less_equal(plus(_three(queue.allocated_np), request), _three(queue.deserved))
 
 
-def may_be_victim(session: Session, reclaimer: Reclaimer, queue: str, judged: dict[str, bool] | None = None) -> bool:
+def may_be_victim(session: Session, reclaimer: Reclaimer, queue: str, judged: dict[str, bool]) -> bool:
     """Tell whether a queue has anything to give to who asks.
 
     It is asked of the queues above both at the first level where they differ: `judged` keeps the answers for one who asks,
@@ -54,8 +54,6 @@ def may_be_victim(session: Session, reclaimer: Reclaimer, queue: str, judged: di
     ours, theirs = queues[reclaimer.queue].path[-1], queues[queue].path[-1]
     if ours is theirs:
         ours, theirs = siblings(queues, reclaimer.queue, queue)
-    if judged is None:
-        return _has_to_give(ours, theirs, reclaimer)
     known = judged.get(theirs.name)
     if known is None:
         known = judged[theirs.name] = _has_to_give(ours, theirs, reclaimer)

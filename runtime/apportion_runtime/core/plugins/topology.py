@@ -155,9 +155,8 @@ class TopologyTrees:
         """Whether a part of the job being placed prefers some nodes."""
         return bool(self._scores)
 
-    def add_scores(self, score: Vector, task: Task, job: Job, table: NodeTable, nodes: Indices) -> Vector:
+    def add_scores(self, score: Vector, task: Task, job: Job, nodes: Indices) -> Vector:
         """Add what nodes are worth to the part that a pod belongs to; nodes without a word are out."""
-        del table
         if not self._scores:
             return score
         part: Part | None = job.pod_sets[task.pod_set]
