@@ -270,7 +270,6 @@ def _lowered(cls: PriorityClass) -> Any:
         cls.name,
         cls.value,
         bool(cls.preemptible),
-        cls.preemptible is not None,
         cls.global_default,
         None,
         False,
