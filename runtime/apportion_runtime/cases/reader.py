@@ -35,7 +35,7 @@ from apportion_runtime.core.snapshot import (
     Topology,
     TopologyConstraint,
 )
-from apportion_runtime.core.status import ACTIVE_USED_STATUSES, ALLOCATED_STATUSES, BY_NAME, PIPELINED
+from apportion_runtime.core.status import ACTIVE_USED_STATUSES, ALLOCATED_STATUSES, BY_NAME, PIPELINED, RELEASING
 
 Case = Mapping[str, Any]
 
@@ -93,11 +93,16 @@ def snapshot_of(case: Case) -> Snapshot:
         KeyError, TypeError, ValueError: If the case is not in the format.
     """
     jobs = sorted(case["jobs"], key=lambda job: -job["priority"])
-    standing = Counter(
-        task.get("node") for job in jobs for task in job["tasks"] if BY_NAME[task["state"]] & ACTIVE_USED_STATUSES
+    standing = [
+        (task.get("node"), BY_NAME[task["state"]])
+        for job in jobs
+        for task in job["tasks"]
+        if BY_NAME[task["state"]] & ACTIVE_USED_STATUSES
+    ]
+    nodes = tuple(
+        _node(node, case, Counter(status for where, status in standing if where == node["name"]))
+        for node in case["nodes"]
     )
-    expected = Counter(task.get("node") for job in jobs for task in job["tasks"] if BY_NAME[task["state"]] == PIPELINED)
-    nodes = tuple(_node(node, case, standing[node["name"]], expected[node["name"]]) for node in case["nodes"])
     groups: list[PodGroup] = []
     pods: list[Pod] = []
     listed: set[str] = set()
@@ -155,16 +160,14 @@ def _bytes(megabytes: float | None) -> float:
     return -1.0 if megabytes is None else max(megabytes * _MEGABYTE, -1.0)
 
 
-def _node(node: Case, case: Case, n_pods: int, n_expected: int) -> Node:
+def _node(node: Case, case: Case, standing: Counter[int]) -> Node:
     strategy = node.get("mig_strategy", "")
     gpus = 0 if strategy == "mixed" else node["gpus"]
     allocatable: dict[str, float] = {
         "cpu": (node.get("cpus") or _CORES) * 1000,
         "memory": node.get("memory_bytes") or _MEMORY,
         "gpu": gpus,
-        # The engine's test code leaves a node with more pods than it may have no place, not less than none, and takes the
-        # places of pods that are expected for taken.
-        "pods": _MAX_PODS if node.get("max_pods") is None else max(node["max_pods"], n_pods) - n_expected,
+        "pods": _places(node.get("max_pods"), standing),
         **(node.get("mig_instances") or {}),
     }
     # The engine's test code adds these devices to the node, without the mark of a node that has them.
@@ -180,7 +183,18 @@ def _node(node: Case, case: Case, n_pods: int, n_expected: int) -> Node:
         mig_enabled=strategy != "",
         mig_strategy=strategy,
         numa=_numa(node["numa"]) if node.get("numa") else None,
+        # The places of pods that leave are counted before it is written that there are none.
+        releasing={} if node.get("max_pods") != 0 else {"pods": float(standing[RELEASING] - standing[PIPELINED])},
     )
+
+
+def _places(most: int | None, standing: Counter[int]) -> int:
+    if not most:
+        # Where a node may have no pods they are not counted: none that leaves makes a place.
+        return _MAX_PODS if most is None else 0
+    # The engine's test code leaves a node with more pods than it may have no place, not less than none, and takes the
+    # places of pods that are expected for taken.
+    return max(most, standing.total()) - standing[PIPELINED]
 
 
 def _numa(numa: Case) -> NumaTopology:
@@ -408,6 +422,8 @@ def _claim(claim: Case) -> Claim:
         queue=(claim.get("labels") or {}).get("kai.scheduler/queue", ""),
         allocation=None if allocation is None else _allocation(allocation),
         reserved_for=tuple(user["uid"] for user in status.get("reservedFor") or ()),
+        # The engine's test code gives claims no ids.
+        uid="",
     )
 
 

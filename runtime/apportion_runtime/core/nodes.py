@@ -63,7 +63,9 @@ class NodeTable:
         for i, node in enumerate(self.nodes):
             self.allocatable[i, GPU] += node.dra_gpus
         self.idle = self.allocatable.copy()
-        self.releasing = np.zeros_like(self.idle)
+        self.releasing: Matrix = np.array([index.vector(node.releasing) for node in self.nodes]).reshape(
+            self.idle.shape
+        )
         self.used = np.zeros_like(self.idle)
         self.tracked = self.allocatable > 0
         self.gpu_memory = np.array([_floored(node.gpu_memory) for node in self.nodes], dtype=np.int64)
@@ -248,7 +250,7 @@ class NodeTable:
     def clear(self, i: int) -> None:
         """Take back everything that a node charged."""
         self.idle[i] = self.allocatable[i]
-        self.releasing[i] = self.used[i] = 0.0
+        self.releasing[i], self.used[i] = self.resources.vector(self.nodes[i].releasing), 0.0
         self.entries[i] = {}
         self.shared.pop(i, None)
         self.legacy_mig.discard(i)

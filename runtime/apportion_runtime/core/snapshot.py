@@ -150,6 +150,7 @@ class Claim:
     """A resource claim. `queue` is its queue label; `reserved_for` are the ids of the pods that use it.
 
     `match_attributes` are constraints: names of requests (none is all), and the attribute whose value must be the same.
+    `uid` is the id under which it is counted against the largest node; None stands for one of its own.
     """
 
     namespace: str
@@ -159,6 +160,7 @@ class Claim:
     allocation: Allocation | None = None
     reserved_for: tuple[str, ...] = ()
     match_attributes: tuple[tuple[tuple[str, ...], str], ...] = ()
+    uid: str | None = None
 
     @property
     def asks_gpus(self) -> bool:
@@ -181,6 +183,7 @@ class Node:
 
     `gpu_memory` is MiB of each device as labelled, None where the node says nothing. `n_gpus` is the device count that
     the node's label says. `mig_enabled` None asks the allocatable resources. `dra_gpus` are devices of resource slices.
+    `releasing` is what is being released beside what its pods hold.
     """
 
     name: str
@@ -196,6 +199,7 @@ class Node:
     mig_strategy: str = ""
     dra_gpus: int = 0
     numa: NumaTopology | None = None
+    releasing: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,18 @@ class Claims:
         """Return the ids of the pods for which a claim is reserved now."""
         return tuple(self._users[namespace, name])
 
+    def counted(self, pod: Pod) -> int | None:
+        """Return the GPUs of a pod's claims that count against the largest node, the last of those with one id.
+
+        None where none has an id of another.
+        """
+        named = [self._claims.get((pod.namespace, ref.claim or "")) for ref in pod.claims]
+        claims = [claim for claim in named if claim is not None and claim.uid is not None and claim.asks_gpus]
+        last = {claim.uid: claim for claim in claims}
+        if len(last) == len(claims):
+            return None
+        return sum(request.count for claim in last.values() for request in claim.requests)
+
     def open_task(self, task: Task) -> None:
         """Note what the claims of a pod hold as the session opens."""
         for ref in task.pod.claims:

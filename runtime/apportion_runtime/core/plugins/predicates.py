@@ -89,15 +89,22 @@ class Predicates:
         pod = task.pod
         if pod.missing_claims or pod.missing_config_maps:
             return True
+        if len(pod.claims) > 1:
+            return bool((self._asked(task) > self._most).any())
         known = self._too_large.get(task.shape)
         if known is None:
             known = self._too_large[task.shape] = bool((self._asked(task) > self._most).any())
         return known
 
     def _asked(self, task: Task) -> Vector:
-        """Return what a pod asks for, its instances of MIG by annotation alone included."""
+        """Return what a pod asks for, its instances of MIG by annotation alone included, but for claims not counted."""
         if not task.gpu.mig:
-            return task.request
+            counted = self._session.claims.counted(task.pod) if len(task.pod.claims) > 1 else None
+            if counted is None:
+                return task.request
+            asked = task.request.copy()
+            asked[GPU] = task.gpu.gpus + counted
+            return asked
         asked = task.request.copy()
         for name, count in task.gpu.mig:
             place = self._session.resources.get(name)
