@@ -9,6 +9,7 @@ from hypothesis import given, settings
 
 from apportion_runtime.core.cycle import cycle
 from apportion_runtime.core.nodes import NodeTable
+from apportion_runtime.core.ranking import Rankings
 from apportion_runtime.core.resources import GpuRequest
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.snapshot import Node, Pod, PodGroup, Queue, QueueResource, Settings, Snapshot, SubGroup
@@ -42,6 +43,7 @@ def _without_shortcuts(cluster: Cluster) -> Session:
         patch.object(search, "_leap", lambda probing, k, recorded: None),
         patch.object(NodeTable, "_turn", lambda table, task, i: False),
         patch.object(search, "_has_no_node", lambda session, scenario, nodes: False),
+        patch.object(Rankings, "for_task", lambda rankings, task: None),
     ):
         return cycle(*cluster)
 

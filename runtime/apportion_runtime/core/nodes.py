@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from operator import le
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -135,6 +136,11 @@ class NodeTable:
         if gpu.memory > 0:
             return np.asarray(room >= gpu.memory)
         return np.asarray(room >= (gpu.portion * self.rows(self.gpu_memory, nodes)).astype(np.int64))
+
+    def shares_room(self, gpu: GpuRequest, i: int) -> bool:
+        """Tell whether a device of a node that is shared has room for one part of a request."""
+        shared = self.shared.get(i)
+        return shared is not None and shared.room >= self.memory_of(gpu, i)
 
     def _read_shared(self) -> _OfShared:
         """Bring up to date what is kept of the shared devices of each node."""
@@ -339,19 +345,24 @@ class NodeTable:
 
     def fits_idle(self, task: Task, i: int) -> bool:
         """Tell whether a pod fits into what is idle on a node now."""
-        if task.kind in (REGULAR, MIG) and not task.claims:
-            return bool((task.request <= self.idle[i]).all())
-        if task.kind in (REGULAR, MIG):
+        if task.claims and not task.shares_gpu:
             return bool(self.fits(task, self.idle[i : i + 1], np.array([i]))[0])
-        free, gpu = self.idle[i], task.gpu
-        fitting = task.request <= free
-        fitting[GPU] = True
-        if not fitting.all():
+        return self.has_room(task, asked_in_full(task), self.idle[i].tolist(), i)
+
+    def has_room(self, task: Task, request: Sequence[float], free: Sequence[float], i: int) -> bool:
+        """Tell whether a pod fits into free resources of one node, but for devices that its claims share with others.
+
+        `request` is what `asked_in_full` says of the pod; `free` has its columns.
+        """
+        if not all(map(le, request, free)):
             return False
+        if not task.shares_gpu:
+            return True
+        gpu = task.gpu
         portion = self.portion_of(gpu, i)
         if portion > 1 and (math.isinf(portion) or portion != int(portion)):
             return False
-        whole, shared = math.floor(float(free[GPU])), self.shared.get(i)
+        whole, shared = math.floor(free[GPU]), self.shared.get(i)
         if whole >= gpu.count or shared is None:
             return whole >= gpu.count
         return whole + shared.n_fitting(self.memory_of(gpu, i), gpu.count) >= gpu.count
@@ -392,6 +403,14 @@ def _fitting(request: Vector, free: Matrix, but: int = -1) -> Mask:
         if column != but:
             fitting &= free[:, column] >= amounts[column]
     return fitting
+
+
+def asked_in_full(task: Task) -> list[float]:
+    """Return what a pod needs of every column; of devices that it shares a part only, which is not looked for there."""
+    asked: list[float] = task.request.tolist()
+    if task.shares_gpu:
+        asked[GPU] = -math.inf
+    return asked
 
 
 class _OfShared:

@@ -115,10 +115,21 @@ def place_task(session: Session, statement: Statement, nodes: Indices, task: Tas
     ranking = session.rankings.for_task(task)
     if ranking is not None:
         best = best_of(ranking, nodes, table.all)
-        if best is None or predicates.over_capacity(task, job, best[0]) is not None:
+        if best is None:
             return False
-        _stand(session, statement, task, best[0], at_once=best[1], pipeline_only=pipeline_only)
-        return True
+        i, at_once = best
+        if not task.shares_gpu:
+            if predicates.over_capacity(task, job, i) is not None:
+                return False
+            _stand(session, statement, task, i, at_once=at_once, pipeline_only=pipeline_only)
+            return True
+        if (
+            predicates.over_capacity(task, job, i) is None
+            and predicates.allows(task, i, None)
+            and _take(session, statement, task, i, pipeline_only=pipeline_only)
+        ):
+            return True
+        # What a part of a device counts, and which devices there are, differs from node to node: others may do.
     # Asked also where no node is free: who was not minded then is never minded.
     state = predicates.prepare(task)
     preferred = predicates.preferences.scores(task.pod, table)

@@ -9,48 +9,59 @@ Source: pkg/scheduler/framework/session.go:OrderedNodesByTask, plugins/nodeplace
 
 from __future__ import annotations
 
+from operator import add
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from apportion_runtime.core.nodes import Indices, Mask, NodeTable
+from apportion_runtime.core.nodes import Indices, Mask, NodeTable, asked_in_full
 from apportion_runtime.core.resources import CPU, GPU, PODS, Vector
 from apportion_runtime.core.snapshot import Pod
-from apportion_runtime.core.task import REGULAR, Task
+from apportion_runtime.core.task import MIG, Task
 
 if TYPE_CHECKING:
     from apportion_runtime.core.session import Session
 
 _MOST_KEPT = 64
-_LATER = 2.0**40
-"""Added where a pod would have to wait: more than any amount that is free."""
-_NOT_CPU_NODE = 2.0**36
+_FEW = 12
+"""Up to as many nodes are reckoned sooner one by one than all at once."""
+_MANY_CHANGES = 256
 _LARGEST = 2.0**34
-_LARGEST_SPREAD = 2.0**20
+_LARGEST_SPREAD = 2.0**18
 """The most CPU (millicores) or devices of a node: no two amounts, or parts, fall together when a score is rounded.
 
 The parts that two nodes have free differ by one over the product of their sizes, the amounts by one over their range.
 """
+_ABOVE_ALL, _ABOVE_ALL_PARTS = 2.0 * _LARGEST, 2.0
+"""More than any amount that is free, or any part: what is added once, twice or four times for what counts for more."""
 _PLUGINS = frozenset(("nodeplacement", "nodeavailability", "predicates"))
 
 
 class Ranking:
     """The nodes as pods of one kind see them; the smaller the number, the better, and infinite where it fits not."""
 
-    __slots__ = ("_at", "_by_type", "_mask", "_request", "_resource", "_spread_over", "number")
+    __slots__ = (
+        "_amounts", "_at", "_by_sharing", "_by_type", "_mask", "_resource", "_spread_over", "_task", "_unit", "at_once",
+        "number",
+    )  # fmt: skip
 
     def __init__(self, task: Task, mask: Mask, session: Session) -> None:
         nodes, settings = session.nodes, session.settings
-        self._request = task.request
+        self._task = task
+        self._amounts = asked_in_full(task)
         self._mask = mask
         self._resource = GPU if task.needs_gpu else CPU
         strategy = settings.gpu_placement if task.needs_gpu else settings.cpu_placement
         self._spread_over: Vector | None = None
         if strategy == "spread":
             whole = nodes.n_gpus.astype(float) if task.needs_gpu else nodes.allocatable[:, CPU]
-            self._spread_over = np.where(whole == 0, np.inf, -whole)
+            self._spread_over = np.where(whole == 0, np.inf, whole)
+        self._unit = _ABOVE_ALL if self._spread_over is None else _ABOVE_ALL_PARTS
         self._by_type = "resourcetype" in session.plugins and not task.needs_gpu
+        self._by_sharing = "gpusharingorder" in session.plugins
         self.number: Vector = np.empty(len(nodes))
+        # Where the pod need not wait.
+        self.at_once: Mask = np.zeros(len(nodes), dtype=bool)
         self._at = len(nodes.changed)
         self._reckon(nodes, nodes.all)
 
@@ -60,39 +71,51 @@ class Ranking:
         n = len(changed) - self._at
         if n == 0:
             return
-        if n == 1:
-            self._reckon_one(nodes, changed[-1])
-        elif n < len(self.number):
-            self._reckon(nodes, np.array(list(set(changed[self._at :])), dtype=np.intp))
-        else:
+        if n > max(_MANY_CHANGES, len(self.number)):
             self._reckon(nodes, nodes.all)
+            self._at = len(changed)
+            return
+        rows = set(changed[self._at :])
+        if len(rows) <= _FEW:
+            for i in rows:
+                self._reckon_one(nodes, i)
+        else:
+            self._reckon(nodes, np.array(list(rows), dtype=np.intp))
         self._at = len(changed)
 
     def _reckon(self, nodes: NodeTable, rows: Indices) -> None:
-        idle = nodes.idle[rows]
-        free = idle + nodes.releasing[rows]
+        task, unit = self._task, self._unit
+        idle = nodes.rows(nodes.idle, rows)
+        free = idle + nodes.rows(nodes.releasing, rows)
         number: Vector = free[:, self._resource]
         if self._spread_over is not None:
-            number = number / self._spread_over[rows]
+            number = -number / self._spread_over[rows]
         if self._by_type:
-            number = number + _NOT_CPU_NODE * ~nodes.cpu_only[rows]
-        number = number + _LATER * (self._request > idle).any(axis=1)
-        fits = (self._request <= free).all(axis=1) & self._mask[rows]
+            number = number + unit * ~nodes.cpu_only[rows]
+        self.at_once[rows] = at_once = nodes.fits(task, idle, rows)
+        number = number + 2.0 * unit * ~at_once
+        if self._by_sharing:
+            number = number + 4.0 * unit * ~nodes.has_shared_room(task.gpu, rows)
+        fits = nodes.fits(task, free, rows) & self._mask[rows]
         self.number[rows] = np.where(fits, number, np.inf)
 
     def _reckon_one(self, nodes: NodeTable, i: int) -> None:
-        idle = nodes.idle[i]
-        free = idle + nodes.releasing[i]
-        if not self._mask[i] or (self._request > free).any():
+        idle: list[float] = nodes.idle[i].tolist()
+        free = list(map(add, idle, nodes.releasing[i].tolist()))
+        task = self._task
+        if not self._mask[i] or not nodes.has_room(task, self._amounts, free, i):
             self.number[i] = np.inf
             return
-        number = float(free[self._resource])
+        number = free[self._resource]
         if self._spread_over is not None:
-            number /= float(self._spread_over[i])
+            number = -number / float(self._spread_over[i])
         if self._by_type and not nodes.cpu_only[i]:
-            number += _NOT_CPU_NODE
-        if (self._request > idle).any():
-            number += _LATER
+            number += self._unit
+        self.at_once[i] = at_once = nodes.has_room(task, self._amounts, idle, i)
+        if not at_once:
+            number += 2.0 * self._unit
+        if self._by_sharing and not nodes.shares_room(task.gpu, i):
+            number += 4.0 * self._unit
         self.number[i] = number
 
 
@@ -123,12 +146,11 @@ class Rankings:
         pod = task.pod
         if (
             not self._possible
-            or task.kind != REGULAR
-            or session.nodes.shared
+            or task.kind == MIG
             or pod.claims
             or pod.nominated_node is not None
             or session.topologies.has_scores
-            or task.request[GPU if task.needs_gpu else CPU] <= 0
+            or not (task.shares_gpu or task.request[GPU if task.needs_gpu else CPU] > 0)
             or task.request[PODS] < 1
         ):
             return None
@@ -157,7 +179,7 @@ def best_of(ranking: Ranking, nodes: Indices, every: Indices) -> tuple[int, bool
         number = ranking.number[i]
     if number == np.inf:
         return None
-    return i, bool(number < _LATER / 2)
+    return i, bool(ranking.at_once[i])
 
 
 def _looks_around(pod: Pod) -> bool:
