@@ -8,118 +8,17 @@ Source: pkg/scheduler/actions/utils/job_order_by_queue.go, framework/session_plu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sized
+from collections.abc import Callable, Container, Iterable, Iterator
 from operator import itemgetter
-from typing import NamedTuple
 
 from apportion_runtime.core.families import Members
 from apportion_runtime.core.heap import Heap
 from apportion_runtime.core.job import Job
+from apportion_runtime.core.order_tree import Before, Jobs, Kept, OrderedQueue, Siblings
 from apportion_runtime.core.queue_order import Key, comes_first, order_key
 from apportion_runtime.core.resources import NO_QUANTITIES, Quantities
 from apportion_runtime.core.shares import QueueShare, Shares
 from apportion_runtime.core.sorted_jobs import SortedJobs
-
-
-class _Queue:
-    """A queue of the tree: below it queues, or jobs where it is a leaf."""
-
-    __slots__ = (
-        "alike",
-        "children",
-        "is_changed",
-        "jobs",
-        "key",
-        "key_version",
-        "made_with",
-        "parent",
-        "popped",
-        "share",
-        "stale",
-    )
-
-    def __init__(self, share: QueueShare, children: Heap[_Queue], jobs: _Jobs | None) -> None:
-        self.share = share
-        self.children = children
-        self.jobs = jobs
-        self.parent: _Queue | None = None
-        self.stale = False
-        # What a leaf was filled with as a whole, as long as no job was added or taken.
-        self.alike: Members | None = None
-        # Jobs that were taken from a leaf as victims.
-        self.popped: list[Job] = []
-        # What it is compared by, the version of its shares then, what else it was made with, and whether something
-        # below it moved since.
-        self.key: Key | None = None
-        self.key_version = -1
-        self.made_with: object = None
-        self.is_changed = True
-
-    @property
-    def items(self) -> Sized:
-        """What is below it."""
-        return self.children.items if self.jobs is None else self.jobs.items
-
-    def begin(self) -> None:
-        """Be as it was made, for another filling."""
-        self.parent = None
-        if self.jobs is None:
-            self.children.items = []
-            self.key_version, self.made_with, self.is_changed = -1, None, True
-
-    def state(self) -> _State:
-        """Return what taking jobs changes."""
-        jobs = None if self.jobs is None else self.jobs.state()
-        return _State(self.stale, list(self.children.items), jobs, list(self.popped))
-
-    def restore(self, state: _State) -> None:
-        """Be as when a state was asked for."""
-        self.stale, self.is_changed = state.stale, True
-        if self.jobs is None:
-            self.children.items = state.children
-        elif state.jobs is not None:
-            self.jobs.restore(state.jobs)
-        self.popped = state.popped
-
-
-class _State(NamedTuple):
-    """What a queue of an order was."""
-
-    stale: bool
-    children: list[_Queue]
-    jobs: tuple[list[Job], int] | None
-    popped: list[Job]
-
-
-class _Before(NamedTuple):
-    """What an order was, as far as it changed since."""
-
-    roots: list[_Queue]
-    queues: dict[str, _Queue]
-    popped: dict[str, list[Job]]
-    states: dict[_Queue, _State]
-
-
-_Jobs = Heap[Job] | SortedJobs
-
-
-class Siblings(NamedTuple):
-    """Leaves below one queue whose jobs all count the same, in the order in which they are added.
-
-    It then never matters for the queue above which of them stands first, so that they can be added at once.
-    """
-
-    parent: str
-    members: tuple[Members, ...]
-
-
-class _Kept(NamedTuple):
-    """The heap that some siblings made, and each leaf with what it was filled with."""
-
-    items: list[_Queue]
-    leaves: list[tuple[_Queue, Members]]
-    by_name: dict[str, _Queue]
-
 
 Turn = tuple[int, Members | Job]
 """What an order is filled with at once: a job, or all of a queue whose jobs are alike; and its number."""
@@ -155,21 +54,21 @@ class JobOrder:
         self._depth = depth
         self._jobs_change = jobs_change or depth is not None
         self._less = self._queue_less()
-        self._roots: Heap[_Queue] = Heap(self._less)
-        self._queues: dict[str, _Queue] = {}
+        self._roots: Heap[OrderedQueue] = Heap(self._less)
+        self._queues: dict[str, OrderedQueue] = {}
         self._popped: dict[str, list[Job]] = {}
-        self._before: _Before | None = None
-        self._childless: Heap[_Queue] = Heap(self._less)
+        self._before: Before | None = None
+        self._childless: Heap[OrderedQueue] = Heap(self._less)
         # Queues of earlier fillings, which are used again: making them is most of what a filling costs.
-        self._pool: dict[str, _Queue] = {}
-        self._kept: dict[str, _Kept] = {}
+        self._pool: dict[str, OrderedQueue] = {}
+        self._kept: dict[str, Kept] = {}
 
     def __bool__(self) -> bool:
         return bool(self._roots.items)
 
     def rewindable(self) -> JobOrder:
         """Have `rewind` come back to what is here now."""
-        self._before = _Before(list(self._roots.items), dict(self._queues), dict(self._popped), {})
+        self._before = Before(list(self._roots.items), dict(self._queues), dict(self._popped), {})
         return self
 
     def rewind(self) -> JobOrder:
@@ -184,7 +83,7 @@ class JobOrder:
         before.states.clear()
         return self
 
-    def _keep(self, queue: _Queue) -> None:
+    def _keep(self, queue: OrderedQueue) -> None:
         if self._before is not None and queue not in self._before.states:
             self._before.states[queue] = queue.state()
 
@@ -201,7 +100,7 @@ class JobOrder:
             leaf = queues.get(job.queue)
             if leaf is not None and leaf.jobs is not None:
                 leaf.jobs.push(job)
-                leaf.alike = None
+                self._forget_filling(leaf)
                 self._mark(leaf)
             elif holds(job.queue):
                 self.push(job)
@@ -215,11 +114,11 @@ class JobOrder:
         if leaf is not None:
             assert leaf.jobs is not None
             leaf.jobs.push(job)
-            leaf.alike = None
+            self._forget_filling(leaf)
         else:
             jobs = self._new_jobs()
             jobs.push(job)
-            leaf = _Queue(self._shares.queues[job.queue], self._childless, jobs)
+            leaf = OrderedQueue(self._shares.queues[job.queue], self._childless, jobs)
             leaf.popped = self._popped.get(job.queue, [])
             self._queues[job.queue] = leaf
             self._link(leaf)
@@ -278,22 +177,21 @@ class JobOrder:
 
     def _push_siblings(self, siblings: Siblings) -> None:
         """Add leaves to a queue that is not here yet; as they stood the last time where nothing of them changed."""
-        kept = self._kept.get(siblings.parent)
+        name, share = siblings.parent, self._shares.queues[siblings.parent]
+        kept = self._kept.get(name)
         if (
             kept is None
-            or len(kept.leaves) != len(siblings.members)
-            or not all(
-                leaf.alike is now is before and leaf.key_version == leaf.share.version
-                for (leaf, before), now in zip(kept.leaves, siblings.members, strict=True)
-            )
+            or kept.version != share.version
+            or kept.epoch != self._shares.epoch
+            or not kept.is_of(siblings)
         ):
             for members in siblings.members:
                 self._push_alike(members)
-            leaves = [(self._queues[members.queue], members) for members in siblings.members]
-            items = list(self._queues[siblings.parent].children.items)
-            self._kept[siblings.parent] = _Kept(items, leaves, {leaf.share.name: leaf for leaf in items})
+            items = list(self._queues[name].children.items)
+            by_name = {leaf.share.name: leaf for leaf in items}
+            self._kept[name] = Kept(siblings, items, by_name, share.version, self._shares.epoch)
             return
-        parent = self._queues[siblings.parent] = self._inner(siblings.parent)
+        parent = self._queues[name] = self._inner(name)
         parent.children.items = list(kept.items)
         for leaf in kept.items:
             leaf.parent, leaf.stale = parent, True
@@ -308,7 +206,7 @@ class JobOrder:
         if leaf is None or leaf.alike is not members:
             jobs = SortedJobs(self._plugins, last_first=self._victims)
             jobs.set_sorted(members.ordered)
-            leaf = _Queue(self._shares.queues[name], self._childless, jobs)
+            leaf = OrderedQueue(self._shares.queues[name], self._childless, jobs)
             if popped is None:
                 leaf.alike = members
                 self._pool[name] = leaf
@@ -356,7 +254,12 @@ class JobOrder:
             self._tidy(leaf)
         return job
 
-    def _new_jobs(self) -> _Jobs:
+    def _forget_filling(self, leaf: OrderedQueue) -> None:
+        """A leaf has no longer just the jobs that it was filled with."""
+        leaf.alike = None
+        self._kept.pop(leaf.share.parent or "", None)
+
+    def _new_jobs(self) -> Jobs:
         if not self._jobs_change:
             return SortedJobs(self._plugins, last_first=self._victims)
         plugins = self._plugins
@@ -383,14 +286,14 @@ class JobOrder:
                 break
             heap = queue.children
         job = queue.jobs.pop()
-        queue.alike = None
+        self._forget_filling(queue)
         if self._victims:
             queue.popped.append(job)
             self._popped[queue.share.name] = queue.popped
         self._tidy(queue)
         return job
 
-    def _link(self, child: _Queue) -> None:
+    def _link(self, child: OrderedQueue) -> None:
         parent_name = child.share.parent
         if not parent_name:
             if child.parent is None:
@@ -406,15 +309,15 @@ class JobOrder:
         if is_new:
             self._link(parent)
 
-    def _inner(self, name: str) -> _Queue:
+    def _inner(self, name: str) -> OrderedQueue:
         queue = self._pool.get(name)
         if queue is None:
-            queue = self._pool[name] = _Queue(self._shares.queues[name], Heap(self._less), None)
+            queue = self._pool[name] = OrderedQueue(self._shares.queues[name], Heap(self._less), None)
         queue.begin()
         return queue
 
-    def _tidy(self, queue: _Queue) -> None:
-        at: _Queue | None = queue
+    def _tidy(self, queue: OrderedQueue) -> None:
+        at: OrderedQueue | None = queue
         while at is not None and not at.items:
             # What is empty was the head that was just taken from.
             (at.parent.children if at.parent is not None else self._roots).pop()
@@ -424,17 +327,17 @@ class JobOrder:
             self._mark(at)
 
     @staticmethod
-    def _mark(queue: _Queue) -> None:
-        at: _Queue | None = queue
+    def _mark(queue: OrderedQueue) -> None:
+        at: OrderedQueue | None = queue
         while at is not None:
             at.stale = at.is_changed = True
             at = at.parent
 
-    def _queue_less(self) -> Callable[[_Queue, _Queue], bool]:
+    def _queue_less(self) -> Callable[[OrderedQueue, OrderedQueue], bool]:
         victims = self._victims
         keeps_shares = "proportion" in self._plugins
 
-        def less(left: _Queue, right: _Queue) -> bool:
+        def less(left: OrderedQueue, right: OrderedQueue) -> bool:
             a, b = left.share, right.share
             if not keeps_shares:
                 return ((a.created, a.name) < (b.created, b.name)) != victims
@@ -449,7 +352,7 @@ class JobOrder:
 
         return less
 
-    def _key(self, queue: _Queue) -> Key:
+    def _key(self, queue: OrderedQueue) -> Key:
         leaf = queue
         while leaf.jobs is None:
             leaf = leaf.children.items[0]
@@ -457,7 +360,7 @@ class JobOrder:
         queue.key, queue.key_version, queue.is_changed = key, queue.share.version, False
         return key
 
-    def _key_of_next(self, queue: _Queue, leaf: _Queue) -> Key:
+    def _key_of_next(self, queue: OrderedQueue, leaf: OrderedQueue) -> Key:
         assert leaf.jobs is not None
         return self._key_with(queue.share, leaf.jobs.peek().init_request(self._device_memory))
 
@@ -478,7 +381,7 @@ class JobOrder:
         share.victim_key_version, share.victim_held = share.version, held
         return share.victim_key
 
-    def _key_of_victims(self, queue: _Queue, leaf: _Queue) -> Key:
+    def _key_of_victims(self, queue: OrderedQueue, leaf: OrderedQueue) -> Key:
         share = queue.share
         jobs = leaf.jobs
         best = jobs.peek() if jobs is not None and jobs.items else None

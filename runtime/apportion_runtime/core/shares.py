@@ -172,6 +172,8 @@ class Shares:
         # What the leaves were last begun with, and what was divided among whom with which outcome.
         self._counted: dict[str, Sequence[float]] | None = None
         self._divided: dict[tuple[str | None, int], tuple[tuple[float, ...], list[float]]] = {}
+        # How often all was divided: fair shares change then alone.
+        self.epoch = 0
         # Queues that were begun anew since the last division, with all above them.
         self._begun: set[str] = set(self.queues)
 
@@ -277,6 +279,7 @@ class Shares:
 
     def divide(self, k_value: float) -> None:
         """Compute every queue's fair share, from the roots down."""
+        self.epoch += 1
         self._divide(self.total, None, k_value)
 
     def children_of(self, queue: QueueShare | None) -> list[QueueShare]:

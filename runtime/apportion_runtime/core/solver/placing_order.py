@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from apportion_runtime.core.families import Members
 from apportion_runtime.core.job import Job
-from apportion_runtime.core.job_order import JobOrder, Siblings, Turn
+from apportion_runtime.core.job_order import JobOrder, Turn
+from apportion_runtime.core.order_tree import Siblings
 from apportion_runtime.core.session import Session
 
 _NUMBER = itemgetter(0)
