@@ -34,15 +34,22 @@ class Filter(Protocol):
         ...
 
 
-def filters_for(session: Session, scenario: Scenario, feasible: Mask) -> list[Filter]:
-    """Return the filters of a search, in the engine's order."""
+def filters_for(session: Session, scenario: Scenario, feasible: Mask, free_gpus: Vector | None = None) -> list[Filter]:
+    """Return the filters of a search, in the engine's order.
+
+    Args:
+        session: The session.
+        scenario: What the search begins with.
+        feasible: Nodes that come into question without any eviction.
+        free_gpus: Devices free on each node before anybody is evicted; None where nobody is.
+    """
     found: list[Filter] = []
     if any(task.pod.node_affinity is not None for task in scenario.pending):
         found.append(NodeAffinities(session, feasible))
     constrained = _constrained(scenario.preemptor.root)
     if constrained:
         found.append(TopologyGpus(session, constrained))
-    found.append(IdleGpus(session, scenario))
+    found.append(IdleGpus(session.nodes.free_gpus() if free_gpus is None else free_gpus.copy(), scenario))
     return found
 
 
@@ -79,9 +86,8 @@ def _highest(numbers: Vector, n: int) -> list[int]:
 class IdleGpus:
     """Whether the nodes with most GPUs free, after the evictions, could hold the pods one by one."""
 
-    def __init__(self, session: Session, scenario: Scenario) -> None:
-        nodes = session.nodes
-        self._free = nodes.free_gpus()
+    def __init__(self, free: Vector, scenario: Scenario) -> None:
+        self._free = free
         n_wanted = len(scenario.pending)
         # As many nodes as there are pods can matter; ties go to the first by name.
         self._best: list[int] = _highest(self._free, n_wanted)

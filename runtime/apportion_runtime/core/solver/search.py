@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from operator import is_
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from apportion_runtime.core.job import Job, SubGroupSet
 from apportion_runtime.core.job_order import JobOrder
 from apportion_runtime.core.nodes import Indices, Mask
 from apportion_runtime.core.placing import place_job
+from apportion_runtime.core.resources import Vector
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.snapshot import Allocation
 from apportion_runtime.core.solver.filters import filters_for
@@ -69,6 +71,7 @@ class _Probing:
         feasible: Nodes that come into question without any eviction.
         victims: Those who may be evicted; each try takes from it and has it rewound.
         waiting: Jobs with pods that wait.
+        free_gpus: Devices free on each node when the hunt began.
         failed: Scenarios that are known to fail.
         left_traces: Whether a try that was taken back may have left the session other than it was.
     """
@@ -80,6 +83,7 @@ class _Probing:
     feasible: Mask
     victims: JobOrder
     waiting: Waiting
+    free_gpus: Vector
     failed: set[object]
     left_traces: bool = False
 
@@ -105,7 +109,15 @@ def solve(session: Session, hunt: Hunt) -> Statement | None:
     claims = [task.claims for task in tasks]
     victims = hunt.victims().rewindable()
     probing = _Probing(
-        session, hunt, tasks, claims, feasible_nodes(session, job), victims, waiting_jobs(session), set()
+        session,
+        hunt,
+        tasks,
+        claims,
+        feasible_nodes(session, job),
+        victims,
+        waiting_jobs(session),
+        session.nodes.free_gpus(),
+        set(),
     )
     for name in session.settings.generators:
         solution = _solve_with(probing, name)
@@ -119,11 +131,16 @@ def solve(session: Session, hunt: Hunt) -> Statement | None:
 class _Solution(NamedTuple):
     """A try that made room: what was done, and its victims by the batches they came in.
 
-    `is_settled` tells that another try with just these victims would be the same try; `is_plain`, that the job came first
-    and left its victims too little room to come back.
+    Attributes:
+        statement: What was done, the evictions first.
+        victims: Who was evicted, in order.
+        batches: Those who did not come back, by the batches they came in.
+        is_settled: Whether another try with just these victims would be the same try.
+        is_plain: Whether the job came first and left its victims too little room to come back.
     """
 
     statement: Statement
+    victims: Sequence[Task]
     batches: _Batches
     is_settled: bool
     is_plain: bool
@@ -146,9 +163,10 @@ def _solve_with(probing: _Probing, generator: str) -> _Solution | None:
         if k == n and solution.is_settled:
             kept = solution
             return True
-        solution.statement.discard()
-        if k < n and solution.is_plain:
-            kept = _leap(probing, k, recorded)
+        if k < n and solution.is_plain and _may_leap(probing.hunt.job):
+            kept = _leap(probing, k, solution)
+        else:
+            solution.statement.discard()
         return True
 
     if not _largest(n, succeeds):
@@ -208,31 +226,38 @@ def _first_solution(probing: _Probing, generator: str, n: int, recorded: _Batche
     return None
 
 
-def _leap(probing: _Probing, k: int, recorded: _Batches) -> _Solution | None:
+def _may_leap(job: Job) -> bool:
+    """Tell whether a job's pods are placed one after the other without regard to their number."""
+    parts = (*job.root.members(), job.root)
+    return not job.root.groups and len(job.root.sets) == 1 and all(part.constraint is None for part in parts)
+
+
+def _leap(probing: _Probing, k: int, made: _Solution) -> _Solution | None:
     """Make room for all pods by evicting those who made room for `k`; None where the numbers between have to be tried.
 
-    These would succeed with the same victims. Where pods are placed one after the other without regard to their number,
+    These would succeed with the same victims. As pods are placed one after the other without regard to their number,
     those of a smaller number stand as the first of all do; they ask their queues for less, and leave the victims no more
     room than `k` did, which was too little. What is left to ask of each is whether the filters let it pass, whether the
     job comes first, and the action's own word.
     """
     session, job, n = probing.session, probing.hunt.job, len(probing.tasks)
-    parts = (*job.root.members(), job.root)
-    if job.root.groups or len(job.root.sets) != 1 or any(part.constraint is not None for part in parts):
-        return None
     numbers = [k]
     while numbers[-1] < n:
         numbers.append(min(numbers[-1] * 2, n))
+    recorded = made.batches
+    victims = [task for batch in recorded for task in batch]
+    statement = _evictions(probing, made, victims)
     nodes = probing.feasible.copy()
-    nodes[[task.node for batch in recorded for task in batch if task.node != NO_NODE]] = True
+    nodes[[task.node for task in victims if task.node != NO_NODE]] = True
     scenarios: list[Scenario] = []
     for number in numbers[1:]:
         partial = _partial(job, probing.tasks[:number])
         scenario = Scenario(session, partial, partial.tasks_to_allocate(real=False), [list(each) for each in recorded])
-        if not passes(filters_for(session, scenario, nodes), scenario):
+        if not passes(filters_for(session, scenario, nodes, probing.free_gpus), scenario):
+            statement.discard()
             return None
         scenarios.append(scenario)
-    solution = _simulate(probing, scenarios[-1], nodes, smaller=scenarios[:-1])
+    solution = _simulate(probing, scenarios[-1], nodes, scenarios[:-1], statement)
     if solution is None or (solution.is_settled and solution.is_plain):
         return solution
     solution.statement.discard()
@@ -271,9 +296,22 @@ def _cap_members(group: SubGroupSet) -> bool:
 
 
 def _simulate(
-    probing: _Probing, scenario: Scenario, feasible: Mask, smaller: Sequence[Scenario] = ()
+    probing: _Probing,
+    scenario: Scenario,
+    feasible: Mask,
+    smaller: Sequence[Scenario] = (),
+    statement: Statement | None = None,
 ) -> _Solution | None:
-    """Try a scenario, and with it those of fewer pods that would fail only by their place in the order, or a rule."""
+    """Try a scenario.
+
+    Args:
+        probing: The hunt.
+        scenario: What is tried.
+        feasible: Nodes that come into question without any eviction.
+        smaller: Scenarios of fewer pods with the same victims, which would fail only by the job's place in the order or
+            the action's own word.
+        statement: The evictions where they stand already; they are taken back where the try fails.
+    """
     session, hunt = probing.session, probing.hunt
     chosen = scenario.victims()
     # A pod on a node that is not there cannot be evicted, and the engine gives up on whatever needs it.
@@ -285,11 +323,11 @@ def _simulate(
     reachable = feasible.copy()
     reachable[[task.node for task in chosen]] = True
     nodes = np.flatnonzero(reachable)
-    if not leaves_traces and scenario.potential and _has_no_node(session, scenario, nodes):
-        return None
-    statement = session.statement()
-    for task in chosen:
-        statement.evict(task, (hunt.action, hunt.job.uid))
+    if statement is None:
+        if not leaves_traces and scenario.potential and _has_no_node(session, scenario, nodes):
+            return None
+        statement = session.statement()
+        _evict(probing, statement, chosen)
     involved = {task.job for task in chosen}
     if not all(_comes_first(probing, other, involved) for other in smaller):
         statement.discard()
@@ -305,7 +343,25 @@ def _simulate(
     batches = _batches_of(gone, scenario)
     is_same = not scenario.potential and [task for batch in batches for task in batch] == scenario.recorded
     is_plain = placed is _Placed.ALONE and not leaves_traces
-    return _Solution(statement, batches, is_same and not leaves_traces, is_plain)
+    return _Solution(statement, chosen, batches, is_same and not leaves_traces, is_plain)
+
+
+def _evict(probing: _Probing, statement: Statement, victims: Sequence[Task]) -> None:
+    for task in victims:
+        statement.evict(task, (probing.hunt.action, probing.hunt.job.uid))
+
+
+def _evictions(probing: _Probing, made: _Solution, victims: Sequence[Task]) -> Statement:
+    """Return the statement of a try taken back to no more than the evictions of some victims, in their order."""
+    statement, session = made.statement, probing.session
+    if len(victims) == len(made.victims) and all(map(is_, victims, made.victims)):
+        statement.rollback(len(victims))
+        for uid in {task.job for task in victims}:
+            session.jobs[uid].reckon_anew()
+    else:
+        statement.discard()
+        _evict(probing, statement, victims)
+    return statement
 
 
 def _has_no_node(session: Session, scenario: Scenario, nodes: Indices) -> bool:
