@@ -206,6 +206,32 @@ class NodeTable:
                 shared.add(group, memory, entry.status, self._row(i))
         self.changed.append(i)
 
+    def add_all(self, tasks: Sequence[Task]) -> None:
+        """Charge pods to the nodes where they stand, in order."""
+        special = {task.node for task in tasks if task.kind != REGULAR or task.claims or task.pod.legacy_mig}
+        plain: list[Task] = []
+        for task in tasks:
+            if not self.is_whole or task.node in special:
+                self.add(task, task.node)
+            else:
+                plain.append(task)
+        if not plain:
+            return
+        rows = np.array([task.node for task in plain])
+        statuses = np.array([task.status for task in plain])
+        charged = np.array([task.accepted for task in plain]) * self.tracked[rows]
+        waits, leaves = statuses == PIPELINED, statuses == RELEASING
+        np.add.at(self.used, rows, charged)
+        np.add.at(self.releasing, rows[leaves], charged[leaves])
+        np.subtract.at(self.releasing, rows[waits], charged[waits])
+        np.subtract.at(self.idle, rows[~waits], charged[~waits])
+        for task, amounts in zip(plain, charged, strict=True):
+            entries = self.entries[task.node]
+            if task.uid in entries:
+                raise ValueError(f"{task.uid} is already on {self.names[task.node]}")
+            entries[task.uid] = Entry(task.status, amounts, (), 0, shares=False, numa=task.numa)
+        self.changed += rows.tolist()
+
     def remove(self, task: Task, i: int) -> None:
         """Take back what a node charged for a pod. Raises `KeyError` if the pod is not there."""
         entry = self.entries[i].pop(task.uid)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from apportion_runtime.core.families import Family, Interest, in_order
 from apportion_runtime.core.job import Job, PodSet
@@ -19,12 +20,12 @@ from apportion_runtime.core.plugins.predicates import Predicates
 from apportion_runtime.core.plugins.topology import Part, TopologyTrees
 from apportion_runtime.core.ranking import Rankings
 from apportion_runtime.core.reasons import Reasons
-from apportion_runtime.core.resources import ResourceIndex, Vector
+from apportion_runtime.core.resources import ResourceIndex
 from apportion_runtime.core.shares import Shares
 from apportion_runtime.core.snapshot import Pod, PodGroup, Settings, Snapshot
 from apportion_runtime.core.statement import Statement, Taking
 from apportion_runtime.core.status import ACTIVE_USED_STATUSES, RELEASING
-from apportion_runtime.core.task import NO_NODE, Task
+from apportion_runtime.core.task import NO_NODE, Shape, Task, shape_of
 
 
 @dataclass(slots=True)
@@ -62,9 +63,8 @@ class Session:
         self.settings = settings
         self.plugins = settings.plugins
         self.resources = ResourceIndex()
-        for pod in snapshot.pods:
-            self.resources.add(pod.request)
-            self.resources.add(name for name, _ in pod.gpu.mig)
+        self.resources.add(dict.fromkeys(chain.from_iterable(pod.request for pod in snapshot.pods)))
+        self.resources.add(name for pod in snapshot.pods for name, _ in pod.gpu.mig)
         for node in snapshot.nodes:
             self.resources.add(node.allocatable)
         self.nodes = NodeTable(snapshot.nodes, self.resources)
@@ -76,7 +76,7 @@ class Session:
         )
         self.families: dict[str, Family] = {}
         self.interest = Interest()
-        self._shapes: dict[object, tuple[int, Vector]] = {}
+        self._shapes: dict[object, Shape] = {}
         self._open_jobs(snapshot)
         memories = [int(m) for m in self.nodes.gpu_memory if m > DEFAULT_GPU_MEMORY]
         self.min_device_memory = min(memories, default=settings.default_device_memory)
@@ -129,8 +129,7 @@ class Session:
                 self.others.append((pod, task.quantities))
             if task.node != NO_NODE and task.status & ACTIVE_USED_STATUSES:
                 here.append(task)
-        for task in sorted(here, key=lambda task: task.uid):
-            self.nodes.add(task, task.node)
+        self.nodes.add_all(sorted(here, key=lambda task: task.uid))
         for number, group in enumerate(snapshot.pod_groups):
             self.open_job(group, by_group[group.uid], number)
 
@@ -146,12 +145,12 @@ class Session:
                 # An instance asked for in an annotation alone counts for nothing where no container asked for one.
                 if place >= 0 and pod.request.get(name) != 0:
                     vector[place] = count
-            known = self._shapes[key] = (len(self._shapes), vector)
+            known = self._shapes[key] = shape_of(len(self._shapes), pod.gpu, vector, self.resources)
             whole = vector % 1 == 0
             # A part of a device is charged to that device alone.
             whole[2] |= pod.gpu.portion < 1
             self.nodes.is_whole = self.nodes.is_whole and bool(whole.all())
-        task = Task(pod, known[1], self.resources, known[0], self.plugins)
+        task = Task(pod, known, self.plugins)
         if pod.claims:
             self.claims.open_task(task)
         if pod.node is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from apportion_runtime.core.resources import (
@@ -23,6 +25,31 @@ _FIRST_ROLES = (
     ("ray.io/node-type", ("head",)),
 )
 _TASK_ORDER_LABEL = "kai.scheduler/task-priority"
+
+
+class Shape(NamedTuple):
+    """What pods that ask for the same have in common.
+
+    Attributes:
+        number: Its number in the session.
+        request: What each asks for.
+        quantities: The same as queues account for it.
+        kind: How each asks for devices.
+        needs_gpu: Whether each asks for any.
+    """
+
+    number: int
+    request: Vector
+    quantities: Quantities
+    kind: str
+    needs_gpu: bool
+
+
+def shape_of(number: int, gpu: GpuRequest, request: Vector, index: ResourceIndex) -> Shape:
+    """Return the shape of pods that ask for some devices, and in all for a vector."""
+    kind = _kind(gpu)
+    needs_gpu = gpu.gpus > 0 or gpu.dra > 0 or kind in (BY_MEMORY, MIG)
+    return Shape(number, request, index.quantities(request), kind, needs_gpu)
 
 
 class Task:
@@ -56,7 +83,7 @@ class Task:
         "wants_devices",
     )
 
-    def __init__(self, pod: Pod, request: Vector, index: ResourceIndex, shape: int, plugins: frozenset[str]) -> None:
+    def __init__(self, pod: Pod, shape: Shape, plugins: frozenset[str]) -> None:
         self.pod = pod
         self.uid = pod.uid
         self.job = pod.group or ""
@@ -64,17 +91,13 @@ class Task:
         self.status = pod.status
         self.node = NO_NODE
         self.gpu: GpuRequest = pod.gpu
-        self.kind = _kind(pod)
-        self.request = request
-        self.shape = shape
-        self.quantities: Quantities = index.quantities(request)
-        self.accepted = request
+        self.shape, self.request, self.quantities, self.kind, self.needs_gpu = shape
+        self.accepted = shape.request
         self.accepted_gpu = pod.gpu
-        self.accepted_quantities: Quantities = self.quantities
+        self.accepted_quantities: Quantities = shape.quantities
         self.received_fraction = False
         self.gpu_groups: tuple[str, ...] = pod.gpu_groups
         self.is_virtual = False
-        self.needs_gpu = pod.gpu.gpus > 0 or pod.gpu.dra > 0 or self.kind in (BY_MEMORY, MIG)
         self.numa: tuple[tuple[int, tuple[float, ...]], ...] = ()
         self.order = _order(pod, plugins)
         # What each claim holds; replaced whenever it changes, so that what was noted before stays as it was.
@@ -107,16 +130,18 @@ class Task:
         return f"Task({self.uid})"
 
 
-def _kind(pod: Pod) -> str:
-    if pod.gpu.mig:
+def _kind(gpu: GpuRequest) -> str:
+    if gpu.mig:
         return MIG
-    if 0 < pod.gpu.portion < 1:
+    if 0 < gpu.portion < 1:
         return FRACTION
-    return BY_MEMORY if pod.gpu.memory > 0 else REGULAR
+    return BY_MEMORY if gpu.memory > 0 else REGULAR
 
 
 def _order(pod: Pod, plugins: frozenset[str]) -> tuple[object, ...]:
     """Return the key of the order among a group's pods: roles that start first, the label, age, id."""
+    if not pod.labels:
+        return (True, True, 1, 0.0, pod.created, pod.uid)
     kubeflow, ray = (pod.labels.get(label) in roles for label, roles in _FIRST_ROLES)
     text = pod.labels.get(_TASK_ORDER_LABEL) if "taskorder" in plugins else None
     rank = (1, 0.0)

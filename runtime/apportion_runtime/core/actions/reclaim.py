@@ -11,7 +11,12 @@ from apportion_runtime.core.actions.evicting import for_each_waiting, victim_ord
 from apportion_runtime.core.families import Members
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.job_order import JobOrder
-from apportion_runtime.core.plugins.min_runtime import keeps_minima, may_be_reclaimed, reclaim_minimum
+from apportion_runtime.core.plugins.min_runtime import (
+    has_reclaim_minima,
+    keeps_minima,
+    may_be_reclaimed,
+    reclaim_minimum,
+)
 from apportion_runtime.core.plugins.reclaim_rules import can_reclaim, is_fair, may_be_victim, reclaimer_of
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.solver.scenario import Scenario
@@ -49,7 +54,7 @@ def _attempt(session: Session, job: Job) -> Statement | None:
 
 def _candidates(session: Session, job: Job) -> Iterator[Members]:
     reclaimer = reclaimer_of(session, job)
-    protects = "minruntime" in session.plugins
+    protects = "minruntime" in session.plugins and (session.starts_later or has_reclaim_minima(session))
     judged: dict[str, bool] = {}
     for queue, family in session.families.items():
         if queue == job.queue or not may_be_victim(session, reclaimer, queue, judged):

@@ -22,6 +22,12 @@ def preempt_minimum(session: Session, victim: Job) -> float:
     return session.settings.default_preempt_min_runtime
 
 
+def has_reclaim_minima(session: Session) -> bool:
+    """Tell whether any job may have seconds against reclaim."""
+    default = session.settings.default_reclaim_min_runtime
+    return default > 0 or any(queue.reclaim_min_runtime is not None for queue in session.shares.queues.values())
+
+
 def reclaim_minimum(session: Session, reclaimer: Job, victims: str) -> float:
     """Return the seconds that a queue's jobs have against reclaim, by the method that is configured."""
     queues, default = session.shares.queues, session.settings.default_reclaim_min_runtime
