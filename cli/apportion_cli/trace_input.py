@@ -153,6 +153,7 @@ class TraceInput:
             compressed_on_nodes,
             inflated,
             offered_load,
+            peak_load,
         )
 
         console = current()
@@ -164,7 +165,10 @@ class TraceInput:
             trace = inflated(trace, load=self.inflate, every_s=_EVERY_S, seed=self.seed)
             console.err(f"apportion: inflated to {len(trace.jobs):,} jobs")
         elif trace.nodes:
-            console.err(f"apportion: {len(trace.nodes):,} nodes, offered load {offered_load(trace):.1%} of their GPUs")
+            console.err(
+                f"apportion: {len(trace.nodes):,} nodes, offered load {offered_load(trace):.1%} of their GPUs "
+                f"on average, {peak_load(trace):.1%} at most"
+            )
         return trace
 
 

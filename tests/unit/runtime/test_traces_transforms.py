@@ -16,6 +16,7 @@ from apportion_runtime.sim.traces.transforms import (
     faster,
     inflated,
     offered_load,
+    peak_load,
 )
 
 _NODES = tuple(TraceNode(f"node-{i}", 64_000, 65_536, 2, "T4" if i < 8 else "A10") for i in range(10))
@@ -32,6 +33,18 @@ TRACE = Trace("t", _NODES, _JOBS)
 def test_offered_load_is_what_is_asked_for_until_the_last_arrival() -> None:
     # One device for 10 s and half of one for 5 s, of 20 devices for 100 s.
     assert offered_load(TRACE) == pytest.approx((10.0 + 0.5 * 5.0) / (20 * 100))
+
+
+def test_peak_load_is_the_most_that_is_asked_for_at_once() -> None:
+    """Half of a device for 10 s, and two beside it from its sixth second on; whoever leaves makes room for who comes."""
+    assert peak_load(TRACE) == pytest.approx((0.5 + 2.0) / 20)
+    follows = replace(_LIKE, name="e", arrives_s=10.0)
+    assert peak_load(Trace("t", _NODES, (_JOBS[0], follows))) == pytest.approx(1.0 / 20)
+
+
+@pytest.mark.parametrize("trace", [Trace("t", _NODES, ()), Trace("t", (), _JOBS)])
+def test_there_is_no_peak_without_jobs_or_devices(trace: Trace) -> None:
+    assert peak_load(trace) == 0.0
 
 
 @pytest.mark.parametrize("trace", [Trace("t", _NODES, ()), Trace("t", _NODES, _JOBS[:1]), Trace("t", (), _JOBS)])

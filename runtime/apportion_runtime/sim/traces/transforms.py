@@ -10,6 +10,7 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from apportion_runtime.sim.traces.records import End, Trace, TraceJob
 
@@ -119,6 +120,20 @@ def offered_load(trace: Trace) -> float:
     begin with a long time in which hardly anything does. A job that has no end counts until then.
     """
     return _load(_demand(trace), 1.0)
+
+
+def peak_load(trace: Trace) -> float:
+    """Return the largest share of the nodes' GPUs that jobs ask for at any moment, if each had its place as it came."""
+    if not trace.gpu_milli:
+        return 0.0
+    changes: dict[float, int] = {}
+    for job in trace.jobs:
+        changes[job.arrives_s] = changes.get(job.arrives_s, 0) + job.all_gpu_milli
+        if job.stays_s is not None:
+            end = job.arrives_s + job.stays_s
+            changes[end] = changes.get(end, 0) - job.all_gpu_milli
+    asked = accumulate(change for _, change in sorted(changes.items()))
+    return max(asked, default=0) / trace.gpu_milli
 
 
 @dataclass(frozen=True, slots=True)
