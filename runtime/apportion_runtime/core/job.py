@@ -5,8 +5,7 @@ Source: pkg/scheduler/api/podgroup_info (job_info.go, allocation_info.go, evicti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import cmp_to_key
+from collections.abc import Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -14,142 +13,22 @@ import numpy as np
 
 from apportion_runtime.core.explain.fit_errors import JobFitError, TaskFitErrors
 from apportion_runtime.core.resources import GPU, Quantities, ResourceIndex, Vector
-from apportion_runtime.core.snapshot import PodGroup, SubGroup, TopologyConstraint
+from apportion_runtime.core.snapshot import PodGroup
 from apportion_runtime.core.status import (
     ACTIVE_ALLOCATED_STATUSES,
-    ACTIVE_USED_STATUSES,
-    ALIVE_STATUSES,
     ALLOCATED_STATUSES,
-    GATED,
     PENDING,
     PIPELINED,
     SUCCEEDED,
 )
+from apportion_runtime.core.sub_groups import Member, PodSet, SubGroupSet, copied, order_members, tree
 from apportion_runtime.core.task import BY_MEMORY, Task
 
 if TYPE_CHECKING:
     from apportion_runtime.core.families import Family
 
-DEFAULT_POD_SET = "default"
 JobKey = tuple[int, int, float, str]
 _TASK_ORDER = attrgetter("order")
-
-
-class PodSet:
-    """A leaf of the tree: pods of which some number must run together.
-
-    The counts belong to the owner of the set: a view of a job keeps those of the moment it was taken.
-    """
-
-    __slots__ = (
-        "constraint",
-        "min_available",
-        "n_alive",
-        "n_allocated",
-        "n_gated",
-        "n_used",
-        "name",
-        "parent",
-        "tasks",
-    )
-
-    def __init__(self, name: str, min_available: int, constraint: TopologyConstraint | None) -> None:
-        self.name = name
-        self.min_available = min_available
-        self.constraint = constraint
-        self.parent: SubGroupSet | None = None
-        self.tasks: dict[str, Task] = {}
-        self.n_allocated = self.n_used = self.n_alive = self.n_gated = 0
-
-    def count(self, status: int, by: int) -> None:
-        """Count a pod in, or out with -1."""
-        if status & ACTIVE_ALLOCATED_STATUSES:
-            self.n_allocated += by
-        if status & ACTIVE_USED_STATUSES:
-            self.n_used += by
-        if status & ALIVE_STATUSES:
-            self.n_alive += by
-        if status == GATED:
-            self.n_gated += by
-
-    @property
-    def n_members(self) -> int:
-        """Pods that hold a place."""
-        return self.n_allocated
-
-    @property
-    def threshold(self) -> int:
-        """Members that satisfy it."""
-        return self.min_available
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether enough pods exist that may start."""
-        return self.n_alive - self.n_gated >= self.min_available
-
-    @property
-    def is_satisfied(self) -> bool:
-        """Whether enough pods hold a place."""
-        return self.n_allocated >= self.min_available
-
-    def pod_sets(self) -> Iterator[PodSet]:
-        """Yield itself: the tree is walked alike."""
-        yield self
-
-
-class SubGroupSet:
-    """An inner part of the tree; the root has no name."""
-
-    __slots__ = ("constraint", "groups", "min_members", "name", "parent", "sets")
-
-    def __init__(self, name: str, min_members: int | None, constraint: TopologyConstraint | None) -> None:
-        self.name = name
-        self.min_members = min_members
-        self.constraint = constraint
-        self.parent: SubGroupSet | None = None
-        self.groups: list[SubGroupSet] = []
-        self.sets: list[PodSet] = []
-
-    def add(self, member: Member) -> None:
-        """Hang a part below."""
-        member.parent = self
-        if isinstance(member, PodSet):
-            self.sets.append(member)
-        else:
-            self.groups.append(member)
-
-    def members(self) -> list[Member]:
-        """Return the direct parts: groups, then pod sets."""
-        return [*self.groups, *self.sets]
-
-    @property
-    def n_members(self) -> int:
-        """Direct parts that are satisfied."""
-        return sum(member.n_members >= member.threshold for member in self.members())
-
-    @property
-    def threshold(self) -> int:
-        """Direct parts that satisfy it."""
-        return self.min_members if self.min_members is not None else len(self.groups) + len(self.sets)
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether enough parts could start."""
-        return sum(member.is_ready for member in self.members()) >= self.threshold
-
-    @property
-    def is_satisfied(self) -> bool:
-        """Whether enough parts are satisfied."""
-        return self.n_members >= self.threshold
-
-    def pod_sets(self) -> Iterator[PodSet]:
-        """Yield the pod sets of the whole part."""
-        yield from self.sets
-        for group in self.groups:
-            yield from group.pod_sets()
-
-
-Member = PodSet | SubGroupSet
 
 
 class Job:
@@ -159,10 +38,12 @@ class Job:
         "_allocated_quantities",
         "_init_request",
         "_init_vector",
+        "_is_ready",
         "_order_key",
-        "_signature",
         "_to_allocate",
         "allocated",
+        "asked",
+        "constraints",
         "counts",
         "created",
         "family",
@@ -195,7 +76,7 @@ class Job:
         self.uid, self.name, self.queue = group.uid, group.name, group.queue
         self.priority, self.preemptible, self.created = group.priority, group.preemptible, group.created
         self.last_start, self.last_eviction, self.stale_since = group.last_start, group.last_eviction, group.stale_since
-        root = _tree(group.root)
+        root = tree(group.root)
         if isinstance(root, PodSet):
             root, only = SubGroupSet("", None, root.constraint), root
             only.constraint = None
@@ -236,7 +117,10 @@ class Job:
         self._to_allocate: list[Task] | None = None
         self._init_vector: Vector | None = None
         self._init_request: Quantities | None = None
-        self._signature: object = None
+        self._is_ready: bool | None = None
+        # Kept here by `solver.easier`.
+        self.constraints: object = None
+        self.asked: list[tuple[float, ...]] | None = None
         self._order_key: JobKey | None = None
         self._allocated_quantities: Quantities | None = None
 
@@ -249,7 +133,7 @@ class Job:
         made.priority, made.preemptible, made.created = self.priority, self.preemptible, self.created
         # KAI's clone carries no times: what asks for them asks the job itself.
         made.last_start = made.last_eviction = made.stale_since = None
-        root = _copy(self.root)
+        root = copied(self.root)
         assert isinstance(root, SubGroupSet)
         made._fill(root, tasks)  # noqa: SLF001 - of the same class.
         return made
@@ -309,6 +193,13 @@ class Job:
         if self._allocated_quantities is None:
             self._allocated_quantities = self.index.quantities(self.allocated)
         return self._allocated_quantities
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether enough pods exist that may start."""
+        if self._is_ready is None:
+            self._is_ready = self.root.is_ready
+        return self._is_ready
 
     @property
     def n_pending(self) -> int:
@@ -384,48 +275,6 @@ class Job:
         if self._init_request is None:
             self._init_request = self.index.quantities(self.init_vector(device_memory))
         return self._init_request
-
-
-def order_members(members: list[Member]) -> list[Member]:
-    """Return parts in the order in which they are filled."""
-    return members if len(members) < 2 else sorted(members, key=_MEMBER_KEY)
-
-
-def _compare_members(left: Member, right: Member) -> int:
-    """Below its minimum first; optional ones last; then the smaller part of the minimum (plugins/subgrouporder)."""
-    a, need_a, b, need_b = left.n_members, left.threshold, right.n_members, right.threshold
-    if a >= need_a or b >= need_b:
-        if a < need_a:
-            return -1
-        if b < need_b:
-            return 1
-        if (need_a == 0) != (need_b == 0):
-            return 1 if need_a == 0 else -1
-        ratio_a, ratio_b = (a, b) if need_a == 0 else (a / need_a, b / need_b)
-        if ratio_a != ratio_b:
-            return -1 if ratio_a < ratio_b else 1
-    return (left.name > right.name) - (left.name < right.name)
-
-
-_MEMBER_KEY = cmp_to_key(_compare_members)
-
-
-def _tree(part: SubGroup) -> Member:
-    if not part.children:
-        return PodSet(part.name or DEFAULT_POD_SET, part.min_members or 0, part.constraint)
-    made = SubGroupSet(part.name, part.min_members, part.constraint)
-    for child in part.children:
-        made.add(_tree(child))
-    return made
-
-
-def _copy(part: Member) -> Member:
-    if isinstance(part, PodSet):
-        return PodSet(part.name, part.min_available, part.constraint)
-    made = SubGroupSet(part.name, part.min_members, part.constraint)
-    for child in part.members():
-        made.add(_copy(child))
-    return made
 
 
 def _next_to_allocate(group: SubGroupSet, *, real: bool) -> list[Task]:

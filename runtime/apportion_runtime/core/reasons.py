@@ -49,6 +49,8 @@ class Reasons:
         """Told of each pod that no node took, while everything still stands that was placed before it."""
         self.masks: dict[object, Mask] = {}
         """Nodes that refuse pods for good, by what the pods say; filled by those who explain."""
+        self.is_asked_of: Callable[[Job], bool] | None = None
+        """Tells of which jobs one wants to know why no node took a pod; None where it is of all."""
         for job in session.jobs_without_queue():
             job.fit_errors.append(simple(QUEUE_DOES_NOT_EXIST, f"Queue '{job.queue}' does not exist"))
 
@@ -76,6 +78,8 @@ class Reasons:
         """Note that no node took a pod of a job, after some others of its part found one."""
         if self.on_unplaced is not None:
             self.on_unplaced(task, placed, nodes)
+        if self.is_asked_of is not None and not self.is_asked_of(job):
+            return
         blocked = self._session.predicates.blocked(task)
         counts = None if blocked is not None else self._nodes.count(task, nodes)
         if blocked is not None or counts is not None:

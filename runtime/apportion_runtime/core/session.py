@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from apportion_runtime.core.families import Family, Interest, in_order
-from apportion_runtime.core.job import Job, PodSet
+from apportion_runtime.core.job import Job
 from apportion_runtime.core.job_order import JobOrder
 from apportion_runtime.core.nodes import DEFAULT_GPU_MEMORY, Indices, NodeTable
 from apportion_runtime.core.plugins.dra import Claims
@@ -25,6 +25,7 @@ from apportion_runtime.core.shares import Shares
 from apportion_runtime.core.snapshot import Pod, PodGroup, Settings, Snapshot
 from apportion_runtime.core.statement import Statement, Taking
 from apportion_runtime.core.status import ACTIVE_USED_STATUSES, RELEASING
+from apportion_runtime.core.sub_groups import PodSet
 from apportion_runtime.core.task import NO_NODE, Shape, Task, shape_of
 
 
@@ -231,7 +232,7 @@ class Session:
         """Yield jobs with pods that wait and enough of them to start."""
         now = self.now
         for job in self.pending_jobs():
-            if not job.root.is_ready:
+            if not job.is_ready:
                 continue
             if preemptible_only and not job.preemptible:
                 continue

@@ -54,6 +54,7 @@ class Scheduler:
         world.history.n_cycles += 1
         session = world.records.open(world.now)
         if waits:
+            session.reasons.is_asked_of = self._is_unexplained
             run_actions(session)
             self._apply(session)
         self._sample(session)
@@ -136,6 +137,11 @@ class Scheduler:
                 records.set_group(replace(group, last_start=start, last_eviction=eviction, stale_since=stale))
             if job.fit_errors and job.n_pending:
                 self._explain(job)
+
+    def _is_unexplained(self, job: Job) -> bool:
+        """Tell whether nobody has said yet why a job waits: the first reason is kept."""
+        pod = self._world.pods.get(next(iter(job.tasks), ""))
+        return pod is not None and not self._world.history.workloads[pod.workload].why_waiting
 
     def _explain(self, job: Job) -> None:
         why = next((message for error in job.fit_errors for message in error.messages), "")

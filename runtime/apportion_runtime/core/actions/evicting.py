@@ -35,11 +35,16 @@ def for_each_waiting(
         by_queue: Whether a failure stands for other jobs of the same queue alone.
         preemptible_only: Whether only preemptible jobs are tried.
     """
+    jobs = list(session.ready_jobs(preemptible_only=preemptible_only, may_evict=True))
     order = JobOrder(
-        session.shares, session.plugins, session.min_device_memory, depth=session.settings.queue_depth.get(action),
-        jobs_change=True,
-    )  # fmt: skip
-    order.fill(session.ready_jobs(preemptible_only=preemptible_only, may_evict=True))
+        session.shares,
+        session.plugins,
+        session.min_device_memory,
+        depth=session.settings.queue_depth.get(action),
+        # A job with pods that hold a place may lose some to another one while it waits here.
+        jobs_change=any(job.n_active_used for job in jobs),
+    )
+    order.fill(jobs)
     failed: dict[str, SmallestFailed] = {}
     while order:
         job = order.pop()

@@ -18,12 +18,13 @@ from apportion_runtime.core.explain.fit_errors import (
     lacking_in_domain,
     simple,
 )
-from apportion_runtime.core.job import Job, PodSet, SubGroupSet
+from apportion_runtime.core.job import Job
 from apportion_runtime.core.nodes import Indices, NodeTable
 from apportion_runtime.core.plugins import scores
 from apportion_runtime.core.resources import CPU, GPU, MEMORY, PODS, ResourceIndex, Vector
 from apportion_runtime.core.snapshot import Topology, TopologyConstraint
 from apportion_runtime.core.status import ACTIVE_ALLOCATED_STATUSES
+from apportion_runtime.core.sub_groups import PodSet, SubGroupSet
 from apportion_runtime.core.task import Task
 
 ROOT = "root"

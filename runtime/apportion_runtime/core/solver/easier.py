@@ -5,10 +5,13 @@ Source: pkg/scheduler/actions/common/minimal_job_comparison.go, api/podgroup_inf
 
 from __future__ import annotations
 
-from apportion_runtime.core.job import Job, PodSet
-from apportion_runtime.core.resources import Vector
+from collections.abc import Sequence
+from operator import le
+
+from apportion_runtime.core.job import Job
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.status import ACTIVE_ALLOCATED_STATUSES, PENDING
+from apportion_runtime.core.sub_groups import PodSet
 
 
 class SmallestFailed:
@@ -31,8 +34,10 @@ class SmallestFailed:
 
 
 def signature(job: Job) -> object:
-    """Return what two jobs must have in common for one to stand for the other."""
-    return tuple(sorted(map(repr, (_of_set(pod_set) for pod_set in job.pod_sets.values()))))
+    """Return what two jobs must have in common for one to stand for the other; kept until a status changes."""
+    if job.constraints is None:
+        job.constraints = tuple(sorted(map(repr, (_of_set(pod_set) for pod_set in job.pod_sets.values()))))
+    return job.constraints
 
 
 def _of_set(pod_set: PodSet) -> object:
@@ -56,14 +61,15 @@ def _of_pod(pod: Pod) -> object:
     )  # fmt: skip
 
 
-def _pending(job: Job) -> list[Vector]:
-    """Return what waiting pods ask for, small before large where they compare."""
-    vectors = [task.request for task in job.tasks.values() if task.status == PENDING]
-    return sorted(vectors, key=tuple)
+def _pending(job: Job) -> list[tuple[float, ...]]:
+    """Return what waiting pods ask for, small before large where they compare; kept until a status changes."""
+    if job.asked is None:
+        job.asked = sorted(tuple(task.request.tolist()) for task in job.tasks.values() if task.status == PENDING)
+    return job.asked
 
 
-def _fits(left: Vector, right: Vector) -> bool:
-    return bool((left <= right).all())
+def _fits(left: Sequence[float], right: Sequence[float]) -> bool:
+    return all(map(le, left, right))
 
 
 def _easier(job: Job, failed: Job) -> bool:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from apportion_runtime.core.job import Job, SubGroupSet
+from apportion_runtime.core.job import Job
 from apportion_runtime.core.job_order import JobOrder
 from apportion_runtime.core.nodes import Indices, Mask
 from apportion_runtime.core.placing import place_job
@@ -28,6 +28,7 @@ from apportion_runtime.core.solver.placing_order import Waiting, placing_order, 
 from apportion_runtime.core.solver.scenario import Scenario
 from apportion_runtime.core.statement import Statement
 from apportion_runtime.core.status import ACTIVE_ALLOCATED_STATUSES, PIPELINED, RELEASING
+from apportion_runtime.core.sub_groups import SubGroupSet
 from apportion_runtime.core.task import NO_NODE, REGULAR, Task
 
 Validator = Callable[[Scenario], bool]

@@ -101,7 +101,7 @@ class Kai:
 
 def _unplaced(session: Session) -> Iterable[Pod]:
     for job in session.pending_jobs():
-        if job.root.is_ready and not _is_bounded(job):
+        if job.is_ready and not _is_bounded(job):
             yield from (task.pod for task in job.tasks.values() if task.status == PENDING)
 
 
