@@ -50,6 +50,7 @@ class Job:
         "fit_errors",
         "group",
         "index",
+        "is_flat",
         "last_eviction",
         "last_start",
         "n_active_allocated",
@@ -85,6 +86,7 @@ class Job:
 
     def _fill(self, root: SubGroupSet, tasks: Iterable[Task]) -> None:
         self.root = root
+        self.is_flat = root.is_flat
         self.pod_sets = {pod_set.name: pod_set for pod_set in root.pod_sets()}
         self.tasks: dict[str, Task] = {}
         self.counts: dict[int, int] = {}

@@ -256,8 +256,9 @@ class JobOrder:
 
     def _forget_filling(self, leaf: OrderedQueue) -> None:
         """A leaf has no longer just the jobs that it was filled with."""
-        leaf.alike = None
-        self._kept.pop(leaf.share.parent or "", None)
+        if leaf.alike is not None:
+            leaf.alike = None
+            self._kept.pop(leaf.share.parent or "", None)
 
     def _new_jobs(self) -> Jobs:
         if not self._jobs_change:
@@ -275,7 +276,8 @@ class JobOrder:
             if self._before is not None:
                 self._keep(queue)
             if queue.stale:
-                heap.fix(0)
+                if len(heap.items) > 1:
+                    heap.fix(0)
                 queue.stale = False
                 above = queue.parent
                 while above is not None and not above.is_changed:

@@ -45,7 +45,14 @@ def place_job(session: Session, statement: Statement, nodes: Indices, job: Job, 
             if not pipeline_only:
                 session.reasons.over_capacity(job, over, request)
             return False
-    return _place_group(_Step(session, statement, job, pipeline_only), nodes, job.root, tasks)
+    step = _Step(session, statement, job, pipeline_only)
+    if not job.is_flat:
+        return _place_group(step, nodes, job.root, tasks)
+    mark = statement.checkpoint()
+    if _place_tasks(step, nodes, tasks):
+        return True
+    statement.rollback(mark)
+    return False
 
 
 class _Step(NamedTuple):

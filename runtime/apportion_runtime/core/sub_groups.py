@@ -127,6 +127,13 @@ class SubGroupSet:
         """Whether enough parts are satisfied."""
         return self.n_members >= self.threshold
 
+    @property
+    def is_flat(self) -> bool:
+        """Whether it is one pod set, and asks for no place together."""
+        if self.groups or len(self.sets) != 1:
+            return False
+        return self.constraint is None and self.sets[0].constraint is None
+
     def pod_sets(self) -> Iterator[PodSet]:
         """Yield the pod sets of the whole part."""
         yield from self.sets

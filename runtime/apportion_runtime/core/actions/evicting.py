@@ -42,7 +42,7 @@ def for_each_waiting(
         session.min_device_memory,
         depth=session.settings.queue_depth.get(action),
         # A job with pods that hold a place may lose some to another one while it waits here.
-        jobs_change=any(job.n_active_used for job in jobs),
+        jobs_change=any(job.n_active_allocated for job in jobs),
     )
     order.fill(jobs)
     failed: dict[str, SmallestFailed] = {}

@@ -107,8 +107,10 @@ def solve(session: Session, hunt: Hunt) -> Statement | None:
     tasks = list(job.tasks_to_allocate(real=False))
     if not tasks:
         return None
-    claims = [task.claims for task in tasks]
     victims = hunt.victims().rewindable()
+    if not victims:
+        return None
+    claims = [task.claims for task in tasks]
     probing = _Probing(
         session,
         hunt,
@@ -229,8 +231,7 @@ def _first_solution(probing: _Probing, generator: str, n: int, recorded: _Batche
 
 def _may_leap(job: Job) -> bool:
     """Tell whether a job's pods are placed one after the other without regard to their number."""
-    parts = (*job.root.members(), job.root)
-    return not job.root.groups and len(job.root.sets) == 1 and all(part.constraint is None for part in parts)
+    return job.is_flat
 
 
 def _leap(probing: _Probing, k: int, made: _Solution) -> _Solution | None:
