@@ -218,7 +218,7 @@ class JobOrder:
         if leaf.key_version != share.version and not leaf.popped and "proportion" in self._plugins:
             counted = members.counted
             leaf.key = self._key_as_victim(share, counted) if self._victims else self._key_with(share, counted)
-            leaf.key_version, leaf.is_changed = share.version, False
+            leaf.key_version, leaf.made_with, leaf.is_changed = share.version, None, False
         leaf.stale = True
         parent = self._queues.get(share.parent) if share.parent else None
         if parent is None:
@@ -388,6 +388,7 @@ class JobOrder:
         jobs = leaf.jobs
         best = jobs.peek() if jobs is not None and jobs.items else None
         if best is not None and not leaf.popped:
+            queue.made_with = None
             return self._key_as_victim(share, best.allocated_quantities)
         made_with = (leaf.share.name, len(leaf.popped), best)
         if queue.key is not None and queue.key_version == share.version and queue.made_with == made_with:
