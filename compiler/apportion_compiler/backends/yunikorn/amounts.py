@@ -50,8 +50,9 @@ def number(resource: str, amount: Amount) -> int:
 
 
 def bounded(amounts: Mapping[str, Amount]) -> dict[str, int]:
-    """Return the amounts that bound something, by resource."""
-    return {r: number(r, a) for r, a in amounts.items() if is_counted(r) and not isinstance(a, Unlimited)}
+    """Return the amounts that bound something, by resource; the largest number stands for no bound."""
+    numbers = {r: number(r, a) for r, a in amounts.items() if is_counted(r)}
+    return {r: n for r, n in numbers.items() if n < UNBOUNDED}
 
 
 def promise_texts(numbers: Numbers) -> dict[str, str]:
