@@ -17,6 +17,7 @@ from apportion_policy import (
     Engine,
     Environment,
     Fixed,
+    KaiSettings,
     NodePool,
     Organisation,
     Placement,
@@ -39,6 +40,8 @@ MACHINES = NodePool(
 """The trace brings its own nodes, of several shapes; in machines of eight devices they are as many."""
 ORDINARY = NodePool(id="ordinary", provider=Fixed(), cpu=96, memory="384Gi", min_nodes=310, max_nodes=310)
 A_HUNDREDTH = MACHINES.model_copy(update={"id": "a-hundredth", "min_nodes": 8, "max_nodes": 9})
+STAY = KaiSettings(max_consolidation_preemptees=0)
+"""Jobs of the trace keep no checkpoints: who is moved to make room for another begins anew."""
 CLUSTER = Queue(id="cluster", owner="@acme/platform", guaranteed=Resources(gpu=6200))
 SERVING = Queue(
     id="serving",
@@ -66,7 +69,14 @@ TRAINING = Queue(
 )
 
 
-def _on(name: str, pool: NodePool, share: str = "1", *, gpu: PlacementStrategy = BINPACK) -> Environment:
+def _on(
+    name: str,
+    pool: NodePool,
+    share: str = "1",
+    *,
+    gpu: PlacementStrategy = BINPACK,
+    kai: KaiSettings = KaiSettings(),  # noqa: B008 - it is frozen.
+) -> Environment:
     placement = Placement(gpu=gpu, cpu=gpu)
     cluster = Cluster(
         name="openb",
@@ -75,6 +85,7 @@ def _on(name: str, pool: NodePool, share: str = "1", *, gpu: PlacementStrategy =
         pools=(pool, ORDINARY),
         share=share,
         placement=placement,
+        kai=kai,
     )
     return Environment(name=name, clusters=(cluster,))
 
@@ -88,5 +99,6 @@ policy = Policy(
         _on("whole", MACHINES),
         _on("spread", MACHINES, gpu=SPREAD),
         _on("hundredth", A_HUNDREDTH, "1/100"),
+        _on("busy", A_HUNDREDTH, "1/100", kai=STAY),
     ),
 )

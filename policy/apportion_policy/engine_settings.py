@@ -26,6 +26,9 @@ class KaiSettings(Declaration):
     queue_depth_per_action: Mapping[KaiAction, QueueDepth] = Field(
         default={}, description="Jobs tried for each queue, by action: allocate, consolidation, reclaim, preempt."
     )
+    max_consolidation_preemptees: int | None = Field(
+        default=None, ge=0, le=2**31 - 1, description="Jobs that consolidation may move for another (KAI: 16); 0: none."
+    )
     gpu_sharing: bool | None = Field(default=None, description="global.gpuSharing; unset: on where a queue wants it.")
     emit_installed_priority_classes: bool = Field(
         default=False, description="Emit train, build-preemptible, build and inference too, which KAI's chart installs."

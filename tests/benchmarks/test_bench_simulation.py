@@ -30,18 +30,7 @@ WAYS = {
     "recorded": ("--env", "whole"),
     "inflated": ("--env", "whole", "--trace-inflate", "1"),
     "hundredth": ("--env", "hundredth", "--trace-nodes", "0.01", "--trace-seed", "1"),
-    "compressed": (
-        "--env",
-        "hundredth",
-        "--trace-nodes",
-        "0.01",
-        "--trace-load",
-        "0.8",
-        "--trace-seed",
-        "1",
-        "--trace-until",
-        "79d",
-    ),
+    "compressed": ("--env", "busy", "--trace-nodes", "0.01", "--trace-load", "0.8", "--trace-seed", "1"),
 }
 
 

@@ -312,6 +312,7 @@ def _cluster(draw: st.DrawFn, name: str, pools: tuple[NodePool, ...], only: str 
                 preempt_min_runtime=st.none() | _durations,
                 reclaim_min_runtime=st.none() | _durations,
                 queue_depth_per_action=st.sampled_from(({}, {"reclaim": 8, "allocate": 25})),
+                max_consolidation_preemptees=st.none() | st.integers(0, 40),
                 gpu_sharing=st.none() | st.booleans(),
                 emit_installed_priority_classes=st.booleans(),
                 full_hierarchy_fairness=st.booleans(),

@@ -182,6 +182,7 @@ def _engine_settings(cluster: Cluster, queues: tuple[ir.Queue, ...]) -> ir.Engin
         preempt_min_runtime=_seconds(kai.preempt_min_runtime),
         reclaim_min_runtime=_seconds(kai.reclaim_min_runtime),
         queue_depth_per_action=dict(sorted(kai.queue_depth_per_action.items())),
+        max_consolidation_preemptees=kai.max_consolidation_preemptees,
         gpu_sharing=wanted if kai.gpu_sharing is None else kai.gpu_sharing,
         emit_installed_priority_classes=kai.emit_installed_priority_classes,
         full_hierarchy_fairness=kai.full_hierarchy_fairness,

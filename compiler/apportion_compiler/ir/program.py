@@ -150,6 +150,7 @@ class EngineSettings:
     preempt_min_runtime: int | None
     reclaim_min_runtime: int | None
     queue_depth_per_action: Mapping[str, int]
+    max_consolidation_preemptees: int | None
     gpu_sharing: bool
     emit_installed_priority_classes: bool
     full_hierarchy_fairness: bool

@@ -17,6 +17,7 @@ _FIELDS = frozenset(("partitionLabelValue", "placementStrategy", "args", "kValue
 _ACTIONS = ("allocate", "consolidation", "reclaim", "preempt")
 _STRATEGIES = ("binpack", "spread")
 _FAIRNESS = "full-hierarchy-fairness"
+_PREEMPTEES = "max-consolidation-preemptees"
 
 
 def pools_of(manifests: Sequence[Manifest], partitions: Mapping[str, str | None]) -> Iterator[LiftedPool]:
@@ -62,7 +63,13 @@ def _settings(shard: Manifest, notes: list[Note]) -> dict[str, Any]:
     arguments = mapping(shard, "spec", "args")
     if str(arguments.get(_FAIRNESS, "true")).lower() == "false":
         found["full_hierarchy_fairness"] = False
-    notes.extend(Note(described(shard), f"`spec.args.{name}` is not kept") for name in arguments if name != _FAIRNESS)
+    preemptees = str(arguments.get(_PREEMPTEES, ""))
+    if preemptees.isascii() and preemptees.isdecimal() and int(preemptees) < 2**31:
+        found["max_consolidation_preemptees"] = int(preemptees)
+    kept_arguments = {_FAIRNESS} | ({_PREEMPTEES} if "max_consolidation_preemptees" in found else set())
+    notes.extend(
+        Note(described(shard), f"`spec.args.{name}` is not kept") for name in arguments if name not in kept_arguments
+    )
     k_value = mapping(shard, "spec").get("kValue")
     if isinstance(k_value, int | float) and not isinstance(k_value, bool) and k_value >= 0:
         exact = Decimal(repr(k_value)) * 1000

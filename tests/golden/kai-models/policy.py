@@ -78,6 +78,7 @@ policy = Policy(
                         preempt_min_runtime="10m",
                         reclaim_min_runtime="30m",
                         queue_depth_per_action={"reclaim": 8, "allocate": 25},
+                        max_consolidation_preemptees=4,
                         emit_installed_priority_classes=True,
                     ),
                 ),

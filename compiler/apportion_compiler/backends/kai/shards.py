@@ -85,8 +85,13 @@ def _settings(program: Program) -> dict[str, object]:
     """Return the fields in which the policy differs from KAI's defaults."""
     kai = program.kai
     fields: dict[str, object] = {}
+    arguments: dict[str, str] = {}
     if not kai.full_hierarchy_fairness:
-        fields["args"] = {"full-hierarchy-fairness": "false"}
+        arguments["full-hierarchy-fairness"] = "false"
+    if kai.max_consolidation_preemptees is not None:
+        arguments["max-consolidation-preemptees"] = str(kai.max_consolidation_preemptees)
+    if arguments:
+        fields["args"] = arguments
     if kai.k_value is not None:
         fields["kValue"] = weight_number(parse_weight(kai.k_value))
     runtimes = {
