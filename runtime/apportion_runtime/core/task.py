@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from apportion_runtime.core.resources import (
     NO_GPUS,
@@ -68,6 +69,7 @@ class Task:
         "is_virtual",
         "job",
         "kind",
+        "mask",
         "needs_gpu",
         "node",
         "numa",
@@ -103,6 +105,8 @@ class Task:
         # What each claim holds; replaced whenever it changes, so that what was noted before stays as it was.
         self.claims: dict[str, Allocation | None] = {}
         self.wants_devices = False
+        # Kept here by `plugins.predicates`.
+        self.mask: npt.NDArray[np.bool_] | None = None
 
     @property
     def gpu_devices(self) -> tuple[DeviceKey, ...]:

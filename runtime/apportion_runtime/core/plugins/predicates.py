@@ -139,7 +139,9 @@ class Predicates:
         return state
 
     def mask(self, task: Task) -> Mask:
-        """Return the nodes that fit a pod's own words."""
+        """Return the nodes that fit a pod's own words: one and the same array for pods that say the same."""
+        if task.mask is not None:
+            return task.mask
         pod = task.pod
         key = (
             task.kind, task.needs_gpu, pod.legacy_mig, pod.gpu.memory > 0, tuple(sorted(pod.node_selector.items())),
@@ -148,6 +150,7 @@ class Predicates:
         known = self._masks.get(key)
         if known is None:
             known = self._masks[key] = self._mask(task)
+        task.mask = known
         return known
 
     def affinity_mask(self, task: Task) -> Mask:
