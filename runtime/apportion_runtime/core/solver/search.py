@@ -72,7 +72,7 @@ class _Probing:
         feasible: Nodes that come into question without any eviction.
         victims: Those who may be evicted; each try takes from it and has it rewound.
         waiting: Jobs with pods that wait.
-        free_gpus: Devices free on each node when the hunt began.
+        free_gpus: Devices free on each node when the hunt began, good while no try has left a trace.
         failed: Scenarios that are known to fail.
         left_traces: Whether a try that was taken back may have left the session other than it was.
     """
@@ -248,14 +248,14 @@ def _leap(probing: _Probing, k: int, made: _Solution) -> _Solution | None:
         numbers.append(min(numbers[-1] * 2, n))
     recorded = made.batches
     victims = [task for batch in recorded for task in batch]
-    statement = _evictions(probing, made, victims)
+    statement, free_gpus = _evictions(probing, made, victims)
     nodes = probing.feasible.copy()
     nodes[[task.node for task in victims if task.node != NO_NODE]] = True
     scenarios: list[Scenario] = []
     for number in numbers[1:]:
         partial = _partial(job, probing.tasks[:number])
         scenario = Scenario(session, partial, partial.tasks_to_allocate(real=False), [list(each) for each in recorded])
-        if not passes(filters_for(session, scenario, nodes, probing.free_gpus), scenario):
+        if not passes(filters_for(session, scenario, nodes, free_gpus), scenario):
             statement.discard()
             return None
         scenarios.append(scenario)
@@ -353,17 +353,22 @@ def _evict(probing: _Probing, statement: Statement, victims: Sequence[Task]) -> 
         statement.evict(task, (probing.hunt.action, probing.hunt.job.uid))
 
 
-def _evictions(probing: _Probing, made: _Solution, victims: Sequence[Task]) -> Statement:
-    """Return the statement of a try taken back to no more than the evictions of some victims, in their order."""
+def _evictions(probing: _Probing, made: _Solution, victims: Sequence[Task]) -> tuple[Statement, Vector]:
+    """Take a try back to no more than the evictions of some victims, in their order.
+
+    Return its statement, and the devices that are free on each node without the evictions.
+    """
     statement, session = made.statement, probing.session
-    if len(victims) == len(made.victims) and all(map(is_, victims, made.victims)):
+    is_same = len(victims) == len(made.victims) and all(map(is_, victims, made.victims))
+    if is_same and not probing.left_traces:
         statement.rollback(len(victims))
         for uid in {task.job for task in victims}:
             session.jobs[uid].reckon_anew()
-    else:
-        statement.discard()
-        _evict(probing, statement, victims)
-    return statement
+        return statement, probing.free_gpus
+    statement.discard()
+    free_gpus = session.nodes.free_gpus()
+    _evict(probing, statement, victims)
+    return statement, free_gpus
 
 
 def _has_no_node(session: Session, scenario: Scenario, nodes: Indices) -> bool:
