@@ -15,6 +15,7 @@ from apportion_runtime.core.session import Session
 from apportion_runtime.core.snapshot import Node, Pod, PodGroup, Queue, QueueResource, Settings, Snapshot, SubGroup
 from apportion_runtime.core.solver import search
 from apportion_runtime.core.status import PENDING, RUNNING
+from apportion_runtime.core.sub_groups import SubGroupSet
 
 from .core_strategies import Cluster, clusters
 
@@ -40,7 +41,7 @@ def _outcome(session: Session) -> tuple[object, ...]:
 
 def _without_shortcuts(cluster: Cluster) -> Session:
     with (
-        patch.object(search, "_may_leap", lambda job: False),
+        patch.object(SubGroupSet, "is_flat", False),
         patch.object(NodeTable, "_turn", lambda table, task, i: False),
         patch.object(search, "_has_no_node", lambda session, scenario, nodes: False),
         patch.object(Rankings, "for_task", lambda rankings, task: None),

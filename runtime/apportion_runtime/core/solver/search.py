@@ -166,7 +166,7 @@ def _solve_with(probing: _Probing, generator: str) -> _Solution | None:
         if k == n and solution.is_settled:
             kept = solution
             return True
-        if k < n and solution.is_plain and _may_leap(probing.hunt.job):
+        if k < n and solution.is_plain and probing.hunt.job.is_flat:
             kept = _leap(probing, k, solution)
         else:
             solution.statement.discard()
@@ -229,15 +229,10 @@ def _first_solution(probing: _Probing, generator: str, n: int, recorded: _Batche
     return None
 
 
-def _may_leap(job: Job) -> bool:
-    """Tell whether a job's pods are placed one after the other without regard to their number."""
-    return job.is_flat
-
-
 def _leap(probing: _Probing, k: int, made: _Solution) -> _Solution | None:
     """Make room for all pods by evicting those who made room for `k`; None where the numbers between have to be tried.
 
-    These would succeed with the same victims. As pods are placed one after the other without regard to their number,
+    These would succeed with the same victims. As pods of a flat job are placed one after the other without regard to their number,
     those of a smaller number stand as the first of all do; they ask their queues for less, and leave the victims no more
     room than `k` did, which was too little. What is left to ask of each is whether the filters let it pass, whether the
     job comes first, and the action's own word.
