@@ -110,7 +110,8 @@ class Kubelet:
         if pod.is_bound:
             said = made["spec"].get("terminationGracePeriodSeconds")
             grace = world.timing.grace_s if said is None else float(said)
-            pod.record = world.records.set_pod(replace(pod.record, status=RELEASING))
+        # One without a place, too: until it is gone the scheduler would place it with its gang, and the node refuse it.
+        pod.record = world.records.set_pod(replace(pod.record, status=RELEASING))
         self._stop_working(pod)
         world.events.plan(world.now + grace, PodGone(pod.uid))
         world.touch()
