@@ -71,7 +71,14 @@ class Scheduler:
         # and what its eviction came to does not make room there.
         by_job: dict[str, list[tuple[Task, str]]] = {}
         for task in decided.binds:
-            if task.status == BINDING and task.uid in self._world.pods:
+            pod = self._world.pods.get(task.uid)
+            if pod is None:
+                continue
+            if task.status != BINDING:
+                # Its gang goes on without it, as one does that lost a pod.
+                if (group := self._workloads.group_of(pod)) is not None:
+                    group.has_lost = True
+            else:
                 by_job.setdefault(task.job, []).append((task, session.nodes.names[task.node]))
         n_done += sum(map(self._bind, by_job.values()))
         self._note_jobs(session)

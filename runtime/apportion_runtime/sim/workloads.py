@@ -228,7 +228,7 @@ class Workloads:
     def placed(self, uid: str) -> None:
         """A pod was given a place."""
         pod = self._world.pods[uid]
-        group = self._group(pod)
+        group = self.group_of(pod)
         if group is None:
             return
         group.placed[part_of(pod.record.sub_group)] += 1
@@ -240,7 +240,8 @@ class Workloads:
                 facts.started_s = self._world.elapsed_s
             self._world.note("started", workload=pod.workload, why=f"{sum(group.placed.values())} pods placed")
 
-    def _group(self, pod: PodState) -> Group | None:
+    def group_of(self, pod: PodState) -> Group | None:
+        """Return what there is to know of a pod's gang; None for one of a workload that is over, or without a gang."""
         running = self.running.get(pod.workload)
         return None if running is None else running.group_of(pod.record.group)
 
@@ -254,7 +255,7 @@ class Workloads:
         running = self.running.get(pod.workload)
         if running is None:
             return
-        group = self._group(pod)
+        group = self.group_of(pod)
         if group is not None:
             group.ready[part_of(pod.record.sub_group)] += 1
         if wants_last(running, pod, self._world.pods):
@@ -265,7 +266,7 @@ class Workloads:
         running = self.running.get(pod.workload)
         if running is None:
             return
-        group, part = self._group(pod), part_of(pod.record.sub_group)
+        group, part = self.group_of(pod), part_of(pod.record.sub_group)
         was_ready = pod.is_ready
         pod.is_ready = False
         if group is not None:
@@ -303,7 +304,7 @@ class Workloads:
         running.done.add(slot)
         how = ENDED_BY_FAILURE if running.work.fails else ENDED_BY_SUCCESS
         pod.leaving = how
-        group, record = self._group(pod), pod.record
+        group, record = self.group_of(pod), pod.record
         world.note(how, workload=running.number, pod=pod.name, node=record.node or "")
         self.kubelet.forget(uid, how)
         self._engine.left(pod)
@@ -410,7 +411,7 @@ class Workloads:
         """Take a pod away at once, and make the one that takes its place."""
         pod = self._world.pods.get(uid)
         running = None if pod is None else self.running.get(pod.workload)
-        group = None if pod is None else self._group(pod)
+        group = None if pod is None else self.group_of(pod)
         self.kubelet.forget(uid, ended_by)
         if pod is None or running is None:
             return
