@@ -56,8 +56,8 @@ def _append(events: list[yaml.Event], value: Any) -> None:
             _append(events, item)
         events.append(_SEQ_END)
     else:
-        # The type is part of the key because True, 1 and 1.0 are one key otherwise.
-        known = _scalars.get((kind, value))
+        # The type is part of the key because True, 1 and 1.0 are one key otherwise; 0.0 and -0.0 are one by their text alone.
+        known = _scalars.get((kind, repr(value) if kind is float else value))
         events.append(known if known is not None else _scalar(kind, value))
 
 
@@ -69,5 +69,5 @@ def _scalar(kind: type, value: Any) -> yaml.ScalarEvent:
     style = "|" if kind is str and "\n" in value else node.style
     event = yaml.ScalarEvent(None, node.tag, (node.tag == plain, node.tag == quoted), node.value, style=style)
     if len(_scalars) < _MAX_KNOWN:
-        _scalars[kind, value] = event
+        _scalars[kind, repr(value) if kind is float else value] = event
     return event

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from apportion_compiler.backends.capability import Artifact, Manifest, Output
@@ -122,6 +122,7 @@ _DOCUMENTS = st.recursive(
 
 
 @given(st.lists(st.dictionaries(st.text(max_size=8), _DOCUMENTS, max_size=4), min_size=1, max_size=3))
+@example([{"a": 0.0, "b": -0.0, "c": 0, "d": False}])
 def test_the_emitter_writes_what_pyyaml_s_dumper_writes(documents: list[dict[str, object]]) -> None:
     assert dump_all(documents) == yaml.dump_all(
         documents,
