@@ -368,12 +368,14 @@ class JobOrder:
 
     def _key_with(self, share: QueueShare, request: Quantities) -> Key:
         # Kept with the shares, as one order of jobs follows another while most shares stay as they are.
-        if share.key is not None and share.key_version == share.version and share.key_request == request:
-            return share.key
+        if share.keys_version != share.version:
+            share.keys = {}
+            share.keys_version = share.version
+        elif (known := share.keys.get(request)) is not None:
+            return known
         after = [used + more for used, more in zip(share.allocated, request, strict=True)]
-        share.key = order_key(share, request, after, self._shares.total)
-        share.key_version, share.key_request = share.version, request
-        return share.key
+        key = share.keys[request] = order_key(share, request, after, self._shares.total)
+        return key
 
     def _key_as_victim(self, share: QueueShare, held: Quantities) -> Key:
         if share.victim_key is not None and share.victim_key_version == share.version and share.victim_held == held:

@@ -33,9 +33,8 @@ class QueueShare:
         "created",
         "deserved",
         "fair",
-        "key",
-        "key_request",
-        "key_version",
+        "keys",
+        "keys_version",
         "limit",
         "name",
         "parent",
@@ -78,9 +77,9 @@ class QueueShare:
         self.fair = [0.0, 0.0, 0.0]
         self._allocatable: list[float] | None = None
         self.version += 1
-        self.key: tuple[bool, bool, int, bool, float, float] | None = None
-        self.key_request: Quantities = NO_QUANTITIES
-        self.key_version = -1
+        # By what a next job asks for: jobs that wait in their hundreds are of few kinds.
+        self.keys: dict[Quantities, tuple[bool, bool, int, bool, float, float]] = {}
+        self.keys_version = self.version
         self.victim_key: tuple[bool, bool, int, bool, float, float] | None = None
         self.victim_held: Quantities = NO_QUANTITIES
         self.victim_key_version = -1

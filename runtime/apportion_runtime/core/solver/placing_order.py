@@ -53,6 +53,11 @@ def placing_order(session: Session, waiting: Waiting, preemptor: Job, involved: 
     own: dict[str, dict[str, Job]] = {}
     for job in (*(session.jobs[uid] for uid in involved), preemptor):
         own.setdefault(job.queue, {})[job.uid] = job
+    if len(own) == 1:
+        # Where only jobs of one queue matter, so does only their own order.
+        (jobs,) = own.values()
+        order.fill(jobs.values())
+        return order
     queues = session.shares.queues
     above = {queues[name].parent for name in own if name in queues}
     turns: list[Turn | tuple[int, Siblings]] = [turn for turn in waiting.others if turn[1].queue not in own]

@@ -445,14 +445,16 @@ def _place_all(
     session, preemptor = probing.session, scenario.preemptor
     order = placing_order(session, probing.waiting, preemptor, involved)
     left = {*involved, preemptor.uid}
-    placed = False
+    placed = is_moved = False
     while order and left:
-        if placed and not any(_might_fit(session, session.jobs[uid], nodes) for uid in left):
+        if placed and is_moved and not any(_might_fit(session, session.jobs[uid], nodes) for uid in left):
             return _Placed.ALONE if len(left) == len(involved) else _Placed.AMONG_VICTIMS
+        is_moved = False
         job = order.pop_past(left)
         if job.uid not in left:
             continue
         left.discard(job.uid)
+        is_moved = True
         # Who asks is judged by what it asked for before it was placed.
         job.init_vector(session.min_device_memory)
         if job.uid == preemptor.uid:
