@@ -31,6 +31,7 @@ WAYS = {
     "inflated": ("--env", "whole", "--trace-inflate", "1"),
     "hundredth": ("--env", "hundredth", "--trace-nodes", "0.01", "--trace-seed", "1"),
     "compressed": ("--env", "busy", "--trace-nodes", "0.01", "--trace-load", "0.8", "--trace-seed", "1"),
+    "crowded": ("--env", "busy", "--trace-nodes", "0.01", "--trace-load", "0.9", "--trace-seed", "1"),
 }
 
 

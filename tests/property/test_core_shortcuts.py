@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from apportion_runtime.core.cycle import cycle
+from apportion_runtime.core.cycle import cycle, run_actions
 from apportion_runtime.core.nodes import NodeTable
 from apportion_runtime.core.ranking import Rankings
 from apportion_runtime.core.resources import GpuRequest
@@ -91,3 +93,54 @@ def test_shortcuts_change_nothing(cluster: Cluster) -> None:
 @given(cluster=clusters())
 def test_shortcuts_change_nothing_in_many_clusters(cluster: Cluster) -> None:
     assert _outcome(cycle(*cluster)) == _outcome(_without_shortcuts(cluster))
+
+
+def _with_twins(cluster: Cluster, n: int) -> Cluster:
+    """Return the cluster with `n` more of each job of one pod that waits, each younger than the one before."""
+    snapshot, known = cluster
+    by_group: dict[str, list[Pod]] = {}
+    for pod in snapshot.pods:
+        by_group.setdefault(pod.group or "", []).append(pod)
+    groups, pods = list(snapshot.pod_groups), list(snapshot.pods)
+    for number in range(n):
+        for group in snapshot.pod_groups:
+            own = by_group.get(group.uid, [])
+            if len(own) != 1 or own[0].status != PENDING or own[0].claims:
+                continue
+            name = f"{group.name}-{number}"
+            groups.append(replace(group, uid=name, name=name, created=group.created + 10.0 + number))
+            pods.append(replace(own[0], uid=f"{name}-0", name=f"{name}-0", group=name))
+    return replace(snapshot, pod_groups=tuple(groups), pods=tuple(pods)), known
+
+
+def _first_reasons(session: Session) -> dict[str, object]:
+    return {uid: job.fit_errors[:1] for uid, job in session.jobs.items()}
+
+
+def _check_ending_early(cluster: Cluster) -> None:
+    """Ending an action where nobody left may get anything changes no decision, and no first reason that is asked for."""
+    expected = cycle(*cluster)
+    reasons = _first_reasons(expected)
+    for is_asked in (False, True):
+        session = Session(*cluster)
+        session.reasons.are_brief = True
+        session.reasons.is_asked_of = lambda job, asked=is_asked: asked
+        run_actions(session)
+        if is_asked:
+            assert _first_reasons(session) == reasons
+        for each in (session, expected):
+            for job in each.jobs.values():
+                job.fit_errors = []
+        assert _outcome(session) == _outcome(expected)
+
+
+@given(cluster=clusters(), n=st.integers(0, 4))
+def test_ending_early_changes_nothing(cluster: Cluster, n: int) -> None:
+    _check_ending_early(_with_twins(cluster, n))
+
+
+@pytest.mark.slow
+@settings(settings.get_profile("thorough"))
+@given(cluster=clusters(), n=st.integers(0, 4))
+def test_ending_early_changes_nothing_in_many_clusters(cluster: Cluster, n: int) -> None:
+    _check_ending_early(_with_twins(cluster, n))

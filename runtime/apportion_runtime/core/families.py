@@ -40,18 +40,21 @@ class Interest:
         changed: Those that changed since the cycle began.
         pending: Those with pods that wait.
         unsettled: Those that changed since stale gangs were looked for, and those that were stale then.
+        stirred: Those that came, changed or left since `prospects` looked at them.
     """
 
-    __slots__ = ("changed", "pending", "unsettled")
+    __slots__ = ("changed", "pending", "stirred", "unsettled")
 
     def __init__(self) -> None:
         self.changed: dict[str, Job] = {}
         self.pending: dict[str, Job] = {}
         self.unsettled: dict[str, Job] = {}
+        self.stirred: dict[str, None] = {}
 
     def note(self, job: Job) -> None:
         """A job came or changed."""
         self.changed[job.uid] = self.unsettled[job.uid] = job
+        self.stirred[job.uid] = None
         if job.n_pending:
             self.pending[job.uid] = job
         else:
@@ -62,6 +65,7 @@ class Interest:
         self.changed.pop(uid, None)
         self.pending.pop(uid, None)
         self.unsettled.pop(uid, None)
+        self.stirred[uid] = None
 
 
 def in_order(jobs: Iterable[Job]) -> list[Job]:

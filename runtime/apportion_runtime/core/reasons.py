@@ -51,8 +51,14 @@ class Reasons:
         """Nodes that refuse pods for good, by what the pods say; filled by those who explain."""
         self.is_asked_of: Callable[[Job], bool] | None = None
         """Tells of which jobs one wants to know why no node took a pod; None where it is of all."""
+        self.are_brief = False
+        """Whether nothing need be noted of jobs of which one does not want to know that."""
         for job in session.jobs_without_queue():
             job.fit_errors.append(simple(QUEUE_DOES_NOT_EXIST, f"Queue '{job.queue}' does not exist"))
+
+    def is_asked(self, job: Job) -> bool:
+        """Tell whether one wants to know why no node took a pod of a job."""
+        return self.is_asked_of is None or self.is_asked_of(job)
 
     def over_capacity(self, job: Job, over: OverCapacity, request: Quantities) -> None:
         """Note that a queue's bound keeps a job from starting."""
@@ -78,7 +84,7 @@ class Reasons:
         """Note that no node took a pod of a job, after some others of its part found one."""
         if self.on_unplaced is not None:
             self.on_unplaced(task, placed, nodes)
-        if self.is_asked_of is not None and not self.is_asked_of(job):
+        if not self.is_asked(job):
             return
         blocked = self._session.predicates.blocked(task)
         counts = None if blocked is not None else self._nodes.count(task, nodes)

@@ -18,6 +18,7 @@ from apportion_runtime.core.plugins.gpu_choice import last_new_group
 from apportion_runtime.core.plugins.numa import NumaZones
 from apportion_runtime.core.plugins.predicates import Predicates
 from apportion_runtime.core.plugins.topology import Part, TopologyTrees
+from apportion_runtime.core.prospects import Kinds
 from apportion_runtime.core.ranking import Rankings
 from apportion_runtime.core.reasons import Reasons
 from apportion_runtime.core.resources import ResourceIndex
@@ -77,6 +78,7 @@ class Session:
         )
         self.families: dict[str, Family] = {}
         self.interest = Interest()
+        self.kinds = Kinds()
         self._shapes: dict[object, Shape] = {}
         self._open_jobs(snapshot)
         memories = [int(m) for m in self.nodes.gpu_memory if m > DEFAULT_GPU_MEMORY]

@@ -32,12 +32,16 @@ class Scheduler:
         world: What is simulated.
         workloads: Told of pods that were given a place.
         after: Told of each session whose actions have run.
+        asks_all: Whether `after` looks at why jobs wait, of each in each turn.
     """
 
-    def __init__(self, world: World, workloads: Workloads, after: Callable[[Session], None]) -> None:
+    def __init__(
+        self, world: World, workloads: Workloads, after: Callable[[Session], None], asks_all: Callable[[], bool]
+    ) -> None:
         self._world = world
         self._workloads = workloads
         self._after = after
+        self._asks_all = asks_all
         self._was_waiting = True
         self._n_fruitless = 0
         self._sampled_s = 0.0
@@ -55,6 +59,7 @@ class Scheduler:
         session = world.records.open(world.now)
         if waits:
             session.reasons.is_asked_of = self._is_unexplained
+            session.reasons.are_brief = not self._asks_all()
             run_actions(session)
             self._apply(session)
         self._sample(session)

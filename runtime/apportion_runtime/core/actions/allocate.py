@@ -7,17 +7,25 @@ from __future__ import annotations
 
 from apportion_runtime.core.job_order import JobOrder
 from apportion_runtime.core.placing import place_job
+from apportion_runtime.core.prospects import may_be_placed, prospects
 from apportion_runtime.core.session import Session
 
 
 def allocate(session: Session) -> None:
     """Take jobs in order; one that got a step and wants another is put back."""
+    left = prospects(session, "allocate", lambda job: may_be_placed(session, job))
+    asked = left.asked()
     order = JobOrder(
         session.shares, session.plugins, session.min_device_memory, depth=session.settings.queue_depth.get("allocate")
     )
-    order.fill(session.ready_jobs())
-    while order:
+    if left:
+        order.fill(session.ready_jobs())
+    while order and left:
         job = order.pop()
+        is_asked = asked.pop(job.uid, None) is not None
+        if not is_asked and job.uid not in left:
+            continue
+        left.take(job)
         statement = session.statement()
         ran_before = job.n_allocated > 0
         if not place_job(session, statement, session.nodes.all, job, pipeline_only=False):
@@ -31,3 +39,9 @@ def allocate(session: Session) -> None:
             job.last_start = session.now
         if any(task.to_allocate(real=True) for task in job.tasks.values()):
             order.push(job)
+            left.put(job)
+            if is_asked:
+                asked[job.uid] = job
+    for job in asked.values():
+        # Nothing changes any more, so that it does not matter whose turn it is.
+        place_job(session, session.statement(), session.nodes.all, job, pipeline_only=False)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.job_order import JobOrder
+from apportion_runtime.core.prospects import prospects
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.solver.easier import SmallestFailed
 from apportion_runtime.core.statement import Statement
@@ -22,6 +23,7 @@ def for_each_waiting(
     attempt: Callable[[Job], Statement | None],
     *,
     eligible: Callable[[Job], bool] = lambda job: True,
+    has_victims: Callable[[Job], bool] = lambda job: True,
     by_queue: bool = True,
     preemptible_only: bool = False,
 ) -> None:
@@ -32,9 +34,24 @@ def for_each_waiting(
         action: Its name, for the bound on jobs of a queue.
         attempt: Finds victims for a job.
         eligible: Whether a job may ask at all.
+        has_victims: Whether an attempt may find any victim for a job; one that is left out would find none.
         by_queue: Whether a failure stands for other jobs of the same queue alone.
         preemptible_only: Whether only preemptible jobs are tried.
     """
+    failed: dict[str, SmallestFailed] = {}
+
+    def is_spared(job: Job) -> bool:
+        smallest = failed.get(job.queue if by_queue else "")
+        return smallest is not None and session.settings.use_scheduling_signatures and not smallest.is_easier(job)
+
+    def may_ask(job: Job) -> bool:
+        if (preemptible_only and not job.preemptible) or job.within_preemption_delay(session.now):
+            return False
+        return eligible(job) and not is_spared(job)
+
+    left = prospects(session, action, may_ask, has_victims)
+    if not left:
+        return
     jobs = list(session.ready_jobs(preemptible_only=preemptible_only, may_evict=True))
     order = JobOrder(
         session.shares,
@@ -45,14 +62,13 @@ def for_each_waiting(
         jobs_change=any(job.n_active_allocated for job in jobs),
     )
     order.fill(jobs)
-    failed: dict[str, SmallestFailed] = {}
-    while order:
-        job = order.pop()
-        if not eligible(job):
+    # What is committed moves queues that do not stand first.
+    is_changed = False
+    while order and left:
+        job = order.pop() if is_changed else order.pop_past(left)
+        if job.uid not in left or not eligible(job) or is_spared(job):
             continue
-        smallest = failed.setdefault(job.queue if by_queue else "", SmallestFailed())
-        if session.settings.use_scheduling_signatures and not smallest.is_easier(job):
-            continue
+        left.take(job)
         hopeless = next(
             ((t, why) for t in job.tasks_to_allocate(real=False) if (why := session.predicates.never(t))), None
         )
@@ -61,9 +77,11 @@ def for_each_waiting(
             continue
         statement = attempt(job)
         if statement is None:
-            smallest.failed(job)
+            failed.setdefault(job.queue if by_queue else "", SmallestFailed()).failed(job)
         else:
             statement.commit()
+            left.changed()
+            is_changed = True
 
 
 def victim_order(session: Session, jobs: Iterable[Job]) -> JobOrder:

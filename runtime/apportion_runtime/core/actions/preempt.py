@@ -22,14 +22,29 @@ def preempt(session: Session) -> None:
     def attempt(job: Job) -> Statement | None:
         return _attempt(session, job)
 
-    for_each_waiting(session, "preempt", attempt)
+    lowest: dict[str, int | None] = {}
+
+    def has_victims(job: Job) -> bool:
+        # What an attempt takes is of the lowest, so that none is lower later.
+        if job.queue not in lowest:
+            running = session.families[job.queue].running().jobs
+            lowest[job.queue] = min((other.priority for other in running), default=None)
+        least = lowest[job.queue]
+        return least is not None and least < job.priority and not _is_over_quota(session, job)
+
+    for_each_waiting(session, "preempt", attempt, has_victims=has_victims)
+
+
+def _is_over_quota(session: Session, job: Job) -> bool:
+    if not session.keeps_shares:
+        return False
+    asked = requested(job.tasks_to_allocate(real=False), session.max_device_memory)
+    return over_quota(session.shares, job, asked) is not None
 
 
 def _attempt(session: Session, job: Job) -> Statement | None:
-    if session.keeps_shares:
-        asked = requested(job.tasks_to_allocate(real=False), session.max_device_memory)
-        if over_quota(session.shares, job, asked) is not None:
-            return None
+    if _is_over_quota(session, job):
+        return None
     protects = "minruntime" in session.plugins
     candidates: list[Job] | None = None
 

@@ -32,7 +32,13 @@ def reclaim(session: Session) -> None:
     def attempt(job: Job) -> Statement | None:
         return _attempt(session, job)
 
-    for_each_waiting(session, "reclaim", attempt, eligible=lambda job: can_reclaim(session, job))
+    for_each_waiting(
+        session,
+        "reclaim",
+        attempt,
+        eligible=lambda job: can_reclaim(session, job),
+        has_victims=lambda job: any(members.jobs for members in _candidates(session, job)),
+    )
 
 
 def _attempt(session: Session, job: Job) -> Statement | None:

@@ -50,7 +50,7 @@ class Kai:
     def begin(self, workloads: Workloads, pools: NodePools) -> None:
         """Take in what it acts upon."""
         self._pools = pools
-        self._scheduler = Scheduler(self._world, workloads, self._after_cycle)
+        self._scheduler = Scheduler(self._world, workloads, self._after_cycle, lambda: pools.can_grow)
 
     def handlers(self) -> Handlers:
         """Return nothing: its events are the cluster's own."""
