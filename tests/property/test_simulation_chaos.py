@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import random
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from apportion_runtime.core.reasons import Reasons
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.events import ObjectDeleted
 from apportion_runtime.sim.history import History
@@ -107,6 +109,19 @@ def test_invariants_hold_after_every_event(seed: int) -> None:
 def test_invariants_hold_where_the_clock_jumps(seed: int, jump_s: float) -> None:
     """Everything that was due in between happens late, at one moment."""
     _run_checked(seed, jump_s=jump_s)
+
+
+# Workloads of several gangs, of which one starts and another waits for a reason that nobody has told yet.
+@example(seed=30001)
+@example(seed=30027)
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=6)
+def test_actions_that_end_early_show_nowhere(seed: int) -> None:
+    """What is told is the same where the reason of each job that waits is asked for in every cycle."""
+    with patch.object(Reasons, "are_brief", property(lambda _: False, lambda _, value: None), create=True):
+        _, expected = _run_checked(seed)
+    _, found = _run_checked(seed)
+    assert [fact.document() for fact in found.facts] == [fact.document() for fact in expected.facts]
 
 
 def _run_checked(seed: int, *, jump_s: float = 0.0) -> tuple[int, History]:

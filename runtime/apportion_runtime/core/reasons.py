@@ -50,7 +50,10 @@ class Reasons:
         self.masks: dict[object, Mask] = {}
         """Nodes that refuse pods for good, by what the pods say; filled by those who explain."""
         self.is_asked_of: Callable[[Job], bool] | None = None
-        """Tells of which jobs one wants to know why no node took a pod; None where it is of all."""
+        """Tells of which jobs one wants to know why no node took a pod; None where it is of all.
+
+        A job of which one does not want to know is asked about again once it changed, or `Standing.ask_again` was called.
+        """
         self.are_brief = False
         """Whether nothing need be noted of jobs of which one does not want to know that."""
         for job in session.jobs_without_queue():

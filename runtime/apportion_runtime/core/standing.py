@@ -7,7 +7,7 @@ devices are claimed or pods aligned to zones, and whenever nodes or queues chang
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -124,6 +124,11 @@ class Standing:
             job = session.jobs.pop(uid)
             session.families[job.queue].remove(job)
             self._by_queue[job.queue].drop(uid)
+
+    def ask_again(self, groups: Iterable[str]) -> None:
+        """Have it be asked again why pod groups wait of which nobody wanted to know (`Reasons.is_asked_of`)."""
+        if self._session is not None:
+            self._session.interest.stirred.update(dict.fromkeys(groups))
 
     def put_pod(self, pod: Pod) -> None:
         """Add a pod, or have it other than it was; the pod group it names is there already."""

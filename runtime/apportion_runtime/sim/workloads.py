@@ -235,7 +235,9 @@ class Workloads:
         record = self._world.records.standing.groups()[group.name]
         if is_satisfied(record.root, group.placed) and self._world.history.end_wait(group.name, self._world.elapsed_s):
             facts = self._world.history.workloads[pod.workload]
-            facts.why_waiting = ""
+            if facts.why_waiting:
+                facts.why_waiting = ""
+                self._world.records.standing.ask_again(self.running[pod.workload].groups)
             if facts.started_s is None:
                 facts.started_s = self._world.elapsed_s
             self._world.note("started", workload=pod.workload, why=f"{sum(group.placed.values())} pods placed")
