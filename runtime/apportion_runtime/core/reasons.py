@@ -55,7 +55,7 @@ class Reasons:
         A job of which one does not want to know is asked about again once it changed, or `Standing.ask_again` was called.
         """
         self.are_brief = False
-        """Whether nothing need be noted of jobs of which one does not want to know that."""
+        """Whether nothing is noted of jobs of which one does not want to know that."""
         for job in session.jobs_without_queue():
             job.fit_errors.append(simple(QUEUE_DOES_NOT_EXIST, f"Queue '{job.queue}' does not exist"))
 
@@ -65,6 +65,8 @@ class Reasons:
 
     def over_capacity(self, job: Job, over: OverCapacity, request: Quantities) -> None:
         """Note that a queue's bound keeps a job from starting."""
+        if self.are_brief and not self.is_asked(job):
+            return
         queue = self._session.shares.queues[over.queue]
         # Above a limit the engine says what of the request is not preemptible; above a quota all of it is.
         firm = NO_QUANTITIES if over.reason == OVER_LIMIT and job.preemptible else request
@@ -99,11 +101,15 @@ class Reasons:
 
     def never(self, job: Job, task: Task, why: str) -> None:
         """Note that no eviction could help a pod of a job."""
+        if self.are_brief and not self.is_asked(job):
+            return
         add(job.task_errors, task.uid, TaskFitErrors(why))
         job.fit_errors.append(simple(POD_SCHEDULING_ERRORS, _not_found(task, why)))
 
     def delayed(self, job: Job) -> None:
         """Note that a job may not evict others yet."""
+        if self.are_brief and not self.is_asked(job):
+            return
         if any(error.reason == PREEMPTION_DELAY_NOT_ELAPSED for error in job.fit_errors):
             return
         delay = job.group.preemption_delay or 0.0
