@@ -56,18 +56,19 @@ def _append(events: list[yaml.Event], value: Any) -> None:
             _append(events, item)
         events.append(_SEQ_END)
     else:
-        # The type is part of the key because True, 1 and 1.0 are one key otherwise; 0.0 and -0.0 are one by their text alone.
-        known = _scalars.get((kind, repr(value) if kind is float else value))
-        events.append(known if known is not None else _scalar(kind, value))
+        # The type is part of the key because True, 1 and 1.0 are one key otherwise, as 0.0 and -0.0 are but for their text.
+        key = (kind, repr(value) if kind is float else value)
+        known = _scalars.get(key)
+        events.append(known if known is not None else _scalar(key, value))
 
 
-def _scalar(kind: type, value: Any) -> yaml.ScalarEvent:
+def _scalar(key: tuple[type, Any], value: Any) -> yaml.ScalarEvent:
     node: Any = SafeRepresenter().represent_data(value)
     plain = _resolver.resolve(yaml.ScalarNode, node.value, (True, False))
     quoted = _resolver.resolve(yaml.ScalarNode, node.value, (False, True))
     # Files inside of objects, such as a ConfigMap's, are read and reviewed by people.
-    style = "|" if kind is str and "\n" in value else node.style
+    style = "|" if key[0] is str and "\n" in value else node.style
     event = yaml.ScalarEvent(None, node.tag, (node.tag == plain, node.tag == quoted), node.value, style=style)
     if len(_scalars) < _MAX_KNOWN:
-        _scalars[kind, repr(value) if kind is float else value] = event
+        _scalars[key] = event
     return event

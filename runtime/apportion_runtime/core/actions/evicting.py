@@ -66,6 +66,7 @@ def for_each_waiting(
     is_changed = False
     while order and left:
         job = order.pop() if is_changed else order.pop_past(left)
+        # Where every job is taken, `left` passes nobody over: each is asked.
         if job.uid not in left or not eligible(job) or is_spared(job):
             continue
         left.take(job)

@@ -25,7 +25,7 @@ def preempt(session: Session) -> None:
     lowest: dict[str, int | None] = {}
 
     def has_victims(job: Job) -> bool:
-        # What an attempt takes is of the lowest, so that none is lower later.
+        # An attempt places what is of higher priority than its victims, so that the lowest that runs never falls.
         if job.queue not in lowest:
             running = session.families[job.queue].running().jobs
             lowest[job.queue] = min((other.priority for other in running), default=None)

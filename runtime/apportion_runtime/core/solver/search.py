@@ -232,10 +232,10 @@ def _first_solution(probing: _Probing, generator: str, n: int, recorded: _Batche
 def _leap(probing: _Probing, k: int, made: _Solution) -> _Solution | None:
     """Make room for all pods by evicting those who made room for `k`; None where the numbers between have to be tried.
 
-    These would succeed with the same victims. As pods of a flat job are placed one after the other without regard to their number,
-    those of a smaller number stand as the first of all do; they ask their queues for less, and leave the victims no more
-    room than `k` did, which was too little. What is left to ask of each is whether the filters let it pass, whether the
-    job comes first, and the action's own word.
+    These would succeed with the same victims. As pods of a flat job are placed one after the other without regard to their
+    number, those of a smaller number stand as the first of all do; they ask their queues for less, and leave the victims
+    no more room than `k` did, which was too little. What is left to ask of each is whether the filters let it pass,
+    whether the job comes first, and the action's own word.
     """
     session, job, n = probing.session, probing.hunt.job, len(probing.tasks)
     numbers = [k]
