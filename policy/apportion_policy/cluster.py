@@ -49,33 +49,37 @@ Share = Annotated[
 class QueueOverride(Declaration):
     """Other values for a queue in one environment."""
 
-    queue: QueueRef
-    guaranteed: Resources | None = None
-    limit: Resources | None = None
-    lending_limit: Resources | None = None
-    over_quota_weight: OverQuotaWeight | None = None
-    priority: int | None = Field(default=None, ge=0, le=2**31 - 1)
-    preempt_min_runtime: Duration | None = None
-    reclaim_min_runtime: Duration | None = None
+    queue: QueueRef = Field(description="The queue, or its id.")
+    guaranteed: Resources | None = Field(default=None, description="Its guarantee in this environment.")
+    limit: Resources | None = Field(default=None, description="Its limit in this environment.")
+    lending_limit: Resources | None = Field(default=None, description="Its lending limit in this environment.")
+    over_quota_weight: OverQuotaWeight | None = Field(default=None, description="Its weight in this environment.")
+    priority: int | None = Field(default=None, ge=0, le=2**31 - 1, description="Its priority in this environment.")
+    preempt_min_runtime: Duration | None = Field(default=None, description="Its minimum runtime before preemption.")
+    reclaim_min_runtime: Duration | None = Field(default=None, description="Its minimum runtime before reclaim.")
 
 
 class Cluster(Declaration):
     """One Kubernetes cluster: its engine, its machines and its share of each guarantee and limit."""
 
-    name: Identifier
-    engine: Engine
+    name: Identifier = Field(description="Unique in the environment.")
+    engine: Engine = Field(description="The scheduler that is installed there.")
     engine_version: str = Field(min_length=1, description='The version installed, such as "0.17.0".')
-    kubernetes_version: str = Field(default="1.34", pattern=r"^1\.\d+(\.\d+)?$")
+    kubernetes_version: str = Field(
+        default="1.34", pattern=r"^1\.\d+(\.\d+)?$", description="Version of the API server: 1.34."
+    )
     pools: tuple[PoolRef, ...] = Field(default=(), description="Node pools of this cluster.")
     share: Share = Field(
         default="1", description="Part of each guarantee and limit that holds here; amounts round down to whole units."
     )
     placement: Placement = Field(default=Placement(), description="Bin-pack or spread where a pool does not say.")
-    topologies: tuple[Topology, ...] = ()
-    kai: KaiSettings = Field(default=KaiSettings())
-    kueue: KueueSettings = Field(default=KueueSettings())
-    volcano: VolcanoSettings = Field(default=VolcanoSettings())
-    ack: AckSettings = Field(default=AckSettings())
+    topologies: tuple[Topology, ...] = Field(
+        default=(), description="Levels of the network that its nodes have labels for."
+    )
+    kai: KaiSettings = Field(default=KaiSettings(), description="Settings of KAI Scheduler.")
+    kueue: KueueSettings = Field(default=KueueSettings(), description="Settings of Kueue.")
+    volcano: VolcanoSettings = Field(default=VolcanoSettings(), description="Settings of Volcano.")
+    ack: AckSettings = Field(default=AckSettings(), description="Settings of kube-queue on ACK.")
 
     @property
     def identity(self) -> str:
@@ -86,9 +90,11 @@ class Cluster(Declaration):
 class Environment(Declaration):
     """A stage such as dev, staging or prod: its clusters and what differs there."""
 
-    name: Identifier
-    clusters: tuple[Cluster, ...] = Field(min_length=1)
-    overrides: tuple[QueueOverride, ...] = ()
+    name: Identifier = Field(description="Name of the stage: dev, staging, prod.")
+    clusters: tuple[Cluster, ...] = Field(min_length=1, description="Its clusters, one or more.")
+    overrides: tuple[QueueOverride, ...] = Field(
+        default=(), description="What queues have instead in this environment."
+    )
 
     @property
     def identity(self) -> str:

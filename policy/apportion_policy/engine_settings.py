@@ -34,7 +34,7 @@ class KaiSettings(Declaration):
         default=False, description="Emit train, build-preemptible, build and inference too, which KAI's chart installs."
     )
     full_hierarchy_fairness: bool = Field(default=True, description="KAI's flag; false ignores the inner queues.")
-    scheduler_name: str = "kai-scheduler"
+    scheduler_name: str = Field(default="kai-scheduler", description="schedulerName of the pods that KAI schedules.")
 
 
 class KueueSettings(Declaration):

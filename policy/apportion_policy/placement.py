@@ -31,7 +31,7 @@ class Placement(Declaration):
 class Topology(Declaration):
     """Levels of the network, widest first, each the key of a node label."""
 
-    name: Identifier
+    name: Identifier = Field(description="Name that node pools refer to.")
     levels: tuple[str, ...] = Field(
         min_length=1,
         max_length=16,

@@ -39,9 +39,9 @@ def _ratio(value: QuantityInput) -> str:
 class Waiver(Declaration):
     """Suppresses one finding, visibly, until a date."""
 
-    code: RuleCode
+    code: RuleCode = Field(description="The rule: AP201.")
     address: str = Field(min_length=1, description='The object as findings name it: "queue research".')
-    reason: str = Field(min_length=1)
+    reason: str = Field(min_length=1, description="Why, for the reviewer.")
     owner: Owner
     expires: date = Field(description="Last day on which it holds.")
 
@@ -60,18 +60,22 @@ class Rules(Declaration):
 class Organisation(Declaration):
     """Whose policy it is."""
 
-    name: Identifier
+    name: Identifier = Field(description="Short name of the organisation.")
     owner: Owner | None = Field(default=None, description="Answers for every object without an owner of its own.")
 
 
 class Policy(Declaration):
     """Everything the compiler needs to know."""
 
-    organisation: Organisation
-    queues: tuple[Queue, ...] = ()
-    environments: tuple[Environment, ...] = ()
-    priority_classes: tuple[PriorityClass, ...] = Field(default=DEFAULT_PRIORITY_CLASSES)
-    node_pools: tuple[NodePool, ...] = ()
-    provisioning_plans: tuple[ProvisioningPlan, ...] = ()
-    rules: Rules = Field(default=Rules())
-    waivers: tuple[Waiver, ...] = ()
+    organisation: Organisation = Field(description="Whose policy it is.")
+    queues: tuple[Queue, ...] = Field(
+        default=(), description="Queues in any order; `parent` or `children` makes the tree."
+    )
+    environments: tuple[Environment, ...] = Field(default=(), description="Where the policy is in force.")
+    priority_classes: tuple[PriorityClass, ...] = Field(
+        default=DEFAULT_PRIORITY_CLASSES, description="Tiers of workloads. Unset: the four that KAI's chart installs."
+    )
+    node_pools: tuple[NodePool, ...] = Field(default=(), description="Machines, by kind.")
+    provisioning_plans: tuple[ProvisioningPlan, ...] = Field(default=(), description="Plans that node pools refer to.")
+    rules: Rules = Field(default=Rules(), description="Severities, and how far guarantees may be overcommitted.")
+    waivers: tuple[Waiver, ...] = Field(default=(), description="Findings that are accepted for a time.")

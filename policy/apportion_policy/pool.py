@@ -26,9 +26,9 @@ class TaintEffect(str, Enum):
 class Taint(Declaration):
     """Keeps work without the matching toleration off a node."""
 
-    key: Identifier
-    value: str | None = None
-    effect: TaintEffect = TaintEffect.NO_SCHEDULE
+    key: Identifier = Field(description="The taint's key: nvidia.com/gpu.")
+    value: str | None = Field(default=None, description="The taint's value; none when left out.")
+    effect: TaintEffect = Field(default=TaintEffect.NO_SCHEDULE, description="What happens to pods without toleration.")
 
 
 GPU_TAINT = Taint(key="nvidia.com/gpu", value="present")
@@ -46,21 +46,21 @@ class Accelerator(Declaration):
 class TimeSlicing(Declaration):
     """Several workloads take turns on a GPU; memory is not isolated."""
 
-    kind: Literal["time-slicing"] = "time-slicing"
+    kind: Literal["time-slicing"] = Field(default="time-slicing", description="Names the way in YAML and JSON.")
     clients: int = Field(ge=2, le=48, description="Workloads for one GPU at most.")
 
 
 class Mps(Declaration):
     """Several workloads run at once on a GPU through NVIDIA's multi-process service."""
 
-    kind: Literal["mps"] = "mps"
+    kind: Literal["mps"] = Field(default="mps", description="Names the way in YAML and JSON.")
     clients: int = Field(ge=2, le=48, description="Workloads for one GPU at most.")
 
 
 class Mig(Declaration):
     """A GPU is cut into isolated instances of one profile."""
 
-    kind: Literal["mig"] = "mig"
+    kind: Literal["mig"] = Field(default="mig", description="Names the way in YAML and JSON.")
     profile: str = Field(pattern=r"^\dg\.\d+gb$", description="NVIDIA's profile name: 1g.10gb, 3g.40gb.")
     instances: int = Field(ge=1, le=7, description="Instances of one GPU.")
 
@@ -68,45 +68,53 @@ class Mig(Declaration):
 class MaintenanceWindow(Declaration):
     """A recurring time in which the provider may disturb nodes (RFC 5545 recurrence)."""
 
-    start: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$")
-    end: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$")
+    start: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", description="Begin of the first window.")
+    end: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", description="End of the first window.")
     recurrence: str = Field(pattern=r"^FREQ=", description="FREQ=WEEKLY;BYDAY=SA")
 
 
 class MaintenanceExclusion(Declaration):
     """A span in which the provider may not upgrade nodes."""
 
-    name: Identifier
-    start: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$")
-    end: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$")
-    scope: Literal["no-upgrades", "no-minor-upgrades", "no-minor-or-node-upgrades"] = "no-upgrades"
+    name: Identifier = Field(description="Name of the exclusion, unique in the pool.")
+    start: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", description="When it begins.")
+    end: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", description="When it ends.")
+    scope: Literal["no-upgrades", "no-minor-upgrades", "no-minor-or-node-upgrades"] = Field(
+        default="no-upgrades", description="Which upgrades it excludes."
+    )
 
 
 class Maintenance(Declaration):
     """When the provider may and may not disturb nodes."""
 
-    window: MaintenanceWindow | None = None
-    exclusions: tuple[MaintenanceExclusion, ...] = ()
+    window: MaintenanceWindow | None = Field(
+        default=None, description="When maintenance may happen; any time if unset."
+    )
+    exclusions: tuple[MaintenanceExclusion, ...] = Field(default=(), description="When upgrades may not happen.")
 
 
 class NodePool(Declaration):
     """Machines of one kind."""
 
-    id: Identifier
-    provider: Annotated[Gke | Ack | Eks | Karpenter | Fixed, Field(discriminator="kind")] = Field(default=Fixed())
+    id: Identifier = Field(description="Permanent identity, unique in the policy.")
+    provider: Annotated[Gke | Ack | Eks | Karpenter | Fixed, Field(discriminator="kind")] = Field(
+        default=Fixed(), description="Who provides the machines, with the settings of that provider."
+    )
     machine_type: str | None = Field(default=None, description="The provider's machine type: a3-highgpu-8g.")
     cpu: Cpu | None = Field(default=None, description="Cores that workloads can use on one machine.")
     memory: Memory | None = Field(default=None, description="Memory that workloads can use on one machine.")
     accelerator: Accelerator | None = Field(default=None, description="Left out for a pool without GPUs.")
-    min_nodes: int = Field(default=0, ge=0)
-    max_nodes: int = Field(ge=0)
+    min_nodes: int = Field(default=0, ge=0, description="Machines that are always there.")
+    max_nodes: int = Field(ge=0, description="Machines there can be at most.")
     labels: Mapping[str, str] = Field(default={}, description="Node labels; what backends add agrees with these.")
-    taints: tuple[Taint, ...] = ()
-    spot: bool = False
-    zones: tuple[str, ...] = ()
-    maintenance: Maintenance | None = None
+    taints: tuple[Taint, ...] = Field(default=(), description="Taints of its nodes.")
+    spot: bool = Field(default=False, description="Spot machines, which the provider may take back at any time.")
+    zones: tuple[str, ...] = Field(default=(), description="The provider's zones; its default when left out.")
+    maintenance: Maintenance | None = Field(default=None, description="When the provider may disturb its nodes.")
     provisioning: PlanRef | None = Field(default=None, description="Plan of queued provisioning, where it is used.")
-    sharing: Annotated[TimeSlicing | Mps | Mig, Field(discriminator="kind")] | None = None
+    sharing: Annotated[TimeSlicing | Mps | Mig, Field(discriminator="kind")] | None = Field(
+        default=None, description="How several workloads share one GPU; not at all when left out."
+    )
     reservation: str | None = Field(default=None, description="A capacity reservation of the provider.")
     topology: Identifier | None = Field(default=None, description="Name of the topology its nodes are labelled for.")
     placement: Placement | None = Field(default=None, description="Other than the cluster's.")

@@ -18,14 +18,14 @@ class PriorityClass(Declaration):
     more as non-preemptible), and a check says so.
     """
 
-    name: Identifier
+    name: Identifier = Field(description="Name of the PriorityClass.")
     value: int = Field(description="Higher runs first.")
     preemptible: bool | None = Field(default=None, description="Whether its workloads may be evicted for others.")
     queues: tuple[QueueRef, ...] | None = Field(
         default=None, description="Queues, with everything below them, whose work may use it; all when left out."
     )
     global_default: bool = Field(default=False, description="Used by pods that name no class.")
-    description: str | None = None
+    description: str | None = Field(default=None, description="For whoever reads the PriorityClass on a cluster.")
     installed_by_engine: bool = Field(
         default=False, description="True where the engine's own chart installs this class, so it is not emitted."
     )

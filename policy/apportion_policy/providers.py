@@ -12,61 +12,73 @@ from apportion_policy.declaration import Declaration
 class Fixed(Declaration):
     """Machines that are there: racks, or nodes somebody else manages."""
 
-    kind: Literal["fixed"] = "fixed"
+    kind: Literal["fixed"] = Field(default="fixed", description="Names the provider in YAML and JSON.")
 
 
 class Gke(Declaration):
     """Google Kubernetes Engine. Defaults are those of `gcloud container node-pools create`."""
 
-    kind: Literal["gke"] = "gke"
+    kind: Literal["gke"] = Field(default="gke", description="Names the provider in YAML and JSON.")
     version: str | None = Field(default=None, description="Cluster version: 1.31.4-gke.1183000.")
-    release_channel: Literal["none", "rapid", "regular", "stable", "extended"] = "regular"
-    auto_repair: bool = True
-    auto_upgrade: bool = True
-    location_policy: Literal["BALANCED", "ANY"] = "BALANCED"
-    reservation_affinity: Literal["none", "any", "specific"] = "any"
-    autoscaling: bool = True
-    driver_version: Literal["default", "latest", "disabled"] = "default"
-    gvnic: bool = False
-    flex_start: bool = False
-    compact_placement: bool = False
+    release_channel: Literal["none", "rapid", "regular", "stable", "extended"] = Field(
+        default="regular", description="Release channel of the cluster."
+    )
+    auto_repair: bool = Field(default=True, description="Recreate nodes that fail health checks.")
+    auto_upgrade: bool = Field(default=True, description="Upgrade nodes when the control plane is upgraded.")
+    location_policy: Literal["BALANCED", "ANY"] = Field(
+        default="BALANCED", description="How the autoscaler spreads nodes over zones."
+    )
+    reservation_affinity: Literal["none", "any", "specific"] = Field(
+        default="any", description="Which capacity reservations its nodes may use."
+    )
+    autoscaling: bool = Field(default=True, description="Scale between min_nodes and max_nodes.")
+    driver_version: Literal["default", "latest", "disabled"] = Field(
+        default="default", description="GPU driver that GKE installs; disabled: none."
+    )
+    gvnic: bool = Field(default=False, description="Use Google Virtual NIC.")
+    flex_start: bool = Field(default=False, description="Provision nodes with flex-start.")
+    compact_placement: bool = Field(default=False, description="Place nodes physically close together.")
     node_auto_provisioning: bool = Field(default=False, description="Let GKE make the pool for a queued request.")
 
 
 class Ack(Declaration):
     """Alibaba Cloud Container Service for Kubernetes."""
 
-    kind: Literal["ack"] = "ack"
-    pool_type: Literal["ess", "lingjun"] = "ess"
-    auto_repair: bool = True
-    auto_upgrade: bool = True
-    spot_strategy: Literal["NoSpot", "SpotWithPriceLimit", "SpotAsPriceGo"] = "NoSpot"
-    deployment_set: str | None = None
-    vswitches: tuple[str, ...] = ()
+    kind: Literal["ack"] = Field(default="ack", description="Names the provider in YAML and JSON.")
+    pool_type: Literal["ess", "lingjun"] = Field(default="ess", description="Elastic compute or Lingjun nodes.")
+    auto_repair: bool = Field(default=True, description="Repair nodes that fail health checks.")
+    auto_upgrade: bool = Field(default=True, description="Upgrade nodes when the control plane is upgraded.")
+    spot_strategy: Literal["NoSpot", "SpotWithPriceLimit", "SpotAsPriceGo"] = Field(
+        default="NoSpot", description="Bidding for spot instances."
+    )
+    deployment_set: str | None = Field(default=None, description="Id of the deployment set of its instances.")
+    vswitches: tuple[str, ...] = Field(default=(), description="Ids of the vSwitches of its instances.")
 
 
 class Eks(Declaration):
     """Amazon Elastic Kubernetes Service."""
 
-    kind: Literal["eks"] = "eks"
+    kind: Literal["eks"] = Field(default="eks", description="Names the provider in YAML and JSON.")
     managed: bool = Field(default=True, description="A managed node group; false for a self-scaled group.")
-    ami_type: str | None = None
-    capacity_block: bool = False
-    node_role: str | None = None
-    subnets: tuple[str, ...] = ()
-    node_repair: bool = False
+    ami_type: str | None = Field(default=None, description="AMI type of a managed node group.")
+    capacity_block: bool = Field(default=False, description="Use a Capacity Block for ML.")
+    node_role: str | None = Field(default=None, description="ARN of the nodes' IAM role.")
+    subnets: tuple[str, ...] = Field(default=(), description="Ids of the nodes' subnets.")
+    node_repair: bool = Field(default=False, description="Let EKS replace unhealthy nodes.")
 
 
 class Karpenter(Declaration):
     """Karpenter on AWS."""
 
-    kind: Literal["karpenter"] = "karpenter"
-    node_class: str = "default"
+    kind: Literal["karpenter"] = Field(default="karpenter", description="Names the provider in YAML and JSON.")
+    node_class: str = Field(default="default", description="Name of the EC2NodeClass.")
     static_nodes: bool = Field(default=False, description="Keep min_nodes always, instead of following demand.")
-    consolidation: Literal["WhenEmpty", "WhenEmptyOrUnderutilized"] = "WhenEmpty"
-    consolidate_after: str = "5m"
-    expire_after: str = "720h"
-    role: str | None = None
-    ami_alias: str | None = None
-    subnet_tags: dict[str, str] = Field(default={})
-    security_group_tags: dict[str, str] = Field(default={})
+    consolidation: Literal["WhenEmpty", "WhenEmptyOrUnderutilized"] = Field(
+        default="WhenEmpty", description="When Karpenter may remove a node."
+    )
+    consolidate_after: str = Field(default="5m", description="How long a node stays after its last change of pods.")
+    expire_after: str = Field(default="720h", description="Longest life of a node.")
+    role: str | None = Field(default=None, description="Name of the nodes' IAM role.")
+    ami_alias: str | None = Field(default=None, description="AMI alias of the EC2NodeClass: al2023@v20260101.")
+    subnet_tags: dict[str, str] = Field(default={}, description="Tags that select subnets.")
+    security_group_tags: dict[str, str] = Field(default={}, description="Tags that select security groups.")

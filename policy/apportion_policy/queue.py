@@ -23,11 +23,11 @@ class Override(Declaration):
     environments: tuple[EnvironmentRef, ...] | None = Field(
         default=None, description="Environments it applies to; all when left out."
     )
-    guaranteed: Resources | None = None
-    limit: Resources | None = None
-    lending_limit: Resources | None = None
-    over_quota_weight: OverQuotaWeight | None = None
-    priority: int | None = Field(default=None, ge=0, le=2**31 - 1)
+    guaranteed: Resources | None = Field(default=None, description="Guarantee between the two dates.")
+    limit: Resources | None = Field(default=None, description="Limit between the two dates.")
+    lending_limit: Resources | None = Field(default=None, description="Lending limit between the two dates.")
+    over_quota_weight: OverQuotaWeight | None = Field(default=None, description="Weight between the two dates.")
+    priority: int | None = Field(default=None, ge=0, le=2**31 - 1, description="Priority between the two dates.")
 
     @model_validator(mode="after")
     def _ends_after_it_begins(self) -> Override:
@@ -40,8 +40,8 @@ class UserLimit(Declaration):
     """A bound for each single person of a queue, where an engine has such a thing."""
 
     user: Identifier = Field(description='A user name, or "*" for everybody not named.')
-    limit: Resources
-    max_jobs: int | None = Field(default=None, ge=0)
+    limit: Resources = Field(description="What one person's work can never exceed.")
+    max_jobs: int | None = Field(default=None, ge=0, description="Jobs of one person that may run at once.")
 
 
 class Queue(Declaration):
