@@ -75,7 +75,8 @@ _DRAWN = ["graph", "examples/acme", "--env", "prod", "--cluster", "gpu-eu"]
 @dev.command()
 @console_options
 def docs() -> int:
-    """Write the generated parts of the documentation anew: what each target makes of each feature."""
+    """Write the generated tables of the documentation: features of each target, fields of the policy language."""
+    from apportion_cli.language_page import with_field_tables
     from apportion_compiler.backends import BACKENDS
     from apportion_compiler.backends.capability_table import capability_table, fidelity_matrix, with_table
 
@@ -88,4 +89,7 @@ def docs() -> int:
             raise CannotError(f"{page} is not here", hint="run it at the root of a checkout of the repository")
         page.write_text(with_table(page.read_text(encoding="utf-8"), table), encoding="utf-8")
         console.out(f"  wrote {page}")
+    language = Path("docs/language.md")
+    language.write_text(with_field_tables(language.read_text(encoding="utf-8")), encoding="utf-8")
+    console.out(f"  wrote {language}")
     return ExitCode.OK
