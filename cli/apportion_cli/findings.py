@@ -71,7 +71,7 @@ def exit_code(report: Report, inputs: Inputs, fail_on: str) -> ExitCode:
 def show_findings(console: Console, inputs: Inputs, diagnostics: Iterable[Diagnostic], fail_on: str) -> ExitCode:
     """Print findings beside the result of a verb whose result is something else. Return the exit code.
 
-    What is waived is counted, and shown only if verbose: `validate` is where one reads it.
+    What is waived is counted, and shown only if verbose.
     """
     # Text does not speak of the day.
     report = report_on(inputs, diagnostics, date.min)

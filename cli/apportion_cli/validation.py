@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -18,11 +17,11 @@ from apportion_cli.inputs import Inputs, read_policy
 from apportion_cli.options import Output
 
 if TYPE_CHECKING:
-    from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule
+    from apportion_compiler.diagnostics.diagnostic import Rule
     from apportion_compiler.diagnostics.report import Report
     from apportion_policy.evaluation.limits import Limits
 
-_AUTHORING, _BACKENDS, _MANIFESTS, _SNAPSHOTS = "AP0", "AP5", "AP7", "AP8"
+_AUTHORING, _MANIFESTS, _SNAPSHOTS = "AP0", "AP7", "AP8"
 
 
 def validated(policy: str, limits: Limits, as_of: date, environments: tuple[str, ...]) -> tuple[Inputs, Report]:
@@ -34,14 +33,14 @@ def validated(policy: str, limits: Limits, as_of: date, environments: tuple[str,
     inputs = read_policy(policy, limits)
     if inputs.policy is None:
         return inputs, report_on(inputs, inputs.diagnostics, as_of)
-    from apportion_compiler.compile import check_policy
+    from apportion_compiler.compile import check_policy, in_environments
 
     known = [environment.name for environment in inputs.policy.environments]
     for name in environments:
         if name not in known:
             raise click.UsageError(f"the policy has no environment `{name}`; it has {', '.join(known) or 'none'}")
     checked = check_policy(inputs.policy, as_of)
-    found = _in_environments(checked.diagnostics, environments)
+    found = in_environments(checked.diagnostics, environments)
     return inputs, report_on(inputs, found, as_of, reached="structure" if checked.graph is None else "checks")
 
 
@@ -54,22 +53,15 @@ def publish(console: Console, inputs: Inputs, report: Report, outputs: tuple[Out
         if output.format != "text" or output.file is not None:
             deliver(console, output, _rendered(report, inputs, output.format, fail_on))
     if all(output.file is not None for output in outputs if output.format != "text"):
-        console.out(text_of(report, inputs, console))
+        console.out(text_of(report, inputs, console, waived=console.verbose))
     elif any(output.format == "text" and output.file is None for output in outputs):
-        console.err(text_of(report, inputs, console, stderr=True))
+        console.err(text_of(report, inputs, console, stderr=True, waived=console.verbose))
     elif not console.quiet:
         from apportion_compiler.diagnostics.text import summary
 
         console.err(summary(report))
     say_what_was_read(console, inputs)
     return exit_code(report, inputs, fail_on)
-
-
-def _in_environments(found: Iterable[Diagnostic], environments: tuple[str, ...]) -> tuple[Diagnostic, ...]:
-    """Return findings about the policy as written and about the clusters of these environments."""
-    if not environments:
-        return tuple(found)
-    return tuple(d for d in found if d.scope is None or d.scope.partition("/")[0] in environments)
 
 
 def _rendered(report: Report, inputs: Inputs, form: str, fail_on: str) -> str:
@@ -101,12 +93,12 @@ def _rendered(report: Report, inputs: Inputs, form: str, fail_on: str) -> str:
 
 
 def _rules_run(report: Report) -> tuple[Rule, ...]:
-    """Return the rules that all ran: after an error only those of earlier phases. Backends' run in `compile`."""
+    """Return the rules that all ran: after an error only those of earlier phases."""
     from apportion_compiler.checks import RULES
 
     families = {"evaluation": (), "structure": (_AUTHORING,), "manifests": (_MANIFESTS,)}.get(report.reached)
     if families is None:
-        others = (_BACKENDS, _MANIFESTS, _SNAPSHOTS)
+        others = (_MANIFESTS, _SNAPSHOTS)
         return tuple(rule for rule in RULES.values() if not rule.code.startswith(others))
     return tuple(rule for rule in RULES.values() if rule.code.startswith(families))
 

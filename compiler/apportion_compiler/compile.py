@@ -5,16 +5,20 @@ Errors of one phase stop the next, never the rest of their own: an author sees e
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING
 
+from apportion_compiler.backends import BACKENDS, EMITTERS
 from apportion_compiler.checks import CHECKS, JUDGED_CHECKS, STRUCTURE_CHECKS
+from apportion_compiler.checks.refusals import REFUSALS
 from apportion_compiler.checks.severity import severity_policy
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, has_errors, in_order, judge
+from apportion_compiler.fidelity import fidelity_findings
 from apportion_compiler.graph.declarations import declare
-from apportion_compiler.graph.graph import PolicyGraph, Scope, build_graph
+from apportion_compiler.graph.graph import PolicyGraph, build_graph
+from apportion_compiler.ir.lower import lower
 from apportion_policy.policy import Policy
 
 if TYPE_CHECKING:
@@ -24,10 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A policy's findings, and its graph where the structure is sound."""
+    """A policy's findings and, where its structure is sound, its graph and the program of each cluster.
+
+    `programs` is keyed by the name of the cluster's scope, such as `prod/gpu-1`.
+    """
 
     graph: PolicyGraph | None
     diagnostics: tuple[Diagnostic, ...]
+    programs: Mapping[str, Program] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +45,11 @@ class Target:
     environment: str
     cluster: str
     backend: str
+
+    @property
+    def scope(self) -> str:
+        """The name of its cluster's scope, such as `prod/gpu-1`."""
+        return f"{self.environment}/{self.cluster}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,48 +62,50 @@ class Compilation:
 
 
 def check_policy(policy: Policy, as_of: date) -> Checked:
-    """Return every finding about a policy on a date, judged by its own rules of severity and waivers."""
+    """Return every finding about a policy on a date, judged by its own rules of severity and waivers.
+
+    What the engine of each cluster cannot express is among them: nothing is found later, when the policy is emitted.
+    """
     severities = severity_policy(policy, as_of)
     declarations = declare(policy)
     found = judge((d for check in STRUCTURE_CHECKS for d in check(declarations, as_of)), severities)
     if has_errors(found):
         return Checked(None, in_order(found))
     graph = build_graph(declarations, as_of)
+    programs = {scope.name: lower(graph, scope) for scope in graph.scopes if scope.name is not None}
     found += judge((d for check in CHECKS for d in check(graph)), severities)
-    found += judge((d for check in JUDGED_CHECKS for d in check(policy, as_of, found)), severities)
-    return Checked(graph, in_order(found))
+    found += judge((d for p in programs.values() for d in fidelity_findings(p, BACKENDS[p.engine])), severities)
+    found += judge((d for check in JUDGED_CHECKS for d in check(declarations, as_of, found)), severities)
+    return Checked(graph, in_order(found), programs)
 
 
 def compile_policy(policy: Policy, targets: tuple[Target, ...], as_of: date) -> Compilation:
     """Check a policy and emit it for the targets given.
 
-    A pure function of its arguments: the same input gives the same output, byte for byte once written.
+    A pure function of its arguments: the same input gives the same output, byte for byte once written. Findings that
+    exist only on clusters of no target, or that only an engine left out of the targets has, are left out and stop
+    nothing.
     """
-    # What only emission needs is loaded here: checking a policy is a third faster without it.
-    from apportion_compiler.backends import BACKENDS, EMITTERS
-    from apportion_compiler.fidelity import fidelity_findings
-    from apportion_compiler.ir.lower import lower
-
     checked = check_policy(policy, as_of)
-    if checked.graph is None or has_errors(checked.diagnostics):
-        return Compilation({}, {}, checked.diagnostics)
-    programs = {target: lower(checked.graph, _scope(checked.graph, target)) for target in targets}
-    severities = severity_policy(policy, as_of)
-    refused = judge(
-        (
-            d
-            for t, program in programs.items()
-            if t.backend in BACKENDS
-            for d in fidelity_findings(program, BACKENDS[t.backend])
-        ),
-        severities,
-    )
-    diagnostics = in_order((*checked.diagnostics, *refused))
-    if has_errors(refused):
+    diagnostics = tuple(d for d in checked.diagnostics if _concerns(d, targets, checked.programs))
+    if checked.graph is None or has_errors(diagnostics):
         return Compilation({}, {}, diagnostics)
+    programs = {target: checked.programs[target.scope] for target in targets}
     outputs = {target: EMITTERS[target.backend].emit(program) for target, program in programs.items()}
     return Compilation(programs, outputs, diagnostics)
 
 
-def _scope(graph: PolicyGraph, target: Target) -> Scope:
-    return graph.scope(target.environment, target.cluster)
+def in_environments(diagnostics: Iterable[Diagnostic], environments: Collection[str]) -> tuple[Diagnostic, ...]:
+    """Return the findings about the policy as written and about the clusters of these environments; all if none."""
+    return tuple(
+        d for d in diagnostics if not environments or d.scope is None or d.scope.partition("/")[0] in environments
+    )
+
+
+def _concerns(diagnostic: Diagnostic, targets: tuple[Target, ...], programs: Mapping[str, Program]) -> bool:
+    scope = diagnostic.scope
+    if scope is None:
+        return True
+    # Some findings are about a whole environment.
+    backends = {target.backend for target in targets if scope in (target.scope, target.environment)}
+    return programs[scope].engine in backends if diagnostic.code in REFUSALS else bool(backends)

@@ -5,8 +5,8 @@
 
 from apportion_policy import Waiver
 
-PROMISED = ("ads", "assistant", "ci", "data", "nlp", "platform", "product", "research", "search", "speech", "vision")
-BOUNDED = ("assistant", "platform", "product")
+PROMISED = ("ads", "assistant", "ci", "data", "nlp", "search", "speech", "vision")
+BOUNDED = ("platform", "product")
 
 
 def waiver(code, address, reason):

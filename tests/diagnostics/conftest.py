@@ -21,7 +21,7 @@ AS_OF = date(2026, 11, 21)
 _AS_OF_COMMENT = re.compile(r"\A# as-of: (\d{4}-\d{2}-\d{2})$", re.MULTILINE)
 _BACKEND_COMMENT = re.compile(r"^# backend: (\S+)$", re.MULTILINE)
 _EMISSION = "AP5"
-"""Rules of this family speak when a policy is emitted for a target, not when it is checked."""
+"""Rules of this family speak of a target: a case may name the one that it is about."""
 
 Findings = Callable[[str, str], tuple[Diagnostic, ...]]
 

@@ -64,6 +64,7 @@ def validate(
 
     POLICY is a Python file, `file.py:name`, a YAML or JSON document, or a folder that holds policy.py or
     policy.yaml (default: the current folder). It runs in a confined process and reaches no network.
+    Waived findings are counted, and shown with --verbose.
 
     With --manifests, check Kubernetes objects that anybody wrote: what their engine would refuse, accept and ignore,
     or leave pending for ever.

@@ -8,8 +8,7 @@ from datetime import date
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
 from apportion_compiler.graph.declarations import Declarations
 from apportion_compiler.graph.graph import PolicyGraph
-from apportion_policy.policy import Policy
 
 StructureCheck = Callable[[Declarations, date], Iterator[Diagnostic]]
 Check = Callable[[PolicyGraph], Iterator[Diagnostic]]
-JudgedCheck = Callable[[Policy, date, Sequence[Diagnostic]], Iterator[Diagnostic]]
+JudgedCheck = Callable[[Declarations, date, Sequence[Diagnostic]], Iterator[Diagnostic]]

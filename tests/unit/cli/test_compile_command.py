@@ -142,7 +142,7 @@ def test_what_is_waived_is_counted_and_shown_only_if_verbose(project: Path) -> N
     waived = waived.replace("    environments=tuple", "    waivers=WAIVERS,\n    environments=tuple")
     waivers = ", ".join(
         f"Waiver(code='AP506', address='queue {queue}', reason='small', owner='@a/b', expires='2099-01-01')"
-        for queue in ("research", "vision", "nlp")
+        for queue in ("vision", "nlp")
     )
     (project / "policy.py").write_text(f"from apportion_policy import Waiver\nWAIVERS = ({waivers})\n{waived}")
     shown = _apportion(project, "compile", "--fail-on", "warning")

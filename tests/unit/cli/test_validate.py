@@ -183,7 +183,7 @@ def test_as_of_decides_what_holds(run: Run, policy: Path) -> None:
         .replace("Resources\n", "Resources, Waiver\n", 1)
     )
     policy.write_text(waived, encoding="utf-8")
-    before = run("validate", "--as-of", "2026-12-31")
+    before = run("validate", "-v", "--as-of", "2026-12-31")
     assert before.code == 0
     assert "waived[AP201]" in before.out
     assert "waived until 2026-12-31 by @a/b: soon (policy.py:5)" in before.out

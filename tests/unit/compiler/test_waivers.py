@@ -8,7 +8,18 @@ import pytest
 
 from apportion_compiler.compile import check_policy
 from apportion_compiler.diagnostics.diagnostic import Severity, has_errors
-from apportion_policy import Organisation, Policy, Queue, Resources, Rules, RuleSeverity, Waiver
+from apportion_policy import (
+    Cluster,
+    Engine,
+    Environment,
+    Organisation,
+    Policy,
+    Queue,
+    Resources,
+    Rules,
+    RuleSeverity,
+    Waiver,
+)
 
 AS_OF = date(2026, 11, 21)
 ACME = Organisation(name="acme", owner="@acme/platform")
@@ -71,8 +82,23 @@ def test_unused_waiver_can_be_waived_itself() -> None:
     ]
 
 
-def test_waiver_of_an_emission_rule_is_not_judged() -> None:
-    assert codes(Policy(organisation=ACME, waivers=(waiver("AP501", "queue vision"),))) == []
+@pytest.mark.parametrize("code", ["AP002", "AP201", "AP507", "AP601", "AP701"])
+def test_waiver_that_names_nothing_is_reported_whatever_its_code(code: str) -> None:
+    policy = Policy(organisation=ACME, queues=(Queue(id="vision"),), waivers=(waiver(code, "queue visoin"),))
+    unused = [d for d in check_policy(policy, AS_OF).diagnostics if d.code == "AP114"]
+    assert [d.hint for d in unused] == ["nothing is called queue visoin: name queue vision, or remove the waiver"]
+
+
+def test_waiver_of_what_an_engine_refuses_is_used() -> None:
+    cluster = Cluster(name="cpu", engine=Engine.NATIVE, engine_version="1.34", kubernetes_version="1.34")
+    policy = Policy(
+        organisation=ACME,
+        environments=(Environment(name="dev", clusters=(cluster,)),),
+        queues=(Queue(id="vision", namespaces=("vision",), guaranteed=Resources(cpu=8)),),
+        waivers=(waiver("AP506", "queue vision"),),
+    )
+    found = check_policy(policy, AS_OF).diagnostics
+    assert [(d.code, d.suppression is not None) for d in found if d.code in ("AP506", "AP114")] == [("AP506", True)]
 
 
 def test_expired_waiver_suppresses_nothing_and_is_not_also_unused() -> None:

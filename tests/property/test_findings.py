@@ -1,0 +1,44 @@
+"""What a policy is told is the same whichever command is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from apportion_compiler.compile import check_policy, compile_policy, in_environments
+from apportion_compiler.diagnostics.diagnostic import Diagnostic
+from apportion_compiler.targets import targets_of
+from apportion_policy import Policy
+
+from .strategies import AS_OF, policies
+
+pytestmark = pytest.mark.property
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def _same_findings(policy: Policy) -> None:
+    found = check_policy(policy, AS_OF).diagnostics
+    assert _told(found) == _told(compile_policy(policy, targets_of(policy), AS_OF).diagnostics)
+    for environment in policy.environments:
+        here = (environment.name,)
+        targets = targets_of(policy, here)
+        assert _told(in_environments(found, here)) == _told(compile_policy(policy, targets, AS_OF).diagnostics)
+
+
+def _told(found: tuple[Diagnostic, ...]) -> list[tuple[object, ...]]:
+    return [(d.code, d.address, d.at, d.scope, d.effective_severity, d.suppression is None) for d in found]
+
+
+@given(policies())
+def test_validate_finds_what_compile_finds(policy: Policy) -> None:
+    _same_findings(policy)
+
+
+@pytest.mark.slow
+@given(policies())
+@settings(max_examples=1000)
+def test_validate_finds_what_compile_finds_in_many_policies(policy: Policy) -> None:
+    _same_findings(policy)
