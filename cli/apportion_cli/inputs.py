@@ -68,13 +68,14 @@ def read_policy(entry: str, limits: Limits) -> Inputs:
 
 def _evaluated(outcome: Evaluated) -> Inputs:
     from apportion_policy import wire
+    from apportion_policy.evaluated_policy import policy_of
     from apportion_policy.evaluation.fault import Fault
     from apportion_policy.evaluation.layers import missing_layers
     from apportion_policy.evaluation.parent import Rejected
 
     sources = Sources(project_root(Path(outcome.tree.entry)), outcome.tree)
     try:
-        policy = wire.load(outcome.document, sources.root)
+        policy = policy_of(outcome, sources.root)
     except wire.WireError as malformed:
         # The child's own word is checked anew, and a hostile policy can forge it.
         fault = Fault("evaluation-crashed", f"the policy disturbed its own evaluation: {malformed}", outcome.tree.entry)

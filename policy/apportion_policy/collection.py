@@ -1,13 +1,16 @@
-"""One team, one file: gather the declarations of every module in a folder, explicitly and by type.
+"""One team, one file: gather the declarations of every module in a folder and its subfolders, explicitly and by type.
 
-Nothing is hidden: modules are executed in name order, an exception in one is that module's own, and a module that
-declares nothing of the wanted type is an error rather than silence.
+Nothing is hidden: modules are executed in order of their paths, an exception in one is that module's own, and a module
+that declares nothing of the wanted type is an error rather than silence. A file whose name begins with an underscore
+is for helpers; it is executed too, and a declaration in it is an error.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
@@ -17,42 +20,79 @@ from apportion_policy.errors import CollectError
 
 T = TypeVar("T", bound=Declaration)
 
+_SUFFIX = ".py"
+_PACKAGE = "__init__.py"
+# Locks of Emacs, and what macOS keeps beside files on foreign volumes.
+_NOT_WRITTEN_BY_PEOPLE = (".#", "._")
+
 
 def collect(folder: str, kind: type[T]) -> tuple[T, ...]:
-    """Return every declaration of a type that stands at module level in the folder's Python files.
+    """Return every declaration of a type that stands at module level in the Python files of a folder, at any depth.
 
     Args:
         folder: Relative to the file that calls this.
         kind: The class of declaration wanted, such as `Queue`.
 
     Returns:
-        In order of file name, then of appearance in the file; a list or tuple at module level counts for its
+        In order of path, then of appearance in the file; a list or tuple at module level counts for its
         elements; one object named twice counts once.
 
     Raises:
-        CollectError: If the folder does not exist, or a file in it declares none.
+        CollectError: If the folder does not exist, a file in it declares none, a file of helpers declares one, or
+            the folder holds what is not read: a symbolic link to a folder, or a Python file with another suffix.
     """
-    caller = Path(sys._getframe(1).f_code.co_filename).resolve().parent
-    directory = caller / folder
+    author = Path(sys._getframe(1).f_code.co_filename).resolve()
+    directory = author.parent / folder
     if not directory.is_dir():
-        raise CollectError(
-            f"collect: there is no folder {folder} beside {Path(sys._getframe(1).f_code.co_filename).name}"
-        )
-    files = [file for file in sorted(directory.glob("*.py")) if not file.name.startswith("_")]
-    if not files:
+        raise CollectError(f"collect: there is no folder {folder} beside {author.name}")
+    files = sorted(_python_files(directory, folder))
+    if not any(not file.name.startswith("_") for file in files):
         raise CollectError(f"collect: the folder {folder} holds no Python file")
     found: list[T] = []
     for file in files:
-        declared = _declared(_load(file, caller), kind)
-        if not declared:
-            raise CollectError(f"collect: {folder}/{file.name} declares no {kind.__name__} at module level")
+        name = f"{folder}/{file.relative_to(directory).as_posix()}"
+        declared = _declared(_load(file, author.parent), kind)
+        if file.name.startswith("_"):
+            if declared:
+                fix = "move it to a file of another name" if file.name == _PACKAGE else f"rename it to {_public(file)}"
+                raise CollectError(
+                    f"collect: {name} declares a {kind.__name__}, but files whose name begins with _ are not "
+                    f"collected: {fix}"
+                )
+        elif not declared:
+            raise CollectError(f"collect: {name} declares no {kind.__name__} at module level")
         found += declared
     return tuple({id(declaration): declaration for declaration in found}.values())
+
+
+def _python_files(directory: Path, folder: str) -> Iterator[Path]:
+    """Yield the Python files below a folder; what is hidden is not part of a policy."""
+    for path, folders, names in os.walk(directory):
+        folders[:] = [name for name in folders if not name.startswith(".") and name != "__pycache__"]
+        for name in folders:
+            if Path(path, name).is_symlink():
+                shown = Path(folder, os.path.relpath(path, directory), name).as_posix()
+                raise CollectError(f"collect: {shown} is a symbolic link to a folder, which is not read: move it here")
+        for name in names:
+            file = Path(path, name)
+            if name.startswith(_NOT_WRITTEN_BY_PEOPLE):
+                continue
+            if name.lower().endswith(_SUFFIX) and (name.startswith(".") or not name.endswith(_SUFFIX)):
+                shown = Path(folder, os.path.relpath(file, directory)).as_posix()
+                meant = name.lstrip(".")[: -len(_SUFFIX)] + _SUFFIX
+                raise CollectError(f"collect: {shown} is not read: rename it to {meant}, or remove it")
+            if name.endswith(_SUFFIX):
+                yield file
+
+
+def _public(file: Path) -> str:
+    return file.name.lstrip("_")
 
 
 def _load(file: Path, root: Path) -> ModuleType:
     """Execute a file under the name by which its neighbours would import it, so that it runs only once."""
     name = ".".join(file.relative_to(root).with_suffix("").parts) if file.is_relative_to(root) else file.stem
+    name = name.removesuffix(".__init__")
     loaded = sys.modules.get(name)
     if loaded is not None and getattr(loaded, "__file__", None) == str(file):
         return loaded

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
@@ -33,6 +33,14 @@ class AuthoringFault:
     source: SourceLocation
 
 
+@dataclass(frozen=True, slots=True)
+class DeclarationRecord:
+    """The declarations that an author made, in order, and those among them that served as the template of a copy."""
+
+    made: list[Declaration] = field(default_factory=list["Declaration"])
+    copied: list[Declaration] = field(default_factory=list["Declaration"])
+
+
 class PlacedDict(dict[str, Any]):
     """A mapping read from a document, which remembers where it stood there."""
 
@@ -41,6 +49,7 @@ class PlacedDict(dict[str, Any]):
 
 
 _collector: ContextVar[list[AuthoringFault] | None] = ContextVar("authoring_faults", default=None)
+_record: ContextVar[DeclarationRecord | None] = ContextVar("declaration_record", default=None)
 _reading_document: ContextVar[bool] = ContextVar("reading_document", default=False)
 _places: ContextVar[Sequence[SourceLocation] | None] = ContextVar("places", default=None)
 PLACE = "$at"
@@ -56,6 +65,17 @@ def collecting_faults() -> Generator[list[AuthoringFault]]:
         yield faults
     finally:
         _collector.reset(token)
+
+
+@contextmanager
+def recording_declarations() -> Generator[DeclarationRecord]:
+    """Record every declaration made inside by calling its class, and every one that is copied."""
+    record = DeclarationRecord()
+    token = _record.set(record)
+    try:
+        yield record
+    finally:
+        _record.reset(token)
 
 
 @contextmanager
@@ -91,7 +111,7 @@ class _RecordingMetaclass(_ModelMetaclass):
             placed.at = source = author_location(2)
             try:
                 # What BaseModel.__init__ does, without its frame between the author and the model.
-                return cls.__pydantic_validator__.validate_python(placed)
+                made = cls.__pydantic_validator__.validate_python(placed)
             except ValidationError as refused:
                 faults = _collector.get()
                 if faults is None:
@@ -100,7 +120,10 @@ class _RecordingMetaclass(_ModelMetaclass):
                     faults.append(AuthoringFault(cls.__name__, error["loc"], fault_message(error), source))
                 made = cls.model_construct(**kwargs)
                 _set_location(made, source)
-                return made
+            record = _record.get()
+            if record is not None:
+                record.made.append(made)
+            return made
 
 
 def fault_message(error: Any) -> str:
@@ -157,18 +180,27 @@ class Declaration(BaseModel, metaclass=_RecordingMetaclass):
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return this declaration with other values, checked like any other, as written where the copy is made."""
+        _note_copied(self)
         set_fields = {name: getattr(self, name) for name in self.model_fields_set}
         return type(self)(**{**set_fields, **(update or {})})
 
     def __copy__(self) -> Self:
+        _note_copied(self)
         made = super().__copy__()
         _set_location(made, self.source)
         return made
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        _note_copied(self)
         made = super().__deepcopy__(memo)
         _set_location(made, self.source)
         return made
+
+
+def _note_copied(template: Declaration) -> None:
+    record = _record.get()
+    if record is not None:
+        record.copied.append(template)
 
 
 _get_location: Any = Declaration.__dict__["_at"].__get__

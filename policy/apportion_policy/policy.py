@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date
 from enum import Enum
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema
 
 from apportion_policy.cluster import Environment
 from apportion_policy.declaration import Declaration
 from apportion_policy.identifiers import Identifier, Owner
+from apportion_policy.omission import Omission
 from apportion_policy.pool import NodePool
 from apportion_policy.priority import DEFAULT_PRIORITY_CLASSES, PriorityClass
 from apportion_policy.provisioning import ProvisioningPlan
@@ -79,3 +80,23 @@ class Policy(Declaration):
     provisioning_plans: tuple[ProvisioningPlan, ...] = Field(default=(), description="Plans that node pools refer to.")
     rules: Rules = Field(default=Rules(), description="Severities, and how far guarantees may be overcommitted.")
     waivers: tuple[Waiver, ...] = Field(default=(), description="Findings that are accepted for a time.")
+
+    __slots__ = ("_omitted",)
+
+    @property
+    def omissions(self) -> tuple[Omission, ...]:
+        """What its author wrote that is not part of it; outside of equality and of serialisation."""
+        try:
+            omitted: tuple[Omission, ...] = _get_omitted(self)
+        except AttributeError:
+            return ()
+        return omitted
+
+
+def set_omissions(policy: Policy, omissions: Iterable[Omission]) -> None:
+    """Have a policy say what its author wrote that is not part of it."""
+    _set_omitted(policy, tuple(omissions))
+
+
+_get_omitted: Any = Policy.__dict__["_omitted"].__get__
+_set_omitted: Any = Policy.__dict__["_omitted"].__set__

@@ -6,7 +6,7 @@ The reader trusts nothing: it validates against the same models that the author'
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -16,24 +16,31 @@ from pydantic import ValidationError
 
 from apportion_policy.declaration import PLACE, Declaration, reading_places
 from apportion_policy.errors import ApportionPolicyError
-from apportion_policy.policy import Policy
+from apportion_policy.evaluation.plain import plain_text
+from apportion_policy.omission import Omission
+from apportion_policy.policy import Policy, set_omissions
 from apportion_policy.source import CallSite, SourceLocation
+from apportion_policy.unused_declarations import DECLARATION_KINDS
+
+_MAX_NAME = 300
 
 
 class WireError(ApportionPolicyError):
     """Bytes that are not a policy as `dump` writes it."""
 
 
-def dump(policy: Policy) -> bytes:
-    """Return two lines of JSON: files and locations, then the policy.
+def dump(policy: Policy, omissions: Iterable[Omission] = ()) -> bytes:
+    """Return two lines of JSON: files, locations and omissions, then the policy.
 
     What was left out stays out; `$at` of an object is the number of its location.
     """
     places = _Places()
+    omitted = [[omission.kind, omission.name, places.number(omission.source)] for omission in omissions]
     body = json.dumps(policy, ensure_ascii=False, separators=(",", ":"), default=partial(_plain, places))
     files: dict[str, int] = {}
     locations = [_location(source, files) for source in places.sources]
-    head = json.dumps({"files": list(files), "locations": locations}, ensure_ascii=False, separators=(",", ":"))
+    said = {"files": list(files), "locations": locations, "omitted": omitted}
+    head = json.dumps(said, ensure_ascii=False, separators=(",", ":"))
     return head.encode() + b"\n" + body.encode()
 
 
@@ -57,10 +64,13 @@ def load(document: bytes, relative_to: Path | None = None) -> Policy:
         head = json.loads(line)
         files = [_relative(str(file), relative_to) for file in head["files"]]
         locations = [_read_location(location, files) for location in head["locations"]]
+        omissions = [_read_omission(omission, locations) for omission in head["omitted"]]
         with reading_places(locations):
-            return Policy.model_validate(json.loads(body))
+            policy = Policy.model_validate(json.loads(body))
     except (ValueError, KeyError, TypeError, IndexError, RecursionError, ValidationError) as refused:
         raise WireError(f"the evaluated policy does not read back: {refused}") from refused
+    set_omissions(policy, omissions)
+    return policy
 
 
 class _Places:
@@ -99,6 +109,13 @@ def _plain(places: _Places, value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} is no part of a policy")
+
+
+def _read_omission(omission: list[Any], locations: list[SourceLocation]) -> Omission:
+    kind, name, place = omission
+    if kind not in DECLARATION_KINDS:
+        raise ValueError("an omission of an unknown kind")
+    return Omission(str(kind), plain_text(str(name), _MAX_NAME), locations[place])
 
 
 def _location(source: SourceLocation, files: dict[str, int]) -> list[Any]:

@@ -13,9 +13,10 @@ import pytest
 from apportion_compiler.backends import BACKENDS
 from apportion_compiler.compile import Target, check_policy, compile_policy
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
-from apportion_policy.declaration import collecting_faults
+from apportion_policy.declaration import collecting_faults, recording_declarations
 from apportion_policy.documents import load_document
-from apportion_policy.policy import Policy
+from apportion_policy.policy import Policy, set_omissions
+from apportion_policy.unused_declarations import unused_declarations
 
 AS_OF = date(2026, 11, 21)
 _AS_OF_COMMENT = re.compile(r"\A# as-of: (\d{4}-\d{2}-\d{2})$", re.MULTILINE)
@@ -44,11 +45,12 @@ def _findings(file: str, code: str) -> tuple[Diagnostic, ...]:
 
 
 def _load_python(file: str) -> Policy:
-    with collecting_faults() as faults:
+    with collecting_faults() as faults, recording_declarations() as record:
         namespace = runpy.run_path(file)
     assert faults == [], f"{file} is no valid declaration: {faults}"
     policy = namespace["policy"]
     assert isinstance(policy, Policy)
+    set_omissions(policy, unused_declarations(record))
     return policy
 
 

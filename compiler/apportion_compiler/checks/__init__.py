@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from apportion_compiler.checks.authoring import AUTHORING
 from apportion_compiler.checks.check import Check, JudgedCheck, StructureCheck
 from apportion_compiler.checks.conflicting_parent import CONFLICTING_PARENT, conflicting_parent
+from apportion_compiler.checks.declaration_left_out import DECLARATION_LEFT_OUT, declaration_left_out
 from apportion_compiler.checks.duplicate_id import DUPLICATE_ID, duplicate_id
 from apportion_compiler.checks.equal_priorities import EQUAL_PRIORITIES, equal_priorities
+from apportion_compiler.checks.file_not_read import FILE_NOT_READ, file_not_read
 from apportion_compiler.checks.gpu_model_without_pool import GPU_MODEL_WITHOUT_POOL, gpu_model_without_pool
 from apportion_compiler.checks.gpu_pool_untainted import GPU_POOL_UNTAINTED, gpu_pool_untainted
 from apportion_compiler.checks.guarantee_over_limit import GUARANTEE_OVER_LIMIT, guarantee_over_limit
@@ -84,6 +86,8 @@ STRUCTURE_CHECKS: tuple[StructureCheck, ...] = (
     namespace_on_inner_queue,
     conflicting_parent,
     unknown_reference,
+    declaration_left_out,
+    file_not_read,
 )
 """They read bare declarations, which may be faulty in every way."""
 
@@ -154,6 +158,8 @@ _RULES: tuple[Rule, ...] = (
     OBJECT_WITHOUT_OWNER,
     WORKLOAD_ON_INNER_QUEUE,
     RESERVED_NAMESPACE,
+    DECLARATION_LEFT_OUT,
+    FILE_NOT_READ,
     QUOTA_OVERSUBSCRIBED,
     GUARANTEE_OVER_LIMIT,
     LIMIT_OVER_PARENT,

@@ -15,7 +15,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from apportion_policy.declaration import AuthoringFault, collecting_faults
+from apportion_policy.declaration import AuthoringFault, collecting_faults, recording_declarations
 from apportion_policy.evaluation import answer
 from apportion_policy.evaluation.audit import AuditTrail
 from apportion_policy.evaluation.blame import MAX_FAULTS, fault_of_declaration, faults_of
@@ -25,7 +25,8 @@ from apportion_policy.evaluation.limits import MIB, Limits
 from apportion_policy.evaluation.loading import load_entry
 from apportion_policy.evaluation.readable import readable_paths
 from apportion_policy.evaluation.sandbox import confine, find_kernel_layers
-from apportion_policy.evaluation.tree import PolicyTree
+from apportion_policy.evaluation.tree import PolicyTree, is_within
+from apportion_policy.unused_declarations import unused_declarations
 from apportion_policy.wire import dump
 
 _RESERVE_BYTES = 24 * MIB
@@ -67,11 +68,11 @@ def _evaluate(tree: PolicyTree, limits: Limits, trail: AuditTrail) -> tuple[tupl
     refused: list[AuthoringFault] = []
     document = b""
     try:
-        with collecting_faults() as refused:
+        with collecting_faults() as refused, recording_declarations() as record:
             policy = load_entry(tree)
             # What an unvalidated object would lead to later is a consequence, not another fault.
             if not refused:
-                document = dump(policy)
+                document = dump(policy, (o for o in unused_declarations(record) if is_within(o.source.file, tree.root)))
     except BaseException as error:  # noqa: BLE001 - the author's code may raise anything.
         # Where memory has run out, this leaves some to say so.
         reserve.clear()

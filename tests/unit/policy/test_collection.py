@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 _ROOT = "from apportion_policy import Organisation, Policy, Queue, collect\n"
 _POLICY = _ROOT + 'policy = Policy(organisation=Organisation(name="a"), queues=collect("teams", Queue))\n'
 _SHOW = "import runpy, sys; sys.path.insert(0, sys.argv[1]); print([q.id for q in runpy.run_path(sys.argv[1] + '/policy.py')['policy'].queues])"
@@ -15,6 +17,7 @@ def _ids(tmp_path: Path, teams: dict[str, str], policy: str = _POLICY) -> str:
     (tmp_path / "policy.py").write_text(policy)
     (tmp_path / "teams").mkdir(exist_ok=True)
     for name, text in teams.items():
+        (tmp_path / "teams" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "teams" / name).write_text("from apportion_policy import Queue\n" + text)
     shown = subprocess.run([sys.executable, "-c", _SHOW, str(tmp_path)], capture_output=True, text=True, check=False)
     return shown.stdout.strip() or shown.stderr.strip().splitlines()[-1]
@@ -24,9 +27,44 @@ def test_files_are_collected_in_the_order_of_their_names(tmp_path: Path) -> None
     teams = {
         "b.py": 'B = Queue(id="b")\nB2 = [Queue(id="b2")]\n',
         "a.py": 'A = Queue(id="a")\n',
-        "_draft.py": "1 / 0\n",
+        "_sizes.py": "SMALL = 8\n",
+        "__init__.py": "",
     }
     assert _ids(tmp_path, teams) == "['a', 'b', 'b2']"
+
+
+def test_subfolders_are_collected(tmp_path: Path) -> None:
+    teams = {"a.py": 'A = Queue(id="a")\n', "ml/vision.py": 'V = Queue(id="vision")\n', "ml/eu/__init__.py": ""}
+    assert _ids(tmp_path, teams) == "['a', 'vision']"
+
+
+def test_a_package_runs_once(tmp_path: Path) -> None:
+    teams = {
+        "ml/__init__.py": "from .vision import V\n",
+        "ml/vision.py": 'V = Queue(id="vision")\n',
+        "ml/speech.py": 'from teams.ml import V\nS = Queue(id="speech", parent=V)\n',
+    }
+    assert _ids(tmp_path, teams) == "['speech', 'vision']"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("_bi.py", "teams/_bi.py declares a Queue, but files whose name begins with _ are not collected: rename it"),
+        ("ml/__init__.py", "teams/ml/__init__.py declares a Queue"),
+        ("vision.PY", "teams/vision.PY is not read: rename it to vision.py"),
+        ("ml/.vision.py", "teams/ml/.vision.py is not read: rename it to vision.py"),
+    ],
+)
+def test_a_file_that_is_not_collected_is_an_error(name: str, said: str, tmp_path: Path) -> None:
+    assert said in _ids(tmp_path, {"a.py": 'A = Queue(id="a")\n', name: 'V = Queue(id="vision")\n'})
+
+
+def test_a_link_to_a_folder_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "teams").mkdir()
+    (tmp_path / "teams" / "ml").symlink_to(tmp_path / "elsewhere")
+    assert "teams/ml is a symbolic link to a folder" in _ids(tmp_path, {"a.py": 'A = Queue(id="a")\n'})
 
 
 def test_what_a_file_imports_counts_where_it_was_written(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from apportion_compiler.emit.pulumi.settings import StackSettings
 from apportion_compiler.errors import UnknownTargetError
 from apportion_compiler.targets import targets_of
 from apportion_policy import wire
+from apportion_policy.evaluated_policy import policy_of
 from apportion_policy.evaluation.parent import Rejected, start
 from apportion_policy.evaluation.root import project_root
 from apportion_policy.policy import Policy
@@ -55,7 +56,7 @@ def read_policy(entry: str) -> Policy:
     if isinstance(outcome, Rejected):
         raise Refused(_errors(authoring_findings(outcome.faults)))
     try:
-        return wire.load(outcome.document, project_root(Path(outcome.tree.entry)))
+        return policy_of(outcome, project_root(Path(outcome.tree.entry)))
     except wire.WireError as malformed:
         raise Refused(f"the policy disturbed its own evaluation: {malformed}") from None
 

@@ -1,0 +1,43 @@
+"""AP118: a declaration that the author made and the policy does not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
+from apportion_compiler.graph.declarations import Declarations
+from apportion_policy.omission import FILE, FOLDER
+
+DECLARATION_LEFT_OUT = Rule(
+    "AP118", "declaration-left-out", Severity.ERROR, "a declaration is made and is not part of the policy"
+)
+
+_FIELDS = {
+    "cluster": "`clusters` of an environment",
+    "environment": "`environments` of the policy",
+    "node pool": "`node_pools` of the policy",
+    "override": "`overrides` of a queue",
+    "override of queue": "`overrides` of an environment",
+    "priority class": "`priority_classes` of the policy",
+    "provisioning plan": "`provisioning_plans` of the policy",
+    "queue": "`queues` of the policy, or bind it to a name in a collected file",
+    "topology": "`topologies` of a cluster",
+    "user limit": "`users` of a queue",
+    "waiver": "`waivers` of the policy",
+}
+
+
+def declaration_left_out(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
+    """Report the declarations of the evaluation that nothing holds."""
+    for omission in declarations.policy.omissions:
+        if omission.kind in (FILE, FOLDER):
+            continue
+        yield Diagnostic(
+            DECLARATION_LEFT_OUT,
+            f"{omission.kind} {omission.name}",
+            f"the {omission.kind} `{omission.name}` is declared here and is not part of the policy",
+            omission.source,
+            hint=f"add it to {_FIELDS[omission.kind]}; otherwise remove it",
+            severity=Severity.WARNING if omission.shared else None,
+        )

@@ -1,0 +1,39 @@
+"""AP119: a file beside the policy that reads like a part of it and was not read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
+from apportion_compiler.graph.declarations import Declarations
+from apportion_policy.omission import FILE, FOLDER
+
+FILE_NOT_READ = Rule(
+    "AP119", "file-not-read", Severity.ERROR, "a file in the policy's folder declares something and is not read"
+)
+
+
+def file_not_read(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
+    """Report the files that the evaluation did not read."""
+    for omission in declarations.policy.omissions:
+        if omission.kind == FOLDER:
+            yield Diagnostic(
+                FILE_NOT_READ,
+                "policy",
+                f"the policy's folder holds more than {omission.name} files, and the others were not searched for "
+                "declarations",
+                omission.source,
+                hint="keep the policy in a folder of its own",
+                severity=Severity.WARNING,
+            )
+        elif omission.kind == FILE:
+            yield Diagnostic(
+                FILE_NOT_READ,
+                f"file {omission.name}",
+                f"{omission.name} declares a part of a policy, and this policy does not read it",
+                omission.source,
+                hint="move it to a folder that the policy collects or includes, with the suffix of its neighbours; "
+                "import it; or remove it",
+                severity=Severity.WARNING if omission.shared else None,
+            )

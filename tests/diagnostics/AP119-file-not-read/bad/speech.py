@@ -1,0 +1,3 @@
+from apportion_policy import Queue
+
+SPEECH = Queue(id="speech", namespaces=("speech",))

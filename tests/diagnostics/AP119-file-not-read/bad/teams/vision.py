@@ -1,0 +1,3 @@
+from apportion_policy import Queue
+
+VISION = Queue(id="vision", namespaces=("vision",))
