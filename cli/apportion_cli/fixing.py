@@ -1,55 +1,105 @@
-"""`validate --fix`: apply the fixes that change one value of the author's own text, and show what they changed."""
+"""`validate --fix`: apply fixes that change one value of the author's own text, and show what they changed.
+
+Every step is evaluated anew. A step after which the policy has an error that it did not have is taken back.
+"""
 
 from __future__ import annotations
 
 import os
 import stat
 import tempfile
-from datetime import date
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from apportion_cli.console import Console, Style
 from apportion_cli.errors import CannotError
-from apportion_cli.validation import validated
 
 if TYPE_CHECKING:
     from apportion_cli.inputs import Inputs
-    from apportion_compiler.diagnostics.report import Report
+    from apportion_compiler.diagnostics.diagnostic import Diagnostic
+    from apportion_compiler.diagnostics.report import Finding, Report
     from apportion_compiler.fixes import TextEdit
-    from apportion_policy.evaluation.limits import Limits
+
+Evaluate = Callable[[], "tuple[Inputs, Report]"]
 
 # One fix can uncover the next fault, as where a parent's guarantee was hidden behind an unknown id.
-_MAX_ROUNDS = 10
+_MAX_STEPS = 30
 
 
-def fix_policy(console: Console, policy: str, limits: Limits, as_of: date) -> None:
+def fix_policy(console: Console, evaluate: Evaluate, *, unsafe: bool) -> None:
     """Apply fixes until none is left, and print the changes to standard error.
+
+    Args:
+        console: Takes what is said.
+        evaluate: Reads the policy and returns the findings about it.
+        unsafe: Whether to apply those, too, that may be another decision than the author's.
 
     Raises:
         CannotError: If a file cannot be written.
     """
+    inputs, report = evaluate()
     before: dict[str, str] = {}
-    inputs: Inputs | None = None
-    for _ in range(_MAX_ROUNDS):
-        inputs, report = validated(policy, limits, as_of, ())
-        changed = _apply(inputs, report)
-        for name, text in changed.items():
-            before.setdefault(name, text)
-        if not changed:
+    refused: dict[str, str] = {}
+    one_by_one = False
+    for _ in range(_MAX_STEPS):
+        step = _next_step(report, refused, unsafe=unsafe)[: 1 if one_by_one else None]
+        if not step:
             break
-    if inputs is not None and before:
-        console.err(_changes(inputs, before, console.style(stderr=True)))
+        former = _apply(inputs, step)
+        try:
+            inputs, after = evaluate()
+        except BaseException:
+            _restore(inputs, former)
+            raise
+        caused = _caused(report, after)
+        if caused is None:
+            report = after
+            for name, text in former.items():
+                before.setdefault(name, text)
+            continue
+        _restore(inputs, former)
+        one_by_one = True
+        if len(step) == 1:
+            refused[_key(step[0])] = _refusal(inputs, step[0], caused)
+    changed = {name: text for name, text in before.items() if inputs.sources.read(name) != text}
+    if changed:
+        console.err(_changes(inputs, changed, console.style(stderr=True)))
+    for said in refused.values():
+        console.err(f"{said}\n")
+    left = 0 if unsafe else sum(f.edit is not None and f.is_unsafe and f.level != "waived" for f in report.findings)
+    if left:
+        fixes = "1 more fix changes" if left == 1 else f"{left} more fixes change"
+        console.err(f"{fixes} what the policy grants or names: look at each, then --unsafe-fixes\n")
 
 
-def _apply(inputs: Inputs, report: Report) -> dict[str, str]:
-    """Apply one round of edits that do not touch each other; return the former text of each file changed."""
-    from apportion_compiler.fixes import apply_edits, compatible
+def _next_step(report: Report, refused: dict[str, str], *, unsafe: bool) -> list[Finding]:
+    """Return findings whose fixes do not touch each other."""
+    from apportion_compiler.fixes import compatible
 
-    wanted = (f.edit for f in report.findings if f.edit is not None and f.level != "waived")
+    wanted = [
+        finding
+        for finding in report.findings
+        if finding.edit is not None and finding.level != "waived" and (unsafe or not finding.is_unsafe)
+    ]
+    by_edit = {f.edit: f for f in reversed(wanted) if f.edit is not None and _key(f) not in refused}
+    return [by_edit[edit] for edit in compatible(f.edit for f in wanted if f.edit in by_edit)]
+
+
+def _key(finding: Finding) -> str:
+    edit = finding.edit
+    assert edit is not None
+    return f"{finding.diagnostic.fingerprint} {edit.file} {edit.text}"
+
+
+def _apply(inputs: Inputs, step: Sequence[Finding]) -> dict[str, str]:
+    """Write the edits of one step; return the former text of each file changed."""
+    from apportion_compiler.fixes import apply_edits
+
     by_file: dict[str, list[TextEdit]] = {}
-    for edit in compatible(wanted):
-        by_file.setdefault(edit.file, []).append(edit)
+    for finding in step:
+        assert finding.edit is not None
+        by_file.setdefault(finding.edit.file, []).append(finding.edit)
     former: dict[str, str] = {}
     for name, edits in by_file.items():
         text = inputs.sources.read(name)
@@ -58,6 +108,30 @@ def _apply(inputs: Inputs, report: Report) -> dict[str, str]:
         _write(inputs.sources.path(name), apply_edits(text, edits))
     inputs.sources.forget()
     return former
+
+
+def _restore(inputs: Inputs, former: dict[str, str]) -> None:
+    for name, text in former.items():
+        _write(inputs.sources.path(name), text)
+    inputs.sources.forget()
+
+
+def _caused(before: Report, after: Report) -> Diagnostic | None:
+    """Return an error that a step made.
+
+    Where the step let the checks reach further than they did, what they find there was hidden before.
+    """
+    if before.reached == "structure" and after.reached == "checks":
+        return None
+    known = {(f.diagnostic.code, f.diagnostic.where) for f in before.findings if f.level == "error"}
+    errors = (f.diagnostic for f in after.findings if f.level == "error")
+    return next((error for error in errors if (error.code, error.where) not in known), None)
+
+
+def _refusal(inputs: Inputs, finding: Finding, caused: Diagnostic) -> str:
+    d = finding.diagnostic
+    at = f"{inputs.sources.near(d.at.file)}:{d.at.line}"
+    return f"{at}: {d.code} is not fixed: the fix would cause {caused.code}: {caused.message}"
 
 
 def _write(path: Path, text: str) -> None:

@@ -43,7 +43,14 @@ ENGINES = ("kai", "kueue", "volcano", "koordinator", "ack", "yunikorn", "native"
     type=click.Choice(ENGINES),
     help="Engine whose rules hold for --manifests (default: those that the objects are for).",
 )
-@click.option("--fix", is_flag=True, help="Apply the fixes that change one value, and show what they changed.")
+@click.option(
+    "--fix", is_flag=True, help="Apply fixes that change nothing of what anybody is granted, and show the changes."
+)
+@click.option(
+    "--unsafe-fixes",
+    is_flag=True,
+    help="Apply, too, fixes that change quotas, names or machines; nothing that would cause an error.",
+)
 @reading_options
 @click.pass_context
 def validate(
@@ -56,6 +63,7 @@ def validate(
     manifests: tuple[str, ...],
     engines: tuple[str, ...],
     fix: bool,
+    unsafe_fixes: bool,
     as_of: date,
     time_limit: float | None,
     memory_limit: int | None,
@@ -75,10 +83,10 @@ def validate(
 
     console = current()
     chosen = limits(time_limit, memory_limit)
-    if fix:
+    if fix or unsafe_fixes:
         from apportion_cli.fixing import fix_policy
 
-        fix_policy(console, policy, chosen, as_of)
+        fix_policy(console, lambda: validated(policy, chosen, as_of, ()), unsafe=unsafe_fixes)
     inputs, report = validated(policy, chosen, as_of, env)
     return publish(console, inputs, report, outputs, fail_on)
 
@@ -88,7 +96,12 @@ def _manifests(
 ) -> int:
     if not manifests:
         raise click.UsageError("--engine needs --manifests", ctx)
-    for name, option in (("policy", "POLICY"), ("fix", "--fix"), ("env", "--env")):
+    for name, option in (
+        ("policy", "POLICY"),
+        ("fix", "--fix"),
+        ("unsafe_fixes", "--unsafe-fixes"),
+        ("env", "--env"),
+    ):
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"{option} and --manifests exclude each other", ctx)
     from apportion_cli.manifest_validation import validated_manifests

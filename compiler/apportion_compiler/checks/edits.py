@@ -14,10 +14,16 @@ def amount_edit(node: Node, scope: Scope, field: str, resource: str, amount: Amo
     """Return the edit that gives a queue's `guaranteed`, `limit` or `lending_limit` another amount.
 
     None where one value does not decide it: on a cluster (the share scales it), under an override, when machines
-    are counted, or when the author left the field out.
+    are counted, or when the author left the field out. None for an amount of zero, too: nobody who writes an amount
+    means none.
     """
     declared = getattr(node.queue, field)
-    if scope.cluster is not None or field in scope.values[node.id].sources or not isinstance(declared, Resources):
+    if (
+        amount == 0
+        or scope.cluster is not None
+        or field in scope.values[node.id].sources
+        or not isinstance(declared, Resources)
+    ):
         return None
     path = _path(declared, resource)
     if path is None:

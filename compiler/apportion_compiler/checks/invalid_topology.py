@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity, ValueEdit
+from apportion_compiler.diagnostics.diagnostic import Applicability, Diagnostic, Rule, Severity, ValueEdit
 from apportion_compiler.graph.graph import PolicyGraph
 from apportion_compiler.naming import is_label_key
 from apportion_policy.placement import Topology
@@ -38,7 +38,7 @@ def _faults(topology: Topology, scope: str | None) -> Iterator[Diagnostic]:
                 topology,
                 f"level {number + 1} of topology `{topology.name}` repeats level {seen[level] + 1}, {level}",
                 f"remove level {number + 1}",
-                ValueEdit(topology.source, ("levels", str(number)), None),
+                ValueEdit(topology.source, ("levels", str(number)), None, Applicability.SAFE),
                 scope,
             )
             continue

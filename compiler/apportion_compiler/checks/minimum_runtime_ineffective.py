@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from apportion_compiler.checks.engines import scopes_on
-from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
+from apportion_compiler.diagnostics.diagnostic import Applicability, Diagnostic, Related, Rule, Severity, ValueEdit
 from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
 from apportion_compiler.graph.preemptibility import is_preemptible
 from apportion_compiler.graph.values import QueueValues
@@ -186,7 +186,7 @@ def _raised(scope: Scope, weak: list[_Level], text: str) -> ValueEdit | None:
 
 def _removal(node: Node, kind: _Kind) -> ValueEdit | None:
     written = getattr(node.queue, kind.field) is not None
-    return ValueEdit(node.queue.source, (kind.field,), None) if written else None
+    return ValueEdit(node.queue.source, (kind.field,), None, Applicability.SAFE) if written else None
 
 
 def _finding(scope: Scope, node: Node, kind: _Kind, seconds: int, fault: _Fault) -> Diagnostic:

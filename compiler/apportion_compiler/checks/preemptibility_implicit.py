@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity, ValueEdit
+from apportion_compiler.diagnostics.diagnostic import Applicability, Diagnostic, Rule, Severity, ValueEdit
 from apportion_compiler.graph.graph import PolicyGraph
 from apportion_policy.priority import NON_PREEMPTIBLE_FROM
 
@@ -33,5 +33,5 @@ def preemptibility_implicit(graph: PolicyGraph) -> Iterator[Diagnostic]:
                 (),
                 "say preemptible=False if that is meant, or preemptible=True to let it use what is idle",
                 # What the engine does already: the fix changes nothing that runs.
-                ValueEdit(cls.source, ("preemptible",), value=False),
+                ValueEdit(cls.source, ("preemptible",), value=False, applicability=Applicability.SAFE),
             )

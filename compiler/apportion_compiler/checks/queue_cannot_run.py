@@ -16,7 +16,7 @@ from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
 from apportion_compiler.graph.preemptibility import is_preemptible
 from apportion_policy.identifiers import identity_of
 from apportion_policy.priority import PriorityClass
-from apportion_policy.quantity import Unlimited
+from apportion_policy.quantity import UNLIMITED, Unlimited
 from apportion_policy.resources import CPU, MEMORY, amount_text
 
 QUEUE_CANNOT_RUN = Rule("AP205", "queue-cannot-run", Severity.ERROR, "no workload can ever run in a queue")
@@ -72,8 +72,10 @@ def _zero_limit(scope: Scope, node: Node, resource: str) -> Diagnostic:
 
 
 def _unlimit(node: Node, scope: Scope, resource: str, guaranteed: int) -> ValueEdit | None:
-    edit = amount_edit(node, scope, "limit", resource, guaranteed)
-    return edit if edit is None or guaranteed else replace(edit, value=None)
+    if guaranteed:
+        return amount_edit(node, scope, "limit", resource, guaranteed)
+    edit = amount_edit(node, scope, "limit", resource, UNLIMITED)
+    return None if edit is None else replace(edit, value=None)
 
 
 def _without_class(graph: PolicyGraph) -> Iterator[Diagnostic]:

@@ -4,9 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from difflib import get_close_matches
+from itertools import takewhile
 
 _MAX_COMPARISONS = 20_000
 """Bounds the time of one check: every misspelt name is compared with every known one, at some microseconds each."""
+
+_LEAST_LETTERS = 5
+"""Of shorter names one letter makes another word."""
+
+
+def is_misspelt(name: str, meant: str, known: Collection[str]) -> bool:
+    """Tell whether a name is another one with one letter wrong, missing, too many, or two letters exchanged.
+
+    Not where they differ in a digit, which tells names apart, nor where another known name is as near.
+    """
+    return (
+        min(len(name), len(meant)) >= _LEAST_LETTERS
+        and _is_one_slip(name, meant)
+        and not any(_is_one_slip(name, other) for other in known if other != meant)
+    )
+
+
+def _is_one_slip(name: str, other: str) -> bool:
+    begin = _n_shared(name, other)
+    end = _n_shared(name[begin:][::-1], other[begin:][::-1])
+    left, right = name[begin : len(name) - end], other[begin : len(other) - end]
+    if any(character.isdigit() for character in left + right):
+        return False
+    return max(len(left), len(right)) == 1 or (len(left) == 2 and left == right[::-1])
+
+
+def _n_shared(name: str, other: str) -> int:
+    """Return how many characters two names begin with alike."""
+    alike = (first == second for first, second in zip(name, other, strict=False))
+    return sum(takewhile(bool, alike))
 
 
 def suggester(known: Collection[str]) -> Callable[[str], str | None]:

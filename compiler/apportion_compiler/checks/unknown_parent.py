@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import date
 
-from apportion_compiler.checks.suggestions import suggester
-from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity, ValueEdit
+from apportion_compiler.checks.suggestions import is_misspelt, suggester
+from apportion_compiler.diagnostics.diagnostic import Applicability, Diagnostic, Rule, Severity, ValueEdit
 from apportion_compiler.graph.declarations import Declarations
 
 UNKNOWN_PARENT = Rule(
@@ -33,5 +33,11 @@ def unknown_parent(declarations: Declarations, as_of: date) -> Iterator[Diagnost
             hint=f"name `{meant}` as its parent"
             if meant is not None
             else f"declare a queue `{parent}`, or leave `parent` out to make `{queue.id}` a top-level queue",
-            fix=ValueEdit(queue.source, ("parent",), meant) if meant is not None else None,
+            fix=None
+            if meant is None
+            else ValueEdit(queue.source, ("parent",), meant, _applicability(parent, meant, known)),
         )
+
+
+def _applicability(parent: str, meant: str, known: Collection[str]) -> Applicability:
+    return Applicability.SAFE if is_misspelt(parent, meant, known) else Applicability.UNSAFE

@@ -17,7 +17,7 @@ from apportion_compiler.checks.references import (
     references,
 )
 from apportion_compiler.checks.suggestions import suggester
-from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity, ValueEdit
+from apportion_compiler.diagnostics.diagnostic import Applicability, Diagnostic, Rule, Severity, ValueEdit
 from apportion_compiler.graph.declarations import Declarations
 from apportion_policy.policy import Policy, RuleSeverity
 
@@ -90,5 +90,5 @@ def _relaxed(policy: Policy, required: Collection[str]) -> Iterator[Diagnostic]:
                 f"{code} is set to {severity.value}, but is always an error: nothing can be compiled past it",
                 policy.rules.source,
                 hint=f"remove {code} from `severity`",
-                fix=ValueEdit(policy.rules.source, ("severity", code), None),
+                fix=ValueEdit(policy.rules.source, ("severity", code), None, Applicability.SAFE),
             )

@@ -44,6 +44,17 @@ class Related:
     message: str
 
 
+class Applicability(str, Enum):
+    """Who decides on a fix.
+
+    `SAFE` changes nothing that anybody is granted: no quota, weight, priority or right, no name and no machine.
+    `UNSAFE` may be another decision than its author's: it is applied only where somebody asks for it.
+    """
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+
+
 @dataclass(frozen=True, slots=True)
 class ValueEdit:
     """A fix that changes one value of a declaration: `fixes.py` finds its text span in the author's file.
@@ -56,6 +67,7 @@ class ValueEdit:
     at: SourceLocation
     path: tuple[str, ...]
     value: str | int | bool | None
+    applicability: Applicability = Applicability.UNSAFE
 
 
 @dataclass(frozen=True, slots=True)

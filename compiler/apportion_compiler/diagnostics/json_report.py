@@ -71,6 +71,7 @@ def _fix(finding: Finding) -> dict[str, Any] | None:
     return {
         "path": list(fix.path),
         "value": fix.value,
+        "applicability": fix.applicability.value,
         "edit": None if edit is None else {"file": edit.file, **_region(region(edit.span)), "text": edit.text},
     }
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Literal
 
-from apportion_compiler.diagnostics.diagnostic import Diagnostic
+from apportion_compiler.diagnostics.diagnostic import Applicability, Diagnostic
 from apportion_compiler.spans import Place
 
 if TYPE_CHECKING:
@@ -33,6 +33,12 @@ class Finding:
     def level(self) -> str:
         """`error`, `warning`, or `waived` where a waiver suppresses it."""
         return "waived" if self.diagnostic.suppression is not None else self.diagnostic.effective_severity.value
+
+    @property
+    def is_unsafe(self) -> bool:
+        """Whether its fix is applied only where somebody asks for it."""
+        fix = self.diagnostic.fix
+        return fix is not None and fix.applicability is Applicability.UNSAFE
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,14 +131,19 @@ class _Writer:
         return [suppression]
 
     def _fix(self, finding: Finding) -> dict[str, Any]:
-        edit = finding.edit
+        edit, fix = finding.edit, finding.diagnostic.fix
         assert edit is not None
+        assert fix is not None
         change = {
             "artifactLocation": self._artifact(edit.file),
             "replacements": [{"deletedRegion": _region(region(edit.span)), "insertedContent": {"text": edit.text}}],
         }
         description = finding.diagnostic.hint or finding.diagnostic.message
-        return {"description": {"text": description}, "artifactChanges": [change]}
+        return {
+            "description": {"text": description},
+            "artifactChanges": [change],
+            "properties": {"applicability": fix.applicability.value},
+        }
 
     def _physical(self, at: SourceLocation) -> dict[str, Any]:
         physical: dict[str, Any] = {"artifactLocation": self._artifact(at.file)}

@@ -102,7 +102,8 @@ class _Texts:
         if d.hint is not None and d.suppression is None:
             lines += self._detail(d.hint, role="hint", label="hint: ")
         if finding.edit is not None and d.suppression is None:
-            lines += self._detail(self._fix(finding.edit), role="hint", label="fix: ")
+            asked = "--unsafe-fixes" if finding.is_unsafe else "--fix"
+            lines += self._detail(f"{self._fix(finding.edit)} (validate {asked})", role="hint", label="fix: ")
         lines += self._detail(d.rule.docs, role="docs", label="docs: ")
         return lines
 
@@ -149,15 +150,15 @@ class _Texts:
         new = edit.text.strip(", \n")
         at = f"{self._shown(edit.file)}:{span.line}"
         if (span.line, span.column) == (span.end_line, span.end_column):
-            return f"{at}: add `{new}` (validate --fix)"
+            return f"{at}: add `{new}`"
         old = lines[span.line - 1][span.column :] if span.line <= len(lines) else ""
         if span.end_line == span.line:
             old = old[: span.end_column - span.column]
         if not edit.text:
-            return f"{at}: remove `{old.strip(', ')}` (validate --fix)"
+            return f"{at}: remove `{old.strip(', ')}`"
         if "\n" in edit.text:
-            return f"{at}: add `{new.rpartition(chr(10))[2].strip()}` (validate --fix)"
-        return f"{at}: `{old.strip()}` becomes `{new}` (validate --fix)"
+            return f"{at}: add `{new.rpartition(chr(10))[2].strip()}`"
+        return f"{at}: `{old.strip()}` becomes `{new}`"
 
 
 def _marked(finding: Finding, own: Span) -> Span:

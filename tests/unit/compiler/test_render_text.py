@@ -42,7 +42,7 @@ acme/policy.py:3: error[AP201] children are promised 80 H100, but `research` has
   acme/policy.py:4: `llm` takes 48
   acme/vision.yaml:3: `vision` takes 32
   hint: raise the guarantee of `research` to 80 H100, or lower `llm` by 16 H100
-  fix: acme/policy.py:3: `64` becomes `80` (validate --fix)
+  fix: acme/policy.py:3: `64` becomes `80` (validate --unsafe-fixes)
   docs: docs/diagnostics/AP201-quota-oversubscribed.md
 
 acme/policy.py:4: warning[AP207] the weight 2 of `llm` divides nothing
@@ -50,7 +50,7 @@ acme/policy.py:4: warning[AP207] the weight 2 of `llm` divides nothing
       |       ^^^^^^
   in queue llm on prod/gpu-1
   hint: leave it out
-  fix: acme/policy.py:5: remove `over_quota_weight=2` (validate --fix)
+  fix: acme/policy.py:5: remove `over_quota_weight=2` (validate --unsafe-fixes)
   docs: docs/diagnostics/AP207-weight-without-surplus.md
 
 acme/policy.py:3: waived[AP201] children are promised 4Ti memory, but `research` has 2Ti

@@ -1,0 +1,86 @@
+"""`validate --fix` changes what changes nobody's grants; other fixes are asked for, and none leaves a fault behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .conftest import Run
+
+POLICY = """\
+from apportion_policy import Cluster, Engine, Environment, Organisation, Policy, PriorityClass, Queue, Resources
+
+policy = Policy(
+    organisation=Organisation(name="acme", owner="@acme/platform"),
+    queues=(
+        Queue(id="research", guaranteed=Resources(cpu=16, memory="64Gi", gpu=0)),
+        Queue(id="vision", parent="research", namespaces=("vision",), guaranteed=Resources(cpu=20, memory="8Gi", gpu=0)),
+    ),
+    priority_classes=(PriorityClass(name="serving", value=200),),
+    environments=(
+        Environment(name="prod", clusters=(Cluster(name="gpu-1", engine=Engine.KAI, engine_version="0.17.0"),)),
+    ),
+)
+"""
+SAID = 'PriorityClass(name="serving", value=200, preemptible=False)'
+
+
+@pytest.fixture(autouse=True)
+def policy() -> Path:
+    path = Path("policy.py")
+    path.write_text(POLICY, encoding="utf-8")
+    return path
+
+
+def test_fix_leaves_quotas_alone(run: Run, policy: Path) -> None:
+    result = run("validate", "--fix")
+    assert policy.read_text(encoding="utf-8") == POLICY.replace('PriorityClass(name="serving", value=200)', SAID)
+    assert "1 more fix changes what the policy grants or names: look at each, then --unsafe-fixes\n" in result.err
+    assert "(validate --unsafe-fixes)" in result.out
+    assert result.code == 1
+
+
+@pytest.mark.parametrize("options", [("--unsafe-fixes",), ("--fix", "--unsafe-fixes")])
+def test_other_fixes_are_asked_for(run: Run, policy: Path, options: tuple[str, ...]) -> None:
+    result = run("validate", *options)
+    assert "cpu=20" not in policy.read_text(encoding="utf-8") or "cpu=16" not in policy.read_text(encoding="utf-8")
+    assert "AP201" not in result.out
+
+
+def test_a_fix_that_causes_an_error_is_taken_back(run: Run, policy: Path) -> None:
+    """The parent's promise may be raised for its children, but then it is above its own limit."""
+    text = POLICY.replace(
+        'Resources(cpu=16, memory="64Gi", gpu=0)),',
+        'Resources(cpu=16, memory="64Gi", gpu=0), limit=Resources(cpu=18)),',
+    ).replace("cpu=20,", "cpu=9, ")
+    sibling = (
+        'Queue(id="speech", parent="research", namespaces=("speech",), guaranteed=Resources(cpu=9)),\n    ),\n    pri'
+    )
+    text = text.replace("    ),\n    pri", f"    {sibling}", 1)
+    policy.write_text(text, encoding="utf-8")
+    codes = {finding["code"] for finding in _errors(run)}
+    run("validate", "--unsafe-fixes")
+    assert {finding["code"] for finding in _errors(run)} <= codes
+
+
+def test_no_fix_promises_nothing_at_all(run: Run, policy: Path) -> None:
+    """A limit of another queue leaves no room: that is no reason to write that a team gets nothing."""
+    policy.write_text(POLICY.replace("cpu=16, ", "cpu=0, "), encoding="utf-8")
+    run("validate", "--unsafe-fixes")
+    assert 'parent="research", namespaces=("vision",), guaranteed=Resources(cpu=0' not in policy.read_text("utf-8")
+
+
+def test_every_form_says_whether_a_fix_is_safe(run: Run) -> None:
+    run("validate", "-o", "json=r.json", "-o", "sarif=r.sarif")
+    found = {f["code"]: f["fix"] for f in json.loads(Path("r.json").read_text("utf-8"))["findings"] if f["fix"]}
+    assert (found["AP201"]["applicability"], found["AP405"]["applicability"]) == ("unsafe", "safe")
+    (sarif,) = json.loads(Path("r.sarif").read_text("utf-8"))["runs"]
+    fixes = {r["ruleId"]: r["fixes"][0]["properties"] for r in sarif["results"] if "fixes" in r}
+    assert (fixes["AP201"], fixes["AP405"]) == ({"applicability": "unsafe"}, {"applicability": "safe"})
+
+
+def _errors(run: Run) -> list[dict[str, object]]:
+    findings = json.loads(run("validate", "-o", "json").out)["findings"]
+    return [finding for finding in findings if finding["severity"] == "error"]
