@@ -6,14 +6,14 @@ from enum import Enum
 from fractions import Fraction
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from apportion_policy.declaration import Declaration
 from apportion_policy.duration import Duration
 from apportion_policy.engine_settings import AckSettings, KaiSettings, KueueSettings, VolcanoSettings
 from apportion_policy.identifiers import Identifier, PoolRef, QueueRef
 from apportion_policy.placement import Placement, Topology
-from apportion_policy.resources import OverQuotaWeight, Resources
+from apportion_policy.resources import REPLACE, AmountField, OverQuotaWeight, Resources, check_replaced
 
 
 class Engine(str, Enum):
@@ -57,6 +57,12 @@ class QueueOverride(Declaration):
     priority: int | None = Field(default=None, ge=0, le=2**31 - 1, description="Its priority in this environment.")
     preempt_min_runtime: Duration | None = Field(default=None, description="Its minimum runtime before preemption.")
     reclaim_min_runtime: Duration | None = Field(default=None, description="Its minimum runtime before reclaim.")
+    replace: tuple[AmountField, ...] = Field(default=(), description=REPLACE)
+
+    @model_validator(mode="after")
+    def _replaces_what_it_sets(self) -> QueueOverride:
+        check_replaced(self)
+        return self
 
 
 class Cluster(Declaration):

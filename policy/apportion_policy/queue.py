@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from apportion_policy.declaration import Declaration
 from apportion_policy.duration import Duration
 from apportion_policy.identifiers import EnvironmentRef, Identifier, Owner, PoolRef, PriorityClassRef, QueueRef
-from apportion_policy.resources import OverQuotaWeight, Resources
+from apportion_policy.resources import REPLACE, AmountField, OverQuotaWeight, Resources, check_replaced
 
 
 class Override(Declaration):
@@ -28,11 +28,13 @@ class Override(Declaration):
     lending_limit: Resources | None = Field(default=None, description="Lending limit between the two dates.")
     over_quota_weight: OverQuotaWeight | None = Field(default=None, description="Weight between the two dates.")
     priority: int | None = Field(default=None, ge=0, le=2**31 - 1, description="Priority between the two dates.")
+    replace: tuple[AmountField, ...] = Field(default=(), description=REPLACE)
 
     @model_validator(mode="after")
     def _ends_after_it_begins(self) -> Override:
         if self.end < self.begin:
             raise ValueError(f"the override ends on {self.end}, before it begins on {self.begin}")
+        check_replaced(self)
         return self
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import Discriminator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
 
@@ -167,6 +167,20 @@ OverQuotaWeight = Annotated[
     Annotated[WeightValue, Tag("one")] | Annotated[Weight, Tag("each")], Discriminator(_weight_form)
 ]
 """One weight for every resource, or a `Weight`."""
+
+AmountField = Literal["guaranteed", "limit", "lending_limit"]
+"""A field of a queue that holds amounts."""
+
+REPLACE = "Fields that it replaces as a whole; of the others, what it does not mention stays."
+"""What `replace` of an override says."""
+
+
+def check_replaced(override: Declaration) -> None:
+    """Refuse an override that replaces a field and does not say by what. Raises `ValueError`."""
+    for field in cast(Any, override).replace:
+        if getattr(override, field) is None:
+            raise ValueError(f"`replace` names `{field}`, which the override does not set")
+
 
 RESOURCE_TEXT: Mapping[str, Callable[[Amount], str]] = {CPU: cpu_text, MEMORY: memory_text, GPU: gpu_text}
 

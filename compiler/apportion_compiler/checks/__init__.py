@@ -40,6 +40,10 @@ from apportion_compiler.checks.non_preemptible_without_guarantee import (
     non_preemptible_without_guarantee,
 )
 from apportion_compiler.checks.object_without_owner import OBJECT_WITHOUT_OWNER, object_without_owner
+from apportion_compiler.checks.override_counts_differently import (
+    OVERRIDE_COUNTS_DIFFERENTLY,
+    override_counts_differently,
+)
 from apportion_compiler.checks.override_expired import OVERRIDE_EXPIRED, override_expired
 from apportion_compiler.checks.override_overlapping import OVERRIDE_OVERLAPPING, override_overlapping
 from apportion_compiler.checks.pool_setting_unsupported import POOL_SETTING_UNSUPPORTED, pool_setting_unsupported
@@ -95,6 +99,7 @@ CHECKS: tuple[Check, ...] = (
     unknown_engine_version,
     override_expired,
     override_overlapping,
+    override_counts_differently,
     waiver_expired,
     workload_on_inner_queue,
     reserved_namespace,
@@ -160,6 +165,7 @@ _RULES: tuple[Rule, ...] = (
     RESERVED_NAMESPACE,
     DECLARATION_LEFT_OUT,
     FILE_NOT_READ,
+    OVERRIDE_COUNTS_DIFFERENTLY,
     QUOTA_OVERSUBSCRIBED,
     GUARANTEE_OVER_LIMIT,
     LIMIT_OVER_PARENT,

@@ -8,7 +8,8 @@
 * An amount of a GPU model counts on the clusters whose pools have the model. A guarantee by model promises nothing of
   the models it leaves out; a limit by model bounds those it names, and the total only if it names them all.
 
-Order of precedence: the queue, then the environment's override, then the time-boxed override in force.
+Order of precedence: the queue, then the environment's override, then the time-boxed override in force. Each changes what
+it mentions (`override_merge.py`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from apportion_compiler.graph.declarations import Declarations
+from apportion_compiler.graph.override_merge import AMOUNT_FIELDS, overridden, overridden_weight
 from apportion_policy.cluster import Cluster, Environment, QueueOverride
 from apportion_policy.duration import parse_duration
 from apportion_policy.identifiers import identity_of
@@ -272,14 +274,15 @@ def _draft(queue: Queue, environment: Sequence[QueueOverride], timed: Sequence[O
     if not environment and not timed:
         return draft
     overrides: tuple[QueueOverride | Override, ...] = (*environment, *timed)
+    amounts: dict[str, Resources | None] = {field: getattr(queue, field) for field in AMOUNT_FIELDS}
+    weight = queue.over_quota_weight
     for override in overrides:
-        for field, target in (("guaranteed", "guaranteed"), ("limit", "limit"), ("lending_limit", "lending")):
-            changed = counter.count(getattr(override, field))
-            if changed:
-                setattr(draft, target, _replaced(getattr(draft, target), changed))
+        for field, held in amounts.items():
+            if getattr(override, field) is not None:
+                amounts[field] = overridden(held, override, field)
                 draft.sources[field] = override.source
         if override.over_quota_weight is not None:
-            draft.weight = {**draft.weight, **_weights(override.over_quota_weight)}
+            weight = overridden_weight(weight, override.over_quota_weight)
             draft.sources["over_quota_weight"] = override.source
         if override.priority is not None:
             draft.priority = override.priority
@@ -287,14 +290,11 @@ def _draft(queue: Queue, environment: Sequence[QueueOverride], timed: Sequence[O
         if isinstance(override, QueueOverride):
             draft.preempt = _seconds(override.preempt_min_runtime, draft.preempt)
             draft.reclaim = _seconds(override.reclaim_min_runtime, draft.reclaim)
+    draft.guaranteed = counter.count(amounts["guaranteed"])
+    draft.limit = counter.count(amounts["limit"])
+    draft.lending = counter.count(amounts["lending_limit"])
+    draft.weight = _weights(weight)
     return draft
-
-
-def _replaced(amounts: Mapping[str, Amount], changed: Mapping[str, Amount]) -> dict[str, Amount]:
-    """Return amounts with the changed resources replaced; GPUs are one resource, whatever their models."""
-    gpus = GPU in changed
-    kept = {r: a for r, a in amounts.items() if not (gpus and (r == GPU or r.startswith(GPU_MODEL_PREFIX)))}
-    return {**kept, **changed}
 
 
 def _fill(

@@ -7,7 +7,17 @@ from datetime import date
 import pytest
 
 from apportion_compiler.compile import check_policy
-from apportion_policy import Organisation, Override, Policy, Queue
+from apportion_policy import (
+    Cluster,
+    Engine,
+    Environment,
+    Organisation,
+    Override,
+    Policy,
+    Queue,
+    QueueOverride,
+    Resources,
+)
 
 AS_OF = date(2026, 11, 21)
 
@@ -41,3 +51,22 @@ def test_of_many_on_one_day_the_findings_do_not_multiply() -> None:
     found = [d for d in check_policy(policy, AS_OF).diagnostics if d.code == "AP112"]
     assert {d.at for d in found} == {override.source for override in many[1:]}
     assert len(found) <= 8 * len(many)
+
+
+def _found(*amounts: Resources, replace: tuple[str, ...] = ()) -> list[str]:
+    cluster = Cluster(name="c", engine=Engine.KAI, engine_version="0.17.0")
+    overrides = tuple(QueueOverride(queue="vision", limit=limit, replace=replace) for limit in amounts)
+    policy = Policy(
+        organisation=Organisation(name="acme", owner="@acme/platform"),
+        queues=(Queue(id="vision", limit=Resources(gpu={"h100": 8, "l4": 8})),),
+        environments=(Environment(name="prod", clusters=(cluster,), overrides=overrides),),
+    )
+    return [d.message for d in check_policy(policy, AS_OF).diagnostics if d.code == "AP112"]
+
+
+def test_two_overrides_of_one_value_in_an_environment_overlap() -> None:
+    h100, more, l4 = Resources(gpu={"h100": 4}), Resources(gpu={"h100": 6}), Resources(gpu={"l4": 4})
+    assert _found(h100, more) == ["two overrides of `vision` in prod both set limit gpu/h100"]
+    assert _found(h100, l4) == []
+    assert _found(h100, Resources(gpu=0)) == ["two overrides of `vision` in prod both set limit gpu/h100"]
+    assert _found(h100, l4, replace=("limit",)) == ["two overrides of `vision` in prod both set limit"]

@@ -158,3 +158,46 @@ def test_a_share_never_breaks_what_fitted(amounts: list[int], share: str) -> Non
     assert sum(int(part.guaranteed["gpu"]) for part in parts) <= int(scope.values["p"].guaranteed["gpu"])
     assert all(int(part.limit["gpu"]) <= int(scope.values["p"].limit["gpu"]) for part in parts)
     assert all(int(part.guaranteed["gpu"]) <= int(part.limit["gpu"]) for part in parts)
+
+
+def _timed(**changed: Any) -> Override:
+    return Override(begin="2026-11-01", end="2026-12-01", reason="r", owner="@acme/a", **changed)
+
+
+@pytest.mark.parametrize(
+    ("changed", "held"),
+    [
+        ({"limit": Resources(gpu={"l4": 40})}, {"gpu/h100": 8000, "gpu/l4": 40000, "gpu": 48000, "cpu": 64000}),
+        ({"limit": Resources(cpu=8)}, {"gpu/h100": 8000, "gpu/l4": 24000, "gpu": 32000, "cpu": 8000}),
+        ({"limit": Resources(gpu=0)}, {"gpu": 0, "cpu": 64000}),
+        ({"limit": Resources(gpu={"l4": 40}), "replace": ("limit",)}, {"gpu/l4": 40000}),
+    ],
+)
+def test_an_override_changes_what_it_mentions(changed: dict[str, Any], held: dict[str, int]) -> None:
+    limit = Resources(gpu={"h100": 8, "l4": 24}, cpu=64)
+    pools = tuple(NodePool(id=m, max_nodes=1, accelerator=Accelerator(model=m, count=8)) for m in ("h100", "l4"))
+    policy = Policy(
+        organisation=Organisation(name="a"),
+        queues=(Queue(id="q", limit=limit, overrides=(_timed(**changed),)),),
+        node_pools=pools,
+    )
+    assert build_graph(declare(policy), TODAY).base.values["q"].limit == held
+
+
+def test_a_promise_of_a_model_that_an_override_does_not_mention_stays() -> None:
+    queue = Queue(
+        id="q",
+        guaranteed=Resources(gpu={"h100": 8, "a100": 4}),
+        overrides=(_timed(guaranteed=Resources(gpu={"a100": 12})),),
+    )
+    assert _graph(queue).base.values["q"].guaranteed == {"gpu/h100": 8000, "gpu/a100": 12000, "gpu": 20000}
+
+
+def test_an_override_of_one_weight_leaves_the_others() -> None:
+    queue = Queue(id="q", over_quota_weight=Weight(cpu=3), overrides=(_timed(over_quota_weight=Weight(gpu=2)),))
+    assert _graph(queue).base.values["q"].weight == {"cpu": 3000, "memory": 1000, "gpu": 2000}
+
+
+def test_an_override_replaces_only_what_it_sets() -> None:
+    with pytest.raises(ValueError, match="`replace` names `limit`, which the override does not set"):
+        QueueOverride(queue="q", replace=("limit",))
