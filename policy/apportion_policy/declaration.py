@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 
+from apportion_policy.refused_values import refused_values
 from apportion_policy.source import NOWHERE, SourceLocation, author_location
 
 if TYPE_CHECKING:
@@ -116,25 +117,14 @@ class _RecordingMetaclass(_ModelMetaclass):
                 faults = _collector.get()
                 if faults is None:
                     raise
-                for error in refused.errors(include_url=False, include_input=False, include_context=False):
-                    faults.append(AuthoringFault(cls.__name__, error["loc"], fault_message(error), source))
+                for wrong in refused_values(refused, cls, placed):
+                    faults.append(AuthoringFault(cls.__name__, wrong.path, wrong.message, source))
                 made = cls.model_construct(**kwargs)
                 _set_location(made, source)
             record = _record.get()
             if record is not None:
                 record.made.append(made)
             return made
-
-
-def fault_message(error: Any) -> str:
-    """Return pydantic's message as one lower-case clause without its prefix."""
-    kind, text = error["type"], str(error["msg"])
-    if kind == "extra_forbidden":
-        return f"unknown field `{error['loc'][-1]}`"
-    if kind == "missing":
-        return f"field `{error['loc'][-1]}` is required"
-    text = text.removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    return text[:1].lower() + text[1:] if text[:2] != text[:2].upper() else text
 
 
 class Declaration(BaseModel, metaclass=_RecordingMetaclass):

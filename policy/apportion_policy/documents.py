@@ -15,10 +15,11 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from apportion_policy.declaration import PlacedDict, fault_message, reading_document
+from apportion_policy.declaration import PlacedDict, reading_document
 from apportion_policy.errors import DocumentFault
 from apportion_policy.evaluation.fault import Fault, FaultKind
 from apportion_policy.policy import Policy
+from apportion_policy.refused_values import RefusedValue, refused_values
 from apportion_policy.source import SourceLocation
 
 MAX_DOCUMENT_BYTES = 32 * 1024 * 1024
@@ -69,10 +70,7 @@ def load_documents(path: Path) -> tuple[Policy, tuple[str, ...]]:
         with reading_document():
             return Policy.model_validate(body), tuple(files)
     except ValidationError as refused:
-        faults = tuple(
-            _validation_fault(error, path, node, nodes)
-            for error in refused.errors(include_url=False, include_input=False, include_context=False)
-        )
+        faults = tuple(_validation_fault(wrong, path, node, nodes) for wrong in refused_values(refused, Policy, body))
         raise DocumentFault(faults) from refused
     except RecursionError as deep:
         raise _fault("malformed-document", "queues are nested too deeply", path, node, ()) from deep
@@ -230,15 +228,17 @@ def _note_items(body: PlacedDict, node: yaml.Node, path: Path, nodes: dict[str, 
             nodes.setdefault(key, []).extend((item, path) for item in items.value)
 
 
-def _validation_fault(error: Any, path: Path, root: yaml.Node, nodes: dict[str, list[tuple[yaml.Node, Path]]]) -> Fault:
-    loc: Path_ = error["loc"]
+def _validation_fault(
+    wrong: RefusedValue, path: Path, root: yaml.Node, nodes: dict[str, list[tuple[yaml.Node, Path]]]
+) -> Fault:
+    loc = wrong.error_path
     node, file, rest = root, path, loc
     if len(loc) > 1 and loc[0] in nodes and isinstance(loc[1], int) and loc[1] < len(nodes[str(loc[0])]):
         (node, file), rest = nodes[str(loc[0])][loc[1]], loc[2:]
     found = _follow(node, rest)
-    shown = ".".join(str(part) for part in loc)
+    shown = ".".join(str(part) for part in wrong.path)
     return Fault(
-        "invalid-value", f"{shown}: {fault_message(error)}", str(file), found.start_mark.line + 1,
+        "invalid-value", f"{shown}: {wrong.message}" if shown else wrong.message, str(file), found.start_mark.line + 1,
         found.start_mark.column, None, (),
     )  # fmt: skip
 

@@ -19,6 +19,7 @@ from apportion_policy.errors import ApportionPolicyError
 from apportion_policy.evaluation.plain import plain_text
 from apportion_policy.omission import Omission
 from apportion_policy.policy import Policy, set_omissions
+from apportion_policy.refused_values import refused_values
 from apportion_policy.source import CallSite, SourceLocation
 from apportion_policy.unused_declarations import DECLARATION_KINDS
 
@@ -67,7 +68,11 @@ def load(document: bytes, relative_to: Path | None = None) -> Policy:
         omissions = [_read_omission(omission, locations) for omission in head["omitted"]]
         with reading_places(locations):
             policy = Policy.model_validate(json.loads(body))
-    except (ValueError, KeyError, TypeError, IndexError, RecursionError, ValidationError) as refused:
+    except ValidationError as refused:
+        first = refused_values(refused, Policy, None)[0]
+        place = ".".join(map(str, first.path))
+        raise WireError(f"the evaluated policy does not read back: {place}: {first.message}") from refused
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as refused:
         raise WireError(f"the evaluated policy does not read back: {refused}") from refused
     set_omissions(policy, omissions)
     return policy

@@ -15,7 +15,7 @@ from types import TracebackType
 
 from pydantic import ValidationError
 
-from apportion_policy.declaration import AuthoringFault, fault_message
+from apportion_policy.declaration import AuthoringFault
 from apportion_policy.errors import ApportionPolicyError, DocumentFault
 from apportion_policy.evaluation.audit import SandboxViolationError
 from apportion_policy.evaluation.fault import Fault, RelatedPlace
@@ -23,6 +23,7 @@ from apportion_policy.evaluation.importing import RefusedSourceError
 from apportion_policy.evaluation.limits import MIB, Limits
 from apportion_policy.evaluation.plain import MAX_MESSAGE_CHARACTERS
 from apportion_policy.evaluation.tree import PolicyTree, is_within
+from apportion_policy.refused_values import refused_values
 
 MAX_FAULTS = 1_000
 _MAX_CHAIN = 10
@@ -62,11 +63,9 @@ def faults_of(
     if isinstance(error, RefusedSourceError):
         return (_with_chain(error.fault, frames),)
     if isinstance(error, ValidationError):
-        wrong = error.errors(include_url=False, include_input=False, include_context=False)[:MAX_FAULTS]
-        said = ((fault["loc"], fault_message(fault)) for fault in wrong)
         return tuple(
-            _at(frames, tree, Fault("invalid-value", f"{error.title}: {_path(path, message)}{message}"))
-            for path, message in said
+            _at(frames, tree, Fault("invalid-value", f"{error.title}: {_path(wrong.path)}{wrong.message}"))
+            for wrong in refused_values(error, None, None)[:MAX_FAULTS]
         )
     faults = error.faults if isinstance(error, DocumentFault) else (_single_fault(error, frames, tree, limits),)
     if refused and len(faults) == 1 and faults[0].hint is None:
@@ -79,7 +78,7 @@ def fault_of_declaration(fault: AuthoringFault) -> Fault:
     source = fault.source
     return Fault(
         "invalid-value",
-        f"{fault.declaration}: {_path(fault.path, fault.message)}{fault.message}",
+        f"{fault.declaration}: {_path(fault.path)}{fault.message}",
         source.file,
         source.line,
         source.column,
@@ -181,10 +180,7 @@ def _chain(frames: list[_Frame]) -> tuple[RelatedPlace, ...]:
     return tuple(places)
 
 
-def _path(parts: tuple[str | int, ...], message: str) -> str:
-    """Return where in the declaration; a last part that the message names itself is left to it."""
-    if parts and message.endswith((f"field `{parts[-1]}`", f"field `{parts[-1]}` is required")):
-        parts = parts[:-1]
+def _path(parts: tuple[str | int, ...]) -> str:
     return f"`{'.'.join(str(part) for part in parts)}`: " if parts else ""
 
 

@@ -22,7 +22,7 @@ PYTHON = {
     "wrong type": (
         f"{HEAD}policy = Policy(organisation=Organisation(name='a'), queues=(Queue(id=5),))\n",
         1,
-        "policy.py:2: error[AP006] Queue: `id`: input should be a valid string",
+        "policy.py:2: error[AP006] Queue: `id`: must be text, not",
     ),
     "unknown field": (f"{HEAD}Queue(id='a', guarantee=1)\n", 1, "error[AP006] Queue: unknown field `guarantee`"),
     "no policy": ("x = 1\n", 3, "policy.py: error[AP011] policy.py declares no Policy"),

@@ -78,7 +78,7 @@ def test_inside_evaluation_every_wrong_value_is_collected() -> None:
     assert [(fault.declaration, fault.path) for fault in faults] == [
         ("Resources", ("cpu",)),
         ("Resources", ("memory",)),
-        ("Queue", ("colour",)),
+        ("Queue", ()),
         ("NodePool", ("max_nodes",)),
     ]
     assert {fault.source.file for fault in faults} == {__file__}

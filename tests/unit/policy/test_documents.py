@@ -58,7 +58,7 @@ def test_every_wrong_value_is_reported_at_its_line(tmp_path: Path) -> None:
         ("invalid-value", 6),
         ("invalid-value", 7),
     ]
-    assert "queues.1.colour: unknown field `colour`" in faults[1][2]
+    assert "queues.1: unknown field `colour`" in faults[1][2]
 
 
 @pytest.mark.parametrize(
