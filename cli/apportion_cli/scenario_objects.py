@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -15,12 +14,12 @@ from apportion_cli.console import current
 from apportion_cli.errors import CannotError
 from apportion_cli.manifest_files import files_of
 from apportion_cli.options import limits
+from apportion_cli.rendered_trees import is_rendered, refuse_policy_options
 
 if TYPE_CHECKING:
     from apportion_compiler.compile import Target
     from apportion_runtime.sim.engines.choosing import Model
 
-_OWN_GROUP = "apportion.dev/"
 _TEMPLATES = "templates"
 _NATIVE, _NODE_POOLS = "native", "node-pools"
 
@@ -40,11 +39,16 @@ def read_objects(
 
     Raises:
         CannotError: If something cannot be read, or the engine has no model here.
+        click.UsageError: If it is not clear which cluster is meant, or there is no such one.
     """
     from apportion_runtime.sim.engines.choosing import NoModelError, choose, of_model
 
     found: list[dict[str, Any]] | int
-    found = _rendered(source) if _is_rendered(source) else _compiled(source, env, cluster, engine, as_of)
+    if is_rendered(source):
+        refuse_policy_options(source, env=env, cluster=cluster)
+        found = _rendered(source)
+    else:
+        found = _compiled(source, env, cluster, engine, as_of)
     if isinstance(found, int):
         return found
     try:
@@ -59,34 +63,20 @@ def _rendered(source: str) -> list[dict[str, Any]]:
     for file in files_of(source):
         if _TEMPLATES not in Path(file).relative_to(source if Path(source).is_dir() else Path(file).parent).parts[:-1]:
             try:
-                found.extend(documents(_text(file)))
+                found.extend(documents(object_text(file)))
             except ValueError as wrong:
                 raise CannotError(f"{file}: {wrong}") from None
     return found
 
 
-def _text(file: str) -> str:
+def object_text(file: str) -> str:
+    """Return the text of a file of objects. Raises `CannotError` if it cannot be read."""
     try:
         return Path(file).read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise CannotError(f"{file} is not text in UTF-8") from None
     except OSError as refused:
         raise CannotError(f"{file} cannot be read: {refused.strerror}") from refused
-
-
-def _is_rendered(source: str) -> bool:
-    """Tell whether a path holds objects of Kubernetes rather than a policy."""
-    path = Path(source)
-    if path.is_dir():
-        inside = (name for _, _, names in os.walk(path) for name in names)
-        return any(name in ("inventory.json", "kustomization.yaml") for name in inside)
-    if path.suffix not in (".yaml", ".yml", ".json") or not path.is_file():
-        return False
-    try:
-        first = next(documents(_text(source)), {})
-    except ValueError as wrong:
-        raise CannotError(f"{source}: {wrong}") from None
-    return bool(first.get("kind")) and not str(first.get("apiVersion")).startswith(_OWN_GROUP)
 
 
 def documents(text: str) -> Iterator[dict[str, Any]]:

@@ -103,6 +103,7 @@ def simulate(
     if scenario is not None or trace is not None:
         from dataclasses import replace
 
+        from apportion_cli.rendered_trees import is_rendered
         from apportion_cli.scenario_run import Choice, run_scenario
 
         if snapshots or "yaml" in formats:
@@ -115,7 +116,14 @@ def simulate(
             raise click.UsageError("--against-env, --against-cluster and --against-engine need --against POLICY")
         other = None
         if against is not None:
-            other = Choice(against, against_env or env, against_cluster or cluster, against_engine or engine)
+            # A rendered tree is of one cluster, so only what was said of itself can be wrong about it.
+            takes_place = not is_rendered(against)
+            other = Choice(
+                against,
+                against_env or (env if takes_place else None),
+                against_cluster or (cluster if takes_place else None),
+                against_engine or engine,
+            )
         choice = Choice(policy or ".", env, cluster, engine)
         load = replace(trace, beside=scenario) if trace is not None else scenario or ""
         return run_scenario(choice, load, as_of=as_of, outputs=outputs, against=other)

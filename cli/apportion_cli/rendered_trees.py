@@ -1,0 +1,86 @@
+"""Paths that hold rendered objects instead of a policy, and the cluster that they are for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from apportion_cli.errors import CannotError
+
+_OBJECT_FILES = (".yaml", ".yml", ".json")
+
+
+def is_rendered(source: str) -> bool:
+    """Tell whether a path is that of rendered objects.
+
+    A folder with a policy is the policy's, whatever was rendered below it: a rendered tree may be older than the policy,
+    so it is read only by its own path.
+
+    Raises:
+        CannotError: If a file is neither YAML nor JSON.
+    """
+    from apportion_policy.evaluation.tree import ENTRY_NAMES
+
+    path = Path(source)
+    if path.is_dir():
+        if any((path / name).is_file() for name in ENTRY_NAMES):
+            return False
+        return any("inventory.json" in names or "kustomization.yaml" in names for _, _, names in os.walk(path))
+    return path.suffix in _OBJECT_FILES and path.is_file() and _holds_objects(path)
+
+
+def refuse_policy_options(source: str, *, env: str | None, cluster: str | None) -> None:
+    """Refuse options that choose among the clusters of a policy, which a rendered tree has no more.
+
+    Raises:
+        click.UsageError: If one is given, or the path holds the trees of several clusters.
+    """
+    for option, value in (("--env", env), ("--cluster", cluster)):
+        if value is not None:
+            raise click.UsageError(
+                f"{option} {value} chooses a cluster of a policy, and {source} is a rendered tree: "
+                "name the policy, or the tree of that cluster"
+            )
+    clusters = clusters_below(source)
+    if len(clusters) > 1:
+        listed = ", ".join(sorted(clusters))
+        raise click.UsageError(f"{source} holds the rendered trees of several clusters; name one: {listed}")
+
+
+def clusters_below(source: str) -> Mapping[str, tuple[str, str]]:
+    """Return the folders of the clusters whose trees lie at or below a path, each with its environment and cluster.
+
+    Raises:
+        CannotError: If an inventory is not one.
+    """
+    import json
+
+    from apportion_compiler.emit.tree import INVENTORY
+
+    found: dict[str, tuple[str, str]] = {}
+    for folder, _, names in os.walk(source):
+        if INVENTORY in names:
+            file = Path(folder) / INVENTORY
+            try:
+                document = json.loads(file.read_text(encoding="utf-8"))
+                place = str(document["environment"]), str(document["cluster"])
+            except OSError as refused:
+                raise CannotError(f"{file} cannot be read: {refused.strerror}") from refused
+            except (ValueError, KeyError, TypeError, RecursionError):
+                raise CannotError(f"{file} is not the inventory of a rendered tree") from None
+            # The trees of one cluster lie beside each other, one for each target.
+            found.setdefault(str(file.parent.parent), place)
+    return found
+
+
+def _holds_objects(path: Path) -> bool:
+    from apportion_cli.scenario_objects import documents, object_text
+
+    try:
+        first = next(documents(object_text(str(path))), {})
+    except ValueError as wrong:
+        raise CannotError(f"{path}: {wrong}") from None
+    return bool(first.get("kind")) and not str(first.get("apiVersion")).startswith("apportion.dev/")
