@@ -11,7 +11,12 @@ from apportion_cli.stack_report import identity_json, identity_text, value_text
 if TYPE_CHECKING:
     from apportion_compiler.rollout.drift import Drifted
 
-_SAID = {"missing": "is missing", "changed": "is not as it was written", "left": "is there and no longer written"}
+_SAID = {
+    "missing": "is missing",
+    "changed": "is not as it was written",
+    "left": "is there and no longer written",
+    "unmanaged": "is not managed by the policy, and takes a part in what is",
+}
 
 
 def drift_text(environment: str, found: Sequence[Drifted]) -> str:

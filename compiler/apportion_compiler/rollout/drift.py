@@ -2,7 +2,8 @@
 
 A field that was written and is not there, or is different, has drifted; so has one that somebody else added by hand, as
 far as the export carries `metadata.managedFields` (`kubectl get … --show-managed-fields`). What the API server fills in
-by itself, and what a controller writes into `status`, has not.
+by itself, and what a controller writes into `status`, has not. An object that nobody wrote has where it takes a part in
+what was written (`unmanaged.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
 from apportion_compiler.plain_objects import Manifest, items, labels_of, mapping, text
 from apportion_compiler.rollout.differences import below, field_changes
 from apportion_compiler.rollout.identity import Identity, identity_of
+from apportion_compiler.rollout.unmanaged import unmanaged
 
 _PERSONS = ("kubectl", "before-first-apply", "Mozilla", "k9s", "Lens", "headlamp")
 """How the names of those begin through whom a person writes. Controllers have names of their own."""
@@ -26,18 +28,20 @@ class Drifted:
     """An object that is not as it was written.
 
     Attributes:
-        state: `missing` from the cluster, `changed` there, or `left` though it is no longer written.
+        state: `missing` from the cluster, `changed` there, `left` though it is no longer written, or `unmanaged`: never
+            written, and taking a part in what was.
         identity: Which one.
-        fields: Each with what was written and what is there; None stands for a field that is not.
+        fields: Each with what was written and what is there; None stands for a field that is not. Of what is unmanaged
+            the one by which it takes a part.
     """
 
-    state: Literal["missing", "changed", "left"]
+    state: Literal["missing", "changed", "left", "unmanaged"]
     identity: Identity
     fields: tuple[tuple[str, object, object], ...] = ()
 
 
 def drift(wanted: Sequence[Manifest], export: Sequence[Manifest]) -> tuple[Drifted, ...]:
-    """Return what has drifted, in the order of `wanted`, then what is left over."""
+    """Return what has drifted, in the order of `wanted`, then what is left over and what is unmanaged."""
     there = {identity_of(one): one for one in export}
     found: list[Drifted] = []
     for manifest in wanted:
@@ -49,8 +53,13 @@ def drift(wanted: Sequence[Manifest], export: Sequence[Manifest]) -> tuple[Drift
         if fields:
             found.append(Drifted("changed", key, fields))
     written = {identity_of(m) for m in wanted}
-    left = (key for key, one in there.items() if labels_of(one).get(MANAGED_BY_LABEL) == MANAGER and key not in written)
-    return (*found, *(Drifted("left", key) for key in sorted(left)))
+    left = [key for key, one in there.items() if labels_of(one).get(MANAGED_BY_LABEL) == MANAGER and key not in written]
+    others = unmanaged(wanted, export)
+    return (
+        *found,
+        *(Drifted("left", key) for key in sorted(left)),
+        *(Drifted("unmanaged", key, ((path, None, name),)) for key, path, name in others if key not in left),
+    )
 
 
 def _lost(written: Manifest, stored: Manifest) -> Iterator[tuple[str, object, object]]:
