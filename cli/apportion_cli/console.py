@@ -1,5 +1,6 @@
-"""The only prints: where text goes, and whether it is coloured.
+"""The only prints: where text goes, whether it is coloured, and what a terminal must not read in it.
 
+What is printed can hold anything that a policy, a manifest or a file's name holds, so all of it is escaped here.
 A reader that goes away (`apportion rules | head`) ends the printing, not the command: its exit code still says what
 was found.
 """
@@ -16,6 +17,7 @@ from typing import TextIO
 import click
 
 from apportion_cli.errors import CannotError
+from apportion_policy.evaluation.plain import escaped_commands, escaped_json, escaped_text
 
 Style = Callable[[str, str], str]
 """From a role (`error`, `hint`, …) and a text to the text as it is shown."""
@@ -34,6 +36,15 @@ _STYLES: Mapping[str, Callable[[str], str]] = {
     "heading": partial(click.style, bold=True),
 }
 _META = "apportion.console"
+_ESCAPE = "\x1b["
+# Stands for the start of a colour until the text is printed: text that was read cannot know it.
+_COLOR_MARK = f"<{os.urandom(16).hex()}>"
+_ESCAPES: Mapping[str, Callable[[str], str]] = {
+    "json": escaped_json,
+    "jsonl": escaped_json,
+    "sarif": escaped_json,
+    "github": escaped_commands,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +65,21 @@ class Console:
         """Whether to say what is done."""
         return self.verbosity > 0
 
-    def out(self, text: str) -> None:
+    def out(self, text: str, form: str = "text") -> None:
         """Print the result: what a pipe or a redirection takes.
+
+        Args:
+            text: The result.
+            form: Its format, as `-o` names it.
 
         Raises:
             CannotError: If it cannot be written, because the disk is full for instance.
         """
-        _write(sys.stdout, text, "standard output")
+        _write(sys.stdout, escaped(text, form), "standard output")
 
     def err(self, text: str) -> None:
         """Print beside the result: what a person shall see in any case."""
-        _write(sys.stderr, text, "standard error")
+        _write(sys.stderr, escaped(text), "standard error")
 
     def note(self, text: str) -> None:
         """Print to standard error what only `--verbose` wants."""
@@ -97,8 +112,13 @@ def plain(role: str, text: str) -> str:
 
 
 def colored(role: str, text: str) -> str:
-    """Return text in the colours of a role."""
-    return _STYLES[role](text)
+    """Return text in the colours of a role, for `escaped`."""
+    return _STYLES[role](text).replace(_ESCAPE, _COLOR_MARK)
+
+
+def escaped(text: str, form: str = "text") -> str:
+    """Return text as it may be printed or written: our own colours, and nothing else that a reader would obey."""
+    return _ESCAPES.get(form, escaped_text)(text).replace(_COLOR_MARK, _ESCAPE)
 
 
 def wants_color(stream: TextIO, environment: Mapping[str, str], *, asked: bool | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apportion_cli.console import Console
+from apportion_cli.console import Console, escaped
 from apportion_cli.errors import CannotError
 from apportion_cli.options import Output
 
@@ -12,9 +12,9 @@ from apportion_cli.options import Output
 def deliver(console: Console, output: Output, text: str) -> None:
     """Print a report or write it to its file. Raises `CannotError` if the file cannot be written."""
     if output.file is None:
-        console.out(text)
+        console.out(text, output.format)
         return
     try:
-        Path(output.file).write_text(text, encoding="utf-8", errors="backslashreplace")
+        Path(output.file).write_text(escaped(text, output.format), encoding="utf-8")
     except OSError as refused:
         raise CannotError(f"{output.file} cannot be written: {refused.strerror}") from refused

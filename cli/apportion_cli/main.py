@@ -6,6 +6,7 @@ Help imports click and nothing else of weight; `verbs.py` is the table of what t
 from __future__ import annotations
 
 import gc
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -71,10 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _refused(wrong: click.ClickException) -> int:
     if isinstance(wrong, click.FileError):
         return _cannot(CannotError(wrong.format_message()))
-    try:
-        wrong.show()
-    except BrokenPipeError:
-        drop_output()
+    shown = io.StringIO()
+    wrong.show(file=shown)
+    Console().err(shown.getvalue())
     return ExitCode.USAGE
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from apportion_cli.console import Console
+from apportion_cli.console import Console, escaped
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def progress(console: Console, n_objects: int) -> Iterator[tuple[Callable[[str],
 
         def say(text: str) -> None:
             if console.verbose:
-                terminal.print(text, highlight=False, markup=False)
+                terminal.print(escaped(text), highlight=False, markup=False)
 
         yield say, lambda: bar.advance(task)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from apportion_cli.stacks import Plan
+from apportion_policy.evaluation.plain import fenced
 
 if TYPE_CHECKING:
     from apportion_compiler.emit.pulumi.planning import TargetPlan
@@ -56,7 +57,7 @@ def plan_markdown(plan: Plan) -> str:
     """Return the plan as a comment below a pull request."""
     changed = sum(bool(target.changes) for target in plan.targets)
     title = f"### `{plan.environment}`: " + ("nothing to do" if not changed else f"{changed} targets change")
-    return title + "\n" + ("" if not changed else f"\n```\n{plan_text(plan)}```\n")
+    return title + "\n" + ("" if not changed else f"\n{fenced(plan_text(plan))}")
 
 
 def _document(plan: Plan, kind: str) -> dict[str, Any]:

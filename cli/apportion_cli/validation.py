@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apportion_cli.console import Console
+from apportion_cli.console import Console, escaped
 from apportion_cli.delivery import deliver
 from apportion_cli.errors import CannotError
 from apportion_cli.exit_codes import ExitCode
@@ -105,7 +105,7 @@ def _rules_run(report: Report) -> tuple[Rule, ...]:
 
 def _append(file: str, text: str) -> None:
     try:
-        with open(file, "a", encoding="utf-8", errors="backslashreplace") as summary:  # noqa: PTH123
-            summary.write(text)
+        with open(file, "a", encoding="utf-8") as summary:  # noqa: PTH123
+            summary.write(escaped(text))
     except OSError as refused:
         raise CannotError(f"{file} cannot be written: {refused.strerror}") from refused

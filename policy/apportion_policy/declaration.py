@@ -7,14 +7,15 @@ pydantic's `ValidationError`, as a Python author expects.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 
+from apportion_policy.evaluation.plain import unprintable
 from apportion_policy.refused_values import refused_values
 from apportion_policy.source import NOWHERE, SourceLocation, author_location
 
@@ -151,19 +152,19 @@ class Declaration(BaseModel, metaclass=_RecordingMetaclass):
         if kind is cls:
             return cast(Self, data)
         if kind is PlacedDict:
-            made = handler(data)
+            made = _printable(handler(data))
             _set_location(made, data.at)
             return made
         if kind is not dict:
-            return handler(data)
+            return _printable(handler(data))
         places = _places.get()
         if places is not None:
             at = data.pop(PLACE, None)
-            made = handler(data)
+            made = _printable(handler(data))
             if at is not None:
                 _set_location(made, places[at])
             return made
-        made = handler(data)
+        made = _printable(handler(data))
         if not _reading_document.get():
             _set_location(made, author_location())
         return made
@@ -191,6 +192,37 @@ def _note_copied(template: Declaration) -> None:
     record = _record.get()
     if record is not None:
         record.copied.append(template)
+
+
+_Made = TypeVar("_Made", bound=Declaration)
+
+
+def _printable(made: _Made) -> _Made:
+    """Return the declaration. Raises `ValueError` if a text of it has a character that does not print as itself."""
+    for name, value in made.__dict__.items():
+        kind = type(value)
+        if (kind is str and not value.isprintable()) or kind is tuple or (kind is dict and value):
+            for text in _texts(value):
+                refused = unprintable(text)
+                if refused is not None:
+                    raise ValueError(
+                        f"`{name}` contains {refused}; a text is one line without control, format or bidirectional "
+                        "characters"
+                    )
+    return made
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield every text of a field that is no declaration's own."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, held in cast(Mapping[object, object], value).items():
+            yield from _texts(key)
+            yield from _texts(held)
+    elif isinstance(value, tuple | list):
+        for held in cast(Sequence[object], value):
+            yield from _texts(held)
 
 
 _get_location: Any = Declaration.__dict__["_at"].__get__

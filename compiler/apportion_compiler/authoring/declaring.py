@@ -14,6 +14,7 @@ from apportion_compiler.readers.record import Lifted, LiftedPlan, LiftedPriority
 from apportion_policy.cluster import Cluster, Engine, Environment
 from apportion_policy.declaration import collecting_faults
 from apportion_policy.duration import duration_text
+from apportion_policy.evaluation.plain import plain_text, unprintable
 from apportion_policy.placement import Placement, PlacementStrategy, Topology
 from apportion_policy.pool import NodePool
 from apportion_policy.priority import DEFAULT_PRIORITY_CLASSES, PriorityClass
@@ -78,6 +79,7 @@ def _declared(lifted: Lifted, identity: Identity) -> Declared:
     for queue in lifted.queues:
         notes += amount_notes(queue)
         notes += _unkept(queue)
+        notes += _reworded(queue.object, "title", queue.title)
         inherited = identity.owner if queue.parent is None else owners.get(queue.parent)
         owners[queue.id] = _owner(queue) or inherited
         fields = {
@@ -87,6 +89,8 @@ def _declared(lifted: Lifted, identity: Identity) -> Declared:
             "pools": None if queue.pools is None else tuple(pool for pool in queue.pools if pool in known),
         }
         queues.append(Queue(id=queue.id, **{key: value for key, value in fields.items() if value is not None}))
+    for cls in lifted.priority_classes:
+        notes += _reworded(f"PriorityClass {cls.name}", "description", cls.description)
     return Declared(
         tuple(queues),
         pools,
@@ -101,7 +105,7 @@ def _fields(queue: LiftedQueue, models: Sequence[str]) -> Mapping[str, Any]:
     """Return the fields of a queue that are its own; None is left out."""
     priority = queue.priority if queue.priority is None or 0 <= queue.priority <= _MAX_PRIORITY else None
     return {
-        "title": queue.title,
+        "title": _one_line(queue.title),
         "parent": queue.parent,
         "namespaces": tuple(sorted(queue.namespaces)) or None,
         "users": tuple(_user(user) for user in queue.users) or None,
@@ -128,10 +132,26 @@ def _unkept(queue: LiftedQueue) -> Iterator[Note]:
         yield Note(queue.object, "its owner is no handle or group, and is not kept")
 
 
+def _one_line(text: str | None) -> str | None:
+    """Return a text as a policy takes it: one line in which every character prints as itself."""
+    return text if text is None or unprintable(text) is None else plain_text(" ".join(text.split()), len(text))
+
+
+def _reworded(object_: str, field: str, text: str | None) -> Iterator[Note]:
+    if _one_line(text) != text:
+        yield Note(object_, f"its {field} is put on one line, with control and format characters as escapes")
+
+
 def _owner(queue: LiftedQueue) -> str | None:
     """Return the owner, if a policy can name it."""
     owner = queue.owner
-    if owner is None or not 1 <= len(owner) <= 253 or owner.startswith("system:") or any(map(str.isspace, owner)):
+    if (
+        owner is None
+        or not 1 <= len(owner) <= 253
+        or owner.startswith("system:")
+        or any(map(str.isspace, owner))
+        or unprintable(owner)
+    ):
         return None
     return owner
 
@@ -164,7 +184,7 @@ def _class(cls: LiftedPriorityClass) -> PriorityClass:
         value=cls.value,
         preemptible=cls.preemptible,
         global_default=cls.global_default,
-        description=cls.description,
+        description=_one_line(cls.description) or "",
         installed_by_engine=cls.installed_by_engine,
     )
     return next((default for default in DEFAULT_PRIORITY_CLASSES if default == made), made)

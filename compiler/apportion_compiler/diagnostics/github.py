@@ -16,6 +16,7 @@ from apportion_compiler.diagnostics.text import summary
 from apportion_policy.evaluation.plain import plain_text
 
 SHOWN_PER_LEVEL = 10
+_MARKDOWN = frozenset("&<>|`*_~[]!@#\\")
 _COMMANDS = {"error": "error", "warning": "warning", "waived": "notice"}
 
 
@@ -74,13 +75,14 @@ def _table(report: Report, rest: list[Finding], in_repository: Callable[[str], s
     for finding in rest:
         d = finding.diagnostic
         place = f"{in_repository(d.at.file)}:{d.at.line}" if d.at.line else in_repository(d.at.file)
-        cells = (finding.level, d.code, f"`{_cell(place)}`", f"{_cell(d.message)} ({_cell(d.address)})")
+        cells = (finding.level, d.code, _cell(place), f"{_cell(d.message)} ({_cell(d.address)})")
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
 def _cell(text: str) -> str:
-    return plain_text(text).replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")
+    """Return text that Markdown shows as it is: no code, link, picture, mention or markup comes of it."""
+    return "".join(f"&#{ord(c)};" if c in _MARKDOWN else c for c in plain_text(text))
 
 
 def _data(text: str) -> str:

@@ -1,18 +1,31 @@
-"""Text from an unreviewed policy, made harmless for terminals and CI logs."""
+r"""Text from an unreviewed policy, made harmless for whatever reads the output: the only escaping there is.
+
+`plain_text` makes one line of a text when a message is composed. `escaped_text`, `escaped_json` and
+`escaped_commands` are the boundary: every print and every report file passes through one of them, whatever was done
+before. `comment_lines` and `fenced` are for text that goes into another language.
+
+Control, format, bidirectional and surrogate characters become `\x1b`-style escapes. CI systems take `::command::` at
+the start of a line and `##[command]` (GitHub) or `##vso[command]` (Azure) anywhere in it as instructions to
+themselves, so the signs are parted.
+
+Source: github.com/actions/runner `src/Runner.Common/ActionCommand.cs`: leading blanks do not matter.
+"""
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from collections.abc import Iterable
 
 MAX_MESSAGE_CHARACTERS = 2_000
+_REFUSED_CATEGORIES = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+_HASH_COMMAND = re.compile(r"##(?=\w*\[)")
+_ANNOTATION = re.compile(r"::(?:error|warning|notice) ")
+_BACKTICKS = re.compile(r"`{3,}")
 
 
 def plain_text(text: str, limit: int = MAX_MESSAGE_CHARACTERS) -> str:
-    r"""Return one line in which every character prints as itself.
-
-    Control, format, bidirectional and surrogate characters become `\x1b`-style escapes. CI systems take
-    `::command::` at the start of a line and `##[command]` (GitHub) or `##vso[command]` (Azure) anywhere in it as
-    instructions to themselves, so the signs are parted.
+    """Return one line in which every character prints as itself.
 
     Args:
         text: Anything.
@@ -21,15 +34,73 @@ def plain_text(text: str, limit: int = MAX_MESSAGE_CHARACTERS) -> str:
     shown = text[:limit]
     if not shown.isprintable():
         shown = "".join(_plain_character(character) for character in shown)
-    shown = shown.replace("##[", "# #[").replace("##vso[", "# #vso[")
-    if shown.lstrip().startswith("::"):
-        shown = shown.replace("::", ": :", 1)
+    shown = _parted(shown)
     return shown + "…" if len(text) > limit else shown
 
 
-def _plain_character(character: str) -> str:
-    if character.isprintable() or character == "\t":
-        return character if character != "\t" else "    "
-    if unicodedata.category(character) == "Zs":
-        return " "
+def escaped_text(text: str) -> str:
+    """Return lines in which every character prints as itself and which no CI system takes for a command."""
+    return "\n".join(_parted(_escaped_line(line)) for line in text.split("\n"))
+
+
+def escaped_json(text: str) -> str:
+    """Return a JSON text with the same meaning, in which every character of a string prints as itself."""
+    if not text.replace("\n", "").isprintable():
+        text = "\n".join(
+            line if line.isprintable() else "".join(map(_json_character, line)) for line in text.split("\n")
+        )
+    return _HASH_COMMAND.sub(r"#\\u0023", text)
+
+
+def escaped_commands(text: str) -> str:
+    """Return annotations for GitHub, a line each; a line that is anything else is no command."""
+    lines = (_escaped_line(line) for line in text.split("\n"))
+    return "\n".join(_HASH_COMMAND.sub("# #", line) if _ANNOTATION.match(line) else _parted(line) for line in lines)
+
+
+def comment_lines(notes: Iterable[str]) -> str:
+    """Return comments of YAML, of a shell or of Python, a line each, whatever the notes hold."""
+    return "".join(f"# {plain_text(' '.join(note.split()), len(note))}\n" for note in notes)
+
+
+def fenced(text: str) -> str:
+    """Return a code block of Markdown which no run of backticks in the text can end."""
+    fence = "`" * max((len(run) + 1 for run in _BACKTICKS.findall(text)), default=3)
+    return f"{fence}\n{text.rstrip(chr(10))}\n{fence}\n"
+
+
+def unprintable(text: str) -> str | None:
+    """Return the first control, format or bidirectional character as `U+202E RIGHT-TO-LEFT OVERRIDE`; None without."""
+    if text.isprintable():
+        return None
+    found = next((c for c in text if unicodedata.category(c) in _REFUSED_CATEGORIES), None)
+    return None if found is None else f"U+{ord(found):04X} {unicodedata.name(found, 'control character')}"
+
+
+def _parted(line: str) -> str:
+    line = _HASH_COMMAND.sub("# #", line)
+    return line.replace("::", ": :", 1) if line.lstrip().startswith("::") else line
+
+
+def _escaped_line(line: str) -> str:
+    return line if line.isprintable() else "".join(map(_escaped_character, line))
+
+
+def _escaped_character(character: str) -> str:
+    # Blanks of other widths are harmless, and pages use them.
+    if character.isprintable() or character == "\t" or unicodedata.category(character) == "Zs":
+        return character
     return character.encode("unicode_escape").decode("ascii")
+
+
+def _json_character(character: str) -> str:
+    if character.isprintable() or character == "\t" or unicodedata.category(character) == "Zs":
+        return character
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[n]:02x}{units[n + 1]:02x}" for n in range(0, len(units), 2))
+
+
+def _plain_character(character: str) -> str:
+    if character == "\t":
+        return "    "
+    return " " if unicodedata.category(character) == "Zs" else _escaped_character(character)

@@ -20,13 +20,13 @@ from apportion_policy import UNLIMITED, Engine
 IDENTITY = Identity("acme", "prod", "main", Engine.KAI, "0.17", "@acme/platform")
 GIB = 2**30
 HOSTILE = (
-    '"""\nimport os; os.system("true")\n"""',
+    '""" import os; os.system("true") """',
     "'); import os; os.system('true')  #",
     "\\",
     "\\'\"",
-    "a\u202eb\u2028c\x00\x1b[31m",
     "# coding: utf-7",
 )
+UNPRINTABLE = ("line\nbreak", "a\u202eb\u2028c\x00\x1b[31m")
 
 
 def _texts(*queues: LiftedQueue, **others: object) -> dict[str, str]:
@@ -123,6 +123,20 @@ def test_no_text_becomes_code(text: str) -> None:
             node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         }
         assert called <= {"Queue", "Resources", "Policy", "Organisation", "Environment", "Cluster", "Topology", "PriorityClass", "collect"}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", UNPRINTABLE)
+def test_titles_and_descriptions_are_put_on_one_line_and_names_are_refused(text: str) -> None:
+    assert ast.literal_eval(text_literal(text)) == text
+    lifted = Lifted(
+        (LiftedQueue("a", "Queue a", title=text),),
+        priority_classes=(LiftedPriorityClass("p", 1, True, description=text),),
+    )
+    files, notes = policy_files(lifted, IDENTITY)
+    assert all(c.isprintable() or c == "\n" for source in files.values() for c in source)
+    assert {note.object for note in notes if "one line" in note.text} == {"Queue a", "PriorityClass p"}
+    with pytest.raises(UnwritableError, match="`id` contains U\\+"):
+        policy_files(Lifted((LiftedQueue(text, "Queue"),)), IDENTITY)
 
 
 def test_names_of_python_are_free_of_each_other() -> None:

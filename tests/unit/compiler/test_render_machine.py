@@ -253,7 +253,7 @@ def test_github_puts_the_rest_into_the_summary() -> None:
     assert text.count("::error ") == SHOWN_PER_LEVEL
     assert text.count("::notice ") == 1
     rows = [line for line in rest.splitlines() if line.startswith("| error")]
-    assert rows[0] == "| error | AP201 | `policy.py:11` | promised 10 \\| &lt;b> GPUs (queue q10) |"
+    assert rows[0] == "| error | AP201 | policy.py:11 | promised 10 &#124; &#60;b&#62; GPUs (queue q10) |"
     assert len(rows) == 3
     everything, nothing = render_github(report, lambda _: None, _same, limited=False)
     assert everything.count("::error ") == 13

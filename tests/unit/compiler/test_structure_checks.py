@@ -29,8 +29,9 @@ from apportion_policy import (
 
 AS_OF = date(2026, 11, 21)
 ACME = Organisation(name="acme")
+PRINTABLE = st.characters(exclude_categories=("Cc", "Cf", "Cs", "Zl", "Zp"))
 NAMES = st.sampled_from(["a", "b", "c", "A", "🎉", "x" * 253, "x" * 252 + "y", "a b", "-", "0", " "]) | st.text(
-    min_size=1, max_size=253
+    PRINTABLE, min_size=1, max_size=253
 )
 DAYS = st.integers(0, 60).map(lambda n: AS_OF + timedelta(days=n - 30))
 
@@ -60,7 +61,7 @@ def queues(depth: int) -> st.SearchStrategy[Queue]:
         namespaces=st.lists(NAMES, max_size=2).map(tuple),
         pools=st.none() | st.lists(NAMES, max_size=2).map(tuple),
         priority_classes=st.none() | st.lists(NAMES, max_size=2).map(tuple),
-        labels=st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=2),
+        labels=st.dictionaries(st.text(PRINTABLE, max_size=5), st.text(PRINTABLE, max_size=5), max_size=2),
         overrides=st.lists(overrides(), max_size=3).map(tuple),
     )
 
@@ -87,7 +88,7 @@ POLICIES = st.builds(
                     Cluster,
                     name=NAMES,
                     engine=st.sampled_from(Engine),
-                    engine_version=st.text(min_size=1, max_size=9),
+                    engine_version=st.text(PRINTABLE, min_size=1, max_size=9),
                     pools=st.lists(NAMES, max_size=2).map(tuple),
                 ),
                 min_size=1,

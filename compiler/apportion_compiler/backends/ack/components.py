@@ -6,6 +6,7 @@ import yaml
 
 from apportion_compiler.backends.capability import Artifact
 from apportion_compiler.ir.program import Program
+from apportion_policy.evaluation.plain import comment_lines
 
 COMPONENTS_FILE = "components.yaml"
 _QUEUED_KINDS = ("job", "rayjob", "pytorchjob", "tfjob", "mpijob", "sparkapp")
@@ -29,5 +30,5 @@ def components(program: Program) -> Artifact:
         "There must be no other ElasticQuotaTree than kube-system/elasticquotatree: several confuse the accounts.",
         f"Source: {program.source.file}:{program.source.line}",
     ]
-    text = "".join(f"# {note}\n" for note in notes) + yaml.safe_dump(needed, sort_keys=False, width=120)
+    text = comment_lines(notes) + yaml.safe_dump(needed, sort_keys=False, width=120)
     return Artifact(COMPONENTS_FILE, text)

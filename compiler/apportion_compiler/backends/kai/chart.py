@@ -13,6 +13,7 @@ from apportion_compiler.backends.capability import Artifact
 from apportion_compiler.backends.kai.names import DEFAULT_SCHEDULER, NODE_POOL_LABEL, QUEUE_LABEL
 from apportion_compiler.backends.kai.shards import Shard
 from apportion_compiler.ir.program import Program
+from apportion_policy.evaluation.plain import comment_lines
 
 VALUES_FILE = "values.yaml"
 KUBERAY_VALUES_FILE = "kuberay-values.yaml"
@@ -65,4 +66,4 @@ def node_labels(program: Program, shards: Sequence[Shard]) -> tuple[Artifact, ..
 
 def _document(program: Program, notes: Sequence[str], values: object) -> str:
     notes = [*notes, f"Source: {program.source.file}:{program.source.line}"]
-    return "".join(f"# {note}\n" for note in notes) + yaml.safe_dump(values, sort_keys=False, width=120)
+    return comment_lines(notes) + yaml.safe_dump(values, sort_keys=False, width=120)

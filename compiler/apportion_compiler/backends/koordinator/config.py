@@ -19,6 +19,7 @@ from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.backends.pool_labels import gpu_model_labels
 from apportion_compiler.engine_versions import parse_version
 from apportion_compiler.ir.program import Program
+from apportion_policy.evaluation.plain import comment_lines
 
 CONFIG_FILE = "koord-scheduler-config.yaml"
 VALUES_FILE = "values.yaml"
@@ -224,4 +225,4 @@ def _dump(value: object) -> str:
 
 def _document(program: Program, notes: Sequence[str], value: object) -> str:
     lines = [*notes, f"Source: {program.source.file}:{program.source.line}"]
-    return "".join(f"# {line}\n" for line in lines) + _dump(value)
+    return comment_lines(lines) + _dump(value)

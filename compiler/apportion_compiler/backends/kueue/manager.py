@@ -16,6 +16,7 @@ from apportion_compiler.backends.kueue.names import CONFIG_API, GPU_RESOURCE, SC
 from apportion_compiler.engine_versions import parse_version
 from apportion_compiler.ir.program import Program
 from apportion_policy.duration import duration_text, parse_duration
+from apportion_policy.evaluation.plain import comment_lines
 
 CONFIGURATION_FILE = "controller_manager_config.yaml"
 SCHEDULER_FILE = "kube-scheduler.yaml"
@@ -103,4 +104,4 @@ def _resources(program: Program, layout: Layout) -> dict[str, object]:
 
 def _document(program: Program, notes: tuple[str, ...], values: object) -> str:
     notes = (*notes, f"Source: {program.source.file}:{program.source.line}")
-    return "".join(f"# {note}\n" for note in notes) + yaml.safe_dump(values, sort_keys=False, width=120)
+    return comment_lines(notes) + yaml.safe_dump(values, sort_keys=False, width=120)

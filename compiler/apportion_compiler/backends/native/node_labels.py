@@ -12,6 +12,7 @@ import yaml
 from apportion_compiler.backends.capability import Artifact
 from apportion_compiler.backends.pool_labels import node_labels
 from apportion_compiler.ir.program import Program
+from apportion_policy.evaluation.plain import comment_lines
 from apportion_policy.providers import Fixed
 
 FILE = "node-labels.yaml"
@@ -32,8 +33,10 @@ def node_label_list(program: Program) -> Iterator[Artifact]:
         if isinstance(pool.settings, Fixed)
     }
     if pools:
-        header = (
-            "# What the nodes of each pool must carry that is not made from this policy (kubectl label, kubectl taint).\n"
-            f"# Source: {program.source.file}:{program.source.line}\n"
+        header = comment_lines(
+            (
+                "What the nodes of each pool must carry that is not made from this policy (kubectl label, kubectl taint).",
+                f"Source: {program.source.file}:{program.source.line}",
+            )
         )
         yield Artifact(FILE, header + yaml.safe_dump(pools, sort_keys=False, width=120))

@@ -26,6 +26,7 @@ from apportion_compiler.backends.native.names import (
 from apportion_compiler.ir.program import Program
 from apportion_compiler.naming import label_value
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
+from apportion_policy.evaluation.plain import comment_lines
 
 _SCORING = {"binpack": "MostAllocated", "spread": "LeastAllocated"}
 _SPREAD = "spread"
@@ -43,9 +44,11 @@ def scheduler_configuration(program: Program) -> Artifact:
         "kind": "KubeSchedulerConfiguration",
         "profiles": [_profile(program, name) for name in schedulers(program)],
     }
-    header = (
-        "# For kube-scheduler's --config, where the control plane is yours.\n"
-        f"# Source: {program.source.file}:{program.source.line}\n"
+    header = comment_lines(
+        (
+            "For kube-scheduler's --config, where the control plane is yours.",
+            f"Source: {program.source.file}:{program.source.line}",
+        )
     )
     return Artifact("kube-scheduler.yaml", header + yaml.safe_dump(configuration, sort_keys=False, width=120))
 

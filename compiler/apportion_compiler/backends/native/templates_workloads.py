@@ -17,6 +17,7 @@ from apportion_compiler.dumper import dump_all
 from apportion_compiler.ir.program import NodePool, Program, Queue
 from apportion_compiler.naming import label_value, object_name
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
+from apportion_policy.evaluation.plain import comment_lines
 from apportion_policy.quantity import Amount, Unlimited
 from apportion_policy.resources import GPU
 
@@ -103,10 +104,12 @@ def _file(program: Program, queue: Queue, pools: list[NodePool], max_replicas: i
             }
         ],
     }
-    header = (
-        "# Templates: copy what you need, and put in your image. Nothing here is applied with the policy.\n"
-        f"# The autoscaler needs {GPU_LOAD_METRIC} of NVIDIA's dcgm-exporter as a metric of pods (prometheus-adapter, KEDA).\n"
-        f"# Source: {queue.source.file}:{queue.source.line}\n"
+    header = comment_lines(
+        (
+            "Templates: copy what you need, and put in your image. Nothing here is applied with the policy.",
+            f"The autoscaler needs {GPU_LOAD_METRIC} of NVIDIA's dcgm-exporter as a metric of pods (prometheus-adapter, KEDA).",
+            f"Source: {queue.source.file}:{queue.source.line}",
+        )
     )
     documents = (cron_job(namespace, _TRAINING, pod), autoscaler(namespace, _SERVING, max_replicas))
     return Artifact(f"templates/{object_name(queue.id)}.yaml", header + dump_all(documents))

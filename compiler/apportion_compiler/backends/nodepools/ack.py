@@ -10,12 +10,13 @@ import json
 from collections.abc import Iterator, Sequence
 
 from apportion_compiler.backends.capability import Artifact
-from apportion_compiler.backends.nodepools.document import Document, comments, source_line
+from apportion_compiler.backends.nodepools.document import Document, source_line
 from apportion_compiler.backends.nodepools.shell import Variable, script
 from apportion_compiler.backends.nodepools.shell import quoted as shell_quoted
 from apportion_compiler.backends.pool_labels import set_labels
 from apportion_compiler.ir.program import NodePool, Program
 from apportion_compiler.naming import object_name
+from apportion_policy.evaluation.plain import comment_lines
 from apportion_policy.providers import Ack
 
 FOLDER = "ack"
@@ -118,7 +119,7 @@ def _commands(program: Program, pool: NodePool, settings: Ack) -> str:
     variable = shell_quoted(("", Variable("body")))
     return "".join(
         (
-            comments((f"Node pool {pool.id}", source_line(pool.source))),
+            comment_lines((f"Node pool {pool.id}", source_line(pool.source))),
             f"body=$(jq -cn {given}--argjson body {body} {shell_quoted(filled)})\n",
             f"id=$(printf '%s' \"$pools\" | {find})\n",
             'if [ -n "$id" ]; then\n',

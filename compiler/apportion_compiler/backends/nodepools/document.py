@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import yaml
 
 from apportion_compiler.backends.capability import Artifact
+from apportion_policy.evaluation.plain import comment_lines
 from apportion_policy.source import SourceLocation
 
 Arguments = Mapping[str, object]
@@ -49,14 +50,9 @@ def artifact(document: Document) -> Artifact:
         body["options"] = {"ignore_changes": list(document.ignore_changes)}
     if document.supply:
         body["supply"] = list(document.supply)
-    header = comments((*document.notes, source_line(document.source)))
+    header = comment_lines((*document.notes, source_line(document.source)))
     content = header + yaml.safe_dump(body, sort_keys=False, width=120, allow_unicode=True)
     return Artifact(f"{document.folder}/{document.name}.yaml", content)
-
-
-def comments(lines: tuple[str, ...]) -> str:
-    """Return comment lines of YAML or of a shell; what would break a line is taken out."""
-    return "".join(f"# {' '.join(line.split())}\n" for line in lines)
 
 
 def source_line(source: SourceLocation) -> str:

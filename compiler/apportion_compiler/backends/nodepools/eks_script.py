@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from apportion_compiler.backends.capability import Artifact
-from apportion_compiler.backends.nodepools.document import comments, source_line
+from apportion_compiler.backends.nodepools.document import source_line
 from apportion_compiler.backends.nodepools.eks import (
     FOLDER,
     EksPool,
@@ -27,6 +27,7 @@ from apportion_compiler.backends.nodepools.eks import (
 from apportion_compiler.backends.nodepools.shell import Variable, Word, command, flag, quoted, script
 from apportion_compiler.backends.pool_labels import set_labels
 from apportion_compiler.ir.program import NodePool, Program
+from apportion_policy.evaluation.plain import comment_lines
 from apportion_policy.providers import Eks
 
 _CLUSTER: Word = ("--cluster-name=", Variable("CLUSTER"))
@@ -58,7 +59,7 @@ def eks_script(program: Program, pools: Sequence[EksPool]) -> Artifact:
 def _group(program: Program, pool: NodePool, settings: Eks) -> str:
     body = _managed(program, pool, settings) if settings.managed else _self_scaled(program, pool, settings)
     template = _template(program, pool, settings) if needs_template(pool, settings) else ""
-    return comments((f"Node pool {pool.id}", source_line(pool.source))) + template + body
+    return comment_lines((f"Node pool {pool.id}", source_line(pool.source))) + template + body
 
 
 def _managed(program: Program, pool: NodePool, settings: Eks) -> str:
@@ -139,7 +140,7 @@ def _template(program: Program, pool: NodePool, settings: Eks) -> str:
     if not settings.managed:
         flags = "; ".join(kubelet_flags(program, pool))
         merge = f"jq -cn --argjson made {quoted(made)} --argjson given \"$LAUNCH_DATA\" '$made + $given'"
-        given = comments((f"UserData joins the node to the cluster with the kubelet flags: {flags}",))
+        given = comment_lines((f"UserData joins the node to the cluster with the kubelet flags: {flags}",))
         given += f"data=$({merge})\n"
         data = ("--launch-template-data=", Variable("data"))
     describe = command(("aws", "ec2", "describe-launch-templates", flag("launch-template-names", template_name(pool))))

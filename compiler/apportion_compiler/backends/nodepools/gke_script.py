@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from apportion_compiler.backends.capability import Artifact
-from apportion_compiler.backends.nodepools.document import comments, source_line
+from apportion_compiler.backends.nodepools.document import source_line
 from apportion_compiler.backends.nodepools.gke import (
     FOLDER,
     GkePool,
@@ -28,6 +28,7 @@ from apportion_compiler.backends.nodepools.names import gke_name
 from apportion_compiler.backends.nodepools.shell import Variable, Word, command, flag, script, switch
 from apportion_compiler.backends.pool_labels import gke_accelerator, is_made_on_request, set_labels
 from apportion_compiler.ir.program import NodePool, Program, Taint
+from apportion_policy.evaluation.plain import comment_lines
 from apportion_policy.pool import Mig, Mps, TimeSlicing
 from apportion_policy.providers import Gke
 
@@ -66,7 +67,7 @@ def _pool(program: Program, pool: NodePool, settings: Gke) -> str:
     create: tuple[Word, ...] = ("gcloud", *track, "container", "node-pools", "create", name, *_WHERE)
     return "".join(
         (
-            comments((f"Node pool {pool.id}", source_line(pool.source))),
+            comment_lines((f"Node pool {pool.id}", source_line(pool.source))),
             f"if {command(describe)} >/dev/null 2>&1; then\n",
             "".join(f"{update}\n" for update in updates),
             "else\n",
@@ -190,7 +191,7 @@ def _cluster(pools: Sequence[GkePool]) -> Iterator[str]:
         if zones:
             flags.append(flag("autoprovisioning-locations", ",".join(zones)))
         ids = ", ".join(pool.id for pool, _ in requested)
-        yield comments((f"Node auto-provisioning makes the pools for {ids}",)) + command((*_CLUSTER, *flags))
+        yield comment_lines((f"Node auto-provisioning makes the pools for {ids}",)) + command((*_CLUSTER, *flags))
     window = maintenance_window(pools)
     if window is not None:
         times = (
@@ -198,7 +199,7 @@ def _cluster(pools: Sequence[GkePool]) -> Iterator[str]:
             flag("maintenance-window-end", window.end),
             flag("maintenance-window-recurrence", window.recurrence),
         )
-        yield comments(("When GKE may disturb nodes",)) + command((*_CLUSTER, *times))
+        yield comment_lines(("When GKE may disturb nodes",)) + command((*_CLUSTER, *times))
     for exclusion in maintenance_exclusions(pools):
         added = command(
             (

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from apportion_compiler.backends.nodepools.document import comments
+from apportion_policy.evaluation.plain import comment_lines
 
 _WIDTH = 100
 
@@ -65,7 +65,7 @@ def script(
         needed: Variables that the caller must give, and what each is, in words without a brace or a quote.
         parts: Commands.
     """
-    lines = ["#!/bin/sh", comments(tuple(notes)).rstrip("\n"), "set -eu"]
+    lines = ["#!/bin/sh", comment_lines(notes).rstrip("\n"), "set -eu"]
     for name, value in defaults.items():
         # In `${X:=…}` a quote would be taken as text by some shells and end the word in others.
         lines.append(f'[ -n "${{{name}:-}}" ] || {name}={shlex.quote(value)}')

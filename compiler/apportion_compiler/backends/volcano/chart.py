@@ -15,6 +15,7 @@ from apportion_compiler.backends.volcano.names import SCHEDULER, SCHEDULER_CONFI
 from apportion_compiler.backends.volcano.scheduler import controller_configuration, scheduler_configuration
 from apportion_compiler.backends.volcano.topologies import topology_types
 from apportion_compiler.ir.program import Program
+from apportion_policy.evaluation.plain import comment_lines
 
 VALUES_FILE = "values.yaml"
 KUBERAY_VALUES_FILE = "kuberay-values.yaml"
@@ -63,4 +64,4 @@ _Dumper.add_representer(_Block, _represent_block)
 
 def _document(program: Program, notes: Sequence[str], values: object) -> str:
     notes = [*notes, f"Source: {program.source.file}:{program.source.line}"]
-    return "".join(f"# {note}\n" for note in notes) + yaml.dump(values, Dumper=_Dumper, sort_keys=False, width=120)
+    return comment_lines(notes) + yaml.dump(values, Dumper=_Dumper, sort_keys=False, width=120)

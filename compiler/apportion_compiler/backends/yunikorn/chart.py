@@ -14,6 +14,7 @@ from apportion_compiler.backends.capability import Artifact
 from apportion_compiler.backends.yunikorn.config_map import NO_NAMESPACE
 from apportion_compiler.backends.yunikorn.names import CONFIG_MAP, PROCESS_NAMESPACES_KEY, SCHEDULER, SYSTEM_NAMESPACE
 from apportion_compiler.ir.program import Program
+from apportion_policy.evaluation.plain import comment_lines
 
 VALUES_FILE = "values.yaml"
 KUBERAY_VALUES_FILE = "kuberay-values.yaml"
@@ -50,4 +51,4 @@ def _kuberay_values(program: Program) -> Artifact:
 
 def _document(program: Program, notes: Sequence[str], values: object) -> str:
     notes = [*notes, f"Source: {program.source.file}:{program.source.line}"]
-    return "".join(f"# {note}\n" for note in notes) + yaml.safe_dump(values, sort_keys=False, width=120)
+    return comment_lines(notes) + yaml.safe_dump(values, sort_keys=False, width=120)

@@ -7,13 +7,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
+from apportion_policy.evaluation.plain import comment_lines
+
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _WORDS = frozenset(("null", "true", "false", "yes", "no", "on", "off", "y", "n"))
 
 
 def document(value: Mapping[str, object], notes: Sequence[str]) -> str:
     """Return a document that begins with notes as comments."""
-    return "".join(f"{line}\n" for line in (*(f"# {note}" for note in notes), *_lines(value, "")))
+    return comment_lines(notes) + "".join(f"{line}\n" for line in _lines(value, ""))
 
 
 def _lines(value: Mapping[str, object], indent: str) -> Iterator[str]:
