@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
-from apportion_compiler.graph.values import DEFAULT_WEIGHT, WEIGHTED, QueueValues
+from apportion_compiler.graph.values import DEFAULT_WEIGHT, WEIGHTED, QueueValues, in_force
 from apportion_compiler.orgtree.report import effective_limits
 from apportion_policy.duration import duration_text
 from apportion_policy.identifiers import identity_of
@@ -47,9 +47,9 @@ def explain_queue(graph: PolicyGraph, scope: Scope, id_: str) -> QueueExplanatio
         *_namespaces(node),
         *_guarantees(graph, scope, node, values),
         *_limits(graph, scope, node, values),
-        *_lending(node, values),
-        *_weights(node, values),
-        *_priority(node, values),
+        *_lending(graph, scope, node, values),
+        *_weights(graph, scope, node, values),
+        *_priority(graph, scope, node, values),
         *_min_runtimes(graph, scope, node),
         *_sharing(graph, node),
         *_pools(graph, scope, node),
@@ -80,7 +80,7 @@ def _guarantees(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValue
         amount = values.guaranteed.get(resource, 0)
         if resource in values.declared:
             at = values.sources.get("guaranteed", _field_source(node, "guaranteed"))
-            origin = _where(scope, values, "guaranteed", share=True)
+            origin = _where(graph, scope, node, "guaranteed")
         elif node.children:
             at, origin = NOWHERE, "unset: the sum of its children"
         else:
@@ -98,47 +98,55 @@ def _limits(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) -
         effective = effective_limits(graph, scope, resource)[node.id]
         if resource in values.limit and values.limit[resource] == effective:
             at = values.sources.get("limit", _field_source(node, "limit"))
-            yield Explained(
-                f"limit {resource}", _bound(resource, effective), _where(scope, values, "limit", share=True), at
-            )
+            yield Explained(f"limit {resource}", _bound(resource, effective), _where(graph, scope, node, "limit"), at)
         elif isinstance(effective, Unlimited):
             yield Explained(f"limit {resource}", "none", "unset, here and above", NOWHERE)
         else:
-            holder = next(a for a in reversed(node.path) if scope.values[a].limit.get(resource) == effective)
+            holders = (a for a in reversed(node.path) if scope.values[a].limit.get(resource) == effective)
+            holder = next(holders, None)
+            if holder is None:
+                bound = "all GPUs" if resource.startswith(f"{GPU}/") else "the GPU models of the cluster"
+                yield Explained(
+                    f"limit {resource}", _bound(resource, effective), f"what the limit of {bound} comes to", NOWHERE
+                )
+                continue
             source = scope.values[holder].sources.get("limit", _field_source(graph.nodes[holder], "limit"))
             yield Explained(f"limit {resource}", _bound(resource, effective), f"the limit of `{holder}`", source)
 
 
-def _lending(node: Node, values: QueueValues) -> Iterator[Explained]:
+def _lending(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) -> Iterator[Explained]:
     for resource, amount in sorted(values.lending_limit.items()):
         at = values.sources.get("lending_limit", _field_source(node, "lending_limit"))
-        yield Explained(f"lending limit {resource}", amount_text(resource, amount), "on the queue", at)
+        yield Explained(
+            f"lending limit {resource}", amount_text(resource, amount), _where(graph, scope, node, "lending_limit"), at
+        )
     if not values.lending_limit:
         yield Explained("lending limit", "all of the idle guarantee", "unset", NOWHERE)
 
 
-def _weights(node: Node, values: QueueValues) -> Iterator[Explained]:
+def _weights(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) -> Iterator[Explained]:
     declared = node.queue.over_quota_weight is not None or "over_quota_weight" in values.sources
     if len(set(values.weight.values())) == 1:
         text = weight_text(values.weight[GPU])
-        origin = "on the queue" if declared else f"unset: {weight_text(DEFAULT_WEIGHT)}"
+        origin = (
+            _changed(graph, scope, node, "over_quota_weight") if declared else f"unset: {weight_text(DEFAULT_WEIGHT)}"
+        )
         yield Explained("over-quota weight", text, origin, values.sources.get("over_quota_weight", node.queue.source))
         return
     for resource in WEIGHTED:
         yield Explained(
-            f"over-quota weight {resource}", weight_text(values.weight[resource]), "on the queue",
+            f"over-quota weight {resource}", weight_text(values.weight[resource]),
+            _changed(graph, scope, node, "over_quota_weight"),
             values.sources.get("over_quota_weight", node.queue.source),
         )  # fmt: skip
 
 
-def _priority(node: Node, values: QueueValues) -> Iterator[Explained]:
+def _priority(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) -> Iterator[Explained]:
     if values.priority is None:
         yield Explained("priority", "unset", ENGINE_DEFAULT_PRIORITY, NOWHERE)
     else:
         at = values.sources.get("priority", node.queue.source)
-        yield Explained(
-            "priority", str(values.priority), "override" if "priority" in values.sources else "on the queue", at
-        )
+        yield Explained("priority", str(values.priority), _changed(graph, scope, node, "priority"), at)
 
 
 def _min_runtimes(graph: PolicyGraph, scope: Scope, node: Node) -> Iterator[Explained]:
@@ -190,11 +198,20 @@ def _classes(graph: PolicyGraph, node: Node) -> Iterator[Explained]:
     yield Explained("priority classes", names or "none", origin, node.queue.source if named else NOWHERE)
 
 
-def _where(scope: Scope, values: QueueValues, field: str, *, share: bool) -> str:
-    origin = "override in force" if field in values.sources else "on the queue"
-    if share and scope.cluster is not None and str(scope.cluster.share) != "1":
+def _where(graph: PolicyGraph, scope: Scope, node: Node, field: str) -> str:
+    origin = _changed(graph, scope, node, field)
+    if scope.cluster is not None and str(scope.cluster.share) != "1":
         origin += f", times the cluster's share {scope.cluster.share}"
     return origin
+
+
+def _changed(graph: PolicyGraph, scope: Scope, node: Node, field: str) -> str:
+    """Return whether the queue has a value itself or by an override, and the last day of that if it has one."""
+    if field not in scope.values[node.id].sources:
+        return "on the queue"
+    overrides = in_force(node.queue, graph.as_of, scope.environment)
+    ends = [override.end for override in overrides if getattr(override, field) is not None]
+    return f"override in force until {min(ends)}" if ends else "override of the environment"
 
 
 def _field_source(node: Node, field: str) -> SourceLocation:

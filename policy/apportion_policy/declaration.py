@@ -232,5 +232,7 @@ _set_location: Any = Declaration.__dict__["_at"].__set__
 def reference(value: object) -> object:
     """Return the permanent identity of a declaration, or the value itself: lets a field take either."""
     if isinstance(value, Declaration):
+        if not hasattr(value, "identity"):
+            raise ValueError(f"`{type(value).__name__}` has no name that another declaration can give")
         return cast(Any, value).identity
     return value

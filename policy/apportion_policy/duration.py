@@ -15,7 +15,7 @@ _PART = re.compile(r"(\d+)(d|h|m|s)")
 _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 
 
-def parse_duration(value: str | int | timedelta) -> int:
+def parse_duration(value: object) -> int:
     """Return whole seconds.
 
     Raises:
@@ -30,7 +30,9 @@ def parse_duration(value: str | int | timedelta) -> int:
         raise ValueError(f'{value} is not a duration such as "10m" or "1h30m"')
     if isinstance(value, int):
         return value
-    text = str(value).strip()
+    if not isinstance(value, str):
+        raise ValueError(f'a duration is text such as "10m" or a timedelta, not {type(value).__name__}')
+    text = value.strip()
     parts = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         raise ValueError(f'"{text}" is not a duration such as "10m", "1h30m" or "7d"')

@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from decimal import ROUND_UP, Context, Decimal
 from enum import Enum
+from fractions import Fraction
 from functools import lru_cache
 
 from apportion_policy.errors import QuantityError
@@ -108,8 +109,28 @@ def memory_text(amount: Amount) -> str:
     return str(amount)
 
 
+def readable_memory(amount: Amount) -> tuple[str, str | None]:
+    """Return bytes as a person reads them, and the exact amount where that is only near it: `76.8Gi`, `82463372083 bytes`."""
+    written = memory_text(amount)
+    if isinstance(amount, Unlimited) or len(written.rstrip("iEPTGMKk")) <= _MOST_DIGITS:
+        return written, None
+    unit = next(suffix for suffix in ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki") if amount >= _MULTIPLIERS[suffix])
+    number = Fraction(amount) / Fraction(_MULTIPLIERS[unit])
+    exact, digits = number * 100 == int(number * 100), f"{float(number):.2f}".rstrip("0").rstrip(".")
+    return f"{digits}{unit}", None if exact else written if written.endswith("i") else f"{amount} bytes"
+
+
+_MOST_DIGITS = 4
+"""An amount of more digits is read in a larger unit."""
+
+
 def gpu_text(amount: Amount) -> str:
     """Return thousandths of a GPU as a decimal number of GPUs: `8`, `0.5`, `unlimited`."""
+    return decimal_text(amount)
+
+
+def decimal_text(amount: Amount) -> str:
+    """Return thousandths as a decimal number: `8`, `37.5`, `unlimited`."""
     if isinstance(amount, Unlimited):
         return str(amount)
     whole, rest = divmod(amount, 1000)

@@ -35,7 +35,9 @@ def refused_values(error: ValidationError, model: type[BaseModel] | None, data: 
         message = _message(one, model)
         if one["type"] in _NAMED and one["loc"]:
             path = _given_path(one["loc"][:-1], data)
-        found.setdefault((path, message), RefusedValue(path, message, one["loc"]))
+        # Of the members of a union the last is the widest, and says for all what the field takes.
+        key = (path, "" if len(path) < len(one["loc"]) and one["type"] not in _NAMED else message)
+        found[key] = RefusedValue(path, message, one["loc"])
     return list(found.values())
 
 

@@ -17,6 +17,7 @@ from apportion_policy.quantity import (
     QuantityInput,
     count_text,
     cpu_text,
+    decimal_text,
     gpu_text,
     memory_text,
     parse_count,
@@ -24,6 +25,7 @@ from apportion_policy.quantity import (
     parse_gpu,
     parse_memory,
     parse_weight,
+    readable_memory,
     weight_text,
 )
 
@@ -186,9 +188,14 @@ RESOURCE_TEXT: Mapping[str, Callable[[Amount], str]] = {CPU: cpu_text, MEMORY: m
 
 
 def amount_text(resource: str, amount: Amount) -> str:
-    """Return an amount of a resource as a person reads it, with its unit: `64 H100`, `2Ti memory`, `500m cpu`."""
+    """Return an amount of a resource as a person reads it, with its unit: `64 H100`, `2Ti memory`, `0.5 cpu`."""
     if resource.startswith(f"{GPU}/"):
         return f"{gpu_text(amount)} {resource.partition('/')[2].upper()}"
     if resource == GPU:
         return f"{gpu_text(amount)} GPUs"
+    if resource == CPU:
+        return f"{decimal_text(amount)} cpu"
+    if resource == MEMORY:
+        nearest, exact = readable_memory(amount)
+        return f"{nearest} memory" if exact is None else f"{nearest} memory ({exact})"
     return f"{RESOURCE_TEXT.get(resource, count_text)(amount)} {resource}"

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from apportion_compiler.diagnostics.diagnostic import ValueEdit
 from apportion_compiler.graph.graph import Node, Scope
-from apportion_policy.quantity import Amount, Unlimited, count_text
-from apportion_policy.resources import GPU, RESOURCE_TEXT, Resources
+from apportion_policy.quantity import Amount, Unlimited, count_text, decimal_text
+from apportion_policy.resources import CPU, GPU, RESOURCE_TEXT, Resources
 
 
 def amount_edit(node: Node, scope: Scope, field: str, resource: str, amount: Amount) -> ValueEdit | None:
@@ -33,6 +33,9 @@ def amount_edit(node: Node, scope: Scope, field: str, resource: str, amount: Amo
 
 def quantity_text(resource: str, amount: Amount) -> str | int:
     """Return an amount as an author writes it: a number where it is whole, quantity text otherwise."""
+    if resource == CPU:
+        text = decimal_text(amount)
+        return int(text) if text.isdigit() else text
     text = RESOURCE_TEXT.get(resource.partition("/")[0] if resource.startswith(f"{GPU}/") else resource, count_text)(
         amount
     )

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
 from apportion_compiler.graph.values import pool_machine
-from apportion_policy.quantity import UNLIMITED, Amount, Unlimited, add, count_text, smaller
-from apportion_policy.resources import CPU, GPU, MEMORY, RESOURCE_TEXT, amount_text
+from apportion_policy.quantity import (
+    UNLIMITED,
+    Amount,
+    Unlimited,
+    add,
+    count_text,
+    decimal_text,
+    readable_memory,
+    smaller,
+)
+from apportion_policy.resources import CPU, GPU, MEMORY, amount_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +49,12 @@ class TreeReport:
     rows: tuple[TreeRow, ...]
 
     def text(self, amount: Amount) -> str:
-        """Return an amount without its unit."""
-        kind = GPU if self.resource.startswith(f"{GPU}/") else self.resource
-        return RESOURCE_TEXT.get(kind, count_text)(amount)
+        """Return an amount without its unit, as a person reads it."""
+        if self.resource == MEMORY:
+            nearest, exact = readable_memory(amount)
+            return nearest if exact is None else f"{nearest} ({exact})"
+        counted_in_parts = self.resource in (CPU, GPU) or self.resource.startswith(f"{GPU}/")
+        return decimal_text(amount) if counted_in_parts else count_text(amount)
 
     @property
     def unit(self) -> str:
@@ -90,7 +103,28 @@ def tree_report(graph: PolicyGraph, scope: Scope, resource: str, depth: int | No
 
 
 def effective_limits(graph: PolicyGraph, scope: Scope, resource: str) -> dict[str, Amount]:
-    """Return, for each queue, the smallest limit on the way to the root."""
+    """Return, for each queue, the smallest limit on the way to the root.
+
+    GPUs are bounded by what the limits of every model come to, and those of a model by the limit of all GPUs.
+    """
+    own = _smallest_limits(graph, scope, resource)
+    if resource.startswith(f"{GPU}/"):
+        whole = _smallest_limits(graph, scope, GPU)
+        return {id_: smaller(amount, whole[id_]) for id_, amount in own.items()}
+    models = _models(graph, scope) if resource == GPU else ()
+    if not models:
+        return own
+    by_model = [_smallest_limits(graph, scope, f"{GPU}/{model}") for model in models]
+    return {id_: smaller(amount, reduce(add, (limits[id_] for limits in by_model))) for id_, amount in own.items()}
+
+
+def _models(graph: PolicyGraph, scope: Scope) -> tuple[str, ...]:
+    """Return the GPU models that there are: the cluster's, or of the policy as written every pool's."""
+    pools = graph.pools_of(scope.cluster) if scope.cluster is not None else graph.policy.node_pools
+    return tuple(dict.fromkeys(pool.accelerator.model for pool in pools if pool.accelerator is not None))
+
+
+def _smallest_limits(graph: PolicyGraph, scope: Scope, resource: str) -> dict[str, Amount]:
     limits: dict[str, Amount] = {}
     for node in graph.nodes.values():
         above = limits[node.parent] if node.parent is not None else UNLIMITED

@@ -51,7 +51,9 @@ def test_explain_says_where_each_value_came_from() -> None:
     document = json.loads(_apportion("explain", "queue", "nlp", "-p", str(_ACME), *_PROD, "-o", "json", *_AS_OF).stdout)
     values = {value["field"]: value for value in document["values"]}
     assert values["guaranteed gpu/h100"]["value"] == "8 H100"
-    assert values["guaranteed gpu/h100"]["origin"] == "override in force, times the cluster's share 1/4"
+    assert (
+        values["guaranteed gpu/h100"]["origin"] == "override in force until 2026-12-31, times the cluster's share 1/4"
+    )
     assert values["guaranteed gpu/h100"]["file"].endswith("teams/nlp.py")
     assert values["reclaim min runtime"]["origin"] == "inherited from `research`"
 
