@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import click
 
 from apportion_cli.commands.version import version_text
 from apportion_cli.errors import CannotError
@@ -15,20 +17,29 @@ from apportion_cli.sources import Sources
 from apportion_policy.evaluation.root import project_root
 
 if TYPE_CHECKING:
+    from apportion_cli.declared_cluster import DeclaredCluster
     from apportion_compiler.diagnostics.diagnostic import Diagnostic
     from apportion_compiler.diagnostics.report import Report
+    from apportion_compiler.manifests.placed import Placed
+
+_NO_TREE = ""
+_NATIVE = "native"
 
 
-def validated_manifests(paths: Sequence[str], engines: Sequence[str], as_of: date) -> tuple[Inputs, Report]:
+def validated_manifests(
+    paths: Sequence[str], engines: Sequence[str], as_of: date, declared: DeclaredCluster | None = None
+) -> tuple[Inputs, Report]:
     """Return what was read, and the findings.
+
+    Objects of no rendered tree are judged on the cluster of a policy, where one is given, or on that of a rendered tree
+    which is given beside them.
 
     Raises:
         CannotError: If a path cannot be read, or nothing of it is a Kubernetes object.
+        click.UsageError: If it is not clear on which cluster workloads are judged.
     """
     from apportion_compiler.diagnostics.diagnostic import SeverityPolicy, in_order, judge
     from apportion_compiler.diagnostics.report import Finding, Report
-    from apportion_compiler.manifests.checking import check_manifests
-    from apportion_compiler.manifests.placed import Placed
 
     first = paths[0]
     sources = Sources(project_root(Path.cwd() / "manifests" if first == STDIN else Path(first).absolute()), None)
@@ -44,7 +55,7 @@ def validated_manifests(paths: Sequence[str], engines: Sequence[str], as_of: dat
         raise CannotError(
             f"there is no Kubernetes object in {', '.join(paths)}", hint="an object has apiVersion and kind"
         )
-    judged = (finding for objects in clusters.values() for finding in check_manifests(objects, engines))
+    judged = tuple(_judged(clusters, engines, declared))
     found = in_order(judge((*faults, *judged), SeverityPolicy()))
     entry = STDIN_NAME if first == STDIN else sources.name_of(str(Path(first).absolute()))
     inputs = Inputs(
@@ -61,6 +72,42 @@ def validated_manifests(paths: Sequence[str], engines: Sequence[str], as_of: dat
     return inputs, report
 
 
+def _judged(
+    clusters: Mapping[str, Sequence[Placed]], engines: Sequence[str], declared: DeclaredCluster | None
+) -> Iterator[Diagnostic]:
+    """Yield the findings of each cluster's objects, and of those beside the trees."""
+    from functools import partial
+
+    from apportion_compiler.bindings.capacity_rules import capacity_verdicts
+    from apportion_compiler.manifests.checking import check_manifests
+    from apportion_compiler.workload_shapes import shape_of
+
+    beside = clusters.get(_NO_TREE, ())
+    trees = {folder: objects for folder, objects in clusters.items() if folder != _NO_TREE}
+    for objects in trees.values():
+        yield from check_manifests(objects, engines)
+    if declared is not None:
+        if trees:
+            raise click.UsageError(
+                f"--policy says what the cluster holds, and so does the rendered tree {next(iter(trees))}: give one of them"
+            )
+        program = declared.program
+        yield from check_manifests(
+            beside,
+            tuple(engines) or (program.engine, _NATIVE),
+            existing=declared.objects,
+            further=partial(capacity_verdicts, program),
+        )
+        return
+    has_work = any(shape_of(placed.manifest) is not None for placed in beside)
+    if len(trees) > 1 and has_work:
+        raise click.UsageError(
+            f"workloads are judged on one cluster, and there are the trees of several; name one: {', '.join(trees)}"
+        )
+    existing = [placed.manifest for objects in trees.values() for placed in objects] if len(trees) == 1 else []
+    yield from check_manifests(beside, engines, existing=existing)
+
+
 def _cluster(name: str, sources: Sources) -> str:
     """Return the folder of the cluster that a rendered tree is for; empty for files of no tree.
 
@@ -69,10 +116,10 @@ def _cluster(name: str, sources: Sources) -> str:
     from apportion_compiler.emit.tree import INVENTORY
 
     if name == STDIN_NAME:
-        return ""
+        return _NO_TREE
     for folder in sources.path(name).parents:
         if (folder / INVENTORY).is_file():
             return str(folder.parent)
         if folder == sources.root:
             break
-    return ""
+    return _NO_TREE

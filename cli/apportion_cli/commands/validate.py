@@ -21,6 +21,8 @@ from apportion_cli.settings import variable
 if TYPE_CHECKING:
     from datetime import date
 
+    from apportion_policy.evaluation.limits import Limits
+
 FORMATS = ("text", "json", "sarif", "junit", "github")
 ENGINES = ("kai", "kueue", "volcano", "koordinator", "ack", "yunikorn", "native")
 
@@ -44,6 +46,15 @@ ENGINES = ("kai", "kueue", "volcano", "koordinator", "ack", "yunikorn", "native"
     help="Engine whose rules hold for --manifests (default: those that the objects are for).",
 )
 @click.option(
+    "-p",
+    "--policy",
+    "declared",
+    type=click.Path(),
+    metavar="POLICY",
+    help="Judge workloads of --manifests on a cluster of this policy: one of --env.",
+)
+@click.option("--cluster", metavar="NAME", help="That cluster, where the environment has several.")
+@click.option(
     "--fix", is_flag=True, help="Apply fixes that change nothing of what anybody is granted, and show the changes."
 )
 @click.option(
@@ -62,6 +73,8 @@ def validate(
     fail_on: str,
     manifests: tuple[str, ...],
     engines: tuple[str, ...],
+    declared: str | None,
+    cluster: str | None,
     fix: bool,
     unsafe_fixes: bool,
     as_of: date,
@@ -75,10 +88,10 @@ def validate(
     Waived findings are counted, and shown with --verbose.
 
     With --manifests, check Kubernetes objects that anybody wrote: what their engine would refuse, accept and ignore,
-    or leave pending for ever.
+    or leave pending for ever. With -p POLICY, or beside a rendered tree, workloads are judged on that cluster.
     """
-    if manifests or engines:
-        return _manifests(ctx, manifests, engines, outputs, as_of)
+    if manifests or engines or declared or cluster:
+        return _manifests(ctx, manifests, engines, outputs, limits(time_limit, memory_limit))
     from apportion_cli.validation import publish, validated
 
     console = current()
@@ -92,20 +105,39 @@ def validate(
 
 
 def _manifests(
-    ctx: click.Context, manifests: tuple[str, ...], engines: tuple[str, ...], outputs: tuple[Output, ...], as_of: date
+    ctx: click.Context,
+    manifests: tuple[str, ...],
+    engines: tuple[str, ...],
+    outputs: tuple[Output, ...],
+    within: Limits,
 ) -> int:
+    given = {name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    policy: str | None = ctx.params["declared"]
     if not manifests:
-        raise click.UsageError("--engine needs --manifests", ctx)
-    for name, option in (
-        ("policy", "POLICY"),
-        ("fix", "--fix"),
-        ("unsafe_fixes", "--unsafe-fixes"),
-        ("env", "--env"),
-    ):
-        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+        option = "--engine" if engines else "--policy" if policy is not None else "--cluster"
+        raise click.UsageError(f"{option} needs --manifests", ctx)
+    for name, option in (("fix", "--fix"), ("unsafe_fixes", "--unsafe-fixes")):
+        if name in given:
             raise click.UsageError(f"{option} and --manifests exclude each other", ctx)
+    if "policy" in given:
+        raise click.UsageError(
+            f"with --manifests the policy is an option: -p {ctx.params['policy']} judges workloads on a cluster of it",
+            ctx,
+        )
+    if policy is None and given & {"env", "cluster"}:
+        raise click.UsageError("--env and --cluster choose a cluster of a policy: add -p POLICY", ctx)
+    environments: tuple[str, ...] = () if policy is None else ctx.params["env"]
+    if len(environments) > 1:
+        raise click.UsageError("workloads are judged on one cluster: give --env once", ctx)
     from apportion_cli.manifest_validation import validated_manifests
     from apportion_cli.validation import publish
 
-    inputs, report = validated_manifests(manifests, engines, as_of)
+    as_of: date = ctx.params["as_of"]
+    declared = None
+    if policy is not None:
+        from apportion_cli.declared_cluster import read_cluster
+
+        env = environments[0] if environments else None
+        declared = read_cluster(policy, env=env, cluster=ctx.params["cluster"], within=within, as_of=as_of)
+    inputs, report = validated_manifests(manifests, engines, as_of, declared)
     return publish(current(), inputs, report, outputs, str(ctx.params["fail_on"]))

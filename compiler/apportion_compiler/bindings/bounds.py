@@ -9,7 +9,7 @@ from apportion_compiler.backends.quota_tree import cluster_sizes, stands_for_no_
 from apportion_compiler.bindings.engines.marks import is_gang
 from apportion_compiler.bindings.requests import Requests, pod_requests, total
 from apportion_compiler.bindings.work import GPU_RESOURCE
-from apportion_compiler.ir.program import PriorityClass, Program, Queue
+from apportion_compiler.ir.program import NodePool, PriorityClass, Program, Queue
 from apportion_compiler.workload_shapes import Node, pod_sets
 from apportion_policy.quantity import Amount, Unlimited, is_over
 from apportion_policy.resources import CPU, GPU, MEMORY, amount_text, gpu_resource
@@ -29,7 +29,8 @@ def beyond_bounds(
     clauses = [*_beyond_amounts(program, queue, cls, model, asked)]
     for workload in workloads:
         for pods in pod_sets(workload):
-            clauses += _beyond_machines(program, queue, pod_requests(pods.spec))
+            pools = [pool for pool in program.pools if pool.id in queue.pools]
+            clauses += (clause for _, clause in beyond_machine(queue, pools, pod_requests(pods.spec)))
     yield from clauses
     # Where nothing holds pods back until all have room, some of them start.
     if not clauses and program.engine != "native" and all(map(is_gang, workloads)):
@@ -51,16 +52,20 @@ def _beyond_amounts(
                     yield f"asks for {amount_text(resource, amount)}, and queue {queue.id} {verb} {held}"
 
 
-def _beyond_machines(program: Program, queue: Queue, asked: Requests) -> Iterator[str]:
-    machines = [pool.machine for pool in program.pools if pool.id in queue.pools]
+def beyond_machine(queue: Queue, pools: Sequence[NodePool], asked: Requests) -> Iterator[tuple[str, str]]:
+    """Yield each resource, by Kubernetes' name, of which one pod asks for more than any machine of pools has."""
+    machines = [pool.machine for pool in pools]
     for name, amount in asked.items():
         resource = _RESOURCES.get(name, name)
         held = [machine[resource] for machine in machines if resource in machine]
         if held and all(is_over(amount, most) for most in held):
             most = max((amount for amount in held if not isinstance(amount, Unlimited)), default=0)
             yield (
-                f"asks for {amount_text(resource, amount)} in one pod, and no machine that queue {queue.id} may use has "
-                f"more than {amount_text(resource, most)}"
+                name,
+                (
+                    f"asks for {amount_text(resource, amount)} in one pod, and no machine that queue {queue.id} may use has "
+                    f"more than {amount_text(resource, most)}"
+                ),
             )
 
 

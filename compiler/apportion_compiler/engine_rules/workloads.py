@@ -16,6 +16,7 @@ from apportion_compiler.engine_rules.workload_rules import (
     kai,
     koordinator,
     kueue,
+    namespaces,
     provisioning,
     volcano,
     yunikorn,
@@ -47,5 +48,5 @@ def workload_verdicts(
         KeyError: If there is no such engine.
     """
     site = site_of(engine, manifests, existing)
-    for rule in (*everywhere.RULES, *provisioning.RULES, *ENGINE_WORKLOAD_RULES[engine]):
+    for rule in (*everywhere.RULES, *namespaces.RULES, *provisioning.RULES, *ENGINE_WORKLOAD_RULES[engine]):
         yield from rule(site)

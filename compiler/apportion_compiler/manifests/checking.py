@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from apportion_compiler.checks.manifests import (
     MANIFEST_DEPRECATED,
@@ -12,7 +12,7 @@ from apportion_compiler.checks.manifests import (
 )
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule
 from apportion_compiler.engine_rules import ENGINE_RULES
-from apportion_compiler.engine_rules.verdict import Effect, Verdict
+from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.engine_rules.workloads import workload_verdicts
 from apportion_compiler.manifests.engines import engines_of
 from apportion_compiler.manifests.placed import Placed
@@ -25,17 +25,26 @@ _RULES: Mapping[Effect, tuple[Rule, str]] = {
 }
 
 
-def check_manifests(objects: Sequence[Placed], engines: Sequence[str] = ()) -> tuple[Diagnostic, ...]:
+def check_manifests(
+    objects: Sequence[Placed],
+    engines: Sequence[str] = (),
+    *,
+    existing: Sequence[Manifest] = (),
+    further: Callable[[Sequence[Manifest]], Iterator[Verdict]] | None = None,
+) -> tuple[Diagnostic, ...]:
     """Return what the engines would refuse, ignore or leave pending, in the order of the objects.
 
     Args:
         objects: Everything that shall be applied together.
         engines: Names of engines; those that the objects are for where none is given.
+        existing: What the cluster has already, which is not judged itself.
+        further: Verdicts that are known of the cluster beside the engine's, said as those of its first engine.
     """
     manifests = [placed.manifest for placed in objects]
     found: dict[tuple[object, ...], tuple[int, Diagnostic]] = {}
-    for engine in engines or engines_of(manifests):
-        for verdict in _verdicts(engine, manifests):
+    for number, engine in enumerate(engines or engines_of((*existing, *manifests))):
+        known = further(manifests) if further is not None and not number else ()
+        for verdict in (*_verdicts(engine, manifests, existing), *known):
             placed = objects[verdict.index]
             finding = _finding(engine, verdict, placed)
             # What holds of Kubernetes holds under every engine, and is said once.
@@ -43,10 +52,10 @@ def check_manifests(objects: Sequence[Placed], engines: Sequence[str] = ()) -> t
     return tuple(finding for _, finding in sorted(found.values(), key=lambda pair: pair[0]))
 
 
-def _verdicts(engine: str, manifests: Sequence[Mapping[str, object]]) -> Iterator[Verdict]:
+def _verdicts(engine: str, manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> Iterator[Verdict]:
     if engine in ENGINE_RULES:
-        yield from ENGINE_RULES[engine].check(manifests, ())
-    yield from workload_verdicts(engine, manifests)
+        yield from ENGINE_RULES[engine].check(manifests, existing)
+    yield from workload_verdicts(engine, manifests, existing)
 
 
 def _finding(engine: str, verdict: Verdict, placed: Placed) -> Diagnostic:

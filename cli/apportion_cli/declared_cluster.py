@@ -1,0 +1,77 @@
+"""One cluster of a policy, as workloads meet it: what is compiled for it, and the program that it is compiled from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING
+
+import click
+
+from apportion_cli.errors import CannotError
+from apportion_cli.scopes import cluster_scope
+
+if TYPE_CHECKING:
+    from apportion_compiler.ir.program import Program
+    from apportion_policy.evaluation.limits import Limits
+    from apportion_policy.policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredCluster:
+    """A cluster of a policy.
+
+    Attributes:
+        program: What it shall enforce.
+        objects: What is compiled for it.
+    """
+
+    program: Program
+    objects: Sequence[Mapping[str, object]]
+
+
+def read_cluster(policy: str, *, env: str | None, cluster: str | None, within: Limits, as_of: date) -> DeclaredCluster:
+    """Evaluate a policy and return one of its clusters.
+
+    Raises:
+        CannotError: If the policy has errors.
+        click.UsageError: If it is not clear which cluster is meant, or there is no such one.
+    """
+    from apportion_cli.inputs import read_policy
+
+    inputs = read_policy(policy, within)
+    if inputs.policy is None:
+        raise _wrong(policy)
+    return compiled_cluster(inputs.policy, policy, env=env, cluster=cluster, as_of=as_of)
+
+
+def compiled_cluster(
+    policy: Policy, source: str, *, env: str | None, cluster: str | None, as_of: date
+) -> DeclaredCluster:
+    """Return one cluster of a policy that `source` was read from. Raises as `read_cluster` does."""
+    from apportion_compiler.compile import check_policy, compile_policy
+    from apportion_compiler.diagnostics.diagnostic import has_errors
+    from apportion_compiler.errors import UnknownTargetError
+    from apportion_compiler.targets import targets_of
+
+    checked = check_policy(policy, as_of)
+    if checked.graph is None:
+        raise _wrong(source)
+    scope = cluster_scope(checked.graph, env, cluster)
+    assert scope.environment is not None
+    assert scope.cluster is not None
+    try:
+        targets = targets_of(policy, (scope.environment.name,))
+    except UnknownTargetError as unknown:
+        raise click.UsageError(str(unknown)) from unknown
+    own = tuple(target for target in targets if target.cluster == scope.cluster.name)
+    compilation = compile_policy(policy, own, as_of)
+    if has_errors(compilation.diagnostics):
+        raise _wrong(source)
+    objects = [dict(made) for output in compilation.outputs.values() for made in output.manifests]
+    return DeclaredCluster(compilation.programs[own[0]], objects)
+
+
+def _wrong(policy: str) -> CannotError:
+    return CannotError("the policy has errors", hint=f"apportion validate {policy}")

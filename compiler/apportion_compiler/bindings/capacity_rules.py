@@ -1,0 +1,95 @@
+"""Which workloads never start on a cluster that a policy describes: over a limit, a machine or all machines.
+
+The engines' rules look at objects alone; how large machines are, and how many there may be, the policy alone says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from apportion_compiler.backends.pool_labels import node_labels
+from apportion_compiler.bindings.bounds import beyond_bounds, beyond_machine
+from apportion_compiler.bindings.errors import BindingError
+from apportion_compiler.bindings.requests import pod_requests
+from apportion_compiler.bindings.work import GPU_RESOURCE
+from apportion_compiler.engine_rules.verdict import Manifest, Verdict
+from apportion_compiler.engine_rules.workload_rules.site import Workload, site_of, template_field
+from apportion_compiler.ir.program import NodePool, PriorityClass, Program, Queue
+from apportion_compiler.naming import object_name
+from apportion_compiler.plain_objects import mapping, text
+from apportion_compiler.pool_label_keys import GKE_ACCELERATOR_LABEL, GPU_MODEL_LABEL, POOL_LABEL
+from apportion_compiler.workload_shapes import PodSet
+
+_SELECTED_BY = (GPU_MODEL_LABEL, GKE_ACCELERATOR_LABEL, POOL_LABEL)
+
+
+def capacity_verdicts(program: Program, manifests: Sequence[Manifest]) -> Iterator[Verdict]:
+    """Yield what would wait for ever of workloads in the namespaces of a cluster's queues."""
+    queues = {namespace: queue for queue in program.queues for namespace in queue.namespaces}
+    for workload in site_of(program.engine, manifests, ()).workloads:
+        queue = queues.get(workload.namespace)
+        if queue is None:
+            continue
+        try:
+            yield from _of_pods(program, queue, workload)
+            yield from _of_workload(program, queue, workload)
+        except BindingError:
+            # An amount that is no quantity; the rules on devices and the API server's schema say so.
+            continue
+
+
+def _of_pods(program: Program, queue: Queue, workload: Workload) -> Iterator[Verdict]:
+    pools = [pool for pool in program.pools if pool.id in queue.pools]
+    for pods in workload.sets:
+        if not pods.count:
+            continue
+        selected = list(_selected(program, pools, pods))
+        if program.pools and pools and not selected:
+            key, value = _selector(pods)[0]
+            known = sorted({node_labels(program, pool).get(key, "") for pool in pools} - {""})
+            yield workload.pending(
+                template_field(pods, "spec", f"nodeSelector[{key}]"), "NotFound",
+                f"no node pool that queue {queue.id} may use has {key}: {value}",
+                f"select one of {', '.join(known)}" if known else "leave the selector out",
+            )  # fmt: skip
+            continue
+        for resource, clause in beyond_machine(queue, selected, pod_requests(pods.spec)):
+            field = template_field(pods, "spec", f"containers[0].resources.requests[{resource}]")
+            yield workload.pending(field, "TooMany", f"it {clause}", "ask for less in one pod")
+
+
+def _of_workload(program: Program, queue: Queue, workload: Workload) -> Iterator[Verdict]:
+    model = _model(program, workload)
+    for clause in beyond_bounds(program, queue, _class(program, workload), model, (dict(workload.manifest),)):
+        if "in one pod" not in clause:
+            yield workload.pending("", "Exceeded", f"it {clause}", "ask for less, or raise the limit in the policy")
+
+
+def _selected(program: Program, pools: Sequence[NodePool], pods: PodSet) -> Iterator[NodePool]:
+    selector = _selector(pods)
+    for pool in pools:
+        labels = node_labels(program, pool)
+        # What a pool's provider says of itself is compared only where the policy has it too.
+        if all(labels.get(key, value if key == GKE_ACCELERATOR_LABEL else None) == value for key, value in selector):
+            yield pool
+
+
+def _selector(pods: PodSet) -> list[tuple[str, str]]:
+    selector = mapping(pods.spec, "nodeSelector")
+    return [(key, str(selector[key])) for key in _SELECTED_BY if key in selector]
+
+
+def _model(program: Program, workload: Workload) -> str | None:
+    """Return the GPU model that all pods with GPUs select; None where they do not select one."""
+    models = {
+        text(pods.spec, "nodeSelector", GPU_MODEL_LABEL)
+        for pods in workload.sets
+        if pod_requests(pods.spec).get(GPU_RESOURCE)
+    }
+    selected = models.pop() if len(models) == 1 else None
+    return next((pool.gpu_model for pool in program.pools if selected and pool.gpu_model == selected), None)
+
+
+def _class(program: Program, workload: Workload) -> PriorityClass | None:
+    named = {text(pods.spec, "priorityClassName") for pods in workload.sets}
+    return next((cls for cls in program.priority_classes if object_name(cls.name) in named), None)

@@ -1,0 +1,148 @@
+"""What the admission policies of a compiled cluster refuse of workloads, read from the marks of its namespaces.
+
+The marks say which queues and classes the work of a namespace may name; the policies themselves are expressions that
+only an API server evaluates (`backends/admission/rules.py`), and the texts here are theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from apportion_compiler.backends.ack import names as ack
+from apportion_compiler.backends.admission.binding import (
+    CLASSES_ANNOTATION,
+    QUEUE_LABEL,
+    QUEUES_ANNOTATION,
+    SHARING_ANNOTATION,
+)
+from apportion_compiler.backends.kai import names as kai
+from apportion_compiler.backends.koordinator import names as koordinator
+from apportion_compiler.backends.kueue import names as kueue
+from apportion_compiler.backends.volcano import names as volcano
+from apportion_compiler.backends.yunikorn import names as yunikorn
+from apportion_compiler.engine_rules.verdict import Manifest, Verdict
+from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, Workload, template_field
+from apportion_compiler.plain_objects import annotations_of, labels_of, text
+
+_QUEUE_LABELS: Mapping[str, tuple[str, ...]] = {
+    "kai": (kai.QUEUE_LABEL,),
+    "kueue": (kueue.QUEUE_LABEL,),
+    "volcano": (volcano.QUEUE_LABEL,),
+    "ack": (ack.QUOTA_LABEL, ack.KOORDINATOR_QUOTA_LABEL),
+    "koordinator": (koordinator.QUEUE_LABEL,),
+    "yunikorn": (yunikorn.QUEUE_LABEL,),
+}
+_QUEUE_ANNOTATIONS: Mapping[str, tuple[str, ...]] = {
+    "volcano": (volcano.QUEUE_ANNOTATION,),
+    "yunikorn": (yunikorn.QUEUE_ANNOTATION,),
+}
+_CLASS_LABELS: Mapping[str, tuple[str, ...]] = {
+    "kai": (kai.PRIORITY_CLASS_LABEL, kai.RAY_PRIORITY_CLASS_LABEL),
+    "kueue": (kueue.PRIORITY_CLASS_LABEL,),
+    "volcano": (volcano.RAY_PRIORITY_CLASS_LABEL,),
+}
+_ANYBODYS = frozenset((kai.SHARED_QUEUE, volcano.SHARED_QUEUE, koordinator.DEFAULT_QUOTA))
+"""Queues of engines for work outside of the policy's namespaces."""
+
+
+def _namespaces(site: Site) -> Iterator[Verdict]:
+    ours = {name: made for name, made in site.named("", "Namespace").items() if QUEUE_LABEL in labels_of(made)}
+    if not ours:
+        return
+    for workload in site.workloads:
+        namespace = ours.get(workload.namespace)
+        if namespace is None:
+            yield from _outside(site, workload)
+        else:
+            marks = annotations_of(namespace)
+            yield from _queues(site, workload, _listed(marks, QUEUES_ANNOTATION))
+            yield from _classes(site, workload, _listed(marks, CLASSES_ANNOTATION))
+            yield from _placement(site, workload, may_share=marks.get(SHARING_ANNOTATION) == "true")
+
+
+def _outside(site: Site, workload: Workload) -> Iterator[Verdict]:
+    for field, queue in _named_queues(site.engine, workload):
+        if queue not in _ANYBODYS:
+            yield workload.rejected(
+                field, "Forbidden",
+                f"namespace {workload.namespace} belongs to no queue of the policy, so its work may not name {queue}",
+                "create it in a namespace of the queue",
+            )  # fmt: skip
+
+
+def _queues(site: Site, workload: Workload, allowed: list[str]) -> Iterator[Verdict]:
+    named = list(_named_queues(site.engine, workload))
+    for field, queue in named:
+        if queue not in allowed:
+            yield workload.rejected(
+                field, "Forbidden",
+                f"it names {queue}; work in namespace {workload.namespace} runs in {' or '.join(allowed)}",
+                f"name {' or '.join(allowed)}, or create it in a namespace of {queue}",
+            )  # fmt: skip
+    key = kai.QUEUE_LABEL
+    # Of the other engines either their own rules say so, or the namespace is enough.
+    if site.engine == "kai" and not named and not workload.is_of("ray.io"):
+        yield workload.rejected(
+            f"metadata.labels[{key}]", "Forbidden", f"label {key} is missing; set it to {' or '.join(allowed)}",
+            f"label it {key}: {allowed[0]}" if allowed else "use a namespace of a queue",
+        )  # fmt: skip
+
+
+def _classes(site: Site, workload: Workload, allowed: list[str]) -> Iterator[Verdict]:
+    known = set(site.named("scheduling.k8s.io", "PriorityClass"))
+    named: dict[str, str] = {}
+    for key in _CLASS_LABELS.get(site.engine, ()):
+        named |= dict.fromkeys(workload.marked(key), f"metadata.labels[{key}]")
+    for pods in workload.sets:
+        cls = text(pods.spec, "priorityClassName")
+        # That a class does not exist at all is a fault of its own.
+        if cls is not None and (not known or cls in known or cls in named):
+            named[cls] = template_field(pods, "spec", "priorityClassName")
+    for cls, field in named.items():
+        if allowed and cls not in allowed:
+            yield workload.rejected(
+                field, "Forbidden",
+                f"priority class {cls} may not be used in namespace {workload.namespace}; it may use {', '.join(allowed)}",
+                f"name one of {', '.join(allowed)}",
+            )  # fmt: skip
+
+
+def _placement(site: Site, workload: Workload, *, may_share: bool) -> Iterator[Verdict]:
+    for pods in workload.sets:
+        if text(pods.spec, "nodeName") is not None:
+            yield workload.rejected(
+                template_field(pods, "spec", "nodeName"), "Forbidden", "nodeName places a pod without the scheduler",
+                "use nodeSelector or affinity",
+            )  # fmt: skip
+        marks = annotations_of(cast("Manifest", pods.template))
+        asked = [key for key in kai.GPU_SHARING_ANNOTATIONS if key in marks]
+        if site.engine == "kai" and asked and not may_share:
+            yield workload.rejected(
+                template_field(pods, "metadata", f"annotations[{asked[0]}]"), "Forbidden",
+                f"namespace {workload.namespace} may not ask for a part of a GPU",
+                "ask for whole GPUs, or set gpu_sharing in the policy",
+            )  # fmt: skip
+
+
+def _named_queues(engine: str, workload: Workload) -> Iterator[tuple[str, str]]:
+    """Yield each queue that the workload or its pods name, once, with a field that names it."""
+    found: dict[str, str] = {}
+    for key in _QUEUE_LABELS.get(engine, ()):
+        for queue in sorted(workload.marked(key)):
+            found.setdefault(queue, f"metadata.labels[{key}]")
+    for key in _QUEUE_ANNOTATIONS.get(engine, ()):
+        for queue in sorted(workload.marked(key, annotation=True)):
+            found.setdefault(queue, f"metadata.annotations[{key}]")
+    if workload.is_of("batch.volcano.sh"):
+        in_spec = text(workload.manifest, "spec", "queue")
+        if in_spec is not None:
+            found.setdefault(in_spec, "spec.queue")
+    yield from ((field, queue) for queue, field in found.items())
+
+
+def _listed(marks: Mapping[str, str], key: str) -> list[str]:
+    return [name for name in marks.get(key, "").split(",") if name]
+
+
+RULES: tuple[Rule, ...] = (_namespaces,)

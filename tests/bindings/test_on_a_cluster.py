@@ -1,0 +1,123 @@
+"""Workloads judged on a cluster: what bind writes is clean, and what a cluster never runs is found on every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import pytest
+
+from apportion_compiler.backends import EMITTERS
+from apportion_compiler.bindings import KINDS
+from apportion_compiler.bindings.bind import bind
+from apportion_compiler.bindings.capacity_rules import capacity_verdicts
+from apportion_compiler.bindings.errors import BindingError
+from apportion_compiler.bindings.options import Options
+from apportion_compiler.engine_rules import ENGINE_RULES
+from apportion_compiler.engine_rules.workloads import workload_verdicts
+from apportion_compiler.ir.program import Program
+from apportion_policy import Queue, Resources
+
+from .programs import program
+
+ENGINES = ("kai", "kueue", "volcano", "koordinator", "ack", "yunikorn", "native")
+QUEUES: Mapping[str, str] = {
+    "kai": "kai.scheduler/queue", "kueue": "kueue.x-k8s.io/queue-name", "volcano": "scheduling.volcano.sh/queue-name",
+    "koordinator": "quota.scheduling.koordinator.sh/name", "ack": "quota.scheduling.alibabacloud.com/name",
+    "yunikorn": "yunikorn.apache.org/queue",
+}  # fmt: skip
+_OTHER = {"yunikorn": "root.research.speech"}
+_VISION = Queue(
+    id="vision",
+    namespaces=("vision",),
+    limit=Resources(cpu=64, memory="256Gi", gpu=12),
+    priority_classes=("train",),
+    gpu_sharing=True,
+)
+
+
+@cache
+def cluster(engine: str) -> tuple[Program, tuple[Mapping[str, object], ...]]:
+    """Return a cluster, and what is compiled for it."""
+    made = program(engine, _VISION, Queue(id="speech", namespaces=("speech",)))
+    return made, tuple(m for name in dict.fromkeys((engine, "native")) for m in EMITTERS[name].emit(made).manifests)
+
+
+def job(engine: str, **options: Any) -> dict[str, Any]:
+    (made,) = bind(cluster(engine)[0], "vision", "Job", Options(gpus=2000, **options))
+    return dict(made)
+
+
+def told(engine: str, *manifests: Mapping[str, object], by_tree: bool = False) -> str:
+    """Return the messages of what is found, by the compiled objects alone or by the policy."""
+    made, existing = cluster(engine)
+    found = [*workload_verdicts(engine, manifests, existing)]
+    if engine in ENGINE_RULES:
+        found += ENGINE_RULES[engine].check(manifests, existing)
+    if not by_tree:
+        found += capacity_verdicts(made, manifests)
+    return "\n".join(verdict.message for verdict in found)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_bind_writes_is_clean(engine: str, kind: str) -> None:
+    try:
+        made = bind(cluster(engine)[0], "vision", kind, Options(workers=2, gpus=2000))
+    except BindingError:
+        pytest.skip(f"{engine} has no {kind}")
+    assert told(engine, *made) == ""
+
+
+@pytest.mark.parametrize("by_tree", [False, True], ids=["policy", "tree"])
+@pytest.mark.parametrize("engine", QUEUES)
+def test_a_queue_of_another_namespace_is_found(engine: str, by_tree: bool) -> None:
+    other = _OTHER.get(engine, "speech")
+    assert f"it names {other}; work in namespace vision runs in" in told(
+        engine, _renamed(job(engine), QUEUES[engine], other), by_tree=by_tree
+    )
+
+
+@pytest.mark.parametrize("by_tree", [False, True], ids=["policy", "tree"])
+@pytest.mark.parametrize("engine", QUEUES)
+def test_a_namespace_of_another_queue_is_found(engine: str, by_tree: bool) -> None:
+    made = job(engine)
+    made["metadata"]["namespace"] = "speech"
+    assert "work in namespace speech runs in" in told(engine, made, by_tree=by_tree)
+    made["metadata"]["namespace"] = "nowhere"
+    assert "namespace nowhere belongs to no queue of the policy" in told(engine, made, by_tree=by_tree)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_class_that_is_not_allowed_is_found(engine: str) -> None:
+    made = job(engine)
+    made["spec"]["template"]["spec"]["priorityClassName"] = "inference"
+    message = "priority class inference may not be used in namespace vision; it may use train"
+    assert message in told(engine, made)
+    assert message in told(engine, made, by_tree=True)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_the_policy_alone_knows_is_found(engine: str) -> None:
+    made = job(engine)
+    pods = made["spec"]["template"]["spec"]
+    amounts = pods["containers"][0]["resources"]
+
+    def asks(gpus: int, n_pods: int = 1) -> str:
+        amounts["requests"]["nvidia.com/gpu"] = amounts["limits"]["nvidia.com/gpu"] = str(gpus)
+        made["spec"] |= {"parallelism": n_pods, "completions": n_pods}
+        return told(engine, made)
+
+    assert asks(8) == ""
+    assert "asks for 16 GPUs in one pod, and no machine that queue vision may use has more than 8 GPUs" in asks(16)
+    assert "asks for 16 GPUs, and queue vision is limited to 12 GPUs" in asks(8, n_pods=2)
+    pods["nodeSelector"] = {"apportion.dev/gpu-model": "b300"}
+    assert asks(1) == "no node pool that queue vision may use has apportion.dev/gpu-model: b300"
+
+
+def _renamed(value: Any, key: str, queue: str) -> Any:
+    """Return a manifest with another queue wherever the key stands."""
+    if isinstance(value, dict):
+        return {name: queue if name == key else _renamed(inner, key, queue) for name, inner in value.items()}
+    return [_renamed(inner, key, queue) for inner in value] if isinstance(value, list) else value

@@ -1,0 +1,78 @@
+"""`validate --manifests`: workloads judged on a cluster, by a policy or by the tree rendered of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from apportion_cli.main import main
+
+from .conftest import Run
+
+ENGINES = {"kai": "0.17.0", "kueue": "0.19.0"}
+POLICY = """\
+organisation: {name: acme, owner: "@acme/platform"}
+queues:
+  - id: research
+    children:
+      - {id: vision, namespaces: [vision], limit: {cpu: 64, memory: 256Gi, gpu: 12}, priority_classes: [train]}
+      - {id: speech, namespaces: [speech]}
+node_pools:
+  - {id: h100, provider: {kind: fixed}, cpu: 96, memory: 1Ti, accelerator: {model: h100, count: 8}, min_nodes: 4, max_nodes: 4}
+environments:
+"""
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("policy")
+    clusters = "".join(
+        f'  - {{name: {engine}, clusters: [{{name: main, engine: {engine}, engine_version: "{version}", pools: [h100]}}]}}\n'
+        for engine, version in ENGINES.items()
+    )
+    (folder / "policy.yaml").write_text(POLICY + clusters)
+    assert main(["compile", str(folder), "--out", str(folder / "rendered")]) == 0
+    return folder
+
+
+def _job(run: Run, policy: Path, engine: str) -> dict[str, object]:
+    """Return what `bind` writes for a job of two GPUs."""
+    bound = run("bind", "vision", "-k", "Job", "-p", policy, "--env", engine, "--gpus", "2", "-o", "json")
+    assert bound.code == 0, bound.err
+    return yaml.safe_load(bound.out)
+
+
+@pytest.mark.parametrize("by_tree", [False, True], ids=["policy", "tree"])
+def test_a_resource_that_no_queue_covers_is_found_beside_a_foreign_local_queue(
+    run: Run, policy: Path, by_tree: bool
+) -> None:
+    job = _job(run, policy, "kueue")
+    amounts = job["spec"]["template"]["spec"]["containers"][0]["resources"]  # type: ignore[index]
+    for listed in amounts.values():
+        listed["rdma/hca"] = "1"
+    theirs = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue", "metadata": {"name": "theirs", "namespace": "theirs"},
+        "spec": {"clusterQueue": "vision"},
+    }  # fmt: skip
+    Path("theirs.yaml").write_text(yaml.safe_dump(theirs))
+    Path("job.yaml").write_text(yaml.safe_dump(job))
+    on = ("--manifests", policy / "rendered/kueue/main") if by_tree else ("-p", policy, "--env", "kueue")
+    told = run("validate", "--manifests", "job.yaml", "--manifests", "theirs.yaml", *on, "-q")
+    assert "covers rdma/hca" in told.out
+    assert "there is no LocalQueue" not in told.out
+
+
+def test_one_cluster_is_meant(run: Run, policy: Path) -> None:
+    Path("job.yaml").write_text(yaml.safe_dump(_job(run, policy, "kueue")))
+    on_files = ("validate", "--manifests", "job.yaml")
+    for more, said in (
+        (("--manifests", policy / "rendered"), "the trees of several; name one"),
+        (("-p", policy, "--env", "kueue", "--env", "kai"), "give --env once"),
+        (("-p", policy, "--env", "kueue", "--manifests", policy / "rendered/kueue"), "give one of them"),
+        (("--env", "kueue"), "add -p POLICY"),
+        ((policy,), "with --manifests the policy is an option: -p"),
+    ):
+        told = run(*on_files, *more)
+        assert (told.code, said in told.err) == (2, True), told
