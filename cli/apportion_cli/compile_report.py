@@ -5,23 +5,32 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from textwrap import wrap
 
 from apportion_cli.errors import CannotError
 from apportion_compiler.backends import BACKENDS
-from apportion_compiler.backends.capability import Feature
+from apportion_compiler.backends.capability import Feature, Output
+from apportion_compiler.backends.metadata import source_of
 from apportion_compiler.compile import Compilation, Target
 from apportion_compiler.emit.disk import TreeChange, compare, write
 from apportion_compiler.emit.rendered import folder_of, rendered_files
-from apportion_compiler.emit.tree import PRUNE
+from apportion_compiler.emit.tree import PRUNE, ObjectKey, object_key
 from apportion_compiler.fidelity import FidelityLine, fidelity
 
 
 @dataclass(frozen=True, slots=True)
 class TargetReport:
-    """One target: its folder, the objects by kind in apply order, what changed, and what became of each feature."""
+    """One target.
+
+    Attributes:
+        folder: Its tree.
+        kinds: How many objects it has of each kind, in apply order.
+        change: How the tree on disk differs.
+        pruned: How many objects are on its prune list.
+        fidelity: What the engine makes of each feature.
+        sources: The author's line, `file:line`, of each object in apply order.
+    """
 
     target: Target
     folder: Path
@@ -29,15 +38,16 @@ class TargetReport:
     change: TreeChange
     pruned: int
     fidelity: tuple[FidelityLine, ...]
+    sources: tuple[tuple[ObjectKey, str], ...]
 
 
-def render(compilation: Compilation, out: Path, as_of: date, *, write: bool) -> tuple[TargetReport, ...]:
+def render(compilation: Compilation, out: Path, *, write: bool) -> tuple[TargetReport, ...]:
     """Bring the trees below a folder to the compilation, or only compare them.
 
     Raises:
         CannotError: If a tree cannot be read or written.
     """
-    return tuple(_render(compilation, target, out, as_of, writing=write) for target in compilation.outputs)
+    return tuple(_render(compilation, target, out, writing=write) for target in compilation.outputs)
 
 
 def report_text(reports: tuple[TargetReport, ...], *, check: bool, width: int) -> str:
@@ -103,6 +113,7 @@ def report_json(reports: tuple[TargetReport, ...], out: Path) -> str:
                 "target": report.target.backend,
                 "folder": report.folder.as_posix(),
                 "objects": dict(report.kinds),
+                "sources": [{**key.plain(), "source": line} for key, line in report.sources],
                 "added": list(report.change.added),
                 "changed": list(report.change.changed),
                 "removed": list(report.change.removed),
@@ -118,11 +129,11 @@ def report_json(reports: tuple[TargetReport, ...], out: Path) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _render(compilation: Compilation, target: Target, out: Path, as_of: date, *, writing: bool) -> TargetReport:
+def _render(compilation: Compilation, target: Target, out: Path, *, writing: bool) -> TargetReport:
     output, program = compilation.outputs[target], compilation.programs[target]
     folder = folder_of(target, out)
     try:
-        files = rendered_files(compilation, target, out, as_of)
+        files = rendered_files(compilation, target, out)
         change = write(folder, files) if writing else compare(folder, files)
     except ValueError as malformed:
         raise CannotError(
@@ -134,7 +145,12 @@ def _render(compilation: Compilation, target: Target, out: Path, as_of: date, *,
     pruned = len(json.loads(files[PRUNE])["objects"])
     backend = BACKENDS.get(target.backend)
     lines = () if backend is None else fidelity(program, backend)
-    return TargetReport(target, folder, tuple(kinds.items()), change, pruned, lines)
+    return TargetReport(target, folder, tuple(kinds.items()), change, pruned, lines, _sources(output))
+
+
+def _sources(output: Output) -> tuple[tuple[ObjectKey, str], ...]:
+    found = ((object_key(manifest), source_of(manifest)) for manifest in output.manifests)
+    return tuple((key, f"{source.file}:{source.line}") for key, source in found if source is not None)
 
 
 def _changed(change: TreeChange, *, check: bool) -> str:

@@ -44,7 +44,7 @@ def dump_all(documents: Iterable[object]) -> str:
 
 def _append(events: list[yaml.Event], value: Any) -> None:
     kind = type(value)
-    if kind is dict:
+    if kind is dict or isinstance(value, dict):
         events.append(_MAP)
         for key, item in value.items():
             _append(events, key)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from apportion_compiler.backends import BACKENDS
 from apportion_compiler.backends.capability import Manifest, Output
+from apportion_compiler.backends.metadata import source_of
 from apportion_compiler.compile import check_policy
 from apportion_compiler.emit.tree import object_key, render_target
 from apportion_compiler.graph.declarations import declare
@@ -101,9 +102,10 @@ def test_every_object_says_where_it_comes_from(policy: Policy) -> None:
             metadata = manifest["metadata"]
             assert isinstance(metadata, dict)
             assert metadata["labels"]["app.kubernetes.io/managed-by"] == "apportion"
-            file, _, line = metadata["annotations"]["apportion.dev/source"].rpartition(":")
-            assert file.endswith("strategies.py")
-            assert int(line) > 0
+            source = source_of(manifest)
+            assert source is not None
+            assert source.file.endswith("strategies.py")
+            assert source.line > 0
 
 
 def _of_kind(output: Output, kind: str) -> list[Manifest]:

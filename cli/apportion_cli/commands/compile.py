@@ -94,10 +94,10 @@ def compile_(
         return exit_code
     from apportion_cli.compile_report import render, report_json, report_text
 
-    reports = render(compilation, out, as_of, write=not check and not strict_fidelity)
+    reports = render(compilation, out, write=not check and not strict_fidelity)
     approximated = _approximated(reports) if strict_fidelity else ()
     if strict_fidelity and not check and not approximated:
-        reports = render(compilation, out, as_of, write=True)
+        reports = render(compilation, out, write=True)
     for output in outputs or (Output("text"),):
         shown = (
             report_json(reports, out)

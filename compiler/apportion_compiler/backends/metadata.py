@@ -1,4 +1,8 @@
-"""What every emitted object carries: who manages it, where it belongs, and the author's line it comes from."""
+"""The metadata of every emitted object: who manages it and where it belongs.
+
+The author's line goes with an object in memory only. Written to the cluster it would change with every comment above
+the declaration; `compile -o json` reports it instead.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +19,23 @@ ENVIRONMENT_LABEL = f"{GROUP}/environment"
 QUEUE_ID_LABEL = f"{GROUP}/queue-id"
 TOP_QUEUE_LABEL = f"{GROUP}/top-queue"
 """The top-level queue above an object's queue: the tree of files has one file for each."""
-SOURCE_ANNOTATION = f"{GROUP}/source"
 OWNER_ANNOTATION = f"{GROUP}/owner"
+
+
+class Metadata(dict[str, object]):
+    """Metadata of an object, with the declaration that it comes from; the source is no part of the mapping."""
+
+    __slots__ = ("source",)
+
+    def __init__(self, values: Mapping[str, object], source: SourceLocation) -> None:
+        super().__init__(values)
+        self.source = source
+
+
+def source_of(manifest: Mapping[str, object]) -> SourceLocation | None:
+    """Return the declaration that an emitted object comes from; None for an object of another origin."""
+    found = manifest.get("metadata")
+    return found.source if isinstance(found, Metadata) else None
 
 
 def metadata(
@@ -28,14 +47,14 @@ def metadata(
     queue: Queue | None = None,
     labels: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
-) -> dict[str, object]:
+) -> Metadata:
     """Return an object's metadata.
 
     Args:
         program: The cluster it is for.
         name: The object's name, as it shall be.
-        source: The declaration it comes from; its file is written as it stands there. For what no author wrote, such
-            as the default priority classes, the cluster that wants it stands in.
+        source: The declaration it comes from. For what no author wrote, such as the default priority classes, the
+            cluster that wants it stands in.
         namespace: The namespace of a namespaced object.
         queue: The queue it belongs to; its own labels and its owner are added.
         labels: Further labels.
@@ -57,10 +76,9 @@ def metadata(
             noted[OWNER_ANNOTATION] = queue.owner
     if labels:
         carried.update(labels)
-    at = source if source.line else program.source
-    noted[SOURCE_ANNOTATION] = f"{at.file}:{at.line}"
     if annotations:
         noted.update(annotations)
     made["labels"] = carried
-    made["annotations"] = noted
-    return made
+    if noted:
+        made["annotations"] = noted
+    return Metadata(made, source if source.line else program.source)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date
 from pathlib import Path
 
 from apportion_compiler.compile import Compilation, Target
@@ -16,7 +15,7 @@ def folder_of(target: Target, out: Path) -> Path:
     return out / target.environment / target.cluster / target.backend
 
 
-def rendered_files(compilation: Compilation, target: Target, out: Path, as_of: date) -> Mapping[str, bytes]:
+def rendered_files(compilation: Compilation, target: Target, out: Path) -> Mapping[str, bytes]:
     """Return the files of a target's tree, given what an earlier one left in its folder.
 
     Raises:
@@ -30,6 +29,5 @@ def rendered_files(compilation: Compilation, target: Target, out: Path, as_of: d
         "cluster": target.cluster,
         "target": target.backend,
         "engineVersion": program.engine_version,
-        "asOf": as_of.isoformat(),
     }
     return render_target(output, identity, former_objects(folder_of(target, out)))

@@ -154,7 +154,7 @@ def test_what_is_waived_is_counted_and_shown_only_if_verbose(project: Path) -> N
 
 def test_strict_fidelity_fails_on_an_approximation(project: Path) -> None:
     assert _apportion(project, "compile", "--target", "kai", "--strict-fidelity").returncode == 0
-    approximated = (_POLICY % 8).replace("max_nodes=3, taints", "max_nodes=3, placement=PLACEMENT, taints")
+    approximated = (_POLICY % 4).replace("max_nodes=3, taints", "max_nodes=3, placement=PLACEMENT, taints")
     approximated = approximated.replace(
         "GPUS = Node", "from apportion_policy import SPREAD, Placement\nPLACEMENT = Placement(gpu=SPREAD)\nGPUS = Node"
     )

@@ -141,7 +141,6 @@ def _objects(tree: Path) -> dict[tuple[str, str, str], object]:
         for document in yaml.safe_load_all(file.read_text(encoding="utf-8")):
             if "metadata" in document:
                 metadata = document["metadata"]
-                metadata["annotations"].pop("apportion.dev/source")
                 found[document["kind"], metadata.get("namespace", ""), metadata["name"]] = document
     assert found
     return found

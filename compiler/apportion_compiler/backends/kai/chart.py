@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import yaml
 
 from apportion_compiler.backends.capability import Artifact
+from apportion_compiler.backends.generated import GENERATED
 from apportion_compiler.backends.kai.names import DEFAULT_SCHEDULER, NODE_POOL_LABEL, QUEUE_LABEL
 from apportion_compiler.backends.kai.shards import Shard
 from apportion_compiler.ir.program import Program
@@ -65,5 +66,5 @@ def node_labels(program: Program, shards: Sequence[Shard]) -> tuple[Artifact, ..
 
 
 def _document(program: Program, notes: Sequence[str], values: object) -> str:
-    notes = [*notes, f"Source: {program.source.file}:{program.source.line}"]
+    notes = [*notes, GENERATED]
     return comment_lines(notes) + yaml.safe_dump(values, sort_keys=False, width=120)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import yaml
 
 from apportion_compiler.backends.capability import Artifact
+from apportion_compiler.backends.generated import GENERATED
 from apportion_compiler.backends.koordinator.names import GPU_RESOURCE, QUOTA_NAMESPACE, SCHEDULER, SCHEDULER_CONFIG
 from apportion_compiler.backends.koordinator.trees import Tree
 from apportion_compiler.backends.metadata import metadata
@@ -104,7 +105,7 @@ def _scheduler_config(program: Program) -> str:
     config_map = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": metadata(program, SCHEDULER_CONFIG, program.source, namespace=QUOTA_NAMESPACE),
+        "metadata": dict(metadata(program, SCHEDULER_CONFIG, program.source, namespace=QUOTA_NAMESPACE)),
         "data": {SCHEDULER_CONFIG: _Literal(_dump(configuration))},
     }
     notes = [
@@ -224,5 +225,5 @@ def _dump(value: object) -> str:
 
 
 def _document(program: Program, notes: Sequence[str], value: object) -> str:
-    lines = [*notes, f"Source: {program.source.file}:{program.source.line}"]
+    lines = [*notes, GENERATED]
     return comment_lines(lines) + _dump(value)

@@ -10,6 +10,7 @@ import yaml
 
 from apportion_compiler.backends.admission.binding import QUEUE_LABEL
 from apportion_compiler.backends.capability import Artifact
+from apportion_compiler.backends.generated import GENERATED
 from apportion_compiler.backends.kueue.division import counted_resources, counts_total
 from apportion_compiler.backends.kueue.flavors import Layout
 from apportion_compiler.backends.kueue.names import CONFIG_API, GPU_RESOURCE, SCHEDULER, TOTAL_GPUS
@@ -103,5 +104,5 @@ def _resources(program: Program, layout: Layout) -> dict[str, object]:
 
 
 def _document(program: Program, notes: tuple[str, ...], values: object) -> str:
-    notes = (*notes, f"Source: {program.source.file}:{program.source.line}")
+    notes = (*notes, GENERATED)
     return comment_lines(notes) + yaml.safe_dump(values, sort_keys=False, width=120)

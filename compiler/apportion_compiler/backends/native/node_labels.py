@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import yaml
 
 from apportion_compiler.backends.capability import Artifact
+from apportion_compiler.backends.generated import GENERATED
 from apportion_compiler.backends.pool_labels import node_labels
 from apportion_compiler.ir.program import Program
 from apportion_policy.evaluation.plain import comment_lines
@@ -36,7 +37,7 @@ def node_label_list(program: Program) -> Iterator[Artifact]:
         header = comment_lines(
             (
                 "What the nodes of each pool must carry that is not made from this policy (kubectl label, kubectl taint).",
-                f"Source: {program.source.file}:{program.source.line}",
+                GENERATED,
             )
         )
         yield Artifact(FILE, header + yaml.safe_dump(pools, sort_keys=False, width=120))

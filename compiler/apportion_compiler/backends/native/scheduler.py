@@ -16,6 +16,7 @@ from __future__ import annotations
 import yaml
 
 from apportion_compiler.backends.capability import Artifact
+from apportion_compiler.backends.generated import GENERATED
 from apportion_compiler.backends.native.names import (
     CPU_SCHEDULER,
     GPU_RESOURCE,
@@ -47,7 +48,7 @@ def scheduler_configuration(program: Program) -> Artifact:
     header = comment_lines(
         (
             "For kube-scheduler's --config, where the control plane is yours.",
-            f"Source: {program.source.file}:{program.source.line}",
+            GENERATED,
         )
     )
     return Artifact("kube-scheduler.yaml", header + yaml.safe_dump(configuration, sort_keys=False, width=120))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from apportion_compiler.backends.capability import Artifact, Manifest
+from apportion_compiler.backends.generated import GENERATED
 from apportion_compiler.backends.native.names import GPU_RESOURCE, gpu_models
 from apportion_compiler.backends.native.quotas import effective_limits
 from apportion_compiler.dumper import dump_all
@@ -108,7 +109,7 @@ def _file(program: Program, queue: Queue, pools: list[NodePool], max_replicas: i
         (
             "Templates: copy what you need, and put in your image. Nothing here is applied with the policy.",
             f"The autoscaler needs {GPU_LOAD_METRIC} of NVIDIA's dcgm-exporter as a metric of pods (prometheus-adapter, KEDA).",
-            f"Source: {queue.source.file}:{queue.source.line}",
+            GENERATED,
         )
     )
     documents = (cron_job(namespace, _TRAINING, pod), autoscaler(namespace, _SERVING, max_replicas))

@@ -10,7 +10,8 @@ import json
 from collections.abc import Iterator, Sequence
 
 from apportion_compiler.backends.capability import Artifact
-from apportion_compiler.backends.nodepools.document import Document, source_line
+from apportion_compiler.backends.generated import GENERATED
+from apportion_compiler.backends.nodepools.document import Document
 from apportion_compiler.backends.nodepools.shell import Variable, script
 from apportion_compiler.backends.nodepools.shell import quoted as shell_quoted
 from apportion_compiler.backends.pool_labels import set_labels
@@ -36,7 +37,7 @@ def ack_script(program: Program, pools: Sequence[AckPool]) -> Artifact:
     notes = (
         "Make the node pools of a cluster, or bring them to the policy: sh apply.sh (needs aliyun and jq)",
         "The type of a pool and its Lingjun group are fixed when it is created.",
-        source_line(program.source),
+        GENERATED,
     )
     needed = {"CLUSTER_ID": "the id of the cluster"}
     if any(not settings.vswitches for _, settings in pools):
@@ -84,7 +85,7 @@ def _pool(program: Program, pool: NodePool, settings: Ack) -> Document:
             "private_pool_options_match_criteria": "Target",
             "private_pool_options_id": pool.reservation,
         }
-    return Document(FOLDER, object_name(pool.id), POOL_TYPE, args, pool.source, supply=tuple(supply))
+    return Document(FOLDER, object_name(pool.id), POOL_TYPE, args, supply=tuple(supply))
 
 
 def _scaling_type(pool: NodePool, settings: Ack) -> str:
@@ -119,7 +120,7 @@ def _commands(program: Program, pool: NodePool, settings: Ack) -> str:
     variable = shell_quoted(("", Variable("body")))
     return "".join(
         (
-            comment_lines((f"Node pool {pool.id}", source_line(pool.source))),
+            comment_lines((f"Node pool {pool.id}",)),
             f"body=$(jq -cn {given}--argjson body {body} {shell_quoted(filled)})\n",
             f"id=$(printf '%s' \"$pools\" | {find})\n",
             'if [ -n "$id" ]; then\n',

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import yaml
 
 from apportion_compiler.backends.capability import Artifact
+from apportion_compiler.backends.generated import GENERATED
 from apportion_policy.evaluation.plain import comment_lines
-from apportion_policy.source import SourceLocation
 
 Arguments = Mapping[str, object]
 
@@ -30,14 +30,12 @@ class Document:
         ignore_changes: Arguments that the provider changes by itself after creation.
         supply: Arguments that must be added, as no policy knows them.
         notes: What whoever applies it needs to know, a sentence each.
-        source: The author's declaration.
     """
 
     folder: str
     name: str
     type: str
     args: Arguments
-    source: SourceLocation
     ignore_changes: tuple[str, ...] = ()
     supply: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -50,11 +48,6 @@ def artifact(document: Document) -> Artifact:
         body["options"] = {"ignore_changes": list(document.ignore_changes)}
     if document.supply:
         body["supply"] = list(document.supply)
-    header = comment_lines((*document.notes, source_line(document.source)))
+    header = comment_lines((*document.notes, GENERATED))
     content = header + yaml.safe_dump(body, sort_keys=False, width=120, allow_unicode=True)
     return Artifact(f"{document.folder}/{document.name}.yaml", content)
-
-
-def source_line(source: SourceLocation) -> str:
-    """Return the line that says where a text comes from."""
-    return f"Source: {source.file}:{source.line}"

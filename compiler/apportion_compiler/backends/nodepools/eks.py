@@ -128,7 +128,6 @@ def _node_group(program: Program, pool: NodePool, settings: Eks) -> Document:
         group_name(pool),
         NODE_GROUP_TYPE,
         args,
-        pool.source,
         ignore_changes=("scaling_config.desired_size",),
         supply=tuple(supply),
     )
@@ -157,7 +156,6 @@ def _scaling_group(program: Program, pool: NodePool) -> Document:
         group_name(pool),
         SCALING_GROUP_TYPE,
         args,
-        pool.source,
         ignore_changes=("desired_capacity",),
         supply=supply,
         notes=(f"The autoscaler's auto-discovery must ask for the tag {_CLUSTER_AUTOSCALER}/{program.cluster}.",),
@@ -182,16 +180,13 @@ def launch_template(pool: NodePool, settings: Eks) -> Mapping[str, object]:
 
 def _launch_template(program: Program, pool: NodePool, settings: Eks) -> Document:
     if settings.managed:
-        return Document(
-            _TEMPLATES, template_name(pool), LAUNCH_TEMPLATE_TYPE, launch_template(pool, settings), pool.source
-        )
+        return Document(_TEMPLATES, template_name(pool), LAUNCH_TEMPLATE_TYPE, launch_template(pool, settings))
     flags = "; ".join(kubelet_flags(program, pool))
     return Document(
         _TEMPLATES,
         template_name(pool),
         LAUNCH_TEMPLATE_TYPE,
         launch_template(pool, settings),
-        pool.source,
         supply=("image_id", "iam_instance_profile", "vpc_security_group_ids", "user_data"),
         notes=(f"user_data joins the node to the cluster with the kubelet flags: {flags}",),
     )

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from apportion_compiler.backends.capability import Artifact
-from apportion_compiler.backends.nodepools.document import source_line
+from apportion_compiler.backends.generated import GENERATED
 from apportion_compiler.backends.nodepools.eks import (
     FOLDER,
     EksPool,
@@ -48,7 +48,7 @@ def eks_script(program: Program, pools: Sequence[EksPool]) -> Artifact:
     notes = (
         "Make the node groups of a cluster, or bring them to the policy: sh apply.sh (needs aws and jq)",
         "Instance type, image type, capacity type and subnets are fixed when a managed group is created, and stay.",
-        source_line(program.source),
+        GENERATED,
     )
     parts = (_group(program, pool, settings) for pool, settings in pools)
     return Artifact(
@@ -59,7 +59,7 @@ def eks_script(program: Program, pools: Sequence[EksPool]) -> Artifact:
 def _group(program: Program, pool: NodePool, settings: Eks) -> str:
     body = _managed(program, pool, settings) if settings.managed else _self_scaled(program, pool, settings)
     template = _template(program, pool, settings) if needs_template(pool, settings) else ""
-    return comment_lines((f"Node pool {pool.id}", source_line(pool.source))) + template + body
+    return comment_lines((f"Node pool {pool.id}",)) + template + body
 
 
 def _managed(program: Program, pool: NodePool, settings: Eks) -> str:

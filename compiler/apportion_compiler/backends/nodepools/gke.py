@@ -130,7 +130,6 @@ def _pool(program: Program, pool: NodePool, settings: Gke) -> Document:
         name=gke_name(pool.id),
         type=POOL_TYPE,
         args=args,
-        source=pool.source,
         ignore_changes=("initial_node_count", "node_count") if settings.autoscaling else (),
         supply=("cluster", "location", "project"),
         notes=(_FIXED_AT_CREATION,),
@@ -215,7 +214,6 @@ def _cluster(program: Program, pools: Sequence[GkePool]) -> Iterator[Document]:
             name="_cluster",
             type=CLUSTER_TYPE,
             args=args,
-            source=program.source,
             supply=("name", "location", "project"),
             notes=("Arguments for the cluster that the node pools are of; it is declared elsewhere.",),
         )

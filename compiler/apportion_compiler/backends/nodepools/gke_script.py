@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from apportion_compiler.backends.capability import Artifact
-from apportion_compiler.backends.nodepools.document import source_line
+from apportion_compiler.backends.generated import GENERATED
 from apportion_compiler.backends.nodepools.gke import (
     FOLDER,
     GkePool,
@@ -50,7 +50,7 @@ def gke_script(program: Program, pools: Sequence[GkePool]) -> Artifact:
     notes = (
         "Make the node pools of a cluster, or bring them to the policy: sh apply.sh",
         "Machine type, accelerators, spot, reservation affinity and placement are fixed when a pool is created, and stay.",
-        source_line(program.source),
+        GENERATED,
     )
     text = script(notes=notes, defaults={"CLUSTER": program.cluster}, needed=_NEEDED, parts=parts)
     return Artifact(f"{FOLDER}/apply.sh", text)
@@ -67,7 +67,7 @@ def _pool(program: Program, pool: NodePool, settings: Gke) -> str:
     create: tuple[Word, ...] = ("gcloud", *track, "container", "node-pools", "create", name, *_WHERE)
     return "".join(
         (
-            comment_lines((f"Node pool {pool.id}", source_line(pool.source))),
+            comment_lines((f"Node pool {pool.id}",)),
             f"if {command(describe)} >/dev/null 2>&1; then\n",
             "".join(f"{update}\n" for update in updates),
             "else\n",

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import yaml
 
 from apportion_compiler.backends.capability import Artifact
+from apportion_compiler.backends.generated import GENERATED
 from apportion_compiler.backends.volcano.names import SCHEDULER, SCHEDULER_CONFIG_MAP
 from apportion_compiler.backends.volcano.scheduler import controller_configuration, scheduler_configuration
 from apportion_compiler.backends.volcano.topologies import topology_types
@@ -63,5 +64,5 @@ _Dumper.add_representer(_Block, _represent_block)
 
 
 def _document(program: Program, notes: Sequence[str], values: object) -> str:
-    notes = [*notes, f"Source: {program.source.file}:{program.source.line}"]
+    notes = [*notes, GENERATED]
     return comment_lines(notes) + yaml.dump(values, Dumper=_Dumper, sort_keys=False, width=120)

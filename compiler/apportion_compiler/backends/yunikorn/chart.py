@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import yaml
 
 from apportion_compiler.backends.capability import Artifact
+from apportion_compiler.backends.generated import GENERATED
 from apportion_compiler.backends.yunikorn.config_map import NO_NAMESPACE
 from apportion_compiler.backends.yunikorn.names import CONFIG_MAP, PROCESS_NAMESPACES_KEY, SCHEDULER, SYSTEM_NAMESPACE
 from apportion_compiler.ir.program import Program
@@ -50,5 +51,5 @@ def _kuberay_values(program: Program) -> Artifact:
 
 
 def _document(program: Program, notes: Sequence[str], values: object) -> str:
-    notes = [*notes, f"Source: {program.source.file}:{program.source.line}"]
+    notes = [*notes, GENERATED]
     return comment_lines(notes) + yaml.safe_dump(values, sort_keys=False, width=120)

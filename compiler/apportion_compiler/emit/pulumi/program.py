@@ -62,7 +62,7 @@ def _run(today: date, root: Path, environment: Mapping[str, str]) -> None:
     as_of = settings.as_of or today
     compilation = compile_stack(rooted(settings, root), as_of)
     if settings.mode == "render":
-        _render(compilation, root / settings.out, as_of)
+        _render(compilation, root / settings.out)
         return
     former = _former(environment)
     update = next_update(compilation, former, settings.node_pools)
@@ -72,11 +72,11 @@ def _run(today: date, root: Path, environment: Mapping[str, str]) -> None:
     _apply(compilation, update, former, settings=settings, root=root, guard=guard)
 
 
-def _render(compilation: Compilation, out: Path, as_of: date) -> None:
+def _render(compilation: Compilation, out: Path) -> None:
     for target in compilation.outputs:
         # A preview tells and does not write.
         tell = compare if pulumi.runtime.is_dry_run() else write
-        change = tell(folder_of(target, out), rendered_files(compilation, target, out, as_of))
+        change = tell(folder_of(target, out), rendered_files(compilation, target, out))
         n_files = len((*change.added, *change.changed, *change.removed))
         pulumi.info(f"{folder_of(target, out)}: {n_files} files {'change' if tell is compare else 'written'}")
     pulumi.export("rendered", [folder_of(target, out).as_posix() for target in compilation.outputs])

@@ -67,7 +67,10 @@ def plain(inputs: Manifest) -> Manifest:
     """Return an object as it was compiled, from the inputs that Pulumi keeps of its resource."""
     metadata = dict(mapping(inputs, "metadata"))
     notes = {k: v for k, v in mapping(metadata, "annotations").items() if k != FIELD_MANAGER_ANNOTATION}
+    metadata.pop("annotations", None)
+    if notes:
+        metadata["annotations"] = notes
     return {
         **{key: value for key, value in inputs.items() if not key.startswith("__")},
-        "metadata": {**metadata, "annotations": notes},
+        "metadata": metadata,
     }
