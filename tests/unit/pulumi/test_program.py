@@ -108,8 +108,8 @@ def test_a_move_to_another_depth_keeps_the_object_by_an_alias(root: Path) -> Non
     moved = before.objects["one/kai/Queue/vision"]
     text = (root / "policy" / "organisation.py").read_text()
     text = text.replace(
-        'department("research", amounts(14, 56), amounts(20, 80), VISION, SPEECH),',
-        'department("research", amounts(14, 56), amounts(20, 80), SPEECH), VISION,',
+        'department("research", amounts(14, 56), amounts(20, 80), vision(), speech()),',
+        'department("research", amounts(14, 56), amounts(20, 80), speech()), vision(),',
     )
     (root / "policy" / "organisation.py").write_text(text)
     after = up(root, "kai", before).objects["one/kai/Queue/vision"]
@@ -143,7 +143,7 @@ def test_an_object_of_a_queue_has_an_alias_for_every_depth_that_there_was(root: 
 def test_order_of_declarations_does_not_matter(root: Path) -> None:
     before = up(root, "kai")
     file = root / "policy" / "organisation.py"
-    file.write_text(file.read_text().replace("VISION, SPEECH)", "SPEECH, VISION)", 1))
+    file.write_text(file.read_text().replace("vision(), speech())", "speech(), vision())", 1))
     after = up(root, "kai")
     assert {one.urn: one.waits for one in before.registered} == {one.urn: one.waits for one in after.registered}
 
@@ -170,8 +170,8 @@ def test_one_update_stops_where_several_are_needed_and_says_what_to_run(root: Pa
         (root / "policy" / "organisation.py")
         .read_text()
         .replace(
-            'department("product", amounts(12, 48), amounts(16, 64), SEARCH, SPEECH)',
-            'department("product", amounts(8, 32), amounts(12, 48), SEARCH, SPEECH)',
+            'department("product", amounts(12, 48), amounts(16, 64), search(), speech())',
+            'department("product", amounts(8, 32), amounts(12, 48), search(), speech())',
         )
     )
     policy_in(root, "without-ads")

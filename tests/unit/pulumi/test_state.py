@@ -16,7 +16,7 @@ pytestmark = pytest.mark.pulumi
 
 
 def _object(name: str, **spec: int) -> dict[str, Any]:
-    metadata = {"name": name, "annotations": {}}
+    metadata = {"name": name}
     return {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": metadata, "spec": dict(spec)}
 
 

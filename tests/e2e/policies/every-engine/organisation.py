@@ -18,64 +18,93 @@ def department(id_: str, guaranteed: Resources, limit: Resources, *teams: Queue)
     return Queue(id=id_, owner=f"@lab/{id_}", guaranteed=guaranteed, limit=limit, children=teams)
 
 
-VISION = team("vision", amounts(8, 32), amounts(16, 64))
-SPEECH = team("speech", amounts(4, 16), amounts(8, 32))
-SEARCH = team("search", amounts(4, 16), amounts(8, 32), "search", "search-batch")
-ADS = team("ads", amounts(2, 8), amounts(4, 16))
+def vision() -> Queue:
+    """The team in its first state."""
+    return team("vision", amounts(8, 32), amounts(16, 64))
 
-FIRST = (
-    department("research", amounts(14, 56), amounts(20, 80), VISION, SPEECH),
-    department("product", amounts(8, 32), amounts(12, 48), SEARCH, ADS),
-)
+
+def speech() -> Queue:
+    """The team in its first state."""
+    return team("speech", amounts(4, 16), amounts(8, 32))
+
+
+def search() -> Queue:
+    """The team in its first state."""
+    return team("search", amounts(4, 16), amounts(8, 32), "search", "search-batch")
+
+
+def ads() -> Queue:
+    """The team in its first state."""
+    return team("ads", amounts(2, 8), amounts(4, 16))
+
+
+def first() -> tuple[Queue, ...]:
+    return (
+        department("research", amounts(14, 56), amounts(20, 80), vision(), speech()),
+        department("product", amounts(8, 32), amounts(12, 48), search(), ads()),
+    )
+
 
 # More for a team, and so more for its department than this had; a team that is new.
-GROWN = (
-    department(
-        "research",
-        amounts(24, 96),
-        amounts(28, 112),
-        team("vision", amounts(16, 64), amounts(24, 96)),
-        SPEECH,
-        team("robotics", amounts(2, 8), amounts(2, 8)),
-    ),
-    department("product", amounts(8, 32), amounts(12, 48), SEARCH, ADS),
-)
+def grown() -> tuple[Queue, ...]:
+    return (
+        department(
+            "research",
+            amounts(24, 96),
+            amounts(28, 112),
+            team("vision", amounts(16, 64), amounts(24, 96)),
+            speech(),
+            team("robotics", amounts(2, 8), amounts(2, 8)),
+        ),
+        department("product", amounts(8, 32), amounts(12, 48), search(), ads()),
+    )
+
 
 # Everybody has less than before, children less than their parents have now.
-SHRUNK = (
-    department(
-        "research",
-        amounts(8, 32),
-        amounts(10, 40),
-        team("vision", amounts(4, 16), amounts(8, 32)),
-        team("speech", amounts(2, 8), amounts(4, 16)),
-        team("robotics", amounts(0, 4), amounts(2, 8)),
-    ),
-    department(
-        "product",
-        amounts(4, 16),
-        amounts(6, 24),
-        team("search", amounts(2, 8), amounts(4, 16), "search", "search-batch"),
-        team("ads", amounts(1, 4), amounts(2, 8)),
-    ),
-)
+def shrunk() -> tuple[Queue, ...]:
+    return (
+        department(
+            "research",
+            amounts(8, 32),
+            amounts(10, 40),
+            team("vision", amounts(4, 16), amounts(8, 32)),
+            team("speech", amounts(2, 8), amounts(4, 16)),
+            team("robotics", amounts(0, 4), amounts(2, 8)),
+        ),
+        department(
+            "product",
+            amounts(4, 16),
+            amounts(6, 24),
+            team("search", amounts(2, 8), amounts(4, 16), "search", "search-batch"),
+            team("ads", amounts(1, 4), amounts(2, 8)),
+        ),
+    )
+
 
 # Speech works for the product: what it is promised leaves one department and comes to the other.
-MOVED = (
-    department("research", amounts(10, 40), amounts(16, 64), VISION, team("robotics", amounts(0, 4), amounts(2, 8))),
-    department("product", amounts(12, 48), amounts(16, 64), SEARCH, ADS, SPEECH),
-)
+def moved() -> tuple[Queue, ...]:
+    return (
+        department(
+            "research", amounts(10, 40), amounts(16, 64), vision(), team("robotics", amounts(0, 4), amounts(2, 8))
+        ),
+        department("product", amounts(12, 48), amounts(16, 64), search(), ads(), speech()),
+    )
+
 
 # Ads goes, with its namespace; robotics takes nothing over.
-WITHOUT_ADS = (
-    department("research", amounts(10, 40), amounts(16, 64), VISION, team("robotics", amounts(0, 4), amounts(2, 8))),
-    department("product", amounts(12, 48), amounts(16, 64), SEARCH, SPEECH),
-)
+def without_ads() -> tuple[Queue, ...]:
+    return (
+        department(
+            "research", amounts(10, 40), amounts(16, 64), vision(), team("robotics", amounts(0, 4), amounts(2, 8))
+        ),
+        department("product", amounts(12, 48), amounts(16, 64), search(), speech()),
+    )
+
 
 ORGANISATIONS = {
-    "first": FIRST,
-    "grown": GROWN,
-    "shrunk": SHRUNK,
-    "moved": MOVED,
-    "without-ads": WITHOUT_ADS,
+    "first": first,
+    "grown": grown,
+    "shrunk": shrunk,
+    "moved": moved,
+    "without-ads": without_ads,
 }

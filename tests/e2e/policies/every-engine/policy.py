@@ -40,7 +40,7 @@ VERSIONS = {
 
 policy = Policy(
     organisation=Organisation(name="lab", owner="@lab/platform"),
-    queues=ORGANISATIONS[STATE],
+    queues=ORGANISATIONS[STATE](),
     priority_classes=(
         PriorityClass(name="batch", value=50, preemptible=True),
         PriorityClass(name="urgent", value=90, preemptible=True),
