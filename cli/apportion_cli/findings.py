@@ -82,13 +82,11 @@ def show_findings(console: Console, inputs: Inputs, diagnostics: Iterable[Diagno
 
 
 def say_what_was_read(console: Console, inputs: Inputs) -> None:
-    """Print what a policy printed and, if verbose, the files that were read and what did not confine it."""
+    """Print what a policy printed and, if verbose, the files that were read."""
     if inputs.printed and (console.verbose or inputs.policy is None):
         console.err("the policy printed:\n" + "".join(f"  {line}\n" for line in inputs.printed.splitlines()))
     for file in inputs.files:
         console.note(f"read {inputs.sources.near(file)}")
-    for stops in inputs.unconfined:
-        console.note(f"warning: on this system nothing stops a policy from {stops}")
 
 
 def _n_queues(inputs: Inputs) -> int:

@@ -11,6 +11,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
+from apportion_cli.console import current
+from apportion_cli.errors import CannotError
 from apportion_cli.sources import Sources
 from apportion_policy.evaluation.root import project_root
 
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 
 # There is no policy to judge, rather than a policy that is wrong at some line.
 _UNREADABLE = frozenset(("unreadable-input", "no-policy"))
+_WARNED = "apportion.missing-layers-said"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,6 @@ class Inputs:
         sources: Its files.
         files: Every file of it that was read, the entry first, named likewise.
         printed: What the policy printed.
-        unconfined: What a policy that nobody has reviewed could do because this system lacks a layer.
     """
 
     policy: Policy | None
@@ -48,11 +52,15 @@ class Inputs:
     sources: Sources
     files: tuple[str, ...]
     printed: str
-    unconfined: tuple[str, ...]
 
 
 def read_policy(entry: str, limits: Limits) -> Inputs:
-    """Evaluate a policy and return it, or the faults. Never raises for what the policy is."""
+    """Evaluate a policy and return it, or the faults.
+
+    Raises:
+        CannotError: If this system cannot confine it as it must be; never for what the policy is.
+    """
+    from apportion_policy.errors import ConfinementError
     from apportion_policy.evaluation.parent import Evaluated, start
 
     running = start(entry, limits)
@@ -60,17 +68,32 @@ def read_policy(entry: str, limits: Limits) -> Inputs:
         import_module("apportion_compiler.compile")
         import_module("apportion_policy.wire").prepare()
         outcome = running.result()
+    except ConfinementError as unconfined:
+        raise CannotError(str(unconfined), hint=unconfined.hint) from unconfined
     except BaseException:
         running.cancel()
         raise
+    if outcome.layers:
+        _warn_of_missing_layers(outcome.layers)
     return _evaluated(outcome) if isinstance(outcome, Evaluated) else _rejected(outcome, entry)
+
+
+def _warn_of_missing_layers(layers: tuple[str, ...]) -> None:
+    """Say once a run, whatever the verbosity, what nothing has stopped the policy from."""
+    from apportion_policy.evaluation.layers import missing_layers
+
+    context = click.get_current_context(silent=True)
+    said: set[str] = set() if context is None else context.meta.setdefault(_WARNED, set())
+    for layer in missing_layers(layers):
+        if layer.name not in said:
+            said.add(layer.name)
+            current().err(f"apportion: warning: without `{layer.name}` nothing stops the policy from {layer.stops}")
 
 
 def _evaluated(outcome: Evaluated) -> Inputs:
     from apportion_policy import wire
     from apportion_policy.evaluated_policy import policy_of
     from apportion_policy.evaluation.fault import Fault
-    from apportion_policy.evaluation.layers import missing_layers
     from apportion_policy.evaluation.parent import Rejected
 
     sources = Sources(project_root(Path(outcome.tree.entry)), outcome.tree)
@@ -88,18 +111,15 @@ def _evaluated(outcome: Evaluated) -> Inputs:
         sources=sources,
         files=tuple(sources.name_of(file) for file in outcome.files),
         printed=outcome.printed,
-        unconfined=tuple(layer.stops for layer in missing_layers(outcome.layers)),
     )
 
 
 def _rejected(outcome: Rejected, entry: str) -> Inputs:
     from apportion_compiler.checks.authoring import authoring_findings
     from apportion_compiler.diagnostics.diagnostic import in_order
-    from apportion_policy.evaluation.layers import missing_layers
 
     path = Path(outcome.tree.entry if outcome.tree is not None else os.path.abspath(entry))  # noqa: PTH100
     sources = Sources(project_root(path), outcome.tree)
-    confined = outcome.tree is not None
     faults = tuple(_named(fault, sources, str(path)) for fault in outcome.faults)
     found = zip(faults, authoring_findings(faults), strict=True)
     return Inputs(
@@ -110,7 +130,6 @@ def _rejected(outcome: Rejected, entry: str) -> Inputs:
         sources=sources,
         files=(),
         printed=outcome.printed,
-        unconfined=tuple(layer.stops for layer in missing_layers(outcome.layers)) if confined else (),
     )
 
 

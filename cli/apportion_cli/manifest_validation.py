@@ -66,7 +66,6 @@ def validated_manifests(
         sources=sources,
         files=tuple(names),
         printed="",
-        unconfined=(),
     )
     report = Report(tuple(map(Finding, found)), entry, as_of, version_text(), "manifests", n_objects=n_objects)
     return inputs, report

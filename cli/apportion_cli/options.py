@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
 Value = TypeVar("Value")
 _JSON = "apportion.json"
+ALLOW_MISSING_LAYERS = "apportion.allow-missing-layers"
+"""Where click's context says that `--allow-missing-layers` was given."""
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {"": 1024**2, "Ki": 1024, "Mi": 1024**2, "Gi": 1024**3, "k": 1000, "M": 1000**2, "G": 1000**3}
 _LEAST_TIME_S, _MOST_TIME_S = 0.1, 86_400
@@ -145,19 +147,39 @@ def fail_on_option(command: Decorated) -> Decorated:
 
 
 def limit_options(command: Decorated) -> Decorated:
-    """Add `--time-limit` and `--memory-limit`; `limits` makes of them what an evaluation takes."""
-    for option in (_MEMORY_LIMIT, _TIME_LIMIT):
+    """Add what bounds and confines an evaluation; `limits` makes of it what an evaluation takes."""
+    for option in (allow_missing_layers_option, _MEMORY_LIMIT, _TIME_LIMIT):
         command = option(command)
     return command
 
 
+def allow_missing_layers_option(command: Decorated) -> Decorated:
+    """Add `--allow-missing-layers`, which `limits` reads. Nothing but the command line sets it."""
+    return click.option(
+        "--allow-missing-layers",
+        is_flag=True,
+        expose_value=False,
+        callback=_allow_missing_layers,
+        help="Evaluate a reviewed policy where this system lacks a layer of its confinement.",
+    )(command)
+
+
+def _allow_missing_layers(context: click.Context, parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click gives it so.
+    # A default of click's can come from a settings file, which is part of the tree that is judged.
+    source = context.get_parameter_source(parameter.name or "")
+    if value and source is click.core.ParameterSource.COMMANDLINE:
+        context.meta[ALLOW_MISSING_LAYERS] = True
+
+
 def limits(time_limit: float | None, memory_limit: int | None) -> Limits:
-    """Return the limits of an evaluation; None is the default."""
+    """Return the limits of an evaluation under the command that runs; None is the default."""
     from dataclasses import replace
 
     from apportion_policy.evaluation.limits import Limits
 
-    chosen = Limits()
+    context = click.get_current_context(silent=True)
+    allowed = context is not None and bool(context.meta.get(ALLOW_MISSING_LAYERS))
+    chosen = Limits(allow_missing_layers=allowed)
     if time_limit is not None:
         # Processor time is counted in whole seconds and must not be what ends a run that has time left.
         chosen = replace(chosen, wall_s=time_limit, cpu_s=int(time_limit) + 2)

@@ -180,6 +180,7 @@ def run(
     cluster: str | None = None,
     engine: str | None = None,
     as_of: date | None = None,
+    allow_missing_layers: bool = False,
 ) -> Outcome:
     """Simulate a policy, or a rendered tree, under a load, and return what came of it.
 
@@ -190,17 +191,19 @@ def run(
         cluster: Its cluster.
         engine: Its engine.
         as_of: The day that decides which overrides hold; today where it is not given.
+        allow_missing_layers: As the option of `apportion simulate`.
 
     Raises:
         OutcomeError: If it cannot be run: the policy has findings, a file cannot be read, there are several clusters.
     """
     import click
 
-    from apportion_cli.options import today
+    from apportion_cli.options import ALLOW_MISSING_LAYERS, today
     from apportion_cli.scenario_run import Choice, Simulated, simulate
 
     try:
-        with click.Context(click.Command("simulate")):
+        with click.Context(click.Command("simulate")) as context:
+            context.meta[ALLOW_MISSING_LAYERS] = allow_missing_layers
             choice = Choice(policy, env, cluster, engine)
             found = simulate(choice, load, as_of=as_of or date.fromisoformat(today()), keeps_facts=True)
     except CannotError as cannot:

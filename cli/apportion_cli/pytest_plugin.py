@@ -18,6 +18,30 @@ if TYPE_CHECKING:
     Simulate = Callable[..., Outcome]
 
 
+ALLOW_MISSING_LAYERS = "--apportion-allow-missing-layers"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that permits to simulate a reviewed policy on a system that lacks a layer of its confinement."""
+    parser.getgroup("apportion").addoption(
+        ALLOW_MISSING_LAYERS,
+        action="store_true",
+        help="evaluate reviewed policies where this system lacks a layer of their confinement",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse the option where a file of the tree (`addopts`) or a variable gave it instead of the command line.
+
+    Raises:
+        pytest.UsageError: If the command line does not hold it.
+    """
+    # A worker of pytest-xdist is given the options of its controller, which has looked.
+    was_given = hasattr(config, "workerinput") or ALLOW_MISSING_LAYERS in config.invocation_params.args
+    if config.getoption(ALLOW_MISSING_LAYERS) and not was_given:
+        raise pytest.UsageError(f"{ALLOW_MISSING_LAYERS} is taken from the command line only, written out in full")
+
+
 @pytest.fixture(scope="session")
 def _apportion_outcomes() -> dict[tuple[Any, ...], Outcome]:
     """Outcomes by what they are of: the same policy under the same load is simulated once."""
@@ -50,7 +74,15 @@ def apportion_simulate(request: pytest.FixtureRequest, _apportion_outcomes: dict
         day = date.fromisoformat(as_of) if isinstance(as_of, str) else as_of
         key = (str(beside / policy), str(beside / scenario), env, cluster, engine, day)
         if key not in _apportion_outcomes:
-            _apportion_outcomes[key] = run(key[0], key[1], env=env, cluster=cluster, engine=engine, as_of=day)
+            _apportion_outcomes[key] = run(
+                key[0],
+                key[1],
+                env=env,
+                cluster=cluster,
+                engine=engine,
+                as_of=day,
+                allow_missing_layers=request.config.getoption(ALLOW_MISSING_LAYERS),
+            )
         return _apportion_outcomes[key]
 
     return simulate

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apportion_cli.errors import CannotError
+from apportion_cli.options import limits
 
 if TYPE_CHECKING:
     from datetime import date
@@ -80,7 +81,11 @@ class DeployedStack:
 
         settings = rooted(self._settings(), self._folder)
         try:
-            compilation = compile_stack(settings, settings.as_of or as_of)
+            compilation = compile_stack(
+                settings,
+                settings.as_of or as_of,
+                allow_missing_layers=limits(None, None).allow_missing_layers,
+            )
             former = self._applied(self._deployment())
             plan = plan_stack(compilation, former, settings.node_pools, settings.schedulers)
         except Refused as refused:

@@ -24,6 +24,18 @@ class CollectError(ApportionPolicyError):
     """A folder or module given to `collect` that holds nothing to collect."""
 
 
+class ConfinementError(ApportionPolicyError):
+    """A policy that was not run, because this system cannot confine it: one clause without a full stop.
+
+    Attributes:
+        hint: What to do about it.
+    """
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
 class DocumentFault(ApportionPolicyError):
     """A YAML or JSON document that is not a policy; carries every fault found in it."""
 

@@ -23,7 +23,7 @@ pytestmark = [
 CANARY = "canary-88d03e5b"
 PROLOGUE = """
 import ctypes, encodings.idna, errno, json, os, resource, signal, socket, subprocess, sys, threading, mmap
-from apportion_policy.evaluation import landlock, privileges, seccomp, rlimits, readable, linux_layers, limits
+from apportion_policy.evaluation import landlock, layers, privileges, seccomp, rlimits, readable, linux_layers, limits
 libc = ctypes.CDLL(None, use_errno=True)
 def call(number, *arguments):
     result = libc.syscall(ctypes.c_long(number), *(ctypes.c_long(a) for a in arguments))
@@ -41,9 +41,9 @@ r = readable.readable_paths(root)
 if user == "ordinary":
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
 print_to = os.dup(1)
-active = []
+raised = layers.Raised()
 """
-ALL = "linux_layers.raise_linux_layers(r, active, parent=os.getppid())\n"
+ALL = "linux_layers.raise_linux_layers(r, raised, parent=os.getppid())\n"
 FILES_ONLY = (
     "privileges.refuse_new_privileges()\n"
     "landlock.restrict_files(folders=r.folders, files=r.files, listings=r.listings)\n"

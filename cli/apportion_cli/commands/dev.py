@@ -28,6 +28,7 @@ dev.add_command(kai_case)
 @console_options
 def demo(out: Path) -> int:
     """Validate the example organisation, draw it, compile it for every environment and engine, and simulate a scenario."""
+    from apportion_cli.commands.doctor import confines_untrusted
     from apportion_cli.demo_tables import clusters_text, fidelity_text
 
     example = Path("examples/acme")
@@ -42,8 +43,10 @@ def demo(out: Path) -> int:
     )
     console = current()
     out.mkdir(parents=True, exist_ok=True)
+    # The examples are the repository's own.
+    permitted = [] if confines_untrusted() else ["--allow-missing-layers"]
     for question, arguments in steps:
-        _show(console, question, arguments)
+        _show(console, question, [*arguments, *permitted])
     report = reports["json"].read_text(encoding="utf-8")
     console.out(clusters_text(report))
     console.out(f"\n# what becomes of each feature of the policy?\n\n{fidelity_text(report)}")
@@ -53,7 +56,11 @@ def demo(out: Path) -> int:
     )
     page = out / "report.html"
     simulated = ["simulate", str(_SIMULATED), "--scenario", str(_SIMULATED / "scenario.yaml")]
-    _show(console, "who runs, who waits, and who is evicted?", [*simulated, "-o", "story", "-o", f"html={page}"])
+    _show(
+        console,
+        "who runs, who waits, and who is evicted?",
+        [*simulated, *permitted, "-o", "story", "-o", f"html={page}"],
+    )
     console.out(
         f"\n{page} has its queues, workloads and waits: open it in a browser. {_SIMULATED}/README.md explains it."
     )

@@ -27,6 +27,7 @@ from apportion_cli.verbosity import console_options
 if TYPE_CHECKING:
     from datetime import date
 
+    from apportion_policy.evaluation.layers import Layer
     from apportion_policy.evaluation.limits import Limits
 
 _TOOLS = {
@@ -82,12 +83,11 @@ def doctor(
     """
     from apportion_cli.delivery import deliver
 
+    within = limits(time_limit, memory_limit)
     if exports:
-        findings = _cluster(
-            exports, policy, env=env, cluster=cluster, as_of=as_of, within=limits(time_limit, memory_limit)
-        )
+        findings = _cluster(exports, policy, env=env, cluster=cluster, as_of=as_of, within=within)
     else:
-        findings = [*_installation(), *_confinement(), *_tools(), *_settings()]
+        findings = [*_installation(), *_confinement(is_allowed=within.allow_missing_layers), *_tools(), *_settings()]
     for output in outputs or (Output("text"),):
         deliver(current(), output, _json(findings) if output.format == "json" else _text(findings))
     return ExitCode.CANNOT if any(finding.state == "bad" for finding in findings) else ExitCode.OK
@@ -139,11 +139,17 @@ def _installation() -> list[Finding]:
     return found
 
 
-def _confinement() -> list[Finding]:
+def confines_untrusted() -> bool:
+    """Whether this system has every layer that a policy nobody has reviewed needs."""
+    return not any(finding.state == "bad" for finding in _confinement(is_allowed=False))
+
+
+def _confinement(*, is_allowed: bool) -> list[Finding]:
     """Evaluate the smallest policy and report which layers confined it."""
     from tempfile import TemporaryDirectory
 
-    from apportion_policy.evaluation.layers import LAYERS
+    from apportion_policy.errors import ConfinementError
+    from apportion_policy.evaluation.layers import LAYERS, missing_layers
     from apportion_policy.evaluation.limits import Limits
     from apportion_policy.evaluation.parent import Evaluated, start
 
@@ -151,14 +157,23 @@ def _confinement() -> list[Finding]:
         entry = os.path.join(folder, "policy.json")  # noqa: PTH118
         with open(entry, "w", encoding="utf-8") as document:  # noqa: PTH123
             document.write('{"organisation": {"name": "doctor"}}')
-        outcome = start(entry, Limits()).result()
+        try:
+            # The document is this command's own, so it may be read without any layer.
+            outcome = start(entry, Limits(allow_missing_layers=True)).result()
+        except ConfinementError as failed:
+            return [Finding("confinement", "evaluation", "bad", f"{failed}; {failed.hint}")]
     if not isinstance(outcome, Evaluated):
         reasons = "; ".join(fault.message for fault in outcome.faults)
         return [Finding("confinement", "evaluation", "bad", reasons)]
-    return [
-        Finding("confinement", layer.name, "ok" if layer.name in outcome.layers else "missing", layer.stops)
-        for layer in LAYERS
-    ]
+    missing = () if is_allowed else missing_layers(outcome.layers)
+    return [_layer(layer, outcome.layers, is_required=layer in missing) for layer in LAYERS]
+
+
+def _layer(layer: Layer, active: tuple[str, ...], *, is_required: bool) -> Finding:
+    if is_required:
+        text = f"{layer.stops}; without it policies are evaluated with --allow-missing-layers only"
+        return Finding("confinement", layer.name, "bad", text)
+    return Finding("confinement", layer.name, "ok" if layer.name in active else "missing", layer.stops)
 
 
 def _tools() -> list[Finding]:

@@ -9,7 +9,7 @@ import click
 
 from apportion_cli.console import current
 from apportion_cli.errors import CannotError
-from apportion_cli.options import Output, as_of_option, json_option, output_option
+from apportion_cli.options import Output, allow_missing_layers_option, as_of_option, json_option, output_option
 from apportion_cli.verbosity import console_options
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def refuse_deletion_of_used(plan: Plan, snapshots: tuple[str, ...], *, delete_us
 @output_option("text", "json", "md")
 @json_option
 @as_of_option
+@allow_missing_layers_option
 @console_options
 def preview(
     environment: str,

@@ -9,7 +9,13 @@ import click
 from apportion_cli.cluster_inputs import moment, read_cluster, shard_option
 from apportion_cli.console import Console, current
 from apportion_cli.exit_codes import ExitCode
-from apportion_cli.options import Output, as_of_option, fail_on_option, output_option
+from apportion_cli.options import (
+    Output,
+    allow_missing_layers_option,
+    as_of_option,
+    fail_on_option,
+    output_option,
+)
 from apportion_cli.trace_input import trace_options
 from apportion_cli.verbosity import console_options
 
@@ -64,6 +70,7 @@ _OF_SCENARIOS = {*_OF_ONE_RUN, "html"}
 @output_option("text", "json", "yaml", "jsonl", "html", "story")
 @as_of_option
 @fail_on_option
+@allow_missing_layers_option
 @console_options
 def simulate(
     policy: str | None,

@@ -10,7 +10,7 @@ import click
 
 from apportion_cli.commands.preview import refuse_deletion_of_used, snapshot_options, stack_options
 from apportion_cli.console import Console, current
-from apportion_cli.options import Output, as_of_option, json_option, output_option
+from apportion_cli.options import Output, allow_missing_layers_option, as_of_option, json_option, output_option
 from apportion_cli.progress import progress
 from apportion_cli.verbosity import console_options
 
@@ -29,6 +29,7 @@ _CLEAR = "Clear the lock? No update of this stack may be running."
 @output_option("text", "json")
 @json_option
 @as_of_option
+@allow_missing_layers_option
 @console_options
 def up(
     environment: str,

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from typing import cast
 
 from apportion_policy.evaluation.fault import Fault, FaultFormatError
+from apportion_policy.evaluation.layers import Raised
 
 MAX_HEADER_BYTES = 16 * 1024 * 1024
 _MAX_FILES = 20_000
 _MAX_FAULTS = 1_000
+_MAX_LAYERS = 100
 
 
 class AnswerError(ValueError):
@@ -25,17 +27,16 @@ class AnswerError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the child said: the layers it raised, then either faults or a policy."""
+    """What the child said after its first line: either faults or a policy."""
 
-    layers: tuple[str, ...]
     faults: tuple[Fault, ...]
     files: tuple[str, ...]
     document: bytes
 
 
-def layers_line(layers: Sequence[str]) -> bytes:
+def layers_line(raised: Raised) -> bytes:
     """Return the first line of an answer."""
-    return _line({"layers": list(layers)})
+    return _line({"layers": raised.active, "absent": raised.absent, "failed": raised.failed})
 
 
 def outcome(*, faults: Sequence[Fault], files: Sequence[str], document: bytes) -> bytes:
@@ -60,12 +61,18 @@ def whole_size(received: bytes | bytearray) -> int | None:
     return second_end + 1 + size
 
 
-def read_layers(received: bytes) -> tuple[str, ...] | None:
+def read_layers(received: bytes) -> Raised | None:
     """Return the layers of an answer that may have broken off after its first line; `None` before that."""
     end = received.find(b"\n")
     if end < 0:
         return None
-    return _names(_object(received[:end]).get("layers"), at_most=100)
+    head = _object(received[:end])
+    failed = head.get("failed")
+    return Raised(
+        list(_names(head.get("layers"), at_most=_MAX_LAYERS)),
+        [_reason(each) for each in _items(head.get("absent"), at_most=_MAX_LAYERS)],
+        None if failed is None else _reason(failed),
+    )
 
 
 def read_answer(received: bytes) -> Answer:
@@ -74,10 +81,9 @@ def read_answer(received: bytes) -> Answer:
     Raises:
         AnswerError: If the bytes are anything else, or not all of it.
     """
-    layers = read_layers(received)
     first_end = received.find(b"\n")
     second_end = received.find(b"\n", first_end + 1)
-    if layers is None or second_end < 0:
+    if first_end < 0 or second_end < 0:
         raise AnswerError("the answer broke off")
     head = _object(received[first_end + 1 : second_end])
     document = received[second_end + 1 :]
@@ -88,7 +94,7 @@ def read_answer(received: bytes) -> Answer:
         read = tuple(Fault.from_json(fault) for fault in faults)
     except FaultFormatError as malformed:
         raise AnswerError(str(malformed)) from malformed
-    return Answer(layers, read, _names(head.get("files"), at_most=_MAX_FILES), document)
+    return Answer(read, _names(head.get("files"), at_most=_MAX_FILES), document)
 
 
 def _line(data: object) -> bytes:
@@ -105,6 +111,11 @@ def _object(line: bytes) -> dict[str, object]:
     if not isinstance(data, dict):
         raise AnswerError("the head of the answer is not an object")
     return cast(dict[str, object], data)
+
+
+def _reason(data: object) -> tuple[str, str]:
+    name, reason = _names(data, at_most=2)
+    return name, reason
 
 
 def _names(data: object, *, at_most: int) -> tuple[str, ...]:

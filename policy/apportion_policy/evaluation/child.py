@@ -24,7 +24,7 @@ from apportion_policy.evaluation.importing import import_from_source_only
 from apportion_policy.evaluation.limits import MIB, Limits
 from apportion_policy.evaluation.loading import load_entry
 from apportion_policy.evaluation.readable import readable_paths
-from apportion_policy.evaluation.sandbox import confine, find_kernel_layers
+from apportion_policy.evaluation.sandbox import confine, find_kernel_layers, is_enough
 from apportion_policy.evaluation.tree import PolicyTree, is_within
 from apportion_policy.unused_declarations import unused_declarations
 from apportion_policy.wire import dump
@@ -38,11 +38,13 @@ def main(arguments: Sequence[str]) -> None:
 
     Args:
         arguments: The file descriptors of the answer and of the emergency traceback, the parent's process id, the
-            policy's root, its entry, the attribute or nothing, then the limits.
+            policy's root, its entry, the attribute or nothing, the layers without which it does not run (names with
+            commas), then the limits.
     """
     answer_to, trace_to, parent = (int(argument) for argument in arguments[:3])
     root, entry, attribute = arguments[3:6]
-    tree, limits = PolicyTree(root, entry, attribute or None), Limits.from_arguments(tuple(arguments[6:]))
+    tree, limits = PolicyTree(root, entry, attribute or None), Limits.from_arguments(tuple(arguments[7:]))
+    required = [name for name in arguments[6].split(",") if name]
     if not tree.is_python:
         # While its libraries can still be read.
         importlib.import_module("apportion_policy.documents")
@@ -54,8 +56,10 @@ def main(arguments: Sequence[str]) -> None:
     # A policy is short-lived and builds few cycles; collecting what the imports made is time lost.
     gc.freeze()
     gc.set_threshold(_COLLECT_AFTER_ALLOCATIONS)
-    layers, trail = confine(readable_paths(tree.root), limits, root=tree.root, kernel_layers=kernel_layers)
-    _write(answer_to, answer.layers_line(layers))
+    raised, trail = confine(readable_paths(tree.root), limits, root=tree.root, kernel_layers=kernel_layers)
+    _write(answer_to, answer.layers_line(raised))
+    if not is_enough(raised, required):
+        os._exit(0)
     faults, document = _evaluate(tree, limits, trail)
     _flush_prints()
     _write(answer_to, answer.outcome(faults=faults, files=tuple(trail.files_read), document=document))

@@ -7,6 +7,7 @@ need them, and says so.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 from dataclasses import dataclass
 
@@ -52,7 +53,7 @@ def this_machine() -> Machine:
     # A 32-bit interpreter on a 64-bit kernel uses other numbers than `uname` suggests.
     machine = MACHINES.get(os.uname().machine)
     if machine is None or ctypes.sizeof(ctypes.c_void_p) != 8:
-        raise KernelError(f"no table of system calls for {os.uname().machine}")
+        raise KernelError(errno.EOPNOTSUPP, f"no table of system calls for {os.uname().machine}")
     return machine
 
 

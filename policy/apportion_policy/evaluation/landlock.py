@@ -10,6 +10,7 @@ Source: Linux `include/uapi/linux/landlock.h`; ABI 1 is Linux 5.13.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import struct
 from collections.abc import Sequence
@@ -29,11 +30,19 @@ _SCOPES_SINCE, _SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS = 6, 0b11
 
 
 def abi_version() -> int:
-    """Return the Landlock version of this kernel; 0 where it has none or it is switched off."""
+    """Return the Landlock version of this kernel.
+
+    Raises:
+        KernelError: With `ENOSYS` where it has none, `EOPNOTSUPP` where it is switched off.
+    """
     try:
         return system_call(_CREATE_RULESET, 0, 0, _CREATE_RULESET_VERSION)
-    except KernelError:
-        return 0
+    except KernelError as refused:
+        if refused.errno == errno.EPERM:
+            # The kernel never answers this question so; the filter of a container runtime that does not know the
+            # call does (runc before 1.0.0-rc93).
+            raise KernelError(errno.ENOSYS, "the container's runtime withholds it") from refused
+        raise
 
 
 def restrict_files(*, folders: Sequence[str], files: Sequence[str], listings: Sequence[str]) -> int:
@@ -48,11 +57,9 @@ def restrict_files(*, folders: Sequence[str], files: Sequence[str], listings: Se
         The ABI version in force.
 
     Raises:
-        KernelError: If the kernel has no Landlock; nothing is confined then.
+        KernelError: If the kernel has no Landlock, or refuses; nothing is confined then.
     """
     version = abi_version()
-    if version < 1:
-        raise KernelError("the kernel has no Landlock")
     ruleset = _create_ruleset(version)
     try:
         for paths, rights in ((folders, _READ_FILE | _READ_DIR), (files, _READ_FILE), (listings, _READ_DIR)):

@@ -1,27 +1,54 @@
-"""The names of the layers around a policy, in the order in which the child raises them."""
+"""The layers around a policy, in the order in which the child raises them, and which of them it must have.
+
+A layer is missing only where the system does not have it. Any other failure to raise one ends the evaluation: what
+could not be raised for an unknown reason is not known to be absent.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import errno
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+# Not built into the kernel, switched off at boot, or unknown to this operating system.
+_NOT_THERE = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP)
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One means of confinement, and what it stops by itself."""
+    """One means of confinement, and what it stops by itself.
+
+    Attributes:
+        name: As documents name it.
+        stops: Completes "nothing stops a policy from …".
+        absent_with: Errors of the kernel that mean that the system does not have it.
+    """
 
     name: str
     stops: str
+    absent_with: tuple[int, ...] = _NOT_THERE
 
 
 SCRUBBED_ENVIRONMENT = Layer("scrubbed-environment", "reading secrets from environment variables")
 RESOURCE_LIMITS = Layer("resource-limits", "using processor time, files and processes without end")
 MEMORY_LIMIT = Layer("memory-limit", "using memory without end")
-NO_NEW_PRIVILEGES = Layer("no-new-privileges", "gaining rights through a set-uid program")
+# EINVAL: Linux before 3.5.
+NO_NEW_PRIVILEGES = Layer("no-new-privileges", "gaining rights through a set-uid program", (*_NOT_THERE, errno.EINVAL))
 FILES = Layer("landlock", "reading outside the policy's folder and Python's own, and writing anywhere")
-NETWORK_NAMESPACE = Layer("network-namespace", "reaching a network")
+# Refused by the administrator (EPERM, EACCES), used up (ENOSPC, EUSERS), or not built in (EINVAL).
+NETWORK_NAMESPACE = Layer(
+    "network-namespace",
+    "reaching a network",
+    (*_NOT_THERE, errno.EPERM, errno.EACCES, errno.ENOSPC, getattr(errno, "EUSERS", errno.ENOSPC), errno.EINVAL),
+)
 CAPABILITIES = Layer("no-capabilities", "using the rights of root")
-SYSTEM_CALLS = Layer("seccomp", "opening sockets, starting programs, processes or threads, and writing files")
+# EINVAL: a kernel without CONFIG_SECCOMP_FILTER.
+SYSTEM_CALLS = Layer(
+    "seccomp",
+    "opening sockets, starting programs, processes or threads, and writing files",
+    (*_NOT_THERE, errno.EINVAL),
+)
 AUDIT_HOOK = Layer("audit-hook", "nothing by itself against intent; names the author's line")
 
 LAYERS: tuple[Layer, ...] = (
@@ -40,15 +67,44 @@ LAYERS: tuple[Layer, ...] = (
 NEEDED_FOR_UNTRUSTED: tuple[Layer, ...] = (SCRUBBED_ENVIRONMENT, RESOURCE_LIMITS, MEMORY_LIMIT, FILES, SYSTEM_CALLS)
 
 
-def missing_layers(active: tuple[str, ...]) -> tuple[Layer, ...]:
+@dataclass(slots=True)
+class Raised:
+    """What came of raising the layers; it grows as they are raised.
+
+    Attributes:
+        active: Names of the layers in force.
+        absent: For each that the system does not have, its name and the system's words.
+        failed: The layer that could not be raised for another reason, and that reason.
+    """
+
+    active: list[str] = field(default_factory=list[str])
+    absent: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    failed: tuple[str, str] | None = None
+
+
+class LayerFailedError(Exception):
+    """A layer that the system has could not be raised; `Raised.failed` says which."""
+
+
+def missing_layers(active: Sequence[str]) -> tuple[Layer, ...]:
     """Return the layers that code nobody has reviewed needs and that are not among the active ones."""
     return tuple(layer for layer in NEEDED_FOR_UNTRUSTED if layer.name not in active)
 
 
-def raise_layer(layer: Layer, act: Callable[[], object], active: list[str]) -> None:
-    """Do what raises a layer, and add its name to the active ones unless the system lacks it."""
+def raise_layer(layer: Layer, act: Callable[[], object], raised: Raised) -> None:
+    """Do what raises a layer, and note whether it is in force or absent.
+
+    Raises:
+        LayerFailedError: If it could not be raised for another reason than that the system does not have it.
+    """
     try:
         act()
-    except (OSError, ValueError):
-        return
-    active.append(layer.name)
+    except (OSError, ValueError) as refused:
+        code = refused.errno if isinstance(refused, OSError) else None
+        reason = str(refused) if code is None else os.strerror(code)
+        if code not in layer.absent_with:
+            raised.failed = (layer.name, reason)
+            raise LayerFailedError(f"{layer.name}: {reason}") from refused
+        raised.absent.append((layer.name, reason))
+    else:
+        raised.active.append(layer.name)

@@ -1,4 +1,4 @@
-"""What one evaluation may use."""
+"""What one evaluation may use. Every bound is the caller's: nothing of the policy's tree is asked."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ class Limits:
         print_bytes: What the policy may print; the first `PRINTS_KEPT_BYTES` of it are shown.
         open_files: Files open at once.
         source_bytes: Size of the policy's Python file; documents have their own bound.
+        allow_missing_layers: Evaluate even where the system lacks a layer that code nobody has reviewed needs.
     """
 
     wall_s: float = 30.0
@@ -28,15 +29,18 @@ class Limits:
     print_bytes: int = 16 * MIB
     open_files: int = 128
     source_bytes: int = 16 * MIB
+    allow_missing_layers: bool = False
 
     def to_arguments(self) -> tuple[str, ...]:
         """Return the limits as command-line arguments, in the order of the fields."""
-        return tuple(str(value) for value in astuple(self))
+        return (str(self.wall_s), *(str(int(value)) for value in astuple(self)[1:]))
 
     @classmethod
     def from_arguments(cls, arguments: tuple[str, ...]) -> Limits:
         """Return the limits that `to_arguments` wrote."""
-        return cls(float(arguments[0]), *(int(argument) for argument in arguments[1:]))
+        wall_s, cpu_s, memory, output, prints, files, source, allowed = arguments
+        bounds = (int(cpu_s), int(memory), int(output), int(prints), int(files), int(source))
+        return cls(float(wall_s), *bounds, allow_missing_layers=allowed == "1")
 
 
 PRINTS_KEPT_BYTES = 64 * 1024

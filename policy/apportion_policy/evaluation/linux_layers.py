@@ -16,6 +16,7 @@ from apportion_policy.evaluation.layers import (
     NETWORK_NAMESPACE,
     NO_NEW_PRIVILEGES,
     SYSTEM_CALLS,
+    Raised,
     raise_layer,
 )
 from apportion_policy.evaluation.privileges import (
@@ -28,17 +29,21 @@ from apportion_policy.evaluation.readable import Readable
 from apportion_policy.evaluation.seccomp import restrict_system_calls
 
 
-def raise_linux_layers(readable: Readable, active: list[str], *, parent: int) -> None:
-    """Confine this process for good, and add the names of the layers that this kernel has."""
+def raise_linux_layers(readable: Readable, raised: Raised, *, parent: int) -> None:
+    """Confine this process for good, and note the layers that this kernel has and those it lacks.
+
+    Raises:
+        LayerFailedError: If one that it has could not be raised.
+    """
     with contextlib.suppress(KernelError):
         die_with_parent(parent)
-    raise_layer(NO_NEW_PRIVILEGES, refuse_new_privileges, active)
-    raise_layer(NETWORK_NAMESPACE, leave_network, active)
+    raise_layer(NO_NEW_PRIVILEGES, refuse_new_privileges, raised)
+    raise_layer(NETWORK_NAMESPACE, leave_network, raised)
     raise_layer(
         FILES,
         lambda: restrict_files(folders=readable.folders, files=readable.files, listings=readable.listings),
-        active,
+        raised,
     )
-    under_landlock = FILES.name in active
-    raise_layer(CAPABILITIES, lambda: drop_capabilities(keep_reading=under_landlock), active)
-    raise_layer(SYSTEM_CALLS, restrict_system_calls, active)
+    under_landlock = FILES.name in raised.active
+    raise_layer(CAPABILITIES, lambda: drop_capabilities(keep_reading=under_landlock), raised)
+    raise_layer(SYSTEM_CALLS, restrict_system_calls, raised)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import signal
 from dataclasses import replace
 
+from apportion_policy.errors import ConfinementError
 from apportion_policy.evaluation.answer import Answer, AnswerError, read_answer, read_layers
 from apportion_policy.evaluation.crash_trace import innermost_place
 from apportion_policy.evaluation.fault import Fault
-from apportion_policy.evaluation.layers import SCRUBBED_ENVIRONMENT
+from apportion_policy.evaluation.layers import SCRUBBED_ENVIRONMENT, Raised, missing_layers
 from apportion_policy.evaluation.limits import MIB, PRINTS_KEPT_BYTES, Limits
 from apportion_policy.evaluation.parent import Evaluated, Rejected
 from apportion_policy.evaluation.plain import plain_text
@@ -17,8 +18,15 @@ from apportion_policy.evaluation.tree import PolicyTree
 
 
 def outcome_of(ended: Ended, tree: PolicyTree, limits: Limits) -> Evaluated | Rejected:
-    """Return the policy as data, or the faults, of a child that has ended."""
-    layers = _layers(ended)
+    """Return the policy as data, or the faults, of a child that has ended.
+
+    Raises:
+        ConfinementError: If the child could not be confined and so ran nothing.
+    """
+    raised = _raised(ended)
+    layers = (SCRUBBED_ENVIRONMENT.name, *(plain_text(name, 40) for name in raised.active))
+    if b"\n" in ended.answer:
+        _require(raised, layers, limits)
     printed = _printed(ended.prints)
     fault = None
     if ended.ending is not Ending.ANSWERED:
@@ -40,12 +48,29 @@ def _evaluated(answer: Answer, layers: tuple[str, ...], printed: str, tree: Poli
     return Evaluated(answer.document, (tree.entry, *others), layers, printed, tree)
 
 
-def _layers(ended: Ended) -> tuple[str, ...]:
+def _raised(ended: Ended) -> Raised:
     try:
-        raised = read_layers(ended.answer)
+        return read_layers(ended.answer) or Raised()
     except AnswerError:
-        raised = None
-    return (SCRUBBED_ENVIRONMENT.name, *(plain_text(name, 40) for name in raised or ()))
+        return Raised()
+
+
+def _require(raised: Raised, layers: tuple[str, ...], limits: Limits) -> None:
+    if raised.failed is not None:
+        name, reason = raised.failed
+        raise ConfinementError(
+            f"the policy was not evaluated: `{name}` could not be raised around it ({reason})",
+            "this system has the layer, so nothing permits to go on without it; `apportion doctor` looks at all layers",
+        )
+    missing = missing_layers(layers)
+    if missing and not limits.allow_missing_layers:
+        reasons = dict(raised.absent)
+        lacking = ", ".join(f"`{layer.name}` ({reasons.get(layer.name, 'not raised')})" for layer in missing)
+        raise ConfinementError(
+            f"the policy was not evaluated: this system lacks {lacking}",
+            "evaluate it on a system that has what docs/security.md lists, or, if every file of the policy is "
+            "reviewed, pass --allow-missing-layers",
+        )
 
 
 def _fault_of_ending(ended: Ended, tree: PolicyTree, limits: Limits) -> Fault:

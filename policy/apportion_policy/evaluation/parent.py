@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apportion_policy.evaluation.fault import Fault
+from apportion_policy.evaluation.layers import SCRUBBED_ENVIRONMENT, missing_layers
 from apportion_policy.evaluation.limits import Limits
 from apportion_policy.evaluation.tree import EntryError, PolicyTree, locate
 
@@ -80,7 +81,11 @@ class Running:
         self._result: Evaluated | Rejected | None = begun if isinstance(begun, Rejected) else None
 
     def result(self) -> Evaluated | Rejected:
-        """Wait, at most until the limit on time, and return the outcome; the same one if called again."""
+        """Wait, at most until the limit on time, and return the outcome; the same one if called again.
+
+        Raises:
+            ConfinementError: If the policy did not run, because this system cannot confine it as it must be.
+        """
         if self._result is None:
             from apportion_policy.evaluation.outcome import outcome_of
             from apportion_policy.evaluation.supervision import supervise
@@ -102,7 +107,8 @@ class Running:
 def start(entry: str | Path, limits: Limits = Limits()) -> Running:  # noqa: B008 - frozen.
     """Begin to evaluate a policy.
 
-    Never raises for what the policy is: whatever is wrong with it is in the result. On Linux the child ends with
+    Never raises for what the policy is: whatever is wrong with it is in the result. What is wrong with the system,
+    which cannot confine it, `result` raises. On Linux the child ends with
     the thread that calls this.
 
     Args:
@@ -121,6 +127,13 @@ def start(entry: str | Path, limits: Limits = Limits()) -> Running:  # noqa: B00
         return Running(Rejected((Fault("evaluation-crashed", message),), tree=tree), tree, limits)
 
 
+def _required(limits: Limits) -> tuple[str, ...]:
+    """Return the names of the layers that the child must raise before it runs anything."""
+    # What this process gives the child itself needs no raising there.
+    needed = missing_layers((SCRUBBED_ENVIRONMENT.name,))
+    return () if limits.allow_missing_layers else tuple(layer.name for layer in needed)
+
+
 def _spawn(tree: PolicyTree, limits: Limits) -> Child:
     """Start the interpreter anew, so that neither memory nor environment of this process is in it."""
     opened: list[int] = []
@@ -136,7 +149,7 @@ def _spawn(tree: PolicyTree, limits: Limits) -> Child:
             "-P",
             _PROGRAM,
             *map(str, (child_answer, child_trace, os.getpid())),
-            *(tree.root, tree.entry, tree.attribute or ""),
+            *(tree.root, tree.entry, tree.attribute or "", ",".join(_required(limits))),
             *limits.to_arguments(),
         ]
         actions = [

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import resource
+import sys
 
 from apportion_policy.evaluation.limits import Limits
 
 
 def limit_memory(limits: Limits) -> None:
-    """Bound the address space. Raises `ValueError` or `OSError` where the system cannot (macOS)."""
+    """Bound the address space. Raises `OSError` where the system does not (macOS takes the limit and ignores it)."""
+    if sys.platform != "linux":
+        raise OSError(errno.EOPNOTSUPP, "the system bounds no address space")
     _lower(resource.RLIMIT_AS, limits.memory_bytes)
 
 

@@ -1,17 +1,26 @@
-"""Confine this process, layer by layer, for good. Each layer is raised if the system has it; the answer says which."""
+"""Confine this process, layer by layer, for good. What came of it is in the first line of the answer."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from apportion_policy.evaluation.audit import AuditTrail, install_audit_hook
-from apportion_policy.evaluation.layers import AUDIT_HOOK, MEMORY_LIMIT, RESOURCE_LIMITS, raise_layer
+from apportion_policy.evaluation.layers import (
+    AUDIT_HOOK,
+    LAYERS,
+    MEMORY_LIMIT,
+    RESOURCE_LIMITS,
+    SCRUBBED_ENVIRONMENT,
+    LayerFailedError,
+    Raised,
+    raise_layer,
+)
 from apportion_policy.evaluation.limits import Limits
 from apportion_policy.evaluation.readable import Readable
 from apportion_policy.evaluation.rlimits import limit_memory, limit_resources
 
-KernelLayers = Callable[[Readable, list[str]], None]
+KernelLayers = Callable[[Readable, Raised], None]
 
 
 def find_kernel_layers(parent: int) -> KernelLayers | None:
@@ -26,13 +35,13 @@ def find_kernel_layers(parent: int) -> KernelLayers | None:
         from apportion_policy.evaluation.linux_layers import raise_linux_layers
     except ImportError:
         return None  # An interpreter built without ctypes.
-    return lambda readable, active: raise_linux_layers(readable, active, parent=parent)
+    return lambda readable, raised: raise_linux_layers(readable, raised, parent=parent)
 
 
 def confine(
     readable: Readable, limits: Limits, *, root: str, kernel_layers: KernelLayers | None
-) -> tuple[tuple[str, ...], AuditTrail]:
-    """Raise every layer that this system has.
+) -> tuple[Raised, AuditTrail]:
+    """Raise every layer that this system has, up to the first that fails.
 
     Args:
         readable: What may still be read.
@@ -41,13 +50,28 @@ def confine(
         kernel_layers: From `find_kernel_layers`.
 
     Returns:
-        Names of the layers in force, and the trail of what the policy does from here on.
+        What came of it, and the trail of what the policy does from here on.
     """
-    active: list[str] = []
-    raise_layer(RESOURCE_LIMITS, lambda: limit_resources(limits), active)
-    raise_layer(MEMORY_LIMIT, lambda: limit_memory(limits), active)
-    if kernel_layers is not None:
-        kernel_layers(readable, active)
+    raised = Raised()
+    try:
+        raise_layer(RESOURCE_LIMITS, lambda: limit_resources(limits), raised)
+        raise_layer(MEMORY_LIMIT, lambda: limit_memory(limits), raised)
+        if kernel_layers is not None:
+            kernel_layers(readable, raised)
+    except LayerFailedError:
+        return raised, AuditTrail()
     trail = install_audit_hook(readable, root)
-    active.append(AUDIT_HOOK.name)
-    return tuple(active), trail
+    raised.active.append(AUDIT_HOOK.name)
+    if kernel_layers is None:
+        known = {SCRUBBED_ENVIRONMENT.name, *raised.active, *(name for name, _ in raised.absent)}
+        raised.absent += ((layer.name, _no_kernel_layers()) for layer in LAYERS if layer.name not in known)
+    return raised, trail
+
+
+def is_enough(raised: Raised, required: Sequence[str]) -> bool:
+    """Whether a policy may run: nothing failed, and every required layer holds."""
+    return raised.failed is None and all(name in raised.active for name in required)
+
+
+def _no_kernel_layers() -> str:
+    return "Python has no ctypes" if sys.platform == "linux" else f"{sys.platform} has none"

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apportion_policy.evaluation.answer import AnswerError, layers_line, outcome, read_answer, whole_size
+from apportion_policy.evaluation.answer import AnswerError, layers_line, outcome, read_answer, read_layers, whole_size
 from apportion_policy.evaluation.fault import FAULT_KINDS, Fault, FaultFormatError
+from apportion_policy.evaluation.layers import Raised
 from apportion_policy.evaluation.limits import Limits
 from apportion_policy.evaluation.plain import plain_text
 
@@ -48,15 +49,20 @@ def test_another_shape_is_not_a_fault(change: dict[str, object]) -> None:
 
 
 def test_an_answer_reads_back() -> None:
-    data = layers_line(["seccomp"]) + outcome(faults=[], files=["/p/policy.py"], document=b"\x00\n{}")
+    data = layers_line(Raised(["seccomp"])) + outcome(faults=[], files=["/p/policy.py"], document=b"\x00\n{}")
     answer = read_answer(data)
-    assert (answer.layers, answer.faults, answer.files) == (("seccomp",), (), ("/p/policy.py",))
+    assert (answer.faults, answer.files) == ((), ("/p/policy.py",))
+    assert read_layers(data) == Raised(["seccomp"])
     assert answer.document == b"\x00\n{}"
-    assert [whole_size(data[:end]) for end in (5, len(layers_line(["seccomp"])), len(data))] == [None, None, len(data)]
+    assert [whole_size(data[:end]) for end in (5, len(layers_line(Raised(["seccomp"]))), len(data))] == [
+        None,
+        None,
+        len(data),
+    ]
 
 
 def test_an_answer_that_broke_off_is_not_read() -> None:
-    data = layers_line([]) + outcome(faults=[FAULT], files=[], document=b"{}")
+    data = layers_line(Raised()) + outcome(faults=[FAULT], files=[], document=b"{}")
     for end in range(len(data)):
         with pytest.raises(AnswerError):
             read_answer(data[:end])

@@ -42,27 +42,32 @@ _LEVELS: Mapping[str, EnforcementLevel] = {
 }
 
 
-def serve(today: date, root: Path, environment: Mapping[str, str] = os.environ) -> None:
+def serve(
+    today: date, root: Path, environment: Mapping[str, str] = os.environ, *, allow_missing_layers: bool = False
+) -> None:
     """Answer the engine until it ends.
 
     Args:
         today: The day that decides which overrides hold, where the configuration names none.
         root: The folder of `Pulumi.yaml`.
         environment: Variables of the process.
+        allow_missing_layers: As that of `program.run`.
     """
     stack = environment["PULUMI_STACK"]
     settings = rooted(read_settings(Values(pulumi.runtime.get_config_env()), stack), root)
 
     @cache
     def judge() -> Judge:
-        return judge_of(settings, settings.as_of or today, environment)
+        return judge_of(settings, settings.as_of or today, environment, allow_missing_layers=allow_missing_layers)
 
     PolicyPack(NAME, policies(judge), _LEVELS[settings.enforcement])
 
 
-def judge_of(settings: StackSettings, as_of: date, environment: Mapping[str, str]) -> Judge:
+def judge_of(
+    settings: StackSettings, as_of: date, environment: Mapping[str, str], *, allow_missing_layers: bool = False
+) -> Judge:
     """Return what a stack's objects are held to. Raises `Refused` where the policy cannot be compiled."""
-    policy = read_policy(settings.policy)
+    policy = read_policy(settings.policy, allow_missing_layers=allow_missing_layers)
     former = Path(environment[FORMER]).read_text(encoding="ascii") if FORMER in environment else None
     return Judge(
         policy,

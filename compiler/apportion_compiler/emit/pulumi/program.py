@@ -40,27 +40,31 @@ from apportion_compiler.emit.rendered import folder_of, rendered_files
 Transformation = Callable[[pulumi.ResourceTransformationArgs], pulumi.ResourceTransformationResult | None]
 
 
-def run(today: date, root: Path, environment: Mapping[str, str] = os.environ) -> None:
+def run(
+    today: date, root: Path, environment: Mapping[str, str] = os.environ, *, allow_missing_layers: bool = False
+) -> None:
     """Bring the stack up.
 
     Args:
         today: The day that decides which overrides hold, where the configuration names none.
         root: Folder that a policy, a kubeconfig or an output folder is relative to: the one of `Pulumi.yaml`.
         environment: Variables of the process.
+        allow_missing_layers: Evaluate the policy even where this system lacks a layer of its confinement. Set by the
+            program alone: a stack's configuration lies beside the policy.
 
     Raises:
         pulumi.RunError: If the stack cannot be brought up as it is told to.
     """
     try:
-        _run(today, root, environment)
+        _run(today, root, environment, allow_missing_layers=allow_missing_layers)
     except (Refused, SettingsError) as refused:
         raise pulumi.RunError(str(refused)) from None
 
 
-def _run(today: date, root: Path, environment: Mapping[str, str]) -> None:
+def _run(today: date, root: Path, environment: Mapping[str, str], *, allow_missing_layers: bool) -> None:
     settings = read_settings(pulumi.Config(NAMESPACE), pulumi.get_stack())
     as_of = settings.as_of or today
-    compilation = compile_stack(rooted(settings, root), as_of)
+    compilation = compile_stack(rooted(settings, root), as_of, allow_missing_layers=allow_missing_layers)
     if settings.mode == "render":
         _render(compilation, root / settings.out)
         return

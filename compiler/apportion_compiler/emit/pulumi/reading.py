@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date
@@ -14,7 +15,10 @@ from apportion_compiler.emit.pulumi.settings import StackSettings
 from apportion_compiler.errors import UnknownTargetError
 from apportion_compiler.targets import targets_of
 from apportion_policy import wire
+from apportion_policy.errors import ConfinementError
 from apportion_policy.evaluated_policy import policy_of
+from apportion_policy.evaluation.layers import missing_layers
+from apportion_policy.evaluation.limits import Limits
 from apportion_policy.evaluation.parent import Rejected, start
 from apportion_policy.evaluation.root import project_root
 from apportion_policy.policy import Policy
@@ -24,13 +28,18 @@ class Refused(Exception):
     """The stack cannot be brought up as it is told to: what to say to a person."""
 
 
-def compile_stack(settings: StackSettings, as_of: date) -> Compilation:
+def compile_stack(settings: StackSettings, as_of: date, *, allow_missing_layers: bool = False) -> Compilation:
     """Return the compilation of the stack's environment.
+
+    Args:
+        settings: The stack's configuration.
+        as_of: The day that decides which overrides hold.
+        allow_missing_layers: Evaluate the policy even where this system lacks a layer of its confinement.
 
     Raises:
         Refused: If there is no policy, it has errors, or the environment or a target is unknown.
     """
-    return compile_read(read_policy(settings.policy), settings, as_of)
+    return compile_read(read_policy(settings.policy, allow_missing_layers=allow_missing_layers), settings, as_of)
 
 
 def compile_read(policy: Policy, settings: StackSettings, as_of: date) -> Compilation:
@@ -50,9 +59,15 @@ def rooted(settings: StackSettings, root: Path) -> StackSettings:
     return replace(settings, policy=str(root / settings.policy))
 
 
-def read_policy(entry: str) -> Policy:
+def read_policy(entry: str, *, allow_missing_layers: bool = False) -> Policy:
     """Evaluate a policy in a confined child process and return it. Raises `Refused`."""
-    outcome = start(entry).result()
+    try:
+        outcome = start(entry, Limits(allow_missing_layers=allow_missing_layers)).result()
+    except ConfinementError as unconfined:
+        raise Refused(f"{unconfined}\n  {unconfined.hint}") from None
+    for layer in missing_layers(outcome.layers) if outcome.layers else ():
+        said = f"apportion: warning: without `{layer.name}` nothing stops the policy from {layer.stops}"
+        sys.stderr.write(said + "\n")
     if isinstance(outcome, Rejected):
         raise Refused(_errors(authoring_findings(outcome.faults)))
     try:
