@@ -18,6 +18,7 @@ from apportion_policy import (
     PriorityClass,
     Queue,
     Resources,
+    Waiver,
 )
 
 BATCH = PriorityClass(name="batch", value=0, preemptible=True, description="Work that can wait and be repeated")
@@ -42,6 +43,15 @@ policy = Policy(
         Environment(
             name="demo",
             clusters=(Cluster(name="dws", engine=Engine.KUEUE, engine_version="0.19.0", pools=(QUEUED, ORDINARY)),),
+        ),
+    ),
+    waivers=(
+        Waiver(
+            code="AP601",
+            address="cluster demo/dws",
+            reason="nobody has promised these nodes: the quota is how work gets to ask for them",
+            owner="@acme/platform",
+            expires="2030-12-31",
         ),
     ),
 )

@@ -1,7 +1,7 @@
 """What the node pools of a cluster hold at their largest, and where the guarantees of the top-level queues exceed it.
 
 A cluster that lists no pools, and a resource that one of its pools does not state, have an unknown capacity: nothing
-is said about them.
+is said about them. Nodes that are queued for are not counted: nobody has promised them, so they back no promise.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Shortage:
 
     `guaranteed` and `available` are base units; `available` is without the nodes taken to be down, and `allowed` is
     what the policy's overcommit lets be promised of it. `takers` are top-level queues with their amounts, largest
-    first. `also` are the other clusters with the same numbers.
+    first. `queued` are the cluster's pools with the resource whose nodes are queued for. `also` are the other clusters with the same numbers.
     """
 
     scope: Scope
@@ -58,13 +58,27 @@ class Shortage:
     available: int
     allowed: int
     takers: tuple[tuple[Node, int], ...]
+    queued: tuple[NodePool, ...] = ()
     also: tuple[Scope, ...] = ()
+
+    @property
+    def is_covered_by_queued_nodes(self) -> bool:
+        """Whether the guarantees would fit if every node came that can be queued for."""
+        if not self.queued:
+            return False
+        nodes = ((pool_machine(pool).get(self.resource, 0), pool.max_nodes) for pool in self.queued)
+        return self.guaranteed <= self.allowed + sum(
+            amount * n_nodes for amount, n_nodes in nodes if not isinstance(amount, Unlimited)
+        )
 
 
 def cluster_holdings(graph: PolicyGraph, cluster: Cluster) -> Mapping[str, Holding]:
-    """Return what a cluster holds, by resource; GPUs by model and in total. Empty for a cluster without pools."""
-    pools = {pool.id: pool for pool in graph.pools_of(cluster)}
-    holdings: dict[str, Holding] = {CPU: Holding(), MEMORY: Holding(), GPU: Holding()} if pools else {}
+    """Return what a cluster holds, by resource; GPUs by model and in total. Empty for a cluster without pools.
+
+    Pools whose nodes are queued for are left out; a cluster that has no other holds nothing.
+    """
+    pools = {pool.id: pool for pool in graph.pools_of(cluster) if pool.provisioning is None}
+    holdings: dict[str, Holding] = {CPU: Holding(), MEMORY: Holding(), GPU: Holding()} if cluster.pools else {}
     unknown: set[str] = set()
     for pool in pools.values():
         machine = pool_machine(pool)
@@ -125,7 +139,14 @@ def _shortages(graph: PolicyGraph, scope: Scope) -> tuple[list[Shortage], list[S
             model_short = model_short or resource.startswith(gpu_resource(""))
             takers = tuple(top_level_guarantees(graph, scope, resource))
             allowed = available * ratio // 1000
-            found.append(Shortage(scope, scope.cluster, resource, holding, guaranteed, available, allowed, takers))
+            queued = tuple(
+                pool
+                for pool in graph.pools_of(scope.cluster)
+                if pool.provisioning is not None and resource in pool_machine(pool)
+            )
+            found.append(
+                Shortage(scope, scope.cluster, resource, holding, guaranteed, available, allowed, takers, queued)
+            )
     if model_short:
         # The total only repeats what is said of a model.
         now, one_down = ([s for s in found if s.resource != GPU] for found in (now, one_down))
@@ -152,5 +173,5 @@ def _merged(found: list[Shortage]) -> Iterator[Shortage]:
     for first, *others in same.values():
         yield Shortage(
             first.scope, first.cluster, first.resource, first.holding, first.guaranteed, first.available,
-            first.allowed, first.takers, tuple(other.scope for other in others),
+            first.allowed, first.takers, first.queued, tuple(other.scope for other in others),
         )  # fmt: skip

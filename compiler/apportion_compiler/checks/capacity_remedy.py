@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from apportion_compiler.checks.capacity import Holding, Shortage
 from apportion_compiler.checks.edits import amount_edit
-from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, ValueEdit
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
 from apportion_compiler.graph.graph import PolicyGraph
 from apportion_policy.pool import NodePool
 from apportion_policy.providers import Fixed
@@ -56,6 +56,8 @@ def shortage_found(rule: Rule, graph: PolicyGraph, shortage: Shortage, message: 
         cure.hint,
         cure.fix,
         shortage.scope.name,
+        # Quota for nodes that are queued for is how work gets to ask for them: it may be meant.
+        Severity.WARNING if shortage.is_covered_by_queued_nodes else None,
     )
 
 
@@ -89,7 +91,11 @@ def shortage_places(shortage: Shortage) -> tuple[Related, ...]:
         for scope in shortage.also[:_MAX_RELATED]
         if scope.cluster is not None
     )
-    return (*queues, *pools, *clusters)
+    queued = (
+        Related(pool.source, f"nodes of `{pool.id}` are queued for: nobody has promised them, so they back no promise")
+        for pool in shortage.queued[:_MAX_RELATED]
+    )
+    return (*queues, *pools, *queued, *clusters)
 
 
 def node_count(n_nodes: int) -> str:

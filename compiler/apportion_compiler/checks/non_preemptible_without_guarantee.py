@@ -7,7 +7,7 @@ cluster's share rounds down to nothing is said in any case: the author promised 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from apportion_compiler.checks.engines import HOLD_TO_GUARANTEE, engine_list, engines_of, scopes_on
 from apportion_compiler.checks.queue_cannot_run import only_non_preemptible
@@ -16,6 +16,7 @@ from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
 from apportion_compiler.graph.preemptibility import is_preemptible
 from apportion_compiler.graph.values import GPU_MODEL_PREFIX, QueueValues
 from apportion_policy.priority import PriorityClass
+from apportion_policy.quantity import Amount
 from apportion_policy.resources import CPU, GPU, MEMORY, amount_text
 
 NON_PREEMPTIBLE_WITHOUT_GUARANTEE = Rule(
@@ -126,20 +127,31 @@ def _rounded_away(graph: PolicyGraph, scope: Scope, said: set[str]) -> Iterator[
                     continue
                 said.add(leaf.id)
                 names = ", ".join(cls.name for cls in classes)
+                cause = f"the cluster's share of {scope.cluster.share} leaves"
+                place = f"`{scope.cluster.name}` takes {scope.cluster.share} of each guarantee"
+                hint = f"guarantee `{leaf.id}` more, or override its guarantee in this environment"
+                absent = _absent_models(graph, scope, written)
+                if absent and resource == GPU:
+                    cause = f"`{scope.cluster.name}`, whose node pools have no {absent}, leaves"
+                    place = f"`{scope.cluster.name}` has no node pool with {absent}"
+                    hint = f"override the guarantee of `{leaf.id}` in this environment with GPUs that it has"
                 yield Diagnostic(
                     NON_PREEMPTIBLE_WITHOUT_GUARANTEE,
                     leaf.address,
-                    f"`{leaf.id}` is guaranteed {amount_text(resource, written[resource])}, of which the cluster's share "
-                    f"of {scope.cluster.share} leaves {amount_text(resource, 0)}, and {_keeps(graph, scope)} its "
-                    f"non-preemptible work ({names}) inside that",
+                    f"`{leaf.id}` is guaranteed {amount_text(resource, written[resource])}, of which {cause} "
+                    f"{amount_text(resource, 0)}, and {_keeps(graph, scope)} its non-preemptible work ({names}) inside that",
                     leaf.queue.source,
-                    (
-                        Related(
-                            scope.cluster.source,
-                            f"`{scope.cluster.name}` takes {scope.cluster.share} of each guarantee",
-                        ),
-                    ),
-                    f"guarantee `{leaf.id}` more, or override its guarantee in this environment",
+                    (Related(scope.cluster.source, place),),
+                    hint,
                     None,
                     scope.name,
                 )
+
+
+def _absent_models(graph: PolicyGraph, scope: Scope, written: Mapping[str, Amount]) -> str:
+    """Return the GPU models of a guarantee if the cluster's node pools have none of them; nothing otherwise."""
+    if scope.cluster is None or not scope.cluster.pools:
+        return ""
+    there = {pool.accelerator.model for pool in graph.pools_of(scope.cluster) if pool.accelerator is not None}
+    models = [r.removeprefix(GPU_MODEL_PREFIX) for r in written if r.startswith(GPU_MODEL_PREFIX)]
+    return "" if there.intersection(models) else " and no ".join(model.upper() for model in models)

@@ -16,7 +16,7 @@ from apportion_compiler.checks.references import (
     Reference,
     references,
 )
-from apportion_compiler.checks.suggestions import suggester
+from apportion_compiler.checks.suggestions import is_misspelt, suggester
 from apportion_compiler.diagnostics.diagnostic import Applicability, Diagnostic, Rule, Severity, ValueEdit
 from apportion_compiler.graph.declarations import Declarations
 from apportion_policy.policy import Policy, RuleSeverity
@@ -45,8 +45,17 @@ def unknown_reference(declarations: Declarations, as_of: date) -> Iterator[Diagn
     for reference in unknown:
         # Codes differ in digits: the one most like it is not the one that was meant.
         meant = suggest[reference.kind](reference.name) if reference.kind != RULE else None
+        # Another pool with a name like it may be another environment's: a pool that is left out is what was meant.
+        if reference.kind == POOL and meant is not None and not is_misspelt(reference.name, meant, known[POOL]):
+            meant = None
         yield _finding(reference, meant, again=meant in lists.get(_list_of(reference), ()))
     yield from _relaxed(declarations.policy, {code for code, rule in RULES.items() if rule.required})
+
+
+_HINTS: Mapping[str, str] = {
+    RULE: "`apportion rules` lists the codes",
+    POOL: "add it to `node_pools` of the policy, or remove the name",
+}
 
 
 def _lists(held: Iterable[Reference]) -> Mapping[tuple[str, ...], set[str]]:
@@ -68,7 +77,7 @@ def _finding(reference: Reference, meant: str | None, *, again: bool) -> Diagnos
     if meant is not None:
         hint = f"name `{meant}`" if not again else f"remove `{name}`: `{meant}` is named already"
     else:
-        hint = "`apportion rules` lists the codes" if kind == RULE else "declare it, or remove the name"
+        hint = _HINTS.get(kind, "declare it, or remove the name")
     # A mapping's key is no value: it cannot be edited on its own.
     is_value = path[-1] != name
     return Diagnostic(

@@ -109,7 +109,7 @@ class _Texts:
 
     def head(self, finding: Finding) -> str:
         d = finding.diagnostic
-        at, label = self._place(d.at), f"{finding.level}[{d.code}]"
+        at, label = self._place(replace(d.at, line=_line(finding))), f"{finding.level}[{d.code}]"
         text = self._wrapped(f"{at}{label} {plain_text(d.message)}", "", "    ")
         if text[0].startswith(f"{at}{label}"):
             text[0] = self._style("place", at) + self._style(finding.level, label) + text[0][len(at) + len(label) :]
@@ -159,6 +159,12 @@ class _Texts:
         if "\n" in edit.text:
             return f"{at}: add `{new.rpartition(chr(10))[2].strip()}`"
         return f"{at}: `{old.strip()}` becomes `{new}`"
+
+
+def _line(finding: Finding) -> int:
+    """Return the line that the excerpt marks, which is the header's, too."""
+    own = finding.diagnostic.at.line
+    return _marked(finding, Span(own, 0, own, 0)).line if own else own
 
 
 def _marked(finding: Finding, own: Span) -> Span:

@@ -166,7 +166,7 @@ def test_yaml_documents(run: Run) -> None:
     )
     result = run("validate", "policy.yaml")
     assert result.out.splitlines()[:3] == [
-        "policy.yaml:4: error[AP101] `vision` hangs below `reserch`, which is not declared",
+        "policy.yaml:5: error[AP101] `vision` hangs below `reserch`, which is not declared",
         "    5 |   parent: reserch",
         "      |           ^^^^^^^",
     ]
