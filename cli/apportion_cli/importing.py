@@ -38,8 +38,8 @@ def imported(paths: Sequence[str], wanted: Wanted) -> tuple[Mapping[str, str], t
         CannotError: If a file cannot be read, holds no queue, or a value that no policy can hold.
         click.UsageError: If there is no reader for the engine, or a name or an owner is none.
     """
+    from apportion_compiler.authoring.adoption import adopted_policy
     from apportion_compiler.authoring.declaring import Identity
-    from apportion_compiler.authoring.files import policy_files
     from apportion_compiler.engine_versions import ENGINE_VERSIONS, minor_text
     from apportion_compiler.errors import UnwritableError
     from apportion_compiler.readers import READERS
@@ -62,10 +62,9 @@ def imported(paths: Sequence[str], wanted: Wanted) -> tuple[Mapping[str, str], t
         wanted.owner,
     )
     try:
-        lifted = lift(wanted.engine, manifests)
-        if not lifted.queues:
+        if not lift(wanted.engine, manifests).queues:
             raise CannotError(f"there is no queue of {wanted.engine} in {', '.join(paths)}")
-        return policy_files(lifted, identity)
+        return adopted_policy(manifests, identity)
     except (ValueError, UnwritableError) as refused:
         raise CannotError(str(refused)) from refused
 

@@ -11,6 +11,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from apportion_compiler.backends import BACKENDS, EMITTERS
+from apportion_compiler.backends.object_families import managed
 from apportion_compiler.checks import CHECKS, JUDGED_CHECKS, STRUCTURE_CHECKS
 from apportion_compiler.checks.refusals import REFUSALS
 from apportion_compiler.checks.severity import severity_policy
@@ -91,7 +92,7 @@ def compile_policy(policy: Policy, targets: tuple[Target, ...], as_of: date) -> 
     if checked.graph is None or has_errors(diagnostics):
         return Compilation({}, {}, diagnostics)
     programs = {target: checked.programs[target.scope] for target in targets}
-    outputs = {target: EMITTERS[target.backend].emit(program) for target, program in programs.items()}
+    outputs = {target: managed(EMITTERS[target.backend].emit(program), program) for target, program in programs.items()}
     return Compilation(programs, outputs, diagnostics)
 
 

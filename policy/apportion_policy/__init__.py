@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from apportion_policy.cluster import Cluster, Engine, Environment, QueueOverride
     from apportion_policy.collection import collect
     from apportion_policy.engine_settings import AckSettings, KaiSettings, KueueSettings, VolcanoSettings
+    from apportion_policy.kueue_objects import KueueLocalQueue, KueueObject, KueuePreemption, KueueQueue
     from apportion_policy.placement import BINPACK, SPREAD, Placement, PlacementStrategy, Topology
     from apportion_policy.policy import Organisation, Policy, Rules, RuleSeverity, Waiver
     from apportion_policy.pool import (
@@ -45,6 +46,7 @@ _MODULES = {
     "cluster": ("Cluster", "Engine", "Environment", "QueueOverride"),
     "collection": ("collect",),
     "engine_settings": ("AckSettings", "KaiSettings", "KueueSettings", "VolcanoSettings"),
+    "kueue_objects": ("KueueLocalQueue", "KueueObject", "KueuePreemption", "KueueQueue"),
     "placement": ("BINPACK", "SPREAD", "Placement", "PlacementStrategy", "Topology"),
     "policy": ("Organisation", "Policy", "RuleSeverity", "Rules", "Waiver"),
     "pool": (
@@ -90,6 +92,10 @@ __all__ = [
     "Gke",
     "KaiSettings",
     "Karpenter",
+    "KueueLocalQueue",
+    "KueueObject",
+    "KueuePreemption",
+    "KueueQueue",
     "KueueSettings",
     "Maintenance",
     "MaintenanceExclusion",

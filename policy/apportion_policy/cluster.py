@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from fractions import Fraction
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
@@ -14,6 +14,9 @@ from apportion_policy.engine_settings import AckSettings, KaiSettings, KueueSett
 from apportion_policy.identifiers import Identifier, PoolRef, QueueRef
 from apportion_policy.placement import Placement, Topology
 from apportion_policy.resources import REPLACE, AmountField, OverQuotaWeight, Resources, check_replaced
+
+ObjectFamily = Literal["access", "admission", "namespaces", "priority-classes", "quotas"]
+"""Objects beside the engine's queues: access is RBAC, quotas are ResourceQuota and LimitRange."""
 
 
 class Engine(str, Enum):
@@ -81,6 +84,9 @@ class Cluster(Declaration):
     placement: Placement = Field(default=Placement(), description="Bin-pack or spread where a pool does not say.")
     topologies: tuple[Topology, ...] = Field(
         default=(), description="Levels of the network that its nodes have labels for."
+    )
+    managed_elsewhere: tuple[ObjectFamily, ...] = Field(
+        default=(), description="Objects that others manage here: Apportion does not emit, own or delete them."
     )
     kai: KaiSettings = Field(default=KaiSettings(), description="Settings of KAI Scheduler.")
     kueue: KueueSettings = Field(default=KueueSettings(), description="Settings of Kueue.")

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from apportion_policy.declaration import Declaration
 from apportion_policy.duration import Duration
+from apportion_policy.kueue_objects import KueueObject, QueueingStrategy
 from apportion_policy.resources import WeightValue
 
 KaiAction = Literal["allocate", "consolidation", "reclaim", "preempt"]
@@ -40,11 +41,15 @@ class KaiSettings(Declaration):
 class KueueSettings(Declaration):
     """Settings of Kueue, beside those that the policy's other words decide."""
 
-    queueing_strategy: Literal["StrictFIFO", "BestEffortFIFO"] = Field(
+    queueing_strategy: QueueingStrategy = Field(
         default="BestEffortFIFO", description="Whether a workload that does not fit holds up those behind it."
     )
     wait_for_pods_ready: Duration | None = Field(
         default=None, description="How long an admitted workload's pods may take to be ready before it is requeued."
+    )
+    root_cohort: bool = Field(default=True, description="Put a Cohort above every top-level queue, so that all lend.")
+    objects: tuple[KueueObject, ...] = Field(
+        default=(), description="Objects that stand in the cluster, in place of those that Apportion makes of a kind."
     )
 
 

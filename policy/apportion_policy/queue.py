@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from apportion_policy.declaration import Declaration
 from apportion_policy.duration import Duration
 from apportion_policy.identifiers import EnvironmentRef, Identifier, Owner, PoolRef, PriorityClassRef, QueueRef
+from apportion_policy.kueue_objects import KueueQueue
 from apportion_policy.resources import REPLACE, AmountField, OverQuotaWeight, Resources, check_replaced
 
 
@@ -60,6 +61,9 @@ class Queue(Declaration):
     children: tuple[Queue, ...] = Field(default=(), description="Queues nested below this one.")
     owner: Owner | None = Field(default=None, description="Who answers for it; inherited from the nearest ancestor.")
     namespaces: tuple[Identifier, ...] = Field(default=(), description="Namespaces whose work runs here; leaves only.")
+    external_namespaces: tuple[Identifier, ...] = Field(
+        default=(), description="Those of its namespaces that others manage: no Namespace object is emitted."
+    )
     users: tuple[UserLimit, ...] = Field(default=(), description="Per-person limits.")
     guaranteed: Resources | None = Field(
         default=None, description="What it can always have. Unset: 0 for a leaf, the sum of its children otherwise."
@@ -89,6 +93,7 @@ class Queue(Declaration):
     )
     overrides: tuple[Override, ...] = Field(default=(), description="Time-boxed changes.")
     labels: Mapping[str, str] = Field(default_factory=dict, description="Extra labels for its emitted objects.")
+    kueue: KueueQueue | None = Field(default=None, description="Names and settings of its objects under Kueue.")
 
     @property
     def identity(self) -> str:

@@ -11,6 +11,7 @@ import click
 
 from apportion_cli.console import current
 from apportion_cli.errors import CannotError
+from apportion_cli.exit_codes import ExitCode
 from apportion_cli.verbosity import console_options
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ ENGINES = ("kai", "kueue", "volcano", "koordinator", "ack", "yunikorn", "native"
 @click.option("--environment", metavar="NAME", help="Default: what the objects say, else prod.")
 @click.option("--cluster", metavar="NAME", default="main", show_default=True)
 @click.option("--engine-version", metavar="VERSION", help="Version installed (default: the newest that is known).")
+@click.option("--accept-loss", is_flag=True, help="Exit 0 though fields of objects are not kept.")
 @click.option("--force", is_flag=True, help="Overwrite files that are there.")
 @console_options
 def import_(
@@ -45,12 +47,14 @@ def import_(
     environment: str | None,
     cluster: str,
     engine_version: str | None,
+    accept_loss: bool,
     force: bool,
-) -> None:
+) -> int:
     """Write the queues of an engine as a policy: policy.py, and a file in teams/ for each team.
 
-    PATH is a file, a folder, or - for standard input: YAML, or what `kubectl get -o json` prints. What a policy has no
-    word for is said, here and at the top of the file that it concerns.
+    PATH is a file, a folder, or - for standard input: YAML, or what `kubectl get -o json` prints. Each field of an object
+    that compiling the policy would not give back is named with its value, here and at the top of the file that it
+    concerns; exit 1 if there is one, unless --accept-loss is given.
     """
     from apportion_cli.importing import Wanted, imported
 
@@ -70,6 +74,11 @@ def import_(
         console.out(f"  wrote {out / name}")
     folder = quote(str(out))
     console.out(f"\nNext:\n  apportion validate {folder}\n  apportion compile {folder}")
+    lost = sum(note.lost for note in notes)
+    if lost and not accept_loss:
+        console.err(f"apportion: {lost} field{'' if lost == 1 else 's'} not kept; --accept-loss takes that as fine")
+        return ExitCode.FINDINGS
+    return ExitCode.OK
 
 
 def _write(out: Path, files: Mapping[str, str]) -> None:

@@ -118,6 +118,8 @@ def _fields(queue: LiftedQueue, models: Sequence[str]) -> Mapping[str, Any]:
         "gpu_sharing": True if queue.gpu_sharing else None,
         "priority_classes": queue.priority_classes,
         "labels": dict(queue.labels) or None,
+        "external_namespaces": queue.external_namespaces or None,
+        "kueue": queue.kueue,
     }
 
 
@@ -200,6 +202,7 @@ def _environment(lifted: Lifted, identity: Identity, pools: Sequence[NodePool]) 
         "placement": Placement(**placement) if placement else None,
         "topologies": tuple(Topology(name=t.name, levels=t.levels) for t in lifted.topologies) or None,
         "pools": tuple(pool.id for pool in pools) or None,
+        "managed_elsewhere": here.managed_elsewhere or None,
         "kai": here.kai,
         "kueue": here.kueue,
         "volcano": here.volcano,

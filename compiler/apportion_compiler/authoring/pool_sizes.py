@@ -78,7 +78,7 @@ def _size(pool: LiftedPool, guaranteed: Mapping[str, int]) -> Size:
         next(c for c in _COUNTS if devices % c == 0),
     )
     n_machines = devices // n_gpus
-    each = {r: held // max(n_machines, 1) for r, held in others.items()}
+    each = {r: -(-held // max(n_machines, 1)) for r, held in others.items()}
     return Size(n_machines, n_gpus, each.get(CPU), each.get(MEMORY))
 
 

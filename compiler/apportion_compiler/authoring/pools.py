@@ -9,6 +9,8 @@ from apportion_compiler.authoring.pool_sizes import Size, sizes
 from apportion_compiler.readers.record import Lifted, LiftedPool, Note
 from apportion_policy.placement import Placement, PlacementStrategy
 from apportion_policy.pool import Accelerator, NodePool, Taint, TaintEffect
+from apportion_policy.providers import Gke
+from apportion_policy.provisioning import QUEUED_PROVISIONING_GKE
 from apportion_policy.quantity import Unlimited, cpu_text, memory_text
 from apportion_policy.resources import GPU
 
@@ -17,6 +19,11 @@ GUESSED = (
     "nothing says what machines a pool has, so their number and size are made up: such that they hold all quotas "
     "together, or every guarantee with one machine of 8 GPUs down; write what there is"
 )
+
+QUEUED_GKE = Gke(
+    release_channel="none", auto_repair=False, auto_upgrade=False, location_policy="ANY", reservation_affinity="none"
+)
+"""What GKE demands of a pool whose machines are asked for by its queued provisioning."""
 
 
 def pools_of(lifted: Lifted, notes: list[Note]) -> tuple[NodePool, ...]:
@@ -28,7 +35,10 @@ def pools_of(lifted: Lifted, notes: list[Note]) -> tuple[NodePool, ...]:
     present = {pool.gpu_model for pool in lifted.pools}
     missing = [model for model in spoken_models(lifted) if model not in present]
     pools = (*lifted.pools, *(LiftedPool(model, model) for model in missing))
-    return tuple(_pool(pool, size) for pool, size in zip(pools, sizes(pools, _guaranteed(lifted)), strict=True))
+    classes = {plan.id: plan.provisioning_class for plan in lifted.plans}
+    return tuple(
+        _pool(pool, size, classes) for pool, size in zip(pools, sizes(pools, _guaranteed(lifted)), strict=True)
+    )
 
 
 def spoken_models(lifted: Lifted) -> Sequence[str]:
@@ -37,7 +47,7 @@ def spoken_models(lifted: Lifted) -> Sequence[str]:
     return sorted({r.removeprefix(_MODEL) for held in amounts for r in held if r.startswith(_MODEL)})
 
 
-def _pool(pool: LiftedPool, size: Size) -> NodePool:
+def _pool(pool: LiftedPool, size: Size, classes: Mapping[str, str | None]) -> NodePool:
     placement = {
         key: PlacementStrategy(value)
         for key, value in (("gpu", pool.gpu_placement), ("cpu", pool.cpu_placement))
@@ -52,6 +62,7 @@ def _pool(pool: LiftedPool, size: Size) -> NodePool:
         "labels": dict(pool.labels) or None,
         "taints": tuple(_taint(*taint) for taint in pool.taints) or None,
         "topology": pool.topology,
+        "provider": QUEUED_GKE if pool.plan is not None and classes.get(pool.plan) == QUEUED_PROVISIONING_GKE else None,
         "provisioning": pool.plan,
         "placement": Placement(**placement) if placement else None,
     }

@@ -75,7 +75,12 @@ def workload_queue_names(program: Program) -> Mapping[str, tuple[str, ...]]:
     leaves = [queue for queue in program.queues if queue.is_leaf]
     if (root := _ROOTS.get(program.engine)) is not None:
         return {leaf.id: tuple(".".join((root, *(n[id_] for id_ in leaf.path))) for n in names) for leaf in leaves}
-    return {leaf.id: tuple(n[leaf.id] for n in names if leaf.id in n) for leaf in leaves}
+    declared = {
+        leaf.id: tuple(sorted({local.name for local in leaf.kueue.local_queues}))
+        for leaf in leaves
+        if program.engine == "kueue" and leaf.kueue.local_queues is not None
+    }
+    return {leaf.id: declared.get(leaf.id) or tuple(n[leaf.id] for n in names if leaf.id in n) for leaf in leaves}
 
 
 def _held(program: Program, partition: Partition) -> list[str]:

@@ -29,6 +29,7 @@ _RULES = (
     Rule("AP516", "unsupported-placement", Severity.WARNING, "the engine cannot place work as the policy says"),
     Rule("AP518", "tree-beyond-engine", Severity.ERROR, "the engine cannot hold a tree of queues"),
     Rule("AP519", "amount-beyond-engine", Severity.ERROR, "the engine cannot hold an amount"),
+    Rule("AP520", "declared-quota-mismatch", Severity.ERROR, "an object's declared quotas are not the guarantee"),
 )
 
 REFUSALS: Mapping[str, Rule] = {rule.code: rule for rule in _RULES}

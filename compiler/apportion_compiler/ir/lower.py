@@ -59,6 +59,7 @@ def lower(graph: PolicyGraph, scope: Scope) -> ir.Program:
         ack=cluster.ack,
         unmanaged=tuple(resource for resource in (CPU, MEMORY, GPU) if resource not in managed),
         source=_source(environment, cluster),
+        managed_elsewhere=cluster.managed_elsewhere,
     )
 
 
@@ -90,6 +91,8 @@ def _queue(
         priority_classes=tuple(cls.name for cls in graph.allowed_classes[node.id]),
         labels=queue.labels,
         source=queue.source,
+        external_namespaces=tuple(sorted(queue.external_namespaces)),
+        kueue=queue.kueue or ir.AS_THE_POLICY_SAYS,
     )
 
 

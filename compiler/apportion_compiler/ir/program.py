@@ -10,10 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from apportion_policy.engine_settings import AckSettings, KueueSettings, VolcanoSettings
+from apportion_policy.kueue_objects import KueueQueue
 from apportion_policy.pool import Maintenance, Mig, Mps, TimeSlicing
 from apportion_policy.providers import Ack, Eks, Fixed, Gke, Karpenter
 from apportion_policy.quantity import Amount
 from apportion_policy.source import SourceLocation
+
+AS_THE_POLICY_SAYS = KueueQueue()
+"""What a queue has under Kueue that declares nothing of its objects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,8 @@ class Queue:
     priority_classes: tuple[str, ...]
     labels: Mapping[str, str]
     source: SourceLocation
+    external_namespaces: tuple[str, ...] = ()
+    kueue: KueueQueue = AS_THE_POLICY_SAYS
 
     @property
     def is_leaf(self) -> bool:
@@ -182,3 +188,4 @@ class Program:
     ack: AckSettings
     unmanaged: tuple[str, ...]
     source: SourceLocation
+    managed_elsewhere: tuple[str, ...] = ()

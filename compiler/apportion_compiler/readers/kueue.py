@@ -28,7 +28,9 @@ from apportion_compiler.plain_objects import (
     whole_seconds,
 )
 from apportion_compiler.readers.classes import priority_classes
+from apportion_compiler.readers.kueue_adoption import free_id, with_one_queue_a_namespace
 from apportion_compiler.readers.kueue_flavors import (
+    ORDINARY,
     Capacities,
     FlavorFacts,
     flavor_facts,
@@ -39,10 +41,11 @@ from apportion_compiler.readers.kueue_flavors import (
 from apportion_compiler.readers.kueue_plans import check_notes, plan_of_flavor, plans_of
 from apportion_compiler.readers.kueue_quotas import Cell, Quotas, quotas_of, total_cells, totals
 from apportion_compiler.readers.namespaces import with_namespaces
-from apportion_compiler.readers.objects import is_ours, own_labels, owner_of, queue_id, unknown_fields
+from apportion_compiler.readers.objects import is_ours, own_labels, owner_of, queue_id
 from apportion_compiler.readers.record import (
     Lifted,
     LiftedCluster,
+    LiftedPool,
     LiftedPriorityClass,
     LiftedQueue,
     Manifest,
@@ -52,18 +55,13 @@ from apportion_compiler.readers.record import (
 from apportion_policy.duration import duration_text
 from apportion_policy.engine_settings import KueueSettings
 from apportion_policy.errors import QuantityError
+from apportion_policy.kueue_objects import KueueQueue
 from apportion_policy.quantity import UNLIMITED, Amount, add, kubernetes_value
 from apportion_policy.resources import CPU, GPU, MEMORY
 
-_QUEUE_FIELDS = frozenset(
-    (
-        "resourceGroups", "cohort", "cohortName", "queueingStrategy", "namespaceSelector", "preemption", "fairSharing",
-        "flavorFungibility", "admissionChecksStrategy", "admissionChecks",
-    )
-)  # fmt: skip
-_COHORT_FIELDS = frozenset(("resourceGroups", "parentName", "fairSharing"))
-_WRITTEN_PREEMPTION = {"reclaimWithinCohort": ("Any",), "withinClusterQueue": ("LowerPriority", "Never")}
 _NOTHING = Quotas({}, {}, {})
+_OTHERS = ("access", "admission", "namespaces", "priority-classes", "quotas")
+"""What a cluster that others set up has beside its queues."""
 _CONFIG_GROUP = "config.kueue.x-k8s.io"
 _NAMESPACE_NAME = "kubernetes.io/metadata.name"
 _STRATEGIES = {
@@ -88,7 +86,8 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
     notes: list[Note] = []
     cohorts, leaves = _cohorts(manifests), of_kind(manifests, GROUP, "ClusterQueue")
     nodes = _nodes(cohorts, leaves, notes)
-    root = _root(nodes, cohorts, notes)
+    foreign = not any(is_ours(one) for one in (*leaves, *cohorts.values()) if one is not None)
+    root = None if foreign else _root(nodes, cohorts, notes)
     above = {node.name: node.id for node in nodes.values() if not node.is_leaf and node.id != root}
     parents = {node.id: above.get(node.cohort or "") for node in nodes.values() if node.id != root}
     ordered = tuple(parents_first(parents))
@@ -104,8 +103,9 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
         _queue(nodes[id_], parents[id_], cells[id_], facts=facts, unmanaged=unmanaged, doors=doors, classes=classes)
         for id_ in ordered
     )
+    if foreign:
+        queues = with_one_queue_a_namespace(queues)
     topologies = lifted_topologies(manifests)
-    notes.extend(note for node in nodes.values() if node.manifest is not None for note in _notes(node, node.manifest))
     notes.extend(flavor_notes(manifests))
     plans = plans_of(manifests)
     pools = tuple(
@@ -119,6 +119,9 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
         )
     )
     used = {pool.plan for pool in pools if pool.plan is not None}
+    if foreign and used and all(pool.plan is not None or pool.taints for pool in pools):
+        # Machines that are asked for leave no place for what runs the cluster itself.
+        pools = (*pools, LiftedPool(free_id(ORDINARY, {pool.id for pool in pools})))
     notes.extend(check_notes(manifests, plans, used))
     return with_namespaces(
         Lifted(
@@ -128,7 +131,10 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
             topologies=tuple(topologies.values()),
             plans=tuple(plans[name] for name in sorted(used)),
             notes=tuple(dict.fromkeys(notes)),
-            cluster=LiftedCluster(kueue=_settings(manifests, leaves)),
+            cluster=LiftedCluster(
+                kueue=_settings(manifests, leaves, root_cohort=not foreign),
+                managed_elsewhere=_OTHERS if foreign else (),
+            ),
         ),
         manifests,
     )
@@ -151,15 +157,16 @@ def _cohorts(manifests: Sequence[Manifest]) -> Mapping[str, Manifest | None]:
 def _nodes(cohorts: Mapping[str, Manifest | None], leaves: Sequence[Manifest], notes: list[Note]) -> dict[str, _Node]:
     nodes: dict[str, _Node] = {}
     for manifest in leaves:
-        id_ = queue_id(manifest)
+        id_ = free_id(queue_id(manifest), nodes)
         nodes[id_] = _Node(
             id_, manifest, name_of(manifest), cohort_of(mapping(manifest, "spec")), quotas_of(manifest), is_leaf=True
         )
     for name, cohort in cohorts.items():
         id_ = name if cohort is None else queue_id(cohort)
-        if id_ in nodes:
+        if id_ in nodes and nodes[id_].is_leaf:
             notes.append(Note(f"Cohort {name}", f"a ClusterQueue has the same name: read as {id_}-cohort"))
             id_ = f"{id_}-cohort"
+        id_ = free_id(id_, nodes)
         if cohort is None:
             nodes[id_] = _Node(id_, None, name, None, _NOTHING, is_leaf=False)
         else:
@@ -237,7 +244,13 @@ def _queue(
     found = totals(node.quotas, total, facts, may_borrow=node.cohort is not None or not node.is_leaf)
     manifest = node.manifest
     if manifest is None:
-        return LiftedQueue(node.id, _described(node), parent, guaranteed=found.guaranteed)
+        return LiftedQueue(
+            node.id,
+            _described(node),
+            parent,
+            guaranteed=found.guaranteed,
+            kueue=KueueQueue(without_object=True, name=node.name),
+        )
     namespaces = _namespaces(manifest, doors.get(node.name, set())) if node.is_leaf else ()
     return LiftedQueue(
         id=node.id,
@@ -310,16 +323,6 @@ def _usable(node: _Node, facts: Mapping[str, FlavorFacts]) -> tuple[str, ...] | 
     return tuple(sorted({pool for flavor in has if flavor in facts for pool, _ in facts[flavor].pools}))
 
 
-def _notes(node: _Node, manifest: Manifest) -> Iterator[Note]:
-    yield from unknown_fields(manifest, _QUEUE_FIELDS if node.is_leaf else _COHORT_FIELDS, "spec")
-    for field, kept in _WRITTEN_PREEMPTION.items() if node.is_leaf else ():
-        said = text(manifest, "spec", "preemption", field) or "Never"
-        if said not in kept:
-            yield Note(described(manifest), f"`spec.preemption.{field}` is {said}: a policy's queue has {kept[0]}")
-    if text(manifest, "spec", "preemption", "borrowWithinCohort", "policy") not in (None, "Never"):
-        yield Note(described(manifest), "`spec.preemption.borrowWithinCohort` is not kept")
-
-
 def _classes(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[LiftedPriorityClass]:
     """Yield the classes of workloads, and the pods' classes beside them."""
     found = {cls.name: cls for cls in priority_classes(manifests, lambda name, value: None)}
@@ -334,12 +337,16 @@ def _classes(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[Lifte
         description = text(manifest, "description") or (None if of_pods is None else of_pods.description)
         said = annotations_of(manifest).get(PREEMPTIBLE_ANNOTATION)
         found[name] = LiftedPriorityClass(
-            name, value, None if said is None else said == "true", is_default, description
+            free_id(name, {cls.name for cls in found.values() if cls is not of_pods}),
+            value,
+            None if said is None else said == "true",
+            is_default,
+            description,
         )
     yield from sorted(found.values(), key=lambda cls: (cls.value, cls.name))
 
 
-def _settings(manifests: Sequence[Manifest], leaves: Sequence[Manifest]) -> KueueSettings | None:
+def _settings(manifests: Sequence[Manifest], leaves: Sequence[Manifest], *, root_cohort: bool) -> KueueSettings | None:
     strategies = {text(leaf, "spec", "queueingStrategy") or "BestEffortFIFO" for leaf in leaves}
     settings = _STRATEGIES.get(strategies.pop()) if len(strategies) == 1 else None
     for manifest in of_kind(manifests, _CONFIG_GROUP, "Configuration"):
@@ -348,4 +355,6 @@ def _settings(manifests: Sequence[Manifest], leaves: Sequence[Manifest]) -> Kueu
             seconds, _ = whole_seconds(timeout)
             base = settings or KueueSettings()
             settings = base.model_copy(update={"wait_for_pods_ready": duration_text(seconds)})
+    if not root_cohort:
+        settings = (settings or KueueSettings()).model_copy(update={"root_cohort": False})
     return settings

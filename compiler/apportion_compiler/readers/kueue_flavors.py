@@ -20,8 +20,10 @@ from apportion_compiler.backends.kueue.flavors import (
 )
 from apportion_compiler.backends.kueue.names import GROUP
 from apportion_compiler.backends.metadata import GROUP as APPORTION
+from apportion_compiler.naming import suggested_name
 from apportion_compiler.plain_objects import annotations_of, described, items, mapping, name_of, of_kind, text
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
+from apportion_compiler.readers.kueue_adoption import free_id
 from apportion_compiler.readers.objects import is_ours
 from apportion_compiler.readers.record import LiftedPool, LiftedTopology, Manifest, Note
 from apportion_policy.identifiers import GPU_MODEL_PATTERN
@@ -66,9 +68,12 @@ def flavor_facts(manifests: Sequence[Manifest], on_gpus: Sequence[str]) -> Mappi
         else:
             model = _model(manifest) if name in on_gpus else None
             # A flavor without labels is every node, and no pool.
-            found[name] = FlavorFacts(((name, model),) if mapping(manifest, "spec", "nodeLabels") else (), model)
+            taken = {pool for facts in found.values() for pool, _ in facts.pools}
+            found[name] = FlavorFacts(
+                ((free_id(name, taken), model),) if mapping(manifest, "spec", "nodeLabels") else (), model
+            )
     for name in on_gpus:
-        found.setdefault(name, FlavorFacts(((name, _cleaned(name)),), _cleaned(name)))
+        found.setdefault(name, FlavorFacts(((suggested_name(name) or name, _cleaned(name)),), _cleaned(name)))
     # A cluster with one model has no need to tell it apart.
     if len({facts.counted for facts in found.values() if facts.counted is not None}) < 2:
         found = {name: FlavorFacts(facts.pools, None) for name, facts in found.items()}

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from apportion_compiler.ir.program import UserLimit
 from apportion_policy.engine_settings import AckSettings, KaiSettings, KueueSettings, VolcanoSettings
+from apportion_policy.kueue_objects import KueueQueue
 from apportion_policy.quantity import Amount
 
 Manifest = Mapping[str, object]
@@ -44,6 +45,8 @@ class LiftedQueue:
     priority_classes: tuple[str, ...] | None = None
     gpu_sharing: bool | None = None
     users: tuple[UserLimit, ...] = ()
+    external_namespaces: tuple[str, ...] = ()
+    kueue: KueueQueue | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +120,19 @@ class LiftedCluster:
     kueue: KueueSettings | None = None
     volcano: VolcanoSettings | None = None
     ack: AckSettings | None = None
+    managed_elsewhere: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something of an object that a policy has no word for, or that the reader had to guess."""
+    """Something of an object that a policy has no word for, or that the reader had to guess.
+
+    `lost` says that an object declares something that the policy does not give back.
+    """
 
     object: str
     text: str
+    lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)

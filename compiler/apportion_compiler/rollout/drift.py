@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
+from apportion_compiler.backends.metadata import GROUP, MANAGED_BY_LABEL, MANAGER
 from apportion_compiler.plain_objects import Manifest, items, labels_of, mapping, text
 from apportion_compiler.rollout.differences import below, field_changes
 from apportion_compiler.rollout.identity import Identity, identity_of
@@ -21,6 +21,7 @@ from apportion_compiler.rollout.unmanaged import unmanaged
 _PERSONS = ("kubectl", "before-first-apply", "Mozilla", "k9s", "Lens", "headlamp")
 """How the names of those begin through whom a person writes. Controllers have names of their own."""
 _NEVER_COMPARED = ("status",)
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,8 @@ def drift(wanted: Sequence[Manifest], export: Sequence[Manifest]) -> tuple[Drift
         if key not in there:
             found.append(Drifted("missing", key))
             continue
-        fields = (*_lost(manifest, there[key]), *_added(manifest, there[key]))
+        expected = manifest if _is_managed(there[key]) else _unmarked(manifest)
+        fields = (*_lost(expected, there[key]), *_added(expected, there[key]))
         if fields:
             found.append(Drifted("changed", key, fields))
     written = {identity_of(m) for m in wanted}
@@ -60,6 +62,19 @@ def drift(wanted: Sequence[Manifest], export: Sequence[Manifest]) -> tuple[Drift
         *(Drifted("left", key) for key in sorted(left)),
         *(Drifted("unmanaged", key, ((path, None, name),)) for key, path, name in others if key not in left),
     )
+
+
+def _is_managed(stored: Manifest) -> bool:
+    return labels_of(stored).get(MANAGED_BY_LABEL) == MANAGER
+
+
+def _unmarked(written: Manifest) -> Manifest:
+    """Return an object without the marks that it gets when it is first applied: what somebody else made has none."""
+    metadata = dict(mapping(written, "metadata"))
+    for kind in ("labels", "annotations"):
+        marks = mapping(metadata, kind)
+        metadata[kind] = {k: v for k, v in marks.items() if k != MANAGED_BY_LABEL and not k.startswith(f"{GROUP}/")}
+    return {**written, "metadata": metadata}
 
 
 def _lost(written: Manifest, stored: Manifest) -> Iterator[tuple[str, object, object]]:
@@ -87,11 +102,11 @@ def _added(written: Manifest, stored: Manifest) -> Iterator[tuple[str, object, o
     for entry in items(stored, "metadata", "managedFields"):
         manager = text(entry, "manager") or ""
         if manager.startswith(_PERSONS) and text(entry, "subresource") is None:
-            yield from _owned(mapping(entry, "fieldsV1"), written, stored, "")
+            yield from _owned(mapping(entry, "fieldsV1"), written, stored, "", stored)
 
 
 def _owned(
-    fields: Mapping[str, object], written: object, stored: object, path: str
+    fields: Mapping[str, object], written: object, stored: object, path: str, whole: Manifest
 ) -> Iterator[tuple[str, object, object]]:
     if not isinstance(stored, Mapping):
         return
@@ -101,9 +116,11 @@ def _owned(
             # Members of lists are compared as a whole with what was written.
             continue
         step = below(path, key)
+        if key == LAST_APPLIED or (key == MANAGED_BY_LABEL and not _is_managed(whole)):
+            continue
         if isinstance(written, Mapping) and key in written:
-            yield from _owned(mapping(inner), written[key], stored[key], step)
+            yield from _owned(mapping(inner), written[key], stored[key], step, whole)
         elif isinstance(stored[key], Mapping) and mapping(inner):
-            yield from _owned(mapping(inner), {}, stored[key], step)
+            yield from _owned(mapping(inner), {}, stored[key], step, whole)
         else:
             yield step, None, stored[key]

@@ -140,13 +140,16 @@ def test_a_cohort_adds_to_its_members() -> None:
         ]
     )
     queues = {queue.id: queue for queue in lifted.queues}
-    # The root adds nothing and bounds nothing: it is what all queues of a policy share.
+    # A root that others made is a queue like any other: its name is kept, and Apportion puts none above it.
     assert {id_: queue.parent for id_, queue in queues.items()} == {
-        "research": None,
+        "root": None,
+        "research": "root",
         "a": "research",
         "b": "research",
-        "c": None,
+        "c": "root",
     }
+    assert lifted.cluster.kueue is not None
+    assert not lifted.cluster.kueue.root_cohort
     assert (queues["research"].guaranteed, queues["research"].limit) == ({"cpu": 4000}, {"cpu": 8000})
     assert (queues["b"].guaranteed, queues["b"].lending_limit) == ({"cpu": 1500}, {"cpu": 1000})
     assert queues["a"].limit == {}
@@ -161,7 +164,7 @@ def test_a_cohort_of_v1beta1_that_nobody_wrote_is_an_inner_queue() -> None:
     )
     assert {queue.id: queue.parent for queue in lifted.queues} == {"one": None, "a": "one", "two": None, "b": "two"}
     assert {queue.id: queue.guaranteed for queue in lifted.queues}["two"] == {"cpu": 2000}
-    assert any("lend each other nothing" in note.text for note in lifted.notes)
+    assert all(queue.kueue is not None and queue.kueue.without_object for queue in lifted.queues if not queue.parent)
 
 
 def test_a_cohort_with_a_queues_name_gets_another() -> None:
@@ -216,14 +219,6 @@ def test_flavors_of_one_model_are_added_up() -> None:
 def test_what_stands_for_no_bound_is_none() -> None:
     queue = cluster_queue("a", flavors("nvidia.com/gpu", default=quota("nvidia.com/gpu", "1G", borrowingLimit=4)))
     assert READER.read([queue]).queues[0].guaranteed == {"gpu": UNLIMITED}
-
-
-def test_what_a_policy_has_no_word_for_is_noted() -> None:
-    queue = cluster_queue("a", stopPolicy="Hold", preemption={"withinClusterQueue": "LowerOrNewerEqualPriority"})
-    texts = [note.text for note in READER.read([queue]).notes]
-    assert "`spec.stopPolicy` is not kept" in texts
-    assert "`spec.preemption.reclaimWithinCohort` is Never: a policy's queue has Any" in texts
-    assert any("LowerOrNewerEqualPriority" in text for text in texts)
 
 
 def test_a_cycle_is_left_out() -> None:

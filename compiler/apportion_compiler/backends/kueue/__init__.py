@@ -23,6 +23,7 @@ from apportion_compiler.backends.capability import (
     Unsupported,
 )
 from apportion_compiler.backends.kueue.admission import engine_table
+from apportion_compiler.backends.kueue.declared import in_place_of
 from apportion_compiler.backends.kueue.division import divide
 from apportion_compiler.backends.kueue.flavors import layout_of, resource_flavors, topologies
 from apportion_compiler.backends.kueue.manager import manager_configuration, scheduler_configuration
@@ -117,10 +118,10 @@ def emit(program: Program) -> Output:
     return Output(
         (
             *_classes(program),
-            *topologies(program, layout),
-            *resource_flavors(program, layout),
-            *provisioning_configs(program),
-            *admission_checks(program),
+            *in_place_of("Topology", topologies(program, layout), program),
+            *in_place_of("ResourceFlavor", resource_flavors(program, layout), program),
+            *in_place_of("ProvisioningRequestConfig", provisioning_configs(program), program),
+            *in_place_of("AdmissionCheck", admission_checks(program), program),
             *cohorts(program, layout, division),
             *cluster_queues(program, layout, division),
             *local_queues(program),
@@ -137,6 +138,10 @@ def _classes(program: Program) -> Iterator[Manifest]:
     """
     for cls in classes_to_make(program):
         yield priority_class(program, cls, "Never")
+    yield from in_place_of("WorkloadPriorityClass", _workload_classes(program), program)
+
+
+def _workload_classes(program: Program) -> Iterator[Manifest]:
     for cls in program.priority_classes:
         yield {
             "apiVersion": API,

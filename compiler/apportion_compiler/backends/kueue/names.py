@@ -51,14 +51,27 @@ def cohort_of(spec: Mapping[str, object]) -> str | None:
     return named if isinstance(named, str) else None
 
 
+def queue_name(queue: Queue) -> str:
+    """Return the name of a queue's ClusterQueue or Cohort."""
+    return queue.kueue.name or object_name(queue.id)
+
+
 def workload_queue(program: Program, queue: Queue) -> str | None:
-    """Return the LocalQueue that a workload of a leaf names, the same in each of its namespaces; None if inner."""
-    return object_name(queue.id) if queue.is_leaf else None
+    """Return the LocalQueue that a workload of a leaf names, the first where it has several; None if inner."""
+    return local_queue(queue, None) if queue.is_leaf else None
+
+
+def local_queue(queue: Queue, namespace: str | None) -> str | None:
+    """Return the LocalQueue of a leaf that a namespace has, the first one without a namespace; None where there is none."""
+    declared = queue.kueue.local_queues
+    if declared is None:
+        return object_name(queue.id)
+    return next((local.name for local in declared if namespace in (None, local.namespace)), None)
 
 
 def root_cohort(program: Program) -> str:
     """Return the name of the cohort above every top-level queue: the cluster's, unless an inner queue has it."""
-    taken = {object_name(queue.id) for queue in program.queues if not queue.is_leaf}
+    taken = {queue_name(queue) for queue in program.queues if not queue.is_leaf}
     plain = object_name(program.cluster)
     # No identity that fits holds a slash, so this form always carries a digest.
     return object_name(f"{program.cluster}/root") if plain in taken else plain

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.kueue.division import Division
 from apportion_compiler.backends.kueue.flavors import Layout
-from apportion_compiler.backends.kueue.names import API, root_cohort
+from apportion_compiler.backends.kueue.names import API, queue_name, root_cohort
 from apportion_compiler.backends.kueue.provisioning import check_name
 from apportion_compiler.backends.kueue.quotas import (
     Group,
@@ -20,9 +20,10 @@ from apportion_compiler.backends.kueue.quotas import (
     groups_of,
     root_groups,
 )
-from apportion_compiler.backends.metadata import GROUP, metadata
+from apportion_compiler.backends.metadata import GROUP, MANAGED_BY_LABEL, metadata
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.naming import object_name
+from apportion_policy.kueue_objects import KueueLocalQueue
 from apportion_policy.quantity import cpu_text
 from apportion_policy.resources import CPU, GPU
 
@@ -38,39 +39,40 @@ def cohorts(program: Program, layout: Layout, division: Division) -> Iterator[Ma
     groups = groups_of(program, layout)
     root = root_cohort(program)
     surplus = root_groups(groups, division.root)
-    yield {
-        "apiVersion": API,
-        "kind": "Cohort",
-        "metadata": metadata(program, root, program.source),
-        "spec": {"resourceGroups": surplus} if surplus else {},
-    }
+    if program.kueue.root_cohort:
+        yield {
+            "apiVersion": API,
+            "kind": "Cohort",
+            "metadata": metadata(program, root, program.source),
+            "spec": {"resourceGroups": surplus} if surplus else {},
+        }
+    names = {queue.id: queue_name(queue) for queue in program.queues}
     for queue in program.queues:
-        if not queue.is_leaf:
+        if not queue.is_leaf and not queue.kueue.without_object:
             held = cohort_groups(queue, groups, division)
+            spec: dict[str, object] = {
+                **_parent(program, queue, names, "parentName"),
+                **({"resourceGroups": held} if held else {}),
+                "fairSharing": {"weight": _weight(program, queue)},
+            }
             yield {
                 "apiVersion": API,
                 "kind": "Cohort",
-                "metadata": metadata(
-                    program, object_name(queue.id), queue.source, queue=queue, annotations=_notes(queue)
-                ),
-                "spec": {
-                    "parentName": _parent(queue, root),
-                    **({"resourceGroups": held} if held else {}),
-                    "fairSharing": {"weight": _weight(program, queue)},
-                },
+                "metadata": _metadata(program, queue),
+                "spec": replaced(spec, queue.kueue.spec),
             }
 
 
 def cluster_queues(program: Program, layout: Layout, division: Division) -> Iterator[Manifest]:
     """Yield the ClusterQueue objects."""
     groups = groups_of(program, layout)
-    root = root_cohort(program)
+    names = {queue.id: queue_name(queue) for queue in program.queues}
     protected = {cls.name for cls in program.priority_classes if not cls.preemptible}
     for queue in program.queues:
         if queue.is_leaf:
             spec: dict[str, object] = {
-                "cohortName": _parent(queue, root),
-                "queueingStrategy": program.kueue.queueing_strategy,
+                **_parent(program, queue, names, "cohortName"),
+                "queueingStrategy": queue.kueue.queueing_strategy or program.kueue.queueing_strategy,
                 **_namespaces(queue),
                 **_quotas(queue, groups, division),
                 "flavorFungibility": {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "TryNextFlavor"},
@@ -81,10 +83,8 @@ def cluster_queues(program: Program, layout: Layout, division: Division) -> Iter
             yield {
                 "apiVersion": API,
                 "kind": "ClusterQueue",
-                "metadata": metadata(
-                    program, object_name(queue.id), queue.source, queue=queue, annotations=_notes(queue)
-                ),
-                "spec": spec,
+                "metadata": _metadata(program, queue),
+                "spec": replaced(spec, queue.kueue.spec),
             }
 
 
@@ -95,17 +95,53 @@ def local_queues(program: Program) -> Iterator[Manifest]:
     queue gets another object.
     """
     for queue in program.queues:
-        for namespace in queue.namespaces:
+        declared = queue.kueue.local_queues
+        if declared is None:
+            name = object_name(queue.id)
+            declared = tuple(KueueLocalQueue(name=name, namespace=namespace) for namespace in queue.namespaces)
+        for local in declared if queue.is_leaf else ():
             yield {
                 "apiVersion": API,
                 "kind": "LocalQueue",
-                "metadata": metadata(program, object_name(queue.id), queue.source, namespace=namespace, queue=queue),
-                "spec": {"clusterQueue": object_name(queue.id)},
+                "metadata": metadata(
+                    program,
+                    local.name,
+                    queue.source,
+                    namespace=local.namespace,
+                    queue=queue,
+                    labels=further(local.labels),
+                    annotations=further(local.annotations),
+                ),
+                "spec": {"clusterQueue": queue_name(queue), **local.spec},
             }
 
 
-def _parent(queue: Queue, root: str) -> str:
-    return root if queue.parent is None else object_name(queue.parent)
+def replaced(spec: Mapping[str, object], fields: Mapping[str, object]) -> dict[str, object]:
+    """Return a spec with some fields replaced; one that is None is left out."""
+    return {key: value for key, value in {**spec, **fields}.items() if value is not None}
+
+
+def further(marks: Mapping[str, str]) -> dict[str, str]:
+    """Return labels or annotations without those by which Apportion knows its own objects."""
+    return {k: v for k, v in sorted(marks.items()) if k != MANAGED_BY_LABEL and not k.startswith(f"{GROUP}/")}
+
+
+def _metadata(program: Program, queue: Queue) -> dict[str, object]:
+    labels, annotations = further(queue.kueue.labels), further(queue.kueue.annotations)
+    return metadata(
+        program,
+        queue_name(queue),
+        queue.source,
+        queue=queue,
+        labels=labels,
+        annotations={**(_notes(queue) or {}), **annotations},
+    )
+
+
+def _parent(program: Program, queue: Queue, names: Mapping[str, str], field: str) -> dict[str, object]:
+    if queue.parent is not None:
+        return {field: names[queue.parent]}
+    return {field: root_cohort(program)} if program.kueue.root_cohort else {}
 
 
 def _notes(queue: Queue) -> Mapping[str, str] | None:
@@ -135,6 +171,15 @@ def _preemption(queue: Queue, protected: set[str]) -> dict[str, object]:
     Within the queue a higher priority evicts a lower one, unless no class of the queue may be evicted.
     `borrowWithinCohort` stays Never: fair sharing, which the weights need, does not know it.
     """
+    said = queue.kueue.preemption
+    if said is not None:
+        borrow = {"policy": said.borrow_within_cohort, "maxPriorityThreshold": said.borrow_max_priority}
+        kept = {key: value for key, value in borrow.items() if value is not None}
+        return {
+            "reclaimWithinCohort": said.reclaim_within_cohort,
+            "withinClusterQueue": said.within_cluster_queue,
+            **({"borrowWithinCohort": kept} if kept else {}),
+        }
     only_protected = bool(queue.priority_classes) and protected.issuperset(queue.priority_classes)
     return {
         "reclaimWithinCohort": "Any",

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 from apportion_compiler.backends.capability import Refusal
 from apportion_compiler.backends.kueue.division import DEVICE, counted_resources
 from apportion_compiler.backends.kueue.flavors import layout_of, places_by_topology
+from apportion_compiler.backends.kueue.names import GPU_RESOURCE, NO_BOUND, TOTAL_GPUS
 from apportion_compiler.backends.kueue.quotas import groups_of
 from apportion_compiler.ir.program import Program
-from apportion_policy.quantity import Amount, Unlimited
-from apportion_policy.resources import GPU, amount_text
+from apportion_policy.errors import QuantityError
+from apportion_policy.quantity import Amount, Unlimited, kubernetes_units
+from apportion_policy.resources import CPU, GPU, amount_text
 
 _MAX_FLAVORS = 64
 """Of one resource group (CRD, maxItems)."""
@@ -25,6 +27,7 @@ def refusals(program: Program) -> Iterator[Refusal]:
     yield from _overcommitted(program)
     yield from _too_many(program)
     yield from _topologies(program)
+    yield from _declared_otherwise(program)
 
 
 def _fractions(program: Program) -> Iterator[Refusal]:
@@ -111,3 +114,65 @@ def _topologies(program: Program) -> Iterator[Refusal]:
 
 def _is_gpu(resource: str) -> bool:
     return resource == GPU or resource.startswith(f"{GPU}/")
+
+
+def _declared_otherwise(program: Program) -> Iterator[Refusal]:
+    """Quotas that a queue declares flavor by flavor, and that do not add up to what it is guaranteed."""
+    by_id = {queue.id: queue for queue in program.queues}
+    for queue in program.queues:
+        if "resourceGroups" not in queue.kueue.spec:
+            continue
+        declared = _nominal(queue.kueue.spec["resourceGroups"])
+        for resource in sorted({*declared, *(r for r in queue.guaranteed if not r.startswith(f"{GPU}/"))}):
+            below = _bounded([by_id[child].guaranteed for child in queue.children], resource)
+            has = queue.guaranteed.get(resource, 0)
+            own = declared.get(resource, 0)
+            if resource in program.unmanaged or below is None or isinstance(has, Unlimited) or own is None:
+                continue
+            if own + below != has:
+                added = f", with {amount_text(resource, below)} of the queues below it," if below else ""
+                yield Refusal(
+                    "AP520",
+                    f"queue {queue.id}",
+                    queue.kueue.source if queue.kueue.source.line else queue.source,
+                    f"a guarantee of {amount_text(resource, has)} beside resourceGroups that hold "
+                    f"{amount_text(resource, own)}{added} of it",
+                    "change both: nominalQuota in `kueue.spec`, and `guaranteed`; or take resourceGroups out of "
+                    "`kueue.spec`, and the policy divides the guarantee",
+                )
+
+
+def _nominal(groups: object) -> Mapping[str, int | None]:
+    """Return what quotas add up to, in the IR's units; None where one is no amount or stands for no bound."""
+    found: dict[str, int | None] = {}
+    for quota in (
+        quota
+        for group in _each(groups)
+        for flavor in _each(_of(group, "flavors"))
+        for quota in _each(_of(flavor, "resources"))
+    ):
+        name, written = str(_of(quota, "name")), _of(quota, "nominalQuota")
+        resource = GPU if name == GPU_RESOURCE else name
+        if name == TOTAL_GPUS:
+            continue
+        sofar = found.get(resource, 0)
+        amount = _amount(name, resource, 0 if written is None else written)
+        found[resource] = None if sofar is None or amount is None else sofar + amount
+    return found
+
+
+def _amount(name: str, resource: str, written: object) -> int | None:
+    if written == NO_BOUND.get(name, NO_BOUND[GPU_RESOURCE]) or not isinstance(written, str | int | float):
+        return None
+    try:
+        return kubernetes_units(written, 1000 if resource == CPU else 1) * (DEVICE if resource == GPU else 1)
+    except QuantityError:
+        return None
+
+
+def _each(value: object) -> tuple[object, ...]:
+    return tuple(value) if isinstance(value, list | tuple) else ()
+
+
+def _of(value: object, key: str) -> object:
+    return value.get(key) if isinstance(value, Mapping) else None

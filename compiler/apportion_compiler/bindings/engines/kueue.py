@@ -46,7 +46,8 @@ def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
 
 def _name(binding: Binding, queued: Node) -> None:
     name = class_name(binding)
-    label(queued, {names.QUEUE_LABEL: binding.queue_name})
+    local = names.local_queue(binding.queue, binding.namespace)
+    label(queued, {names.QUEUE_LABEL: local or binding.queue_name})
     if name is not None:
         label(queued, {names.PRIORITY_CLASS_LABEL: name})
     if binding.plan is not None and binding.plan.max_run_duration is not None:

@@ -1,0 +1,77 @@
+"""A policy of what an engine has, and a note for everything in which its objects would not come out as they were.
+
+The policy is compiled in memory, and what comes out is compared leaf by leaf with what was read. So no reader has to
+know what it leaves out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+
+from apportion_compiler.authoring.conservation import losses
+from apportion_compiler.authoring.declaring import Declared, Identity, declare_lifted
+from apportion_compiler.authoring.files import policy_files
+from apportion_compiler.backends import BACKENDS
+from apportion_compiler.backends.capability import Manifest as Made
+from apportion_compiler.backends.object_families import managed
+from apportion_compiler.checks import STRUCTURE_CHECKS
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, has_errors
+from apportion_compiler.graph.declarations import declare
+from apportion_compiler.graph.graph import build_graph
+from apportion_compiler.ir.lower import lower
+from apportion_compiler.readers.kueue_adoption import kept_as_they_stand
+from apportion_compiler.readers.lifting import lift
+from apportion_compiler.readers.record import Lifted, Manifest, Note
+from apportion_policy.policy import Organisation, Policy
+
+_ANY_DAY = date(2000, 1, 1)
+"""An imported policy has no overrides, so that every day is alike."""
+_NATIVE = "native"
+
+
+def adopted_policy(manifests: Sequence[Manifest], identity: Identity) -> tuple[Mapping[str, str], tuple[Note, ...]]:
+    """Return the texts of a policy by file name, and its notes.
+
+    Raises:
+        ValueError: Where a value of an object cannot be read.
+        UnwritableError: If a value is none that a policy can hold.
+    """
+    lifted = lift(identity.engine.value, manifests)
+    made, faults = objects_made(lifted, identity)
+    if identity.engine.value == "kueue" and made is not None:
+        lifted = kept_as_they_stand(lifted, manifests, made)
+        made, faults = objects_made(lifted, identity)
+    lost = (
+        tuple(Note(f.address, f"{f.message}: the policy does not compile as it is", lost=True) for f in faults)
+        if made is None
+        else losses(identity.engine.value, manifests, made)
+    )
+    return policy_files(replace(lifted, notes=tuple(dict.fromkeys((*lifted.notes, *lost)))), identity)
+
+
+def objects_made(lifted: Lifted, identity: Identity) -> tuple[tuple[Made, ...] | None, tuple[Diagnostic, ...]]:
+    """Return the objects to which what was lifted compiles; None, and why, where its tree is not sound."""
+    policy = _policy(declare_lifted(lifted, identity), identity)
+    declarations = declare(policy)
+    found = tuple(d for check in STRUCTURE_CHECKS for d in check(declarations, _ANY_DAY))
+    if has_errors(found):
+        return None, tuple(d for d in found if has_errors((d,)))
+    graph = build_graph(declarations, _ANY_DAY)
+    (program,) = (lower(graph, scope) for scope in graph.scopes)
+    outputs = (
+        managed(BACKENDS[name].emit(program), program) for name in dict.fromkeys((identity.engine.value, _NATIVE))
+    )
+    return tuple(manifest for output in outputs for manifest in output.manifests), ()
+
+
+def _policy(declared: Declared, identity: Identity) -> Policy:
+    return Policy(
+        organisation=Organisation(name=identity.organisation, owner=identity.owner),
+        queues=declared.queues,
+        node_pools=declared.pools,
+        provisioning_plans=declared.plans,
+        priority_classes=declared.priority_classes,
+        environments=(declared.environment,),
+    )

@@ -1,0 +1,174 @@
+"""What objects declare and the objects made of an imported policy do not: one note for each field, with its value.
+
+Conservation: every leaf of an object that the engine reads is there again with the same value, or a note names the
+object, the leaf and the value. Left aside is what the API server keeps for itself (`status`, `managedFields`, …), what
+`kubectl apply` remembers, and what is declared as nothing: null, or an empty list or map.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+import yaml
+
+from apportion_compiler.backends.metadata import GROUP as APPORTION
+from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
+from apportion_compiler.plain_objects import described, group_of, name_of, text
+from apportion_compiler.readers.kueue_adoption import LAST_APPLIED, current_spec
+from apportion_compiler.readers.record import Manifest, Note
+from apportion_policy.errors import QuantityError
+from apportion_policy.quantity import kubernetes_value
+
+READ: Mapping[str, frozenset[tuple[str, str]]] = {
+    "ack": frozenset((("scheduling.sigs.k8s.io", "ElasticQuotaTree"), ("scheduling.x-k8s.io", "Queue"))),
+    "kai": frozenset(
+        (
+            ("scheduling.run.ai", "Queue"),
+            ("kai.scheduler", "SchedulingShard"),
+            ("kai.scheduler", "Topology"),
+        )
+    ),
+    "koordinator": frozenset(
+        (
+            ("scheduling.sigs.k8s.io", "ElasticQuota"),
+            ("quota.koordinator.sh", "ElasticQuotaProfile"),
+            ("scheduling.koordinator.sh", "ClusterNetworkTopology"),
+        )
+    ),
+    "kueue": frozenset(
+        ("kueue.x-k8s.io", kind)
+        for kind in (
+            "AdmissionCheck",
+            "ClusterQueue",
+            "Cohort",
+            "LocalQueue",
+            "MultiKueueCluster",
+            "MultiKueueConfig",
+            "ProvisioningRequestConfig",
+            "ResourceFlavor",
+            "Topology",
+            "WorkloadPriorityClass",
+        )
+    ),
+    "native": frozenset((("", "LimitRange"), ("", "Namespace"), ("", "ResourceQuota"))),
+    "volcano": frozenset((("scheduling.volcano.sh", "Queue"), ("topology.volcano.sh", "HyperNode"))),
+    "yunikorn": frozenset((("", "ConfigMap"),)),
+}
+"""The objects of each engine that say how it is set up, by group and kind."""
+_SERVER_METADATA = frozenset(
+    (
+        "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers", "generation",
+        "managedFields", "ownerReferences", "resourceVersion", "selfLink", "uid",
+    )
+)  # fmt: skip
+_Key = tuple[str, str, str, str]
+
+
+def losses(engine: str, read: Sequence[Manifest], made: Sequence[Manifest]) -> tuple[Note, ...]:
+    """Return a note for each leaf of the engine's objects that is not among what was made."""
+    there = {_key(manifest): manifest for manifest in made}
+    return tuple(
+        note
+        for manifest in read
+        if (group_of(manifest), str(manifest.get("kind"))) in READ[engine]
+        for note in _of_object(manifest, there.get(_key(manifest)))
+    )
+
+
+def _key(manifest: Manifest) -> _Key:
+    return (
+        group_of(manifest),
+        str(manifest.get("kind")),
+        text(manifest, "metadata", "namespace") or "",
+        name_of(manifest),
+    )
+
+
+def _of_object(manifest: Manifest, made: Manifest | None) -> Iterator[Note]:
+    declared = _declared(manifest)
+    if made is None:
+        rest = {key: value for key, value in declared.items() if key not in ("apiVersion", "kind")}
+        for path, value in _leaves(rest, ""):
+            yield Note(
+                described(manifest), f"`{path}: {_text(value)}` is not kept: the policy makes no such object", lost=True
+            )
+        return
+    for path, value, instead in _different(declared, made, ""):
+        if path != "apiVersion":
+            beside = "" if instead is None else f", it becomes {_text(instead)}"
+            yield Note(described(manifest), f"`{path}: {_text(value)}` is not kept{beside}", lost=True)
+
+
+def _declared(manifest: Manifest) -> dict[str, object]:
+    """Return what an object declares, without what the API server and Apportion keep in it."""
+    found = {key: value for key, value in manifest.items() if key != "status"}
+    if group_of(manifest) == "kueue.x-k8s.io" and "spec" in found:
+        found["spec"] = current_spec(manifest)
+    metadata = manifest.get("metadata")
+    if isinstance(metadata, Mapping):
+        kept = {key: value for key, value in metadata.items() if key not in _SERVER_METADATA}
+        for marks in ("labels", "annotations"):
+            if isinstance(kept.get(marks), Mapping):
+                kept[marks] = {key: value for key, value in kept[marks].items() if not _is_kept_by_tools(key, value)}
+        found["metadata"] = kept
+    return found
+
+
+def _is_kept_by_tools(key: str, value: object) -> bool:
+    return key == LAST_APPLIED or key.startswith(f"{APPORTION}/") or (key == MANAGED_BY_LABEL and value == MANAGER)
+
+
+def _different(declared: object, made: object, path: str) -> Iterator[tuple[str, object, object]]:
+    """Yield each leaf that is missing or other, with what is there instead."""
+    if isinstance(declared, Mapping) and isinstance(made, Mapping):
+        for key, value in declared.items():
+            yield from _different(value, made.get(key), _below(path, str(key)))
+    elif isinstance(declared, list | tuple) and isinstance(made, list | tuple):
+        for place, value in enumerate(declared):
+            yield from _different(value, made[place] if place < len(made) else None, f"{path}[{place}]")
+    elif isinstance(declared, str) and isinstance(made, str) and path.endswith(".yaml"):
+        yield from _different(_document(declared), _document(made), path)
+    elif isinstance(declared, Mapping | list | tuple):
+        for below, value in _leaves(declared, path):
+            yield below, value, made
+    elif declared is not None and not _same(declared, made):
+        yield path, declared, made
+
+
+def _leaves(value: object, path: str) -> Iterator[tuple[str, object]]:
+    if isinstance(value, Mapping):
+        for key, held in value.items():
+            yield from _leaves(held, _below(path, str(key)))
+    elif isinstance(value, list | tuple):
+        for place, held in enumerate(value):
+            yield from _leaves(held, f"{path}[{place}]")
+    elif value is not None:
+        yield path, value
+
+
+def _below(path: str, key: str) -> str:
+    step = f"['{key}']" if "/" in key else key
+    return f"{path}{'' if not path or step.startswith('[') else '.'}{step}"
+
+
+def _document(written: str) -> object:
+    try:
+        return yaml.safe_load(written)
+    except yaml.YAMLError:
+        return written
+
+
+def _same(declared: object, made: object) -> bool:
+    if declared == made and isinstance(declared, bool) == isinstance(made, bool):
+        return True
+    if isinstance(declared, int | float | str) and isinstance(made, int | float | str):
+        try:
+            return kubernetes_value(declared) == kubernetes_value(made)
+        except QuantityError:
+            return False
+    return False
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

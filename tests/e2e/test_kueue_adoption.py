@@ -1,0 +1,64 @@
+"""A cluster whose Kueue others set up is adopted: nothing drifts, nothing is renamed, and Kueue takes what is written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from apportion_cli.main import main
+
+from .conftest import KueueWith
+from .kubectl import Kubectl
+
+pytestmark = pytest.mark.e2e
+
+FLEET = Path(__file__).parents[1] / "data" / "kueue-clusters" / "fleet.yaml"
+KINDS = (
+    "topologies.kueue.x-k8s.io,resourceflavors,provisioningrequestconfigs,admissionchecks,cohorts,clusterqueues,"
+    "localqueues,workloadpriorityclasses"
+)
+
+
+@pytest.fixture(scope="module")
+def kueue(kueue_with: KueueWith) -> Kubectl:
+    kubectl = kueue_with({})
+    objects = list(yaml.safe_load_all(FLEET.read_text(encoding="utf-8")))
+    namespaces = sorted({o["metadata"]["namespace"] for o in objects if "namespace" in o["metadata"]})
+    made = kubectl.create(*({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": n}} for n in namespaces))
+    assert made.said == ""
+    assert kubectl.create(*objects).said == ""
+    return kubectl
+
+
+def _export(kubectl: Kubectl, file: Path) -> Path:
+    answer = kubectl.must("get", KINDS, "--all-namespaces", "--output=json", "--show-managed-fields")
+    file.write_text(json.dumps(answer.json()), encoding="utf-8")
+    return file
+
+
+def test_adoption_changes_nothing(kueue: Kubectl, tmp_path: Path) -> None:
+    export, policy, rendered = _export(kueue, tmp_path / "before.json"), tmp_path / "policy", tmp_path / "rendered"
+    _run("import", "--from", "kueue", export, "--out", policy, "--owner", "@acme/platform")
+    _run("drift", "prod", "--export", export, "-p", policy)
+    _run("compile", policy, "--out", rendered)
+    files = sorted(path for path in rendered.rglob("*.yaml") if "kueue.x-k8s.io" in path.read_text(encoding="utf-8"))
+    objects = [one for file in files for one in yaml.safe_load_all(file.read_text(encoding="utf-8")) if one]
+    assert kueue.apply_objects(objects).accepted
+    after = _export(kueue, tmp_path / "after.json")
+    assert _specs(after) == _specs(export)
+    _run("drift", "prod", "--export", after, "-p", policy)
+
+
+def _run(*arguments: object) -> None:
+    assert main([str(argument) for argument in arguments]) == 0
+
+
+def _specs(export: Path) -> dict[tuple[str, str | None, str], object]:
+    objects = json.loads(export.read_text(encoding="utf-8"))["items"]
+    return {
+        (o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]): o.get("spec", o.get("value"))
+        for o in objects
+    }

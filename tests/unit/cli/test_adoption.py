@@ -1,0 +1,76 @@
+"""Clusters whose Kueue others set up: import, compile, and nothing has drifted; nothing is renamed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from .conftest import Run
+
+CLUSTERS = sorted((Path(__file__).parents[2] / "data" / "kueue-clusters").glob("*.yaml"))
+
+
+def _imported(run: Run, cluster: Path) -> None:
+    result = run("import", "--from", "kueue", cluster, "--out", "policy", "--owner", "@acme/platform")
+    assert (result.code, "not kept" in result.err) == (0, False), result.err
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS, ids=lambda path: path.stem)
+def test_nothing_drifts_when_a_cluster_is_adopted(run: Run, cluster: Path) -> None:
+    _imported(run, cluster)
+    found = run("drift", "prod", "--export", cluster, "-p", "policy", "-o", "json")
+    assert json.loads(found.out)["objects"] == []
+    assert found.code == 0
+
+
+def test_nothing_is_renamed(run: Run) -> None:
+    (fleet,) = (cluster for cluster in CLUSTERS if cluster.stem == "fleet")
+    _imported(run, fleet)
+    assert run("compile", "policy", "--out", "rendered").code == 0
+    written = [one for path in Path("rendered").rglob("*.yaml") for one in yaml.safe_load_all(path.read_text())]
+    objects = [one for one in written if one and str(one.get("apiVersion")).startswith("kueue.x-k8s.io/")]
+    assert {_name(one) for one in objects} == {_name(one) for one in yaml.safe_load_all(fleet.read_text())}
+
+
+def test_a_guarantee_and_the_quotas_of_its_flavors_change_together(run: Run) -> None:
+    (fleet,) = (cluster for cluster in CLUSTERS if cluster.stem == "fleet")
+    _imported(run, fleet)
+    team = next(
+        path
+        for path in Path("policy/teams").glob("*.py")
+        if 'id="vision"' in path.read_text() or 'id="cq-vision"' in path.read_text()
+    )
+    team.write_text(team.read_text().replace("gpu=56", "gpu=48").replace('"h100": 56', '"h100": 48'), encoding="utf-8")
+    refused = run("validate", "policy")
+    assert refused.code == 1
+    assert "error[AP520]" in refused.out
+
+
+def test_what_no_policy_gives_back_is_named_with_its_value(run: Run) -> None:
+    Path("one.yaml").write_text(
+        """
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: vision}
+spec: {weight: 3, extendClusters: [{name: east, weight: 5}], made_up: {deep: [1, "two"]}}
+""",
+        encoding="utf-8",
+    )
+    result = run("import", "--from", "volcano", "one.yaml", "--out", "policy")
+    assert result.code == 1
+    for field in ("spec.extendClusters[0].name: east", "spec.made_up.deep[0]: 1", "spec.made_up.deep[1]: two"):
+        assert f"Queue vision: `{field}` is not kept" in result.err
+    assert (
+        "spec.made_up.deep[1]: two"
+        in Path("policy/policy.py").read_text() + next(Path("policy/teams").glob("*.py")).read_text()
+    )
+    assert run("import", "--from", "volcano", "one.yaml", "--out", "policy", "--force", "--accept-loss").code == 0
+
+
+def _name(manifest: dict[str, object]) -> tuple[object, object, object]:
+    metadata = manifest["metadata"]
+    assert isinstance(metadata, dict)
+    return manifest["kind"], metadata.get("namespace"), metadata["name"]
