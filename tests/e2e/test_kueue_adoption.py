@@ -44,9 +44,10 @@ def test_adoption_changes_nothing(kueue: Kubectl, tmp_path: Path) -> None:
     _run("import", "--from", "kueue", export, "--out", policy, "--owner", "@acme/platform")
     _run("drift", "prod", "--export", export, "-p", policy)
     _run("compile", policy, "--out", rendered)
-    files = sorted(path for path in rendered.rglob("*.yaml") if "kueue.x-k8s.io" in path.read_text(encoding="utf-8"))
-    objects = [one for file in files for one in yaml.safe_load_all(file.read_text(encoding="utf-8")) if one]
-    assert kueue.apply_objects(objects).accepted
+    written = [one for file in sorted(rendered.rglob("*.yaml")) for one in yaml.safe_load_all(file.read_text()) if one]
+    objects = [one for one in written if str(one.get("apiVersion")).startswith("kueue.x-k8s.io/")]
+    applied = kueue.apply_objects(objects)
+    assert applied.accepted, applied.said
     after = _export(kueue, tmp_path / "after.json")
     assert _specs(after) == _specs(export)
     _run("drift", "prod", "--export", after, "-p", policy)
