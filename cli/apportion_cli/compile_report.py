@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
@@ -13,9 +14,10 @@ from apportion_compiler.backends import BACKENDS
 from apportion_compiler.backends.capability import Feature, Output
 from apportion_compiler.backends.metadata import source_of
 from apportion_compiler.compile import Compilation, Target
-from apportion_compiler.emit.disk import TreeChange, compare, write
-from apportion_compiler.emit.rendered import folder_of, rendered_files
-from apportion_compiler.emit.tree import PRUNE, ObjectKey, object_key
+from apportion_compiler.emit.output_folder import LinkedPathError, open_output
+from apportion_compiler.emit.rendered import Former, RenderedTree, rendered_trees, write_trees
+from apportion_compiler.emit.tree import PRUNE, RETAINED_KINDS, ObjectKey, object_key, pruned_objects
+from apportion_compiler.emit.tree_files import TreeChange, entries_outside
 from apportion_compiler.fidelity import FidelityLine, fidelity
 
 
@@ -27,7 +29,8 @@ class TargetReport:
         folder: Its tree.
         kinds: How many objects it has of each kind, in apply order.
         change: How the tree on disk differs.
-        pruned: How many objects are on its prune list.
+        pruned: Objects to delete from the cluster, in delete order.
+        retained: Objects that left the policy and stay on the cluster until a person deletes them.
         fidelity: What the engine makes of each feature.
         sources: The author's line, `file:line`, of each object in apply order.
     """
@@ -36,31 +39,73 @@ class TargetReport:
     folder: Path
     kinds: tuple[tuple[str, int], ...]
     change: TreeChange
-    pruned: int
+    pruned: tuple[ObjectKey, ...]
+    retained: tuple[ObjectKey, ...]
     fidelity: tuple[FidelityLine, ...]
     sources: tuple[tuple[ObjectKey, str], ...]
 
 
-def render(compilation: Compilation, out: Path, *, write: bool) -> tuple[TargetReport, ...]:
+@dataclass(frozen=True, slots=True)
+class CompileReport:
+    """A compilation beside its output folder.
+
+    Attributes:
+        out: The output folder.
+        targets: One record for each target.
+        foreign: What lies in the output folder and belongs to no target, by path below it; empty where only some
+            targets were compiled.
+    """
+
+    out: Path
+    targets: tuple[TargetReport, ...]
+    foreign: tuple[str, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether the output folder is not exactly what was compiled."""
+        return bool(self.foreign) or any(not target.change.is_empty for target in self.targets)
+
+
+def render(
+    compilation: Compilation, out: Path, *, write: bool, is_whole: bool, former: Former | None = None
+) -> CompileReport:
     """Bring the trees below a folder to the compilation, or only compare them.
+
+    Args:
+        compilation: What was compiled.
+        out: The output folder.
+        write: Whether to write.
+        is_whole: Whether every target of the policy was compiled, so that nothing else belongs into the folder.
+        former: Where objects of earlier trees are looked up; the output folder itself when left out.
 
     Raises:
         CannotError: If a tree cannot be read or written.
     """
-    return tuple(_render(compilation, target, out, writing=write) for target in compilation.outputs)
+    try:
+        with open_output(out, writing=write) as folder:
+            trees = rendered_trees(compilation, folder, former)
+            if write and folder is not None:
+                write_trees(folder, trees)
+            foreign = entries_outside(folder, [tree.name for tree in trees]) if is_whole else ()
+    except LinkedPathError as linked:
+        raise CannotError(str(linked), hint="remove it; nothing was written") from None
+    except ValueError as malformed:
+        raise CannotError(f"{out / str(malformed)}", hint="restore the file, or delete its folder") from None
+    except OSError as refused:
+        raise CannotError(f"{refused.filename or out} cannot be written: {refused.strerror}") from refused
+    return CompileReport(out, tuple(_report(compilation, tree, out) for tree in trees), foreign)
 
 
-def report_text(reports: tuple[TargetReport, ...], *, check: bool, width: int) -> str:
-    """Return a line for each target, its kinds below it, what is not exact, and the total."""
-    lines: list[str] = []
+def report_text(compiled: CompileReport, *, check: bool, width: int) -> str:
+    """Return the objects that leave a cluster, then a line for each target, what is not exact, and the total."""
+    reports = compiled.targets
+    lines = [*_deletions(reports, width), *_foreign(compiled, width)]
     for report in reports:
         objects = sum(n for _, n in report.kinds)
         lines.append(f"{report.folder.as_posix()}  {_count(objects, 'object')}, {_changed(report.change, check=check)}")
         lines += wrap(
             ", ".join(f"{n} {kind}" for kind, n in report.kinds), width, initial_indent="  ", subsequent_indent="  "
         )
-        if report.pruned:
-            lines.append(f"  {_count(report.pruned, 'object')} to delete: {(report.folder / PRUNE).as_posix()}")
     lines += _fidelity(reports, width)
     exact = sum(line.verdict == "exact" for report in reports for line in report.fidelity)
     lines += [
@@ -100,12 +145,13 @@ def _fidelity(reports: tuple[TargetReport, ...], width: int) -> list[str]:
     return lines
 
 
-def report_json(reports: tuple[TargetReport, ...], out: Path) -> str:
+def report_json(compiled: CompileReport) -> str:
     """Return the same as a versioned document."""
     document = {
         "apiVersion": "apportion.dev/v1",
         "kind": "CompileReport",
-        "out": out.as_posix(),
+        "out": compiled.out.as_posix(),
+        "foreign": list(compiled.foreign),
         "targets": [
             {
                 "environment": report.target.environment,
@@ -117,40 +163,71 @@ def report_json(reports: tuple[TargetReport, ...], out: Path) -> str:
                 "added": list(report.change.added),
                 "changed": list(report.change.changed),
                 "removed": list(report.change.removed),
-                "toPrune": report.pruned,
+                "foreign": list(report.change.foreign),
+                "prune": [key.plain() for key in report.pruned],
+                "retained": [key.plain() for key in report.retained],
                 "fidelity": [
                     {"feature": line.feature.value, "verdict": line.verdict, "how": line.how, "code": line.code}
                     for line in report.fidelity
                 ],
             }
-            for report in reports
+            for report in compiled.targets
         ],
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _render(compilation: Compilation, target: Target, out: Path, *, writing: bool) -> TargetReport:
+def _report(compilation: Compilation, tree: RenderedTree, out: Path) -> TargetReport:
+    target = tree.target
     output, program = compilation.outputs[target], compilation.programs[target]
-    folder = folder_of(target, out)
-    try:
-        files = rendered_files(compilation, target, out)
-        change = write(folder, files) if writing else compare(folder, files)
-    except ValueError as malformed:
-        raise CannotError(
-            f"{folder / 'inventory.json'}: {malformed}", hint="restore it, or delete the folder"
-        ) from None
-    except OSError as refused:
-        raise CannotError(f"{refused.filename or folder} cannot be written: {refused.strerror}") from refused
     kinds = Counter(str(manifest["kind"]) for manifest in output.manifests)
-    pruned = len(json.loads(files[PRUNE])["objects"])
+    gone = pruned_objects(tree.files[PRUNE])
     backend = BACKENDS.get(target.backend)
-    lines = () if backend is None else fidelity(program, backend)
-    return TargetReport(target, folder, tuple(kinds.items()), change, pruned, lines, _sources(output))
+    return TargetReport(
+        target,
+        out / tree.name,
+        tuple(kinds.items()),
+        tree.change,
+        pruned=tuple(key for key in gone if key.kind not in RETAINED_KINDS),
+        retained=tuple(key for key in gone if key.kind in RETAINED_KINDS),
+        fidelity=() if backend is None else fidelity(program, backend),
+        sources=_sources(output),
+    )
 
 
 def _sources(output: Output) -> tuple[tuple[ObjectKey, str], ...]:
     found = ((object_key(manifest), source_of(manifest)) for manifest in output.manifests)
     return tuple((key, f"{source.file}:{source.line}") for key, source in found if source is not None)
+
+
+def _deletions(reports: Sequence[TargetReport], width: int) -> list[str]:
+    """Return by name what is deleted from each cluster, and what stays there although it left the policy."""
+    lines: list[str] = []
+    pruned = [(report, report.pruned) for report in reports if report.pruned]
+    retained = [(report, report.retained) for report in reports if report.retained]
+    for title, found in (
+        ("to delete from the cluster (prune.json):", pruned),
+        ("kept on the cluster with everything in it; delete it by hand:", retained),
+    ):
+        if found:
+            lines.append(title)
+        for report, objects in found:
+            place = f"  {report.target.environment}/{report.target.cluster}/{report.target.backend}: "
+            lines += wrap(place + ", ".join(_named(key) for key in objects), width, subsequent_indent="    ")
+    return [*lines, ""] if lines else []
+
+
+def _named(key: ObjectKey) -> str:
+    return f"{key.kind} {key.name}" if key.namespace is None else f"{key.kind} {key.namespace}/{key.name}"
+
+
+def _foreign(compiled: CompileReport, width: int) -> list[str]:
+    inside = [f"{(report.folder / name).as_posix()}" for report in compiled.targets for name in report.change.foreign]
+    found = [*((compiled.out / name).as_posix() for name in compiled.foreign), *inside]
+    if not found:
+        return []
+    title = "not written by this policy, and kept: move it out of the output folder, or delete it:"
+    return [title, *(line for name in found for line in wrap(name, width, initial_indent="  ")), ""]
 
 
 def _changed(change: TreeChange, *, check: bool) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from apportion_cli.console import Console, escaped
 from apportion_cli.errors import CannotError
 from apportion_cli.options import Output
+from apportion_compiler.emit.output_folder import LinkedPathError, write_file
 
 
 def deliver(console: Console, output: Output, text: str) -> None:
@@ -15,6 +16,8 @@ def deliver(console: Console, output: Output, text: str) -> None:
         console.out(text, output.format)
         return
     try:
-        Path(output.file).write_text(escaped(text, output.format), encoding="utf-8")
+        write_file(Path(output.file), escaped(text, output.format).encode())
+    except LinkedPathError as linked:
+        raise CannotError(str(linked), hint="name another file") from None
     except OSError as refused:
         raise CannotError(f"{output.file} cannot be written: {refused.strerror}") from refused

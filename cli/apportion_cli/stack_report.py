@@ -26,7 +26,7 @@ def plan_text(plan: Plan) -> str:
     changed = [target for target in plan.targets if target.changes]
     if not changed:
         return f"{plan.environment}: nothing to do\n"
-    lines: list[str] = []
+    lines = _deletions(plan)
     for target in changed:
         made, altered, deleted = _counts(target)
         lines.append(
@@ -41,6 +41,21 @@ def plan_text(plan: Plan) -> str:
     if plan.warnings:
         lines += ["", *(f"careful: {warning}" for warning in plan.warnings)]
     return "\n".join(lines) + "\n"
+
+
+def _deletions(plan: Plan) -> list[str]:
+    """Return by name what leaves each cluster, and what leaves the stack and stays on the cluster."""
+    lines: list[str] = []
+    for title, is_retained in (("deletes", False), ("keeps on the cluster, with everything in it", True)):
+        for target in plan.targets:
+            gone = [
+                identity_text(change.identity)
+                for change in target.changes
+                if change.action == "delete" and (change.identity.kind in plan.retains) is is_retained
+            ]
+            if gone:
+                lines.append(f"{plan.environment}/{target.name} {title}: {', '.join(gone)}")
+    return [*lines, ""] if lines else []
 
 
 def plan_json(plan: Plan) -> str:
@@ -67,6 +82,7 @@ def _document(plan: Plan, kind: str) -> dict[str, Any]:
         "environment": plan.environment,
         "updates": plan.n_updates,
         "warnings": list(plan.warnings),
+        "retains": sorted(plan.retains),
         "targets": [_target(target) for target in plan.targets],
     }
 

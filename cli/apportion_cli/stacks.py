@@ -38,12 +38,16 @@ _PACK = "stacks/policy-pack"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is between a stack and its policy, in how many updates it goes, and what to be careful of."""
+    """What is between a stack and its policy, in how many updates it goes, and what to be careful of.
+
+    `retains` has the kinds whose objects stay on the cluster when they leave the stack.
+    """
 
     environment: str
     n_updates: int
     targets: tuple[TargetPlan, ...]
     warnings: tuple[str, ...] = ()
+    retains: frozenset[str] = frozenset()
 
     @property
     def n_objects(self) -> int:
@@ -91,7 +95,7 @@ class DeployedStack:
         except Refused as refused:
             raise CannotError(str(refused)) from None
         warnings = tuple(hazard.text for target in plan.targets for hazard in hazards(target.changes))
-        return Plan(settings.environment, plan.n_updates, plan.targets, warnings)
+        return Plan(settings.environment, plan.n_updates, plan.targets, warnings, settings.retains)
 
     def preview(self, say: Callable[[str], None]) -> None:
         """Let the engine say what the next update would do."""

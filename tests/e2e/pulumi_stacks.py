@@ -53,6 +53,8 @@ class Stack:
             "policy": "policy",
             "environment": self.name,
             "asOf": DAY,
+            # A test leaves nothing behind; that namespaces are kept by default is shown without a cluster.
+            "deleteNamespaces": "true",
             "clusters": {"one": {"kubeconfig": str(self.kubectl.kubeconfig)}},
             **config,
         }

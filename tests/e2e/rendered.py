@@ -108,14 +108,18 @@ def installed(kubectl: Kubectl, trees: Sequence[Tree], *, refused: Sequence[Obje
 
 
 def prune_list(tree: Tree) -> list[Object]:
-    """Return what a tree held before and holds no longer, in its recorded delete order."""
+    """Return what a tree held before and holds no longer, in its recorded delete order.
+
+    What is retained comes last, as a person deletes it who has looked into it.
+    """
+    document = json.loads((tree.folder / "prune.json").read_text())
     return [
         {
             "apiVersion": entry["apiVersion"],
             "kind": entry["kind"],
             "metadata": {key: entry[key] for key in ("name", "namespace") if key in entry},
         }
-        for entry in json.loads((tree.folder / "prune.json").read_text())["objects"]
+        for entry in (*document["objects"], *document["retained"])
     ]
 
 

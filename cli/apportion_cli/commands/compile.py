@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apportion_cli.console import current
+from apportion_cli.errors import CannotError
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.options import (
     Output,
@@ -90,34 +91,35 @@ def compile_(
         raise click.UsageError(str(unknown)) from unknown
     compilation = compile_policy(inputs.policy, wanted, as_of)
     exit_code = show_findings(console, inputs, compilation.diagnostics, fail_on)
-    if not compilation.outputs or has_errors(compilation.diagnostics):
+    if has_errors(compilation.diagnostics):
+        return ExitCode.FINDINGS if check else exit_code
+    if not compilation.outputs:
+        if check:
+            raise CannotError("no cluster was compiled, so nothing was compared", hint="give the policy an environment")
         return exit_code
     from apportion_cli.compile_report import render, report_json, report_text
 
-    reports = render(compilation, out, write=not check and not strict_fidelity)
-    approximated = _approximated(reports) if strict_fidelity else ()
+    is_whole = not env and not targets
+    report = render(compilation, out, write=not check and not strict_fidelity, is_whole=is_whole)
+    approximated = _approximated(report.targets) if strict_fidelity else ()
     if strict_fidelity and not check and not approximated:
-        reports = render(compilation, out, write=True)
+        report = render(compilation, out, write=True, is_whole=is_whole)
     for output in outputs or (Output("text"),):
         shown = (
-            report_json(reports, out)
+            report_json(report)
             if output.format == "json"
-            else report_text(reports, check=check or bool(approximated), width=console.width() or 100)
+            else report_text(report, check=check or bool(approximated), width=console.width() or 100)
         )
         deliver(console, output, shown)
     if approximated:
         console.err(f"apportion: --strict-fidelity: nothing is written; approximated: {', '.join(approximated)}")
         return ExitCode.FINDINGS
-    return _exit_code(exit_code, reports, check=check)
+    if exit_code:
+        return exit_code
+    return ExitCode.CHANGES if check and report.differs else ExitCode.OK
 
 
 def _approximated(reports: tuple[TargetReport, ...]) -> tuple[str, ...]:
     """Return the features that some target only approximates."""
     lines = (line for report in reports for line in report.fidelity if line.verdict == "approximated")
     return tuple(dict.fromkeys(line.feature.value for line in lines))
-
-
-def _exit_code(findings: int, reports: tuple[TargetReport, ...], *, check: bool) -> int:
-    if findings:
-        return findings
-    return ExitCode.CHANGES if check and any(not report.change.is_empty for report in reports) else ExitCode.OK

@@ -3,14 +3,16 @@
 rendered/<environment>/<cluster>/<target>/
     kustomization.yaml      every file, in apply order; none for a tree without objects, which kustomize refuses
     inventory.json          every object in apply order, with the file that holds it; reverse it to delete
-    prune-allowlist.txt     the kinds, for `kubectl apply --prune --prune-allowlist` (not with --server-side: kubectl
+    prune-allowlist.txt     the kinds that may be pruned, for `kubectl apply --prune --prune-allowlist` (not with --server-side: kubectl
                             then refuses to prune, and prune.json says what to delete)
-    prune.json              objects that an earlier tree had and this one has not, in delete order
+    prune.json              objects that an earlier tree had and this one has not: `objects` in delete order, and
+                            `retained`, whose deletion would take along what teams keep in them
     <nn>-<kind>.yaml        one file for each kind; queues have one for each top-level queue
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -26,6 +28,9 @@ INVENTORY = "inventory.json"
 PRUNE = "prune.json"
 KUSTOMIZATION = "kustomization.yaml"
 ALLOWLIST = "prune-allowlist.txt"
+
+RETAINED_KINDS = frozenset({"Namespace"})
+"""Deleting a namespace deletes every claim and secret in it: it is named and left to a person."""
 
 _HEADER = f"# {GENERATED}\n"
 
@@ -69,11 +74,20 @@ def render_target(output: Output, identity: Mapping[str, str], formerly: Iterabl
         by_file.setdefault(name, []).append(manifest)
         keys[object_key(manifest)] = name
     files = {name: dump_documents(manifests) for name, manifests in by_file.items()}
-    pruned = [key.plain() for key in reversed(tuple(formerly)) if key not in keys]
+    gone = [key for key in reversed(tuple(formerly)) if key not in keys]
+    prune_list = {
+        "apiVersion": API_VERSION,
+        "kind": "PruneList",
+        "objects": [key.plain() for key in gone if key.kind not in RETAINED_KINDS],
+        "retained": [key.plain() for key in gone if key.kind in RETAINED_KINDS],
+    }
+    files[PRUNE] = _json(prune_list)
     inventory = {
         "apiVersion": API_VERSION,
         "kind": "Inventory",
         **identity,
+        # A prune list that was edited without compiling is noticed; an attacker is not: that takes a base revision.
+        "pruneList": f"sha256:{hashlib.sha256(files[PRUNE]).hexdigest()}",
         "files": [*by_file, *(artifact.name for artifact in output.artifacts)],
         "objects": [{**key.plain(), "file": name} for key, name in keys.items()],
     }
@@ -81,7 +95,6 @@ def render_target(output: Output, identity: Mapping[str, str], formerly: Iterabl
         files[KUSTOMIZATION] = dump_documents([_kustomization(by_file)])
     files[INVENTORY] = _json(inventory)
     files[ALLOWLIST] = "".join(f"{line}\n" for line in _kinds(keys)).encode()
-    files[PRUNE] = _json({"apiVersion": API_VERSION, "kind": "PruneList", "objects": pruned})
     for artifact in output.artifacts:
         files[artifact.name] = artifact.content.encode()
     return files
@@ -108,22 +121,41 @@ def read_inventory(inventory: bytes | None, prune: bytes | None) -> tuple[Object
     Raises:
         ValueError: If the bytes are not an inventory or a prune list.
     """
-    held = [_key(entry) for entry in _objects(inventory)]
-    still = [_key(entry) for entry in reversed(_objects(prune))]
-    return tuple(dict.fromkeys((*held, *still)))
+    return tuple(dict.fromkeys((*held_objects(inventory), *reversed(pruned_objects(prune)))))
 
 
-def _objects(document: bytes | None) -> list[Mapping[str, str]]:
+def held_objects(inventory: bytes | None) -> tuple[ObjectKey, ...]:
+    """Return the objects of a tree in apply order. Raises `ValueError` if the bytes are not an inventory."""
+    return _keys(inventory, "objects", INVENTORY)
+
+
+def pruned_objects(prune: bytes | None) -> tuple[ObjectKey, ...]:
+    """Return the objects of a prune list, those retained last. Raises `ValueError` if the bytes are not one."""
+    return (*_keys(prune, "objects", PRUNE), *_keys(prune, "retained", PRUNE, optional=True))
+
+
+def _keys(document: bytes | None, member: str, name: str, *, optional: bool = False) -> tuple[ObjectKey, ...]:
     if document is None:
-        return []
+        return ()
     try:
-        return list(json.loads(document)["objects"])
-    except (KeyError, TypeError, ValueError) as malformed:
-        raise ValueError(f"not an inventory: {malformed}") from malformed
+        loaded = json.loads(document)
+    except (ValueError, RecursionError) as malformed:
+        raise ValueError(f"{name} is no JSON: {malformed}") from malformed
+    entries = loaded.get(member, [] if optional else None) if isinstance(loaded, dict) else None
+    if not isinstance(entries, list):
+        raise ValueError(f"{name} has no list `{member}`")
+    return tuple(_key(entry, n, member, name) for n, entry in enumerate(entries))
 
 
-def _key(entry: Mapping[str, str]) -> ObjectKey:
-    return ObjectKey(entry["apiVersion"], entry["kind"], entry.get("namespace"), entry["name"])
+def _key(entry: object, n: int, member: str, name: str) -> ObjectKey:
+    match entry:
+        case {"apiVersion": str(version), "kind": str(kind), "name": str(called), **more}:
+            namespace = more.get("namespace")
+            if namespace is None or isinstance(namespace, str):
+                return ObjectKey(version, kind, namespace, called)
+        case _:
+            pass
+    raise ValueError(f"{name}: `{member}[{n}]` is no object with apiVersion, kind and name")
 
 
 def _file_name(manifest: Manifest, ranks: dict[str, int]) -> str:
@@ -140,7 +172,7 @@ def _kinds(keys: Iterable[ObjectKey]) -> list[str]:
         group, _, version = key.api_version.rpartition("/")
         return f"{group or 'core'}/{version}/{key.kind}"
 
-    return list(dict.fromkeys(line(key) for key in keys))
+    return list(dict.fromkeys(line(key) for key in keys if key.kind not in RETAINED_KINDS))
 
 
 def _json(document: Mapping[str, Any]) -> bytes:

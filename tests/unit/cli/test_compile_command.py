@@ -82,7 +82,7 @@ def test_a_deleted_team_is_listed_for_pruning(project: Path) -> None:
     )
     (project / "policy.py").write_text(text)
     shown = _apportion(project, "compile", "--env", "prod", "--target", "kai")
-    assert "1 object to delete: rendered/prod/main/kai/prune.json" in shown.stdout
+    assert shown.stdout.startswith("to delete from the cluster (prune.json):\n  prod/main/kai: Queue nlp\n")
     pruned = json.loads((project / "rendered/prod/main/kai/prune.json").read_bytes())["objects"]
     assert pruned == [{"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "name": "nlp"}]
 
@@ -113,7 +113,7 @@ def test_a_broken_inventory_is_one_sentence(project: Path) -> None:
     (project / "rendered/prod/main/kai/inventory.json").write_text("{")
     refused = _apportion(project, "compile", "--env", "prod")
     assert refused.returncode == 3
-    assert "inventory.json: not an inventory" in refused.stderr
+    assert "rendered/prod/main/kai/inventory.json is no JSON" in refused.stderr
     assert "Traceback" not in refused.stderr
 
 

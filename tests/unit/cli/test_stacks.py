@@ -39,7 +39,13 @@ WANTED = (
 )
 QUEUES = {"research": ("research",), "vision": ("research", "vision")}
 CHANGING = TargetPlan("gpu-eu/volcano", differences(FORMER, WANTED), QUEUES)
-PLAN = Plan("prod", 2, (CHANGING, TargetPlan("gpu-eu/native", (), {})), ("PriorityClass train goes from 1 to 2",))
+PLAN = Plan(
+    "prod",
+    2,
+    (CHANGING, TargetPlan("gpu-eu/native", (), {})),
+    ("PriorityClass train goes from 1 to 2",),
+    frozenset({"Namespace"}),
+)
 
 
 @pytest.fixture
@@ -72,6 +78,9 @@ def test_a_plan_is_the_organisations_tree_with_what_changes_and_how_many_updates
     assert (
         plan_text(PLAN)
         == """\
+prod/gpu-eu/volcano deletes: Queue ads
+prod/gpu-eu/volcano keeps on the cluster, with everything in it: Namespace ads
+
 prod/gpu-eu/volcano  1 to make, 1 to change, 2 to delete
 ├─ + Namespace shared
 └─ research

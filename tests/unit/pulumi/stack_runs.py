@@ -34,6 +34,7 @@ class Registered:
     parent: str
     waits: frozenset[str]
     protect: bool
+    retain_on_delete: bool
     aliases: frozenset[str]
     ignores: tuple[str, ...]
     replaces: tuple[str, ...]
@@ -92,6 +93,7 @@ class _Monitor(mocks.MockMonitor):
                     request.parent,
                     frozenset(request.dependencies),
                     request.protect,
+                    request.retainOnDelete,
                     frozenset(alias.urn for alias in request.aliases) | frozenset(request.aliasURNs),
                     tuple(request.ignoreChanges),
                     tuple(request.replaceOnChanges),

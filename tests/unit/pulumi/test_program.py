@@ -103,6 +103,13 @@ def test_protection_covers_what_holds_a_promise_and_is_off_unless_asked(root: Pa
     assert not any("RoleBinding" in name for name in protected)
 
 
+@pytest.mark.parametrize(("config", "kinds"), [({}, {"Namespace"}), ({"deleteNamespaces": "true"}, set())])
+def test_namespaces_stay_on_the_cluster_unless_asked(root: Path, config: dict[str, str], kinds: set[str]) -> None:
+    """Deleting a namespace deletes every claim and secret in it."""
+    run = up(root, "native", **config)
+    assert {one.inputs["kind"] for one in run.objects.values() if one.retain_on_delete} == kinds
+
+
 def test_a_move_to_another_depth_keeps_the_object_by_an_alias(root: Path) -> None:
     before = up(root, "kai")
     moved = before.objects["one/kai/Queue/vision"]

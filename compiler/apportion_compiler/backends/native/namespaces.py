@@ -17,6 +17,12 @@ from apportion_compiler.backends.partitions import workload_queue_names
 from apportion_compiler.ir.program import Program
 from apportion_compiler.naming import label_value, object_name
 
+_KEPT = {
+    "argocd.argoproj.io/sync-options": "Prune=false,Delete=false",
+    "kustomize.toolkit.fluxcd.io/prune": "disabled",
+}
+"""Argo CD and Flux leave a namespace that is gone from the tree: deleting it deletes every claim and secret in it."""
+
 
 def namespaces(program: Program) -> Iterator[Manifest]:
     """Yield the namespaces of every leaf."""
@@ -27,6 +33,7 @@ def namespaces(program: Program) -> Iterator[Manifest]:
                 QUEUES_ANNOTATION: ",".join(queue_names[queue.id]),
                 CLASSES_ANNOTATION: ",".join(object_name(cls) for cls in queue.priority_classes),
                 SHARING_ANNOTATION: "true" if queue.gpu_sharing else "false",
+                **_KEPT,
                 **engine_annotations(program, queue_names[queue.id]),
             }
             yield {

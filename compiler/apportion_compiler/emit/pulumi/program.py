@@ -18,7 +18,7 @@ import pulumi
 import pulumi_kubernetes
 
 from apportion_compiler.compile import Compilation
-from apportion_compiler.emit.disk import compare, write
+from apportion_compiler.emit.output_folder import open_output
 from apportion_compiler.emit.pulumi import applied
 from apportion_compiler.emit.pulumi.guard import Guard
 from apportion_compiler.emit.pulumi.node_pools import register_node_pools
@@ -35,7 +35,7 @@ from apportion_compiler.emit.pulumi.settings import (
 )
 from apportion_compiler.emit.pulumi.tree import Treatment, register_target
 from apportion_compiler.emit.pulumi.words import FORMER, STAGED, UPSERT
-from apportion_compiler.emit.rendered import folder_of, rendered_files
+from apportion_compiler.emit.rendered import rendered_trees, write_trees
 
 Transformation = Callable[[pulumi.ResourceTransformationArgs], pulumi.ResourceTransformationResult | None]
 
@@ -77,13 +77,15 @@ def _run(today: date, root: Path, environment: Mapping[str, str], *, allow_missi
 
 
 def _render(compilation: Compilation, out: Path) -> None:
-    for target in compilation.outputs:
-        # A preview tells and does not write.
-        tell = compare if pulumi.runtime.is_dry_run() else write
-        change = tell(folder_of(target, out), rendered_files(compilation, target, out))
-        n_files = len((*change.added, *change.changed, *change.removed))
-        pulumi.info(f"{folder_of(target, out)}: {n_files} files {'change' if tell is compare else 'written'}")
-    pulumi.export("rendered", [folder_of(target, out).as_posix() for target in compilation.outputs])
+    writes = not pulumi.runtime.is_dry_run()
+    with open_output(out, writing=writes) as folder:
+        trees = rendered_trees(compilation, folder)
+        if writes and folder is not None:
+            write_trees(folder, trees)
+    for tree in trees:
+        n_files = len((*tree.change.added, *tree.change.changed, *tree.change.removed))
+        pulumi.info(f"{out / tree.name}: {n_files} files {'written' if writes else 'change'}")
+    pulumi.export("rendered", [(out / tree.name).as_posix() for tree in trees])
 
 
 def _former(environment: Mapping[str, str]) -> applied.Applied:
@@ -120,6 +122,7 @@ def _apply(
             guard,
             providers[target.cluster],
             protects=settings.protect == "guaranteed",
+            retains=settings.retains,
             adopt=frozenset(settings.adopt),
             former_depth=former.depth,
         )

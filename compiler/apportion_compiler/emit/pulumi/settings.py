@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from datetime import date
 from typing import Any, Protocol
 
+from apportion_compiler.emit.tree import RETAINED_KINDS
 from apportion_compiler.packaged_scheduler import Packaged
 from apportion_compiler.rollout.hazards import HAZARDS
 
@@ -50,6 +51,7 @@ class StackSettings:
         as_of: The day that decides which overrides hold; None where the caller's clock does.
         clusters: How clusters are reached, by name.
         protect: `guaranteed` protects queues that are promised something, and what holds them.
+        retains: Kinds whose objects stay on the cluster when they leave the policy or the stack is destroyed.
         adopt: Names of resources that exist and are imported; `*` means all.
         transformation: `module:function` that Pulumi calls for every resource.
         mode: `apply` to clusters, or `render` to files.
@@ -68,6 +70,7 @@ class StackSettings:
     as_of: date | None = None
     clusters: Mapping[str, ClusterAccess] = field(default_factory=dict)
     protect: str = "none"
+    retains: frozenset[str] = RETAINED_KINDS
     adopt: tuple[str, ...] = ()
     transformation: str | None = None
     mode: str = "apply"
@@ -95,6 +98,7 @@ def read_settings(config: Config, stack: str) -> StackSettings:
         as_of=_day(config.get("asOf")),
         clusters=_clusters(config),
         protect=_one_of(config, "protect", _PROTECTS),
+        retains=frozenset() if _one_of(config, "deleteNamespaces", ("false", "true")) == "true" else RETAINED_KINDS,
         adopt=_names(config, "import"),
         transformation=config.get("transformation"),
         mode=_one_of(config, "mode", _MODES),

@@ -44,6 +44,7 @@ class Treatment:
         guard: What stops hurtful deletions.
         provider: The cluster's provider; None is Pulumi's default one.
         protects: Whether what holds a promise is protected from deletion.
+        retains: Kinds whose objects are left on the cluster when their resources are deleted.
         adopt: Names of resources to import; `*` means all.
         former_depth: Below how many queues at most an object was that was applied.
     """
@@ -51,6 +52,7 @@ class Treatment:
     guard: Guard
     provider: pulumi.ProviderResource | None = None
     protects: bool = False
+    retains: frozenset[str] = frozenset()
     adopt: frozenset[str] = frozenset()
     former_depth: int = 0
 
@@ -74,6 +76,7 @@ def register_target(target: Target, program: Program, update: Update, treatment:
             provider=treatment.provider,
             depends_on=[made[other] for other in sorted(update.waits.get(key, ()))],
             protect=holds_a_promise(manifest, promises) if treatment.protects else None,
+            retain_on_delete=manifest["kind"] in treatment.retains or None,
             ignore_changes=fields_of_controllers(manifest),
             # What the API server filled in counts as a change of what is adopted, and must not make it anew.
             replace_on_changes=[] if is_adopted else immutable_fields(manifest),

@@ -1,0 +1,301 @@
+"""A folder that is read and written without following symbolic links.
+
+A rendered tree is part of a pull request, so any of its entries may be a link to a file outside. Every path is walked
+from an anchor one component at a time and opened with O_NOFOLLOW. The anchor is the repository, or the current folder
+where there is none; a path outside of it was typed by the caller, whose own links are followed but for the last.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from apportion_compiler.errors import ApportionCompilerError
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_MAX_BYTES = 256 * 1024**2
+_MAX_DEPTH = 32
+
+
+class LinkedPathError(ApportionCompilerError):
+    """A symbolic link, or what is neither file nor folder, where a file or folder is written or read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A new file's content, written beside its place under a random name."""
+
+    folder: int
+    temporary: str
+    name: str
+
+
+@dataclass(slots=True)
+class OutputFolder:
+    """An open folder. Names are relative to it, with `/`."""
+
+    path: Path
+    _fd: int
+    _staged: list[Staged] = field(default_factory=list)
+    _made: list[str] = field(default_factory=list)
+
+    def files(self, below: str = "") -> Iterator[str]:
+        """Yield the name of every entry that is no folder, in order; a link is an entry and is not followed."""
+        try:
+            descriptor = _open_below(self._fd, below, self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        try:
+            yield from _entries(descriptor, below, depth=0)
+        finally:
+            os.close(descriptor)
+
+    def read(self, name: str) -> bytes | None:
+        """Return a regular file's content; None where there is no such entry.
+
+        Raises:
+            LinkedPathError: If the entry or a folder above it is a link or no regular file.
+            OSError: If it cannot be read.
+        """
+        try:
+            with _parent(self._fd, name, self.path) as (parent, leaf):
+                return _read(parent, leaf, self.path / name)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def stage(self, name: str, content: bytes) -> None:
+        """Write a file's content beside its place. `commit` puts all of them there, `discard` removes them.
+
+        Raises:
+            LinkedPathError: If a folder above it is a link, or there is a folder in its place.
+            OSError: If it cannot be written.
+        """
+        with _parent(self._fd, name, self.path, made=self._made) as (parent, leaf):
+            found = _kind(parent, leaf)
+            if found is not None and stat.S_ISDIR(found):
+                raise LinkedPathError(f"{self.path / name} is a folder, and a file belongs there")
+            temporary = f".apportion-{os.urandom(8).hex()}.tmp"
+            self._staged.append(Staged(os.dup(parent), temporary, leaf))
+            descriptor = os.open(temporary, _NEW, 0o666, dir_fd=parent)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+
+    def commit(self) -> None:
+        """Put every staged file in its place. A link there is replaced, not followed."""
+        for staged in self._staged:
+            os.replace(staged.temporary, staged.name, src_dir_fd=staged.folder, dst_dir_fd=staged.folder)
+            os.close(staged.folder)
+        self._staged.clear()
+        self._made.clear()
+
+    def discard(self) -> None:
+        """Remove every staged file, and the folders that were made for them."""
+        for staged in self._staged:
+            try:
+                os.unlink(staged.temporary, dir_fd=staged.folder)
+            except FileNotFoundError:
+                pass
+            finally:
+                os.close(staged.folder)
+        self._staged.clear()
+        for name in reversed(self._made):
+            self._remove_if_empty(name)
+        self._made.clear()
+
+    def remove(self, name: str) -> None:
+        """Delete a file, and the folders above it that are empty then."""
+        with _parent(self._fd, name, self.path) as (parent, leaf):
+            os.unlink(leaf, dir_fd=parent)
+        above = name.rpartition("/")[0]
+        while above and self._remove_if_empty(above):
+            above = above.rpartition("/")[0]
+
+    def _remove_if_empty(self, name: str) -> bool:
+        with _parent(self._fd, name, self.path) as (parent, leaf):
+            try:
+                os.rmdir(leaf, dir_fd=parent)
+            except OSError as refused:
+                if refused.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT):
+                    raise
+                return False
+        return True
+
+
+@contextmanager
+def open_output(path: Path, *, writing: bool) -> Iterator[OutputFolder | None]:
+    """Open a folder and wait for its lock, which one writer holds or any number of readers.
+
+    Yields:
+        The folder; None where there is none and it is only read.
+
+    Raises:
+        LinkedPathError: If the folder, or one above it inside the anchor, is a link.
+        OSError: If it cannot be opened.
+    """
+    try:
+        descriptor = _open_folder(path, create=writing)
+    except (FileNotFoundError, NotADirectoryError):
+        if writing:
+            raise
+        yield None
+        return
+    try:
+        # The lock goes with the process, so that a killed one leaves nothing to clear.
+        fcntl.flock(descriptor, fcntl.LOCK_EX if writing else fcntl.LOCK_SH)
+        folder = OutputFolder(path, descriptor)
+        try:
+            yield folder
+        finally:
+            folder.discard()
+    finally:
+        os.close(descriptor)
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write one file as a whole or not at all, without following a link to it.
+
+    What is no regular file and lies outside the anchor, such as /dev/stdout, is written to as it is.
+
+    Raises:
+        LinkedPathError: If the file, or a folder above it inside the anchor, is a link.
+        OSError: If it cannot be written.
+    """
+    if not _is_inside(path) and path.exists() and not path.is_file():
+        path.write_bytes(content)
+        return
+    descriptor = _open_folder(path.parent, create=False)
+    folder = OutputFolder(path.parent, descriptor)
+    try:
+        found = _kind(descriptor, path.name)
+        if found is not None and not stat.S_ISREG(found):
+            raise LinkedPathError(f"{path} is {_described(found)}, which is not written to")
+        folder.stage(path.name, content)
+        folder.commit()
+    finally:
+        folder.discard()
+        os.close(descriptor)
+
+
+def anchor() -> Path:
+    """Return the folder inside of which no link is followed: the repository of the current folder, or that folder."""
+    here = Path.cwd()
+    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+
+
+def _is_inside(path: Path) -> bool:
+    return Path(os.path.abspath(path)).is_relative_to(anchor())  # noqa: PTH100 - links must stay as they are.
+
+
+def _open_folder(path: Path, *, create: bool) -> int:
+    lexical = Path(os.path.abspath(path))  # noqa: PTH100 - links must stay as they are.
+    start = anchor() if lexical.is_relative_to(anchor()) else lexical.parent
+    if create and start == lexical.parent:
+        start.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(start, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    for part in lexical.relative_to(start).parts:
+        below = _step(descriptor, part, path, create=create)
+        os.close(descriptor)
+        descriptor = below
+    return descriptor
+
+
+def _step(parent: int, part: str, path: Path, *, create: bool, made: list[str] | None = None, name: str = "") -> int:
+    if part in ("", ".", "..") or "/" in part or "\0" in part:
+        raise LinkedPathError(f"{path}: `{part}` is no name of a file or folder")
+    try:
+        return os.open(part, _FOLDER, dir_fd=parent)
+    except FileNotFoundError:
+        if not create:
+            raise
+        os.mkdir(part, dir_fd=parent)
+        if made is not None:
+            made.append(name)
+        return os.open(part, _FOLDER, dir_fd=parent)
+    except OSError as refused:
+        if refused.errno not in (errno.ELOOP, errno.ENOTDIR, errno.EMLINK):
+            raise
+        found = _kind(parent, part)
+        if found is not None and stat.S_ISLNK(found):
+            raise LinkedPathError(f"{path}: `{part}` is a symbolic link, which is not followed") from None
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from None
+
+
+@contextmanager
+def _parent(top: int, name: str, path: Path, made: list[str] | None = None) -> Iterator[tuple[int, str]]:
+    *folders, leaf = name.split("/")
+    if leaf in ("", ".", "..") or "\0" in leaf:
+        raise LinkedPathError(f"{path / name}: `{leaf}` is no name of a file")
+    descriptor = os.dup(top)
+    try:
+        for n, part in enumerate(folders, 1):
+            walked = "/".join(folders[:n])
+            below = _step(descriptor, part, path / walked, create=made is not None, made=made, name=walked)
+            os.close(descriptor)
+            descriptor = below
+        yield descriptor, leaf
+    finally:
+        os.close(descriptor)
+
+
+def _read(parent: int, leaf: str, path: Path) -> bytes:
+    try:
+        descriptor = os.open(leaf, _FILE, dir_fd=parent)
+    except OSError as refused:
+        if refused.errno in (errno.ELOOP, errno.EMLINK):
+            raise LinkedPathError(f"{path} is a symbolic link, which is not followed") from None
+        raise
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise LinkedPathError(f"{path} is {_described(status.st_mode)}, which is not read")
+    with os.fdopen(descriptor, "rb") as file:
+        if status.st_size > _MAX_BYTES:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+        return file.read(_MAX_BYTES)
+
+
+def _open_below(top: int, name: str, path: Path) -> int:
+    descriptor = os.dup(top)
+    for part in name.split("/") if name else ():
+        try:
+            below = _step(descriptor, part, path / name, create=False)
+        finally:
+            os.close(descriptor)
+        descriptor = below
+    return descriptor
+
+
+def _entries(folder: int, below: str, depth: int) -> Iterator[str]:
+    with os.scandir(folder) as found:
+        entries = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in found)
+    for name, is_folder in entries:
+        whole = f"{below}/{name}" if below else name
+        if not is_folder or depth == _MAX_DEPTH:
+            yield whole
+            continue
+        descriptor = os.open(name, _FOLDER, dir_fd=folder)
+        try:
+            yield from _entries(descriptor, whole, depth + 1)
+        finally:
+            os.close(descriptor)
+
+
+def _kind(parent: int, name: str) -> int | None:
+    try:
+        return os.lstat(name, dir_fd=parent).st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _described(mode: int) -> str:
+    if stat.S_ISLNK(mode):
+        return "a symbolic link"
+    return "a folder" if stat.S_ISDIR(mode) else "no regular file"

@@ -1,0 +1,112 @@
+"""Rendered trees in an output folder: how they differ from a compilation, and how they are brought to it.
+
+A file that Apportion did not write is not deleted, whatever the inventory beside it says: every file that Apportion
+writes can be recognised by its content.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from apportion_compiler.backends.generated import GENERATED
+from apportion_compiler.emit.output_folder import LinkedPathError, OutputFolder
+from apportion_compiler.emit.tree import API_VERSION, INVENTORY, PRUNE, ObjectKey, read_inventory
+
+_MARK = GENERATED.encode()
+_MARK_OF_JSON = f'"apiVersion": "{API_VERSION}"'.encode()
+_KINDS = re.compile(rb"(?:[a-z0-9.-]+/v[a-z0-9]+/[A-Z][A-Za-z0-9]+\n)+")
+_MAX_MARK_OFFSET = 2048
+"""Bytes in which the mark stands: behind the comments that say what the file is for."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeChange:
+    """How a target's folder differs from what it shall be; names are relative to the folder.
+
+    Attributes:
+        added: Files that are not there.
+        changed: Files with other content.
+        removed: Files that Apportion wrote and that are no part of the tree any more.
+        foreign: Entries that Apportion did not write. They are kept.
+    """
+
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
+    removed: tuple[str, ...]
+    foreign: tuple[str, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing differs."""
+        return not (self.added or self.changed or self.removed or self.foreign)
+
+
+def former_objects(root: OutputFolder | None, tree: str) -> tuple[ObjectKey, ...]:
+    """Return the objects of the tree in a folder, and those it still had to prune; none where there is no tree.
+
+    Raises:
+        ValueError: If the folder's inventory or prune list is not one.
+        LinkedPathError: If one of them is a link.
+        OSError: If one of them cannot be read.
+    """
+    if root is None:
+        return ()
+    return read_inventory(root.read(f"{tree}/{INVENTORY}"), root.read(f"{tree}/{PRUNE}"))
+
+
+def compare_tree(root: OutputFolder | None, tree: str, files: Mapping[str, bytes]) -> TreeChange:
+    """Return how a tree differs from the given files."""
+    if root is None:
+        return TreeChange(tuple(files), (), (), ())
+    present = [name.removeprefix(f"{tree}/") for name in root.files(tree)]
+    contents = {name: _content(root, f"{tree}/{name}") for name in present}
+    unwanted = [name for name in present if name not in files]
+    return TreeChange(
+        added=tuple(name for name in files if name not in contents),
+        changed=tuple(name for name, content in files.items() if name in contents and contents[name] != content),
+        removed=tuple(name for name in unwanted if is_generated(contents[name])),
+        foreign=tuple(name for name in unwanted if not is_generated(contents[name])),
+    )
+
+
+def stage_tree(root: OutputFolder, tree: str, files: Mapping[str, bytes], change: TreeChange) -> None:
+    """Stage what a tree lacks. The inventory goes last: until it is there, the former one holds.
+
+    Raises:
+        LinkedPathError: If a folder of the tree is a link, or a folder stands where a file belongs.
+        OSError: If a file cannot be written.
+    """
+    for name in sorted((*change.added, *change.changed), key=lambda name: name == INVENTORY):
+        root.stage(f"{tree}/{name}", files[name])
+
+
+def remove_former_files(root: OutputFolder, tree: str, change: TreeChange) -> None:
+    """Delete the files of an earlier tree."""
+    for name in change.removed:
+        root.remove(f"{tree}/{name}")
+
+
+def entries_outside(root: OutputFolder | None, trees: Iterable[str]) -> tuple[str, ...]:
+    """Return what lies in the output folder and in none of the trees, a line for each folder of one target."""
+    if root is None:
+        return ()
+    known = tuple(f"{tree}/" for tree in trees)
+    unknown = (name for name in root.files() if not name.startswith(known))
+    return tuple(dict.fromkeys("/".join(name.split("/")[:3]) for name in unknown))
+
+
+def is_generated(content: bytes | None) -> bool:
+    """Tell whether Apportion wrote a file, by its content; None is a link or what is no file."""
+    if content is None:
+        return False
+    head = content[:_MAX_MARK_OFFSET]
+    return _MARK in head or _MARK_OF_JSON in head or _KINDS.fullmatch(content) is not None or not content
+
+
+def _content(root: OutputFolder, name: str) -> bytes | None:
+    try:
+        return root.read(name)
+    except LinkedPathError:
+        return None
