@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from apportion_cli.bounded_text import UnreadableFileError, text_of
 from apportion_cli.console import current
 from apportion_cli.errors import CannotError
 from apportion_cli.manifest_files import files_of
@@ -72,9 +73,9 @@ def _rendered(source: str) -> list[dict[str, Any]]:
 def object_text(file: str) -> str:
     """Return the text of a file of objects. Raises `CannotError` if it cannot be read."""
     try:
-        return Path(file).read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise CannotError(f"{file} is not text in UTF-8") from None
+        return text_of(file)
+    except UnreadableFileError as wrong:
+        raise CannotError(f"{file} cannot be read: {wrong}") from None
     except OSError as refused:
         raise CannotError(f"{file} cannot be read: {refused.strerror}") from refused
 

@@ -9,6 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from apportion_cli.bounded_text import UnreadableFileError, text_named_by, text_of
 from apportion_cli.console import Console, current
 from apportion_cli.delivery import deliver
 from apportion_cli.errors import CannotError
@@ -166,14 +167,14 @@ def _read(file: str, dialect: Dialect) -> Scenario:
     folder = Path(file).parent
 
     def read(name: str) -> list[dict[str, Any]]:
-        return list(documents((folder / name).read_text(encoding="utf-8")))
+        return list(documents(text_named_by(folder, name)))
 
     try:
-        return read_scenario(Path(file).read_text(encoding="utf-8"), read, dialect)
+        return read_scenario(text_of(file), read, dialect)
     except OSError as refused:
         raise CannotError(f"{file} cannot be read: {refused.strerror}") from refused
-    except UnicodeDecodeError:
-        raise CannotError(f"{file} is not text in UTF-8") from None
+    except UnreadableFileError as wrong:
+        raise CannotError(f"{file} cannot be read: {wrong}") from None
     except ScenarioError as wrong:
         raise _unreadable(file, wrong, wrong.line) from None
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from apportion_cli.bounded_text import UnreadableFileError, text_of
 from apportion_cli.console import current
 from apportion_cli.errors import CannotError
 
@@ -176,11 +177,11 @@ def _source(file: str) -> Source:
     from apportion_runtime.sim.traces.records import Source
 
     try:
-        return Source(file, Path(file).read_text(encoding="utf-8"))
+        return Source(file, text_of(file))
     except OSError as refused:
         raise CannotError(f"{file} cannot be read: {refused.strerror}") from None
-    except UnicodeDecodeError:
-        raise CannotError(f"{file} is not text in UTF-8") from None
+    except UnreadableFileError as wrong:
+        raise CannotError(f"{file} cannot be read: {wrong}") from None
 
 
 def trace_options(command: Decorated) -> Decorated:

@@ -90,7 +90,8 @@ class _Source:
 def _parsed(text: str) -> _Source | None:
     try:
         return _Source(text, ast.parse(text))
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        # MemoryError is how the parser says that the text is nested too deeply.
         return None
 
 

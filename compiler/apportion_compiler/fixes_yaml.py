@@ -13,6 +13,7 @@ import yaml
 from apportion_compiler.diagnostics.diagnostic import ValueEdit
 from apportion_compiler.fixes_lists import Item, appended, removed, whole_lines
 from apportion_compiler.spans import Span, split_lines
+from apportion_policy.documents import line_nested_too_deeply
 
 _Found = tuple[Span, str]
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -62,6 +63,8 @@ class _Document:
 
 @lru_cache(maxsize=64)
 def _composed(text: str) -> _Document | None:
+    if line_nested_too_deeply(text) is not None:
+        return None
     try:
         root = yaml.compose(text, Loader=_Loader)
     except (yaml.YAMLError, RecursionError):

@@ -23,7 +23,13 @@ from apportion_policy.refused_values import refused_values
 from apportion_policy.source import CallSite, SourceLocation
 from apportion_policy.unused_declarations import DECLARATION_KINDS
 
+MAX_VALUES = 1_000_000
+"""Values that a policy may consist of as data. Each costs its reader up to half a kilobyte where it is wrong."""
+
 _MAX_NAME = 300
+_MAX_ERRORS = 1_000
+_MAX_LINE = 100_000_000
+_SEPARATORS = (b",", b"{", b"[")
 
 
 class WireError(ApportionPolicyError):
@@ -61,6 +67,8 @@ def load(document: bytes, relative_to: Path | None = None) -> Policy:
         WireError: If the bytes are anything else.
     """
     try:
+        if n_values(document) > MAX_VALUES:
+            raise WireError(f"the evaluated policy has more than {MAX_VALUES} values")
         line, _, body = document.partition(b"\n")
         head = json.loads(line)
         files = [_relative(str(file), relative_to) for file in head["files"]]
@@ -69,13 +77,20 @@ def load(document: bytes, relative_to: Path | None = None) -> Policy:
         with reading_places(locations):
             policy = Policy.model_validate(json.loads(body))
     except ValidationError as refused:
+        if refused.error_count() > _MAX_ERRORS:
+            raise WireError(f"the evaluated policy has {refused.error_count()} wrong values") from None
         first = refused_values(refused, Policy, None)[0]
         place = ".".join(map(str, first.path))
         raise WireError(f"the evaluated policy does not read back: {place}: {first.message}") from refused
-    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as refused:
+    except (ValueError, KeyError, TypeError, IndexError, ArithmeticError, RecursionError) as refused:
         raise WireError(f"the evaluated policy does not read back: {refused}") from refused
     set_omissions(policy, omissions)
     return policy
+
+
+def n_values(document: bytes) -> int:
+    """Return at least how many values JSON has, before any is built: signs within texts count as well."""
+    return 1 + sum(document.count(sign) for sign in _SEPARATORS)
 
 
 class _Places:
@@ -131,5 +146,12 @@ def _location(source: SourceLocation, files: dict[str, int]) -> list[Any]:
 
 def _read_location(location: list[Any], files: list[str]) -> SourceLocation:
     file, line, column, end_line, end_column, callers = location
-    calls = tuple(CallSite(files[f], int(n)) for f, n in callers)
-    return SourceLocation(files[file], int(line), int(column), int(end_line), int(end_column), calls)
+    calls = tuple(CallSite(files[f], _position(n)) for f, n in callers)
+    span = (_position(line), _position(column), _position(end_line), _position(end_column))
+    return SourceLocation(files[file], *span, calls)
+
+
+def _position(number: object) -> int:
+    if type(number) is not int or not 0 <= number <= _MAX_LINE:
+        raise ValueError("a location is not made of numbers of lines and columns")
+    return number

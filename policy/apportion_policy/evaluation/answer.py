@@ -19,6 +19,8 @@ MAX_HEADER_BYTES = 16 * 1024 * 1024
 _MAX_FILES = 20_000
 _MAX_FAULTS = 1_000
 _MAX_LAYERS = 100
+# Of 1,000 faults with 20 related places each, and 20,000 files, with their commas.
+_MAX_HEADER_VALUES = 500_000
 
 
 class AnswerError(ValueError):
@@ -104,6 +106,8 @@ def _line(data: object) -> bytes:
 def _object(line: bytes) -> dict[str, object]:
     if len(line) > MAX_HEADER_BYTES:
         raise AnswerError("the head of the answer is too long")
+    if sum(line.count(sign) for sign in (b",", b"{", b"[")) > _MAX_HEADER_VALUES:
+        raise AnswerError("the head of the answer has too many values")
     try:
         data = json.loads(line)
     except (ValueError, RecursionError) as malformed:

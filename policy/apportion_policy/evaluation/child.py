@@ -27,7 +27,7 @@ from apportion_policy.evaluation.readable import readable_paths
 from apportion_policy.evaluation.sandbox import confine, find_kernel_layers, is_enough
 from apportion_policy.evaluation.tree import PolicyTree, is_within
 from apportion_policy.unused_declarations import unused_declarations
-from apportion_policy.wire import dump
+from apportion_policy.wire import MAX_VALUES, dump, n_values
 
 _RESERVE_BYTES = 24 * MIB
 _COLLECT_AFTER_ALLOCATIONS = 200_000
@@ -86,6 +86,9 @@ def _evaluate(tree: PolicyTree, limits: Limits, trail: AuditTrail) -> tuple[tupl
         # A loop makes the same mistake many times; at one line it is told once.
         different = dict.fromkeys(fault_of_declaration(fault) for fault in refused)
         return tuple(different)[:MAX_FAULTS], b""
+    if n_values(document) > MAX_VALUES:
+        message = f"the policy has more than {MAX_VALUES} values as data"
+        return (Fault("output-too-large", message, tree.entry),), b""
     if len(document) > limits.output_bytes:
         message = f"the policy is {len(document)} bytes as data; at most {limits.output_bytes} are read"
         return (Fault("output-too-large", message, tree.entry),), b""

@@ -121,9 +121,16 @@ def _death(ended: Ended, tree: PolicyTree, limits: Limits) -> Fault:
     if -ended.status == signal.SIGSEGV and not tree.is_python:
         # The YAML parser, in C, calls itself once for each level.
         return Fault("malformed-document", "the document is nested too deeply")
-    name = signal.Signals(-ended.status).name
+    name = _signal_name(-ended.status)
     hint = "this is how deep recursion in native code ends" if name == "SIGSEGV" else None
     return Fault("evaluation-crashed", f"the interpreter crashed while it ran the policy ({name})", hint=hint)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"  # Real-time signals have no names but the first and the last.
 
 
 def _could_not_start(ended: Ended) -> bool:

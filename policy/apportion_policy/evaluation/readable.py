@@ -30,8 +30,8 @@ _SYSTEM_FOLDERS = (
 )
 _SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/localtime")
 # Bounds the time spent on a policy that lies at the top of a large repository.
-_MAX_FOLDERS_SEARCHED = 500
-_NEVER_SEARCHED = ("node_modules", "__pycache__")
+_MAX_FOLDERS_SEARCHED = 2_000
+_NEVER_GRANTED = ("node_modules",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def readable_paths(root: str) -> Readable:
     folders: list[str] = []
     files: list[str] = [*_SYSTEM_FILES]
     listings: list[str] = [root]
-    _grant(root, folders, files, budget=[_MAX_FOLDERS_SEARCHED])
+    _grant(root, folders, files, budget=[_MAX_FOLDERS_SEARCHED], grants_unsearched=False)
     for path in _interpreter_paths():
         # Unlike pathlib before 3.12, these take a folder that may not be entered as absent.
         if os.path.isdir(path):  # noqa: PTH112
@@ -73,7 +73,7 @@ def readable_paths(root: str) -> Readable:
             else:
                 # A folder of sources from an editable install may be anything, even somebody's home.
                 listings.append(path)
-                _grant(path, folders, files, budget=[1])
+                _grant(path, folders, files, budget=[1], grants_unsearched=True)
         elif os.path.isfile(path):  # noqa: PTH113
             files.append(path)
     return Readable(tuple(folders), tuple(files), tuple(listings))
@@ -93,11 +93,20 @@ def _is_package_folder(path: str) -> bool:
     return Path(path).name in ("site-packages", "dist-packages") or any(is_within(path, base) for base in known)
 
 
-def _grant(folder: str, folders: list[str], files: list[str], *, budget: list[int]) -> bool:
-    """Add a folder, or what is visible in it if something is hidden there; tell whether it was added whole."""
+def _grant(folder: str, folders: list[str], files: list[str], *, budget: list[int], grants_unsearched: bool) -> bool:
+    """Add a folder, or what is visible in it if something is hidden there; tell whether it was added whole.
+
+    Args:
+        folder: Where to begin.
+        folders: Takes folders to grant whole.
+        files: Takes single files to grant.
+        budget: How many folders may still be searched.
+        grants_unsearched: Grant a folder for which the budget does not suffice, with what may be hidden in it.
+    """
     if budget[0] == 0:
-        folders.append(folder)
-        return True
+        if grants_unsearched:
+            folders.append(folder)
+        return grants_unsearched
     budget[0] -= 1
     try:
         with os.scandir(folder) as entries:
@@ -112,10 +121,11 @@ def _grant(folder: str, folders: list[str], files: list[str], *, budget: list[in
             continue
         if not entry.is_dir(follow_symlinks=False):
             inner_files.append(entry.path)
-        elif entry.name in _NEVER_SEARCHED:
-            inner_folders.append(entry.path)
+        elif entry.name in _NEVER_GRANTED:
+            whole = False
         else:
-            whole = _grant(entry.path, inner_folders, inner_files, budget=budget) and whole
+            inner = _grant(entry.path, inner_folders, inner_files, budget=budget, grants_unsearched=grants_unsearched)
+            whole = inner and whole
     if whole:
         folders.append(folder)
     else:

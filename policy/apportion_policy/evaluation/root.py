@@ -11,8 +11,9 @@ _MARKS = (".git", "pyproject.toml", "apportion.toml")
 
 def project_root(entry: Path) -> Path:
     """Return the nearest folder above a policy's entry that a project begins with, else the entry's own folder."""
-    return next((above for above in entry.parents if _begins_project(above)), entry.parent)
+    return next((above for above in entry.parents if begins_project(above)), entry.parent)
 
 
-def _begins_project(folder: Path, exists: Callable[[str], bool] = os.path.exists) -> bool:
+def begins_project(folder: Path, exists: Callable[[str], bool] = os.path.lexists) -> bool:
+    """Whether a folder holds what only the top of a project holds."""
     return any(exists(os.path.join(folder, mark)) for mark in _MARKS)  # noqa: PTH118 - called for every ancestor.

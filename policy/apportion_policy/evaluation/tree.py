@@ -14,6 +14,7 @@ from pathlib import Path
 
 from apportion_policy.evaluation.fault import Fault, FaultKind
 from apportion_policy.evaluation.plain import plain_text
+from apportion_policy.evaluation.root import begins_project
 
 PYTHON_SUFFIX = ".py"
 DOCUMENT_SUFFIXES = (".yaml", ".yml", ".json")
@@ -33,8 +34,8 @@ class PolicyTree:
     """A policy's entry and the folder that bounds it.
 
     Attributes:
-        root: Absolute and free of symbolic links; the highest folder of the Python package that holds the entry,
-            or the entry's own folder.
+        root: Absolute and free of symbolic links; the folder above the highest Python package that holds the entry
+            (at most the folder in which the project begins), or the entry's own folder.
         entry: Absolute path of the file to evaluate.
         attribute: Name of the object to take from a Python file, if the caller gave one.
     """
@@ -132,7 +133,11 @@ def _entry_of_folder(folder: str) -> str:
 
 
 def _import_root(folder: Path) -> Path:
-    while (folder / "__init__.py").is_file() and folder.parent != folder:
+    """Return the folder above the highest package, which is never above where the project begins.
+
+    A pull request can add an `__init__.py` to every folder of its repository, but no marker above it.
+    """
+    while (folder / "__init__.py").is_file() and folder.parent != folder and not begins_project(folder):
         folder = folder.parent
     return folder
 

@@ -28,6 +28,7 @@ from apportion_runtime.sim.serving import bounds_of, scalings_of
 from apportion_runtime.sim.shorthand import KINDS, Short, Size, manifest_of
 from apportion_runtime.snapshots.places import line_of
 from apportion_runtime.snapshots.quantities import parse_time
+from apportion_runtime.snapshots.yaml_bounds import BoundsError, check_bounds
 
 Reader = Callable[[str], Sequence[Manifest]]
 """From a file's name, as the scenario says it, to the objects in it. Raises `OSError`, `ValueError`."""
@@ -47,11 +48,16 @@ def read_scenario(text: str, read: Reader, dialect: Dialect = KAI_DIALECT) -> Sc
         ScenarioError: If it cannot be read, with the place and the line in it.
     """
     try:
+        check_bounds(text)
         document = yaml.safe_load(text)
+    except BoundsError as wrong:
+        raise ScenarioError(wrong.message, wrong.line) from None
     except yaml.YAMLError as wrong:
         problem, mark = getattr(wrong, "problem", None), getattr(wrong, "problem_mark", None)
         line = None if mark is None else mark.line + 1
         raise ScenarioError(f"it is no YAML: {problem or ' '.join(str(wrong).split())}", line) from None
+    except (ValueError, RecursionError) as wrong:
+        raise ScenarioError(f"it is no YAML: {wrong}", None) from None
     try:
         return _scenario(document, read, dialect)
     except ScenarioError as wrong:

@@ -11,6 +11,7 @@ import yaml
 
 from apportion_runtime.snapshots.codec import said
 from apportion_runtime.snapshots.faults import UNREADABLE, Fault, Path, Place
+from apportion_runtime.snapshots.yaml_bounds import BoundsError, check_bounds
 
 _LIST = "List"
 ENGINE_CONFIGURATION = "EngineConfiguration"
@@ -98,6 +99,8 @@ def documents_of(text: str) -> Iterator[Any]:
             yield from documents
         except RecursionError:
             raise NotText("this is no JSON: it is nested too deeply", 0) from None
+        except ValueError:
+            raise NotText("this cannot be read: a number has more digits than are read", 0) from None
         return
     yield from _yaml_documents(text)
 
@@ -123,7 +126,10 @@ def _json_documents(text: str) -> Iterator[Any]:
 
 def _yaml_documents(text: str) -> Iterator[Any]:
     try:
+        check_bounds(text)
         yield from yaml.load_all(text, Loader=Loader)
+    except BoundsError as wrong:
+        raise NotText(f"this cannot be read: {wrong.message}", wrong.line) from None
     except yaml.MarkedYAMLError as wrong:
         mark = wrong.problem_mark or wrong.context_mark
         raise NotText(f"this is no YAML: {wrong.problem or wrong.context}", mark.line + 1 if mark else 0) from None

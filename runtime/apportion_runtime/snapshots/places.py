@@ -71,7 +71,7 @@ def _roots(text: str) -> list[Any] | None:
     if text.lstrip()[:1] in ("{", "["):
         try:
             return [start for start, _, _ in json_spans(text)]
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             pass
     loader = Loader(text)
     roots: list[Any] = []

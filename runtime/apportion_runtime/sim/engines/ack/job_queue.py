@@ -22,6 +22,7 @@ import yaml
 from apportion_runtime.admission.objects import Manifest, annotations_of, nested
 from apportion_runtime.sim.engines.ack import words
 from apportion_runtime.sim.engines.ack.amounts import Amounts
+from apportion_runtime.snapshots.yaml_bounds import check_bounds
 
 IsVain = Callable[[str, int], bool]
 """From a quota, and how often something of it had been given back, to whether it still refuses what it refused then."""
@@ -240,6 +241,7 @@ def read_queue(made: Manifest) -> QueueSettings:
 
 def _backoff(written: str, name: str) -> Backoff:
     try:
+        check_bounds(written)
         said = yaml.safe_load(written) or {}
         assert isinstance(said, Mapping)
         first = float(said.get(words.FIRST_BACKOFF, _FIRST_BACKOFF_S))

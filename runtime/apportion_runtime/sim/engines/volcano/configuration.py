@@ -13,6 +13,7 @@ import yaml
 
 from apportion_runtime.admission.objects import name_of
 from apportion_runtime.sim.engines.engine import UnreadableError
+from apportion_runtime.snapshots.yaml_bounds import check_bounds
 
 CONFIG_MAP = "volcano-scheduler-configmap"
 _FILE = "volcano-scheduler.conf"
@@ -76,8 +77,9 @@ def read_configuration(objects: Iterable[Mapping[str, Any]]) -> Configuration:
         )
     text = (found.get("data") or {}).get(_FILE) or ""
     try:
+        check_bounds(text)
         document = yaml.safe_load(text)
-    except yaml.YAMLError as wrong:
+    except (yaml.YAMLError, ValueError) as wrong:
         raise ConfigurationError(f"ConfigMap {CONFIG_MAP}: {str(wrong).replace(chr(10), ' ')}") from None
     if not isinstance(document, Mapping):
         raise ConfigurationError(f"ConfigMap {CONFIG_MAP}: its {_FILE} is no mapping with actions and tiers")

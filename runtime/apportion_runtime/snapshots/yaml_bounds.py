@@ -1,0 +1,56 @@
+"""What a YAML text may hold before anything is built of it.
+
+libyaml composes by calling itself, without a bound, until the stack is used up and the process dies; aliases make a
+short text as long as anybody likes. Both are counted from the parser's events, which do neither.
+"""
+
+from __future__ import annotations
+
+import yaml
+
+MAX_DEPTH = 200
+MAX_VALUES = 5_000_000
+"""Values after aliases: a snapshot of a large cluster has some millions."""
+
+
+class BoundsError(ValueError):
+    """A text that is nested too deeply or too long: what is wrong, and in which line."""
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+
+
+def check_bounds(text: str) -> None:
+    """Raise `BoundsError` for a text that is not to be composed; what is no YAML passes, for the reader to refuse."""
+    sizes: dict[str, int] = {}
+    open_nodes: list[tuple[str | None, int]] = []
+    n_values = 0
+    try:
+        for event in yaml.parse(text.encode("utf-8", "surrogatepass"), Loader=yaml.CSafeLoader):
+            if isinstance(event, yaml.CollectionStartEvent):
+                open_nodes.append((event.anchor, n_values))
+                n_values += 1
+                if len(open_nodes) > MAX_DEPTH:
+                    raise BoundsError(f"it is nested deeper than {MAX_DEPTH} levels", _line(event))
+            elif isinstance(event, yaml.CollectionEndEvent):
+                anchor, before = open_nodes.pop()
+                if anchor is not None:
+                    sizes[anchor] = n_values - before
+            elif isinstance(event, yaml.ScalarEvent):
+                n_values += 1
+                if event.anchor is not None:
+                    sizes[event.anchor] = 1
+            elif isinstance(event, yaml.AliasEvent):
+                if any(anchor == event.anchor for anchor, _ in open_nodes):
+                    raise BoundsError("an alias refers to what contains it", _line(event))
+                n_values += sizes.get(event.anchor or "", 1)
+            if n_values > MAX_VALUES:
+                raise BoundsError(f"it expands to more than {MAX_VALUES} values", _line(event))
+    except yaml.YAMLError:
+        return
+
+
+def _line(event: yaml.Event) -> int:
+    return event.start_mark.line + 1 if event.start_mark is not None else 0

@@ -1,0 +1,60 @@
+"""What an author adds to a repository opens nothing outside of it, and nothing hidden."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from apportion_policy.evaluation.readable import readable_paths
+from apportion_policy.evaluation.tree import locate
+
+pytestmark = pytest.mark.security
+
+
+@pytest.fixture
+def entry(tmp_path: Path) -> Path:
+    policy = tmp_path / "work" / "checkout" / "policies" / "policy.py"
+    policy.parent.mkdir(parents=True)
+    policy.write_text("")
+    (tmp_path / "work" / "credentials.json").write_text("secret")
+    return policy
+
+
+@pytest.mark.parametrize("marker", [".git", "pyproject.toml", "apportion.toml"])
+def test_an_added_package_opens_no_folder_outside_of_the_repository(marker: str, entry: Path) -> None:
+    checkout = entry.parents[1]
+    (checkout / marker).mkdir()
+    for folder in (entry.parent, checkout):
+        (folder / "__init__.py").write_text("")
+    root = locate(entry).root
+    assert root == str(checkout)
+    assert not readable_paths(root).may_read(str(checkout.parent / "credentials.json"))
+
+
+def test_the_folder_above_a_package_stays_readable_within_the_repository(entry: Path) -> None:
+    (entry.parents[1] / ".git").mkdir()
+    (entry.parent / "__init__.py").write_text("")
+    assert locate(entry).root == str(entry.parents[1])
+
+
+def test_hidden_files_stay_unreadable_past_the_folders_that_are_searched(
+    entry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apportion_policy.evaluation.readable._MAX_FOLDERS_SEARCHED", 5)
+    for number in range(10):
+        folder = entry.parent / f"a{number}"
+        folder.mkdir()
+        (folder / ".env").write_text("secret")
+        (folder / "part.py").write_text("")
+    readable = readable_paths(str(entry.parent))
+    assert not any(readable.may_read(str(entry.parent / f"a{number}" / ".env")) for number in range(10))
+    assert readable.may_read(str(entry.parent / "a0" / "part.py"))
+    assert not readable.may_read(str(entry.parent / "a9" / "part.py"))
+
+
+def test_installed_modules_of_other_languages_are_not_readable(entry: Path) -> None:
+    hidden = entry.parent / "node_modules" / ".cache" / "token"
+    hidden.parent.mkdir(parents=True)
+    hidden.write_text("secret")
+    assert not readable_paths(str(entry.parent)).may_read(str(hidden))
