@@ -118,8 +118,11 @@ def _object(line: bytes) -> dict[str, object]:
 
 
 def _reason(data: object) -> tuple[str, str]:
-    name, reason = _names(data, at_most=2)
-    return name, reason
+    match _names(data, at_most=2):
+        case (name, reason):
+            return name, reason
+        case _:
+            raise AnswerError("a layer and a reason are two texts")
 
 
 def _names(data: object, *, at_most: int) -> tuple[str, ...]:
