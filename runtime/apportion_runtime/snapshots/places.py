@@ -78,6 +78,9 @@ def _roots(text: str) -> list[Any] | None:
     try:
         while loader.check_node():
             roots.append(loader.get_node())
+    except yaml.YAMLError:
+        # The reader of the text may be more lenient than this loader; what is found up to here has its line.
+        return roots
     finally:
         loader.dispose()
     return roots
