@@ -92,6 +92,7 @@ def simulate(choice: Choice, load: str | TraceInput, *, as_of: date, keeps_facts
     Raises:
         CannotError: If something cannot be read, or the engine has no model here.
     """
+    from apportion_compiler.engine_rules.pod_admission import refusals
     from apportion_runtime.sim.cluster import Cluster
     from apportion_runtime.sim.engines.engine import UnreadableError
     from apportion_runtime.sim.report.report import build_report
@@ -105,7 +106,13 @@ def simulate(choice: Choice, load: str | TraceInput, *, as_of: date, keeps_facts
         return found
     scenario = _scenario(load, found.model.dialect)
     try:
-        simulated = Cluster(found.objects, scenario, found.model, keeps_facts=keeps_facts)
+        simulated = Cluster(
+            found.objects,
+            scenario,
+            found.model,
+            keeps_facts=keeps_facts,
+            refusal=lambda made: next(refusals(found.model.name, made), ""),
+        )
     except (UnreadableError, Unnamed) as wrong:
         raise CannotError(f"{choice.source}: {wrong}") from None
     except ScenarioError as wrong:

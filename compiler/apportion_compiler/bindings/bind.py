@@ -18,6 +18,7 @@ from apportion_compiler.bindings.places import class_in, instead, leaf, named_qu
 from apportion_compiler.bindings.provisioning import ask_for_nodes
 from apportion_compiler.bindings.requests import pod_requests
 from apportion_compiler.bindings.work import GPU_RESOURCE, Work
+from apportion_compiler.engine_rules.pod_admission import refusals
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.naming import object_name
 from apportion_compiler.workload_shapes import Node, found, mapping, pod_sets, section, shape_of, text
@@ -168,6 +169,9 @@ def _placed(engine: EngineBinding, binding: Binding, name: str, workloads: tuple
             gpus = pod_requests(mapping(template.get("spec"))).get(GPU_RESOURCE, 0)
             if gpus % WHOLE:
                 engine.share(template, gpus)
+    for workload in workloads:
+        for refused in refusals(engine.name, workload):
+            raise BindingError(f"{workload['kind']} {name}: {refused}")
     return Bound((*requests, *engine.bind(binding, workloads)), remarks)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -46,9 +46,10 @@ DELETED, LOST, REFUSED = "deleted", "lost", "refused"
 class Workloads:
     """The workloads of a simulation, by their number."""
 
-    def __init__(self, world: World, engine: Engine) -> None:
+    def __init__(self, world: World, engine: Engine, refusal: Callable[[Manifest], str]) -> None:
         self._world = world
         self._engine = engine
+        self._refusal = refusal
         self.works: list[Work] = []
         self.running: dict[int, Running] = {}
         self._pace = Pace(world)
@@ -71,6 +72,10 @@ class Workloads:
         world, work = self._world, self.works[number]
         facts = world.history.workloads[number]
         metadata = {**work.manifest["metadata"], "namespace": facts.namespace}
+        refusal = self._refusal(work.manifest)
+        if refusal:
+            self._refuse(number, refusal)
+            return
         try:
             made = world.store.create(self._engine.admit({**work.manifest, "metadata": metadata}))
             if kind_of(made) == _CRON_JOB:

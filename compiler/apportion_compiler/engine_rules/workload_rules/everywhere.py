@@ -24,7 +24,7 @@ _SYSTEM = frozenset({"system-cluster-critical", "system-node-critical"})
 _OVERCOMMITTED = frozenset({"cpu", "memory", "ephemeral-storage"})
 
 
-def _devices(site: Site) -> Iterator[Verdict]:
+def devices(site: Site) -> Iterator[Verdict]:
     """Devices come whole, and a request of them needs the same limit (pkg/apis/core/validation, Kubernetes 1.36)."""
     for workload in site.workloads:
         for pods in workload.sets:
@@ -149,4 +149,4 @@ def gang_shortfall(workload: Workload, pods: PodSet, needed: str, field: str) ->
         )  # fmt: skip
 
 
-RULES: tuple[Rule, ...] = (_devices, _classes, _switches, _names, _ray_scaling, _ray_suspension)
+RULES: tuple[Rule, ...] = (devices, _classes, _switches, _names, _ray_scaling, _ray_suspension)

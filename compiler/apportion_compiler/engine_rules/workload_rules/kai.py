@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import Decimal, InvalidOperation
-from typing import cast
 
 from apportion_compiler.backends.kai import names
-from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, Workload, listed, template_field
-from apportion_compiler.plain_objects import annotations_of, items, mapping, text
-from apportion_compiler.workload_shapes import PodSet
-
-_GPU = "nvidia.com/gpu"
+from apportion_compiler.engine_rules.verdict import Verdict
+from apportion_compiler.engine_rules.workload_rules.kai_sharing import gpu_sharing
+from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, listed, template_field
+from apportion_compiler.plain_objects import text
 
 
 def _labels(site: Site) -> Iterator[Verdict]:
@@ -76,33 +72,4 @@ def _schedulers(site: Site) -> Iterator[Verdict]:
                 )  # fmt: skip
 
 
-def _parts(site: Site) -> Iterator[Verdict]:
-    """What KAI's admission webhook refuses of a pod (pkg/binder/plugins/gpusharing/gpu-request)."""
-    for workload in site.workloads:
-        for pods in workload.sets:
-            fraction = annotations_of(cast("Manifest", pods.template)).get(names.GPU_FRACTION_ANNOTATION)
-            if fraction is not None:
-                yield from _part(workload, pods, fraction)
-
-
-def _part(workload: Workload, pods: PodSet, fraction: str) -> Iterator[Verdict]:
-    # The webhook looks at pods alone, so that what owns them is accepted and gets none.
-    verdict = workload.rejected if workload.is_bare else workload.pending
-    field = template_field(pods, "metadata", f"annotations[{names.GPU_FRACTION_ANNOTATION}]")
-    try:
-        is_part = 0 < Decimal(fraction) < 1
-    except InvalidOperation:
-        is_part = False
-    if not is_part:
-        yield verdict(
-            field, "Invalid", f"gpu-fraction {fraction} does not lie between 0 and 1, so the pods are refused",
-            "write a part such as 0.5; ask for whole GPUs under limits",
-        )  # fmt: skip
-    if any(_GPU in mapping(container, "resources", "limits") for container in items(pods.spec, "containers")):
-        yield verdict(
-            field, "Invalid", f"gpu-fraction beside a limit of {_GPU}: the pods are refused",
-            f"leave {_GPU} out of requests and limits, or the annotation",
-        )  # fmt: skip
-
-
-RULES: tuple[Rule, ...] = (_labels, _queues, _submission, _schedulers, _parts)
+RULES: tuple[Rule, ...] = (_labels, _queues, _submission, _schedulers, gpu_sharing)

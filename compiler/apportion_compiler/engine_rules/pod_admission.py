@@ -1,0 +1,24 @@
+"""What is refused of a workload's pods when they are made: the one admission of `validate`, `bind` and `simulate`.
+
+The API server's own validation and the webhooks of engines that look at pods. The simulator, which shares nothing with
+the compiler, is given `refusals` by the command line (docs/decisions/0018-one-admission-of-pods.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from apportion_compiler.engine_rules.verdict import Manifest
+from apportion_compiler.engine_rules.workload_rules.everywhere import devices
+from apportion_compiler.engine_rules.workload_rules.kai_sharing import gpu_sharing
+from apportion_compiler.engine_rules.workload_rules.site import Rule, site_of
+
+_WEBHOOKS: Mapping[str, tuple[Rule, ...]] = {"kai": (gpu_sharing,)}
+
+
+def refusals(engine: str, manifest: Manifest) -> Iterator[str]:
+    """Yield why the pods of a workload are refused on a cluster with an engine; nothing of what is no workload."""
+    site = site_of(engine, (manifest,), ())
+    for rule in (devices, *_WEBHOOKS.get(engine, ())):
+        for verdict in rule(site):
+            yield verdict.message
