@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +93,7 @@ def simulate(choice: Choice, load: str | TraceInput, *, as_of: date, keeps_facts
     Raises:
         CannotError: If something cannot be read, or the engine has no model here.
     """
-    from apportion_compiler.engine_rules.pod_admission import refusals
+    from apportion_compiler.engine_rules.pod_admission import admit
     from apportion_runtime.sim.cluster import Cluster
     from apportion_runtime.sim.engines.engine import UnreadableError
     from apportion_runtime.sim.report.report import build_report
@@ -111,7 +112,7 @@ def simulate(choice: Choice, load: str | TraceInput, *, as_of: date, keeps_facts
             scenario,
             found.model,
             keeps_facts=keeps_facts,
-            refusal=lambda made: next(refusals(found.model.name, made), ""),
+            admit=partial(admit, found.model.name),
         )
     except (UnreadableError, Unnamed) as wrong:
         raise CannotError(f"{choice.source}: {wrong}") from None

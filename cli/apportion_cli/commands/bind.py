@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 @click.option(
     "--workers", "--replicas", type=click.IntRange(min=1), metavar="N", help="Workers, all of which start or none."
 )
+@click.option("--min", "least", type=click.IntRange(min=1), metavar="N", help="Workers that are enough to start.")
+@click.option("--max", "most", type=click.IntRange(min=1), metavar="N", help="Workers at most; with --min.")
 @click.option("--gpus", metavar="N", help="GPUs for each worker; 0.5 where the queue may share them.")
 @click.option("--gpu-model", metavar="MODEL", help="GPU model of the workers.")
 @click.option("--cpu", metavar="CPU", help="CPU for each pod (default: 1).")
@@ -78,6 +80,8 @@ def bind(
     name: str | None,
     image: str | None,
     workers: int | None,
+    least: int | None,
+    most: int | None,
     gpus: str | None,
     gpu_model: str | None,
     cpu: str | None,
@@ -98,7 +102,9 @@ def bind(
     apportion bind vision --kind RayJob --workers 4 --gpus 8 -- python train.py
     apportion bind vision --from job.yaml | kubectl apply -f -
     """  # noqa: D301 - click takes the character, and writes the lines below it as they are
-    made = (name, image, workers, gpus, cpu, memory, schedule, *secrets, *command)
+    if (least is None) != (most is None) or (least is not None and workers is not None):
+        raise click.UsageError("elastic work has --min and --max together, and no --workers")
+    made = (name, image, workers, least, gpus, cpu, memory, schedule, *secrets, *command)
     if (kind is None) == (file is None):
         raise click.UsageError("say what to bind: --kind Job for a template, or --from FILE for what you have")
     if file is not None and any(value is not None for value in made):
@@ -117,6 +123,8 @@ def bind(
             cpu=_amount(parse_cpu(cpu)) if cpu is not None else None,
             memory=_amount(parse_memory(memory)) if memory is not None else None,
             workers=workers,
+            least=least,
+            most=most,
             priority_class=priority_class,
             secrets=tuple(parse_secret(secret) for secret in secrets),
             provisioning=provisioning,
@@ -144,6 +152,8 @@ def bind(
     style = console.style(stderr=True)
     for remark in placed.remarks:
         console.err(f"apportion: {style('warning', 'warning')}: {remark}")
+    for note in placed.notes:
+        console.err(f"apportion: {style('heading', 'note')}: {note}")
     from apportion_cli.delivery import deliver
 
     for output in outputs or (Output("yaml"),):

@@ -9,6 +9,7 @@ from apportion_compiler.bindings import ENGINES, KINDS
 from apportion_compiler.bindings.binding import Binding, EngineBinding
 from apportion_compiler.bindings.bounds import beyond_bounds
 from apportion_compiler.bindings.choices import WHOLE, gpus_of, name_of, refuse_share
+from apportion_compiler.bindings.elastic import make_elastic, workers_at_first
 from apportion_compiler.bindings.engines.marks import is_kind, templates
 from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.bindings.kind import Kind
@@ -16,6 +17,7 @@ from apportion_compiler.bindings.options import Options
 from apportion_compiler.bindings.placement import placement
 from apportion_compiler.bindings.places import class_in, instead, leaf, named_queue, namespace_in, plan_in, some
 from apportion_compiler.bindings.provisioning import ask_for_nodes
+from apportion_compiler.bindings.remarks import small_share, unspread, waiting
 from apportion_compiler.bindings.requests import pod_requests
 from apportion_compiler.bindings.work import GPU_RESOURCE, Work
 from apportion_compiler.engine_rules.pod_admission import refusals
@@ -29,10 +31,11 @@ _SCHEDULE = "0 2 * * *"
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Objects in apply order, and clauses on what of them could never start."""
+    """Objects in apply order, clauses on what of them could never start, and notes on what nobody chose."""
 
     objects: tuple[Node, ...]
     remarks: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 def bind(program: Program, queue_id: str, kind: str, options: Options) -> tuple[Node, ...]:
@@ -51,7 +54,12 @@ def bound(program: Program, queue_id: str, kind: str, options: Options) -> Bound
     queue = leaf(program, queue_id)
     gpus = gpus_of(program, queue, engine, options)
     binding = _binding(program, queue, engine, options, with_gpus=gpus > 0, serves=template.serves)
-    n_workers = 1 if options.workers is None else options.workers
+    kind = next(name for name in KINDS if KINDS[name] is template)
+    elastic = None if options.least is None or options.most is None else (options.least, options.most)
+    if elastic is not None:
+        n_workers = workers_at_first(kind, engine.name, *elastic)
+    else:
+        n_workers = 1 if options.workers is None else options.workers
     name = name_of(options.name, queue, kind, template, n_workers)
     where = placement(
         program,
@@ -76,6 +84,14 @@ def bound(program: Program, queue_id: str, kind: str, options: Options) -> Bound
         stays=binding.plan is not None,
     )
     placed = _placed(engine, binding, name, template.template(work))
+    small = (
+        ()
+        if options.cpu or options.memory
+        else small_share(program, queue, gpus=gpus, cpu=work.cpu, memory=work.memory)
+    )
+    placed = replace(placed, notes=(*placed.notes, *(f"{name}: {clause}" for clause in small)))
+    if elastic is not None:
+        make_elastic(placed.objects[-1], kind, engine.name, *elastic)
     return replace(placed, objects=tuple(mapping(_in_order(made)) for made in placed.objects))
 
 
@@ -91,6 +107,7 @@ def adopt(program: Program, queue_id: str, documents: Sequence[Mapping[str, obje
     queue = leaf(program, queue_id)
     objects: list[Node] = []
     remarks: list[str] = []
+    notes: list[str] = []
     for index, document in enumerate(documents):
         manifest = {key: _copied(value) for key, value in document.items()}
         if shape_of(manifest) is None:
@@ -102,9 +119,10 @@ def adopt(program: Program, queue_id: str, documents: Sequence[Mapping[str, obje
             raise BindingError(str(refused), index) from refused
         objects += placed.objects
         remarks += placed.remarks
+        notes += placed.notes
     if all(shape_of(document) is None for document in documents):
         raise BindingError(f"there is no workload in the file; bind knows {some(KINDS)}")
-    return Bound(tuple(objects), tuple(remarks))
+    return Bound(tuple(objects), tuple(remarks), tuple(notes))
 
 
 def _in_order(value: object) -> object:
@@ -161,6 +179,8 @@ def _placed(engine: EngineBinding, binding: Binding, name: str, workloads: tuple
     remarks = tuple(
         dict.fromkeys(f"{name or workloads[0]['kind']} {clause}; it would never start" for clause in beyond)
     )
+    label = name or str(workloads[0]["kind"])
+    notes = tuple(f"{label}: {clause}" for clause in unspread(binding.program, workloads))
     requests: tuple[Node, ...] = ()
     if binding.plan is not None and not engine.asks_for_nodes:
         requests = ask_for_nodes(binding, binding.plan, workloads)
@@ -172,7 +192,11 @@ def _placed(engine: EngineBinding, binding: Binding, name: str, workloads: tuple
     for workload in workloads:
         for refused in refusals(engine.name, workload):
             raise BindingError(f"{workload['kind']} {name}: {refused}")
-    return Bound((*requests, *engine.bind(binding, workloads)), remarks)
+    made = engine.bind(binding, workloads)
+    remarks += tuple(
+        dict.fromkeys(f"{label}: {clause}; it would never start" for clause in waiting(binding, made) if not remarks)
+    )
+    return Bound((*requests, *made), remarks, notes)
 
 
 def _engine(program: Program) -> EngineBinding:

@@ -41,6 +41,8 @@ class Options:
         cpu: Millicores for each pod.
         memory: Bytes for each pod.
         workers: How many workers, which start together or not at all.
+        least: With `most`: how many of them are enough to start, and how many there may be; `workers` is None then.
+        most: See `least`.
         priority_class: Its priority class, one of the queue's.
         secrets: What its containers are given of Secrets.
         provisioning: Plan by which its nodes are asked for as a whole.
@@ -56,6 +58,8 @@ class Options:
     cpu: int | None = None
     memory: int | None = None
     workers: int | None = None
+    least: int | None = None
+    most: int | None = None
     priority_class: str | None = None
     secrets: tuple[SecretKey, ...] = ()
     provisioning: str | None = None

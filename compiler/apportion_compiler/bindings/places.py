@@ -28,7 +28,7 @@ def leaf(program: Program, id_: str) -> Queue:
 
 
 def namespace_in(queue: Queue, wanted: str | None) -> str:
-    """Return the namespace of the workload: the first of the queue's where none is wanted.
+    """Return the namespace of the workload: the one that the policy names first where none is wanted.
 
     Raises:
         BindingError: If the queue has none, or not that one.
@@ -36,7 +36,7 @@ def namespace_in(queue: Queue, wanted: str | None) -> str:
     if not queue.namespaces:
         raise BindingError(f"queue {queue.id} has no namespace, so no work reaches it; give it one in the policy")
     if wanted is None:
-        return queue.namespaces[0]
+        return queue.first_namespace or queue.namespaces[0]
     if wanted not in queue.namespaces:
         raise BindingError(f"namespace {wanted} is not one of queue {queue.id}, which has {some(queue.namespaces)}")
     return wanted

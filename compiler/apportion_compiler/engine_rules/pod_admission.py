@@ -1,7 +1,7 @@
 """What is refused of a workload's pods when they are made: the one admission of `validate`, `bind` and `simulate`.
 
 The API server's own validation and the webhooks of engines that look at pods. The simulator, which shares nothing with
-the compiler, is given `refusals` by the command line (docs/decisions/0018-one-admission-of-pods.md).
+the compiler, is given `admit` by the command line (docs/decisions/0018-one-admission-of-pods.md).
 """
 
 from __future__ import annotations
@@ -14,6 +14,12 @@ from apportion_compiler.engine_rules.workload_rules.kai_sharing import gpu_shari
 from apportion_compiler.engine_rules.workload_rules.site import Rule, site_of
 
 _WEBHOOKS: Mapping[str, tuple[Rule, ...]] = {"kai": (gpu_sharing,)}
+
+
+def admit(engine: str, manifest: Manifest) -> None:
+    """Raise `ValueError` with the first of `refusals`."""
+    for refusal in refusals(engine, manifest):
+        raise ValueError(refusal)
 
 
 def refusals(engine: str, manifest: Manifest) -> Iterator[str]:

@@ -93,6 +93,7 @@ def _queue(
         source=queue.source,
         external_namespaces=tuple(sorted(queue.external_namespaces)),
         kueue=queue.kueue or ir.AS_THE_POLICY_SAYS,
+        first_namespace=queue.namespaces[0] if queue.namespaces else None,
     )
 
 

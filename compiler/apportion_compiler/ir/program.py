@@ -61,6 +61,8 @@ class Queue:
     source: SourceLocation
     external_namespaces: tuple[str, ...] = ()
     kueue: KueueQueue = AS_THE_POLICY_SAYS
+    first_namespace: str | None = None
+    """The one that the author wrote first: where work goes that names none."""
 
     @property
     def is_leaf(self) -> bool:

@@ -67,7 +67,7 @@ class Cluster:
         model: The engine that the objects are of.
         may_evict: Asked before each eviction, as a disruption budget would be.
         keeps_facts: Whether every single fact is kept, or only what reports reckon with.
-        refusal: Why the API server or a webhook refuses the pods of a workload; empty where they may be made.
+        admit: Raises `ValueError` where the API server or a webhook refuses the pods of a workload.
 
     Attributes:
         engine: What decides.
@@ -83,7 +83,7 @@ class Cluster:
         *,
         may_evict: Callable[[Manifest], bool] = lambda pod: True,
         keeps_facts: bool = True,
-        refusal: Callable[[Manifest], str] = lambda made: "",
+        admit: Callable[[Manifest], None] = lambda made: None,
     ) -> None:
         self.scenario = scenario
         clock = Clock(scenario.start, scenario.start)
@@ -96,7 +96,7 @@ class Cluster:
         self.history = History(keeps_facts=keeps_facts)
         self.world = World(clock, EventQueue(), store, records, self.history, scenario.timing)
         engine = self.engine = model.make(self.world)
-        self.workloads = Workloads(self.world, engine, refusal)
+        self.workloads = Workloads(self.world, engine, admit)
         self.pools = NodePools(self.world, scenario.pools)
         engine.begin(self.workloads, self.pools)
         self.history.parents = dict(engine.parents)

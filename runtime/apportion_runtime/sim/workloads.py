@@ -46,10 +46,10 @@ DELETED, LOST, REFUSED = "deleted", "lost", "refused"
 class Workloads:
     """The workloads of a simulation, by their number."""
 
-    def __init__(self, world: World, engine: Engine, refusal: Callable[[Manifest], str]) -> None:
+    def __init__(self, world: World, engine: Engine, admit: Callable[[Manifest], None]) -> None:
         self._world = world
         self._engine = engine
-        self._refusal = refusal
+        self._admit = admit
         self.works: list[Work] = []
         self.running: dict[int, Running] = {}
         self._pace = Pace(world)
@@ -58,8 +58,7 @@ class Workloads:
 
     def add(self, work: Work) -> int:
         """Take in a workload that is to come, and return its number."""
-        manifest = work.manifest
-        number = len(self.works)
+        manifest, number = work.manifest, len(self.works)
         self.works.append(work)
         namespace = namespace_of(manifest) or _DEFAULT_NAMESPACE
         self._world.history.workloads.append(
@@ -72,11 +71,8 @@ class Workloads:
         world, work = self._world, self.works[number]
         facts = world.history.workloads[number]
         metadata = {**work.manifest["metadata"], "namespace": facts.namespace}
-        refusal = self._refusal(work.manifest)
-        if refusal:
-            self._refuse(number, refusal)
-            return
         try:
+            self._admit(work.manifest)
             made = world.store.create(self._engine.admit({**work.manifest, "metadata": metadata}))
             if kind_of(made) == _CRON_JOB:
                 self.cron_jobs.begin(number, made)
@@ -95,8 +91,8 @@ class Workloads:
         if not running.is_suspended:
             self._start(running)
         for scaling in work.scalings:
-            event = Scaled(number, scaling.replicas, scaling.group)
-            world.events.plan(max(world.now, world.clock.start + scaling.at_s), event)
+            event, at = Scaled(number, scaling.replicas, scaling.group), world.clock.start + scaling.at_s
+            world.events.plan(max(world.now, at), event)
         if work.lifetime_s is not None:
             world.events.plan(world.now + work.lifetime_s, Leaves(number))
         if work.cancelled_s is not None:
@@ -194,8 +190,7 @@ class Workloads:
         world, manifest = self._world, running.manifest
         if slot.owner is None:
             return manifest
-        number = running.n_made[slot.key]
-        name = f"{slot.owner[1]}-{slot.key}"
+        number, name = running.n_made[slot.key], f"{slot.owner[1]}-{slot.key}"
         if number and running.expansion.replacing is not Replacing.SAME_NAME:
             name = f"{name}-r{number}"
         namespace = namespace_of(manifest)

@@ -1,0 +1,72 @@
+"""What a person should hear of a workload that can run: sizes nobody chose, and a placement that it does not get."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from apportion_compiler.backends.kueue import BACKEND
+from apportion_compiler.backends.native.names import CPU_SCHEDULER, schedulers
+from apportion_compiler.bindings.binding import Binding
+from apportion_compiler.bindings.requests import pod_requests
+from apportion_compiler.bindings.work import GPU_RESOURCE
+from apportion_compiler.engine_rules.workload_rules.kueue_reach import unreachable
+from apportion_compiler.engine_rules.workload_rules.site import site_of
+from apportion_compiler.ir.program import Program, Queue
+from apportion_compiler.workload_shapes import Node, found, pod_sets
+from apportion_policy.provisioning import QUEUED_PROVISIONING_GKE
+from apportion_policy.resources import CPU, GPU, MEMORY, amount_text
+
+_SPREAD = "spread"
+
+
+def small_share(program: Program, queue: Queue, *, gpus: int, cpu: int, memory: int) -> Iterator[str]:
+    """Yield a clause where pods get much less of a machine's cpu and memory than of its GPUs, and nobody said so."""
+    for pool in program.pools:
+        devices = pool.machine.get(GPU)
+        if not gpus or pool.id not in queue.pools or not isinstance(devices, int) or devices < gpus:
+            continue
+        shares = {
+            resource: held * gpus // devices
+            for resource in (CPU, MEMORY)
+            if isinstance(held := pool.machine.get(resource), int)
+        }
+        if any(shares.get(resource, 0) >= 2 * amount for resource, amount in ((CPU, cpu), (MEMORY, memory))):
+            share = " and ".join(amount_text(resource, amount) for resource, amount in shares.items())
+            yield (
+                f"each pod asks for {amount_text(CPU, cpu)} and {amount_text(MEMORY, memory)}, where "
+                f"{amount_text(GPU, gpus)} of a machine of pool {pool.id} stand for {share}: say --cpu and --memory"
+            )
+            return
+
+
+def waiting(binding: Binding, workloads: Sequence[Node]) -> Iterator[str]:
+    """Yield why a workload that Kueue accepts is never admitted: quotas it cannot reach, nodes that are not given so."""
+    if binding.program.engine != "kueue":
+        return
+    existing = BACKEND.emit(binding.program).manifests
+    for verdict in unreachable(site_of("kueue", workloads, existing)):
+        yield verdict.message
+    if binding.plan is not None and binding.plan.provisioning_class == QUEUED_PROVISIONING_GKE:
+        for workload in workloads:
+            asking = [pods for pods in pod_sets(workload) if pods.count and pod_requests(pods.spec).get(GPU_RESOURCE)]
+            if any(pods.spec != asking[0].spec for pods in asking):
+                names = " and ".join(pods.name for pods in asking)
+                yield f"{names} differ, and {QUEUED_PROVISIONING_GKE} gives nodes for one kind of pods"
+
+
+def unspread(program: Program, workloads: Sequence[Node]) -> Iterator[str]:
+    """Yield a clause where work without GPUs is packed though the policy spreads it.
+
+    Kubernetes' own scheduler spreads by a profile, which pods name; the default one packs.
+    """
+    if program.engine != "native" or program.cpu_placement != _SPREAD or CPU_SCHEDULER not in schedulers(program):
+        return
+    for workload in workloads:
+        for pods in pod_sets(workload):
+            scheduler = found(pods.spec, "schedulerName")
+            if pods.count > 1 and not pod_requests(pods.spec).get(GPU_RESOURCE) and scheduler != CPU_SCHEDULER:
+                yield (
+                    f"it is packed, though the policy spreads work without GPUs: write schedulerName: {CPU_SCHEDULER} "
+                    "where the control plane takes kube-scheduler.yaml"
+                )
+                return

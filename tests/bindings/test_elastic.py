@@ -1,0 +1,130 @@
+"""Elastic work, sizes that nobody chose, and work that its queue can never start: what bind writes and says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from apportion_compiler.backends import EMITTERS
+from apportion_compiler.bindings.bind import adopt, bind, bound
+from apportion_compiler.bindings.errors import BindingError
+from apportion_compiler.bindings.options import Options
+from apportion_compiler.engine_rules.workloads import workload_verdicts
+from apportion_policy import Queue, Resources
+
+from .programs import H100, ORDINARY, QUEUED, VISION, program
+
+ELASTIC = Options(least=2, most=4, gpus=1000)
+
+
+def _made(engine: str, kind: str) -> dict[str, Any]:
+    *_, made = bind(program(engine, VISION), "vision", kind, ELASTIC)
+    assert list(workload_verdicts(engine, [made])) == []
+    return dict(made)
+
+
+@pytest.mark.parametrize("engine", ["kai", "volcano", "koordinator", "yunikorn", "ack", "native"])
+@pytest.mark.parametrize(
+    ("kind", "path"), [("RayCluster", ()), ("RayJob", ("rayClusterSpec",)), ("RayService", ("rayClusterConfig",))]
+)
+def test_ray_scales_itself_between_the_bounds(engine: str, kind: str, path: tuple[str, ...]) -> None:
+    cluster: Any = _made(engine, kind)["spec"]
+    for step in path:
+        cluster = cluster[step]
+    (group,) = cluster["workerGroupSpecs"]
+    assert (group["replicas"], group["minReplicas"], group["maxReplicas"]) == (2, 2, 4)
+    assert cluster["enableInTreeAutoscaling"] is True
+
+
+def test_other_kinds_start_with_the_least() -> None:
+    job = _made("kai", "Job")
+    assert (job["spec"]["parallelism"], job["metadata"]["annotations"]["kai.scheduler/batch-min-member"]) == (4, "2")
+    job = _made("kueue", "Job")
+    assert job["metadata"]["annotations"]["kueue.x-k8s.io/job-min-parallelism"] == "2"
+    job = _made("volcano", "Job")
+    assert job["metadata"]["annotations"]["scheduling.volcano.sh/group-min-member"] == "2"
+    job = _made("volcano", "VolcanoJob")
+    assert (job["spec"]["minAvailable"], job["spec"]["tasks"][0]["replicas"]) == (2, 4)
+    job = _made("kai", "PyTorchJob")
+    assert (job["spec"]["elasticPolicy"]["minReplicas"], job["spec"]["elasticPolicy"]["maxReplicas"]) == (2, 4)
+    assert {role: each["replicas"] for role, each in job["spec"]["pytorchReplicaSpecs"].items()} == {"Worker": 4}
+
+
+@pytest.mark.parametrize(
+    ("engine", "kind", "words"),
+    [
+        ("kueue", "RayJob", "Kueue admits a RayJob as a whole and refuses one that scales itself"),
+        ("kueue", "PyTorchJob", "kueue starts all workers of a PyTorchJob or none, so --min has no meaning"),
+        ("yunikorn", "Job", "it can be given for RayCluster, RayJob, RayService"),
+        ("kai", "Deployment", "kai starts all workers of a Deployment or none"),
+    ],
+)
+def test_what_cannot_be_elastic_is_refused(engine: str, kind: str, words: str) -> None:
+    with pytest.raises(BindingError, match=words):
+        bind(program(engine, VISION), "vision", kind, ELASTIC)
+
+
+def test_inverted_bounds_are_refused() -> None:
+    with pytest.raises(BindingError, match="--min 5 is more than --max 4"):
+        bind(program("kai", VISION), "vision", "RayJob", Options(least=5, most=4))
+
+
+def test_the_namespace_is_the_one_that_the_policy_names_first() -> None:
+    queue = Queue(id="vision", namespaces=("zeta", "alpha"))
+    (made,) = bind(program("kai", queue), "vision", "Job", Options())
+    assert made["metadata"]["namespace"] == "zeta"  # type: ignore[index]
+
+
+def test_a_small_part_of_a_machine_is_noted() -> None:
+    notes = bound(program("kai", VISION), "vision", "Job", Options(gpus=8000)).notes
+    (note,) = notes
+    assert note == (
+        "vision-job: each pod asks for 1 cpu and 4Gi memory, where 8 GPUs of a machine of pool h100 stand for 64 cpu and "
+        "512Gi memory: say --cpu and --memory"
+    )
+    assert bound(program("kai", VISION), "vision", "Job", Options(gpus=8000, cpu=32000)).notes == ()
+
+
+def test_a_queued_pool_that_a_limit_above_cuts_off_is_remarked_and_found() -> None:
+    vision = Queue(id="vision", namespaces=("vision",), guaranteed=Resources(gpu=8), limit=Resources(gpu=16))
+    made = program("kueue", vision, pools=(H100, QUEUED, ORDINARY))
+    objects = EMITTERS["kueue"].emit(made).manifests
+    (job,) = bind(made, "vision", "Job", Options(provisioning="dws", gpus=8000))
+    assert list(workload_verdicts("kueue", [job], objects)) == []
+    cut = [_without_borrowing(each, "queued-h100") for each in objects]
+    (found,) = workload_verdicts("kueue", [job], cut)
+    assert found.message == (
+        "insufficient quota: it asks for 8 nvidia.com/gpu, and ClusterQueue vision can have at most 0 of flavor "
+        "queued-h100, all borrowing included"
+    )
+
+
+def _without_borrowing(made: Mapping[str, Any], flavor: str) -> Mapping[str, Any]:
+    if made["kind"] != "Cohort" or made["metadata"]["name"] != "research":
+        return made
+    quota = {"name": "nvidia.com/gpu", "nominalQuota": "0", "borrowingLimit": "0"}
+    group = {"coveredResources": ["nvidia.com/gpu"], "flavors": [{"name": flavor, "resources": [quota]}]}
+    return {**made, "spec": {**made["spec"], "resourceGroups": [group]}}
+
+
+def test_pods_that_differ_get_no_queued_nodes() -> None:
+    queued = program("kueue", Queue(id="vision", namespaces=("vision",)), pools=(H100, QUEUED, ORDINARY))
+    options = Options(provisioning="dws", gpus=8000, workers=3)
+    alike = bound(queued, "vision", "PyTorchJob", options)
+    assert alike.remarks == ()
+    job: Any = alike.objects[0]
+    worker = job["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["resources"]
+    worker["requests"]["cpu"] = worker["limits"]["cpu"] = "7"
+    (remark,) = adopt(queued, "vision", [job], Options(provisioning="dws")).remarks
+    assert "Master and Worker differ, and queued-provisioning.gke.io gives nodes for one kind of pods" in remark
+
+
+def test_packed_work_of_a_policy_that_spreads_is_noted() -> None:
+    packed = program("native", Queue(id="vision", namespaces=("vision",), limit=Resources(gpu=0)))
+    options = Options(workers=4)
+    assert bound(replace(packed, cpu_placement="binpack"), "vision", "Job", options).notes == ()
+    (note,) = bound(replace(packed, cpu_placement="spread"), "vision", "Job", options).notes
+    assert note.endswith("write schedulerName: apportion-cpu where the control plane takes kube-scheduler.yaml")
