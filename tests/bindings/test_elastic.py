@@ -128,3 +128,12 @@ def test_packed_work_of_a_policy_that_spreads_is_noted() -> None:
     assert bound(replace(packed, cpu_placement="binpack"), "vision", "Job", options).notes == ()
     (note,) = bound(replace(packed, cpu_placement="spread"), "vision", "Job", options).notes
     assert note.endswith("write schedulerName: apportion-cpu where the control plane takes kube-scheduler.yaml")
+
+
+def test_a_gang_that_whole_machines_do_not_hold_is_remarked() -> None:
+    free = program("kai", Queue(id="vision", namespaces=("vision",)))
+    (remark,) = bound(free, "vision", "Job", Options(gpus=5000, workers=5)).remarks
+    assert remark == (
+        "vision-job asks for 5 pods that start together, and all machines that queue vision may use hold 4 of them, "
+        "at most 1 in one; it would never start"
+    )

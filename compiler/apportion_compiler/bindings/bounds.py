@@ -10,7 +10,7 @@ from apportion_compiler.bindings.engines.marks import is_gang
 from apportion_compiler.bindings.requests import Requests, pod_requests, total
 from apportion_compiler.bindings.work import GPU_RESOURCE
 from apportion_compiler.ir.program import NodePool, PriorityClass, Program, Queue
-from apportion_compiler.workload_shapes import Node, pod_sets
+from apportion_compiler.workload_shapes import Node, PodSet, pod_sets
 from apportion_policy.quantity import Amount, Unlimited, is_over
 from apportion_policy.resources import CPU, GPU, MEMORY, amount_text, gpu_resource
 
@@ -34,7 +34,13 @@ def beyond_bounds(
     yield from clauses
     # Where nothing holds pods back until all have room, some of them start.
     if not clauses and program.engine != "native" and all(map(is_gang, workloads)):
-        yield from _beyond_pools(program, queue, asked)
+        parted = [*_beyond_pools(program, queue, asked)]
+        yield from parted or (
+            clause
+            for workload in workloads
+            for pods in pod_sets(workload)
+            for clause in _beyond_nodes(program, queue, pods)
+        )
 
 
 def _beyond_amounts(
@@ -79,6 +85,30 @@ def _beyond_pools(program: Program, queue: Queue, asked: Requests) -> Iterator[s
                 f"asks for {amount_text(resource, amount)}, and all machines that queue {queue.id} may use have "
                 f"{amount_text(resource, sizes[resource])} at their most"
             )
+
+
+def _beyond_nodes(program: Program, queue: Queue, pods: PodSet) -> Iterator[str]:
+    """Yield a clause where a gang's pods are too many for whole machines: what is left on each holds none of them."""
+    asked = pod_requests(pods.spec)
+    n_places, per_machine = 0, 0
+    for pool in program.pools:
+        if pool.id not in queue.pools:
+            continue
+        held = [
+            (pool.machine.get(_RESOURCES.get(name, name), 0 if name == GPU_RESOURCE else None), amount)
+            for name, amount in asked.items()
+            if amount
+        ]
+        known = [most // amount for most, amount in held if isinstance(most, int)]
+        if len(known) < len(held) or not known:
+            return
+        n_places += min(known) * pool.max_nodes
+        per_machine = max(per_machine, min(known))
+    if 0 < n_places < pods.count:
+        yield (
+            f"asks for {pods.count} pods that start together, and all machines that queue {queue.id} may use hold "
+            f"{n_places} of them, at most {per_machine} in one"
+        )
 
 
 def _spoken_of(resource: str, model: str | None) -> tuple[str, ...]:
