@@ -92,6 +92,7 @@ def _warn_of_missing_layers(layers: tuple[str, ...]) -> None:
 
 def _evaluated(outcome: Evaluated) -> Inputs:
     from apportion_policy import wire
+    from apportion_policy.errors import ReservedNamespacesError
     from apportion_policy.evaluated_policy import policy_of
     from apportion_policy.evaluation.fault import Fault
     from apportion_policy.evaluation.parent import Rejected
@@ -99,6 +100,8 @@ def _evaluated(outcome: Evaluated) -> Inputs:
     sources = Sources(project_root(Path(outcome.tree.entry)), outcome.tree)
     try:
         policy = policy_of(outcome, sources.root)
+    except ReservedNamespacesError as unreadable:
+        raise click.UsageError(str(unreadable)) from None
     except wire.WireError as malformed:
         # The child's own word is checked anew, and a hostile policy can forge it.
         fault = Fault("evaluation-crashed", f"the policy disturbed its own evaluation: {malformed}", outcome.tree.entry)

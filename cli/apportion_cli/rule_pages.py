@@ -9,6 +9,8 @@ import click
 
 from apportion_cli.console import Style, current
 
+REQUIRED = "This rule is required: no severity, no waiver and no `--fail-on` turns it off."
+
 _FENCE = "```"
 
 
@@ -28,6 +30,9 @@ def rule_page(code: str) -> str:
             f"there is no rule {code}" + (f"; there is {', '.join(near)}" if near else "") + " (see apportion rules)"
         )
     text = page_text(rule) or f"# {rule.code}: {rule.name}\n\n{rule.summary}\n"
+    if rule.required:
+        heading, _, rest = text.partition("\n")
+        text = f"{heading}\n\n{REQUIRED}\n{rest}"
     console = current()
     width = console.width()
     return text if width is None else for_terminal(text, min(width, 100), console.style())

@@ -36,6 +36,10 @@ class ConfinementError(ApportionPolicyError):
         self.hint = hint
 
 
+class ReservedNamespacesError(ApportionPolicyError):
+    """What names the reserved namespaces of a platform holds what is no namespace."""
+
+
 class DocumentFault(ApportionPolicyError):
     """A YAML or JSON document that is not a policy; carries every fault found in it."""
 

@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from apportion_policy import wire
+from apportion_policy.errors import ReservedNamespacesError
 from apportion_policy.evaluation.parent import Evaluated
 from apportion_policy.evaluation.unread_files import MAX_FILES, unread_files
 from apportion_policy.omission import FILE, FOLDER, Omission
-from apportion_policy.policy import Policy, set_omissions
+from apportion_policy.policy import NAMESPACE_PATTERN, Policy, set_omissions
 from apportion_policy.source import SourceLocation
 
+RESERVED_NAMESPACES = "APPORTION_RESERVED_NAMESPACES"
+"""Variable of whoever runs the command, which no file of the policy can set: namespaces that no queue may have."""
 
-def policy_of(outcome: Evaluated, root: Path) -> Policy:
+
+def policy_of(outcome: Evaluated, root: Path, environment: Mapping[str, str] = os.environ) -> Policy:
     """Return the policy that was evaluated, its files named relative to a folder.
+
+    Args:
+        outcome: Of the evaluation.
+        root: The folder.
+        environment: Variables of this process, which may add to the reserved namespaces.
 
     Raises:
         WireError: If the answer of the evaluation is no policy.
+        ReservedNamespacesError: If the variable does not hold names.
     """
-    policy = wire.load(outcome.document, root)
+    policy = _with_reserved(wire.load(outcome.document, root), environment.get(RESERVED_NAMESPACES, ""))
     unread = unread_files(outcome.tree, outcome.files)
     declarations = [replace(omission, shared=unread.other_policies) for omission in policy.omissions]
     folder = Path(outcome.tree.entry).parent
@@ -30,6 +45,24 @@ def policy_of(outcome: Evaluated, root: Path) -> Policy:
     rest = [Omission(FOLDER, str(MAX_FILES), _first_line(outcome.tree.entry, root))] if not unread.all_seen else []
     set_omissions(policy, (*declarations, *files, *rest))
     return policy
+
+
+def _with_reserved(policy: Policy, text: str) -> Policy:
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        return policy
+    for name in names:
+        if not re.fullmatch(NAMESPACE_PATTERN, name):
+            raise ReservedNamespacesError(
+                f'{RESERVED_NAMESPACES} names namespaces, separated by commas, such as "monitoring, vault-*"; '
+                f'"{name[:80]}" is none'
+            )
+    rules = policy.rules
+    reserved = {"reserved_namespaces": (*rules.reserved_namespaces, *names)}
+    # The author's own copies are validated and stand where they are made; these stay where they were written.
+    made = BaseModel.model_copy(policy, update={"rules": BaseModel.model_copy(rules, update=reserved)})
+    set_omissions(made, policy.omissions)
+    return made
 
 
 def _first_line(file: str, root: Path) -> SourceLocation:

@@ -22,6 +22,10 @@ from apportion_policy.queue import Queue
 RuleCode = Annotated[str, StringConstraints(pattern=r"^AP\d{3}$")]
 
 
+NAMESPACE_PATTERN = r"^[a-z0-9][a-z0-9-]{0,62}\*?$"
+NamespacePattern = Annotated[str, StringConstraints(pattern=NAMESPACE_PATTERN)]
+
+
 class RuleSeverity(str, Enum):
     """What a finding of a rule does."""
 
@@ -51,6 +55,9 @@ class Rules(Declaration):
     """Severity is policy."""
 
     severity: Mapping[RuleCode, RuleSeverity] = Field(default={}, description="Rules set to error, warning or off.")
+    reserved_namespaces: tuple[NamespacePattern, ...] = Field(
+        default=(), description="Namespaces that no queue may have, besides the built-in ones; a * may end a name."
+    )
     overcommit: Annotated[
         QuantityInput,
         AfterValidator(_ratio),

@@ -66,6 +66,8 @@ from apportion_compiler.checks.queued_version_too_old import QUEUED_VERSION_TOO_
 from apportion_compiler.checks.queued_without_gpu import QUEUED_WITHOUT_GPU, queued_without_gpu
 from apportion_compiler.checks.quota_oversubscribed import QUOTA_OVERSUBSCRIBED, quota_oversubscribed
 from apportion_compiler.checks.refusals import REFUSALS
+from apportion_compiler.checks.required_rule_disabled import REQUIRED_RULE_DISABLED, required_rule_disabled
+from apportion_compiler.checks.reserved_label import RESERVED_LABEL, reserved_label
 from apportion_compiler.checks.reserved_namespace import RESERVED_NAMESPACE, reserved_namespace
 from apportion_compiler.checks.several_global_defaults import SEVERAL_GLOBAL_DEFAULTS, several_global_defaults
 from apportion_compiler.checks.snapshots import SNAPSHOTS
@@ -92,6 +94,8 @@ STRUCTURE_CHECKS: tuple[StructureCheck, ...] = (
     unknown_reference,
     declaration_left_out,
     file_not_read,
+    required_rule_disabled,
+    reserved_label,
 )
 """They read bare declarations, which may be faulty in every way."""
 
@@ -166,6 +170,8 @@ _RULES: tuple[Rule, ...] = (
     DECLARATION_LEFT_OUT,
     FILE_NOT_READ,
     OVERRIDE_COUNTS_DIFFERENTLY,
+    REQUIRED_RULE_DISABLED,
+    RESERVED_LABEL,
     QUOTA_OVERSUBSCRIBED,
     GUARANTEE_OVER_LIMIT,
     LIMIT_OVER_PARENT,

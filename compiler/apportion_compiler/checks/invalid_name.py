@@ -22,11 +22,16 @@ from apportion_policy.pool import NodePool
 from apportion_policy.queue import Queue
 from apportion_policy.source import SourceLocation
 
-INVALID_NAME = Rule("AP104", "invalid-name", Severity.ERROR, "a name that Kubernetes does not take as it stands")
+# Required, because names become paths of files: `../../escape` must never get as far as writing.
+INVALID_NAME = Rule(
+    "AP104", "invalid-name", Severity.ERROR, "a name that Kubernetes does not take as it stands", required=True
+)
 
 _LABEL = "lower-case letters, digits and dashes, with a letter or digit at both ends"
 # Cluster administrators make these objects too, and Kubernetes lets their names have dots.
 _DOTTED = frozenset({"priority class", "topology"})
+_FOLDERS = frozenset({"environment", "cluster"})
+"""Their names are those of folders, which are not cut."""
 
 
 def invalid_name(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
@@ -60,6 +65,15 @@ def _bad_characters(named: Named, referred: frozenset[str]) -> Diagnostic:
 
 
 def _too_long(named: Named) -> Diagnostic:
+    if named.kind in _FOLDERS:
+        return Diagnostic(
+            INVALID_NAME,
+            named.address,
+            f"the {named.field} `{named.name}` of a {named.kind} has {len(named.name)} characters, and a folder is named "
+            f"by it: at most {MAX_NAME} are allowed",
+            named.at,
+            hint=f"shorten it to at most {MAX_NAME} characters",
+        )
     return Diagnostic(
         INVALID_NAME,
         named.address,

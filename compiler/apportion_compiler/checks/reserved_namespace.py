@@ -1,4 +1,7 @@
-"""AP117: a queue claims a namespace of the cluster's own, which the admission policies leave alone."""
+"""AP117: a queue claims a namespace of the cluster's own, of an engine or of a tool that runs the cluster.
+
+The owner of a queue gets rights in its namespaces, so the rule is required: no severity and no waiver turns it off.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,29 @@ from collections.abc import Iterator
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
 from apportion_compiler.graph.graph import PolicyGraph
+from apportion_compiler.reserved_names import namespace_owner
 
 RESERVED_NAMESPACE = Rule(
-    "AP117", "reserved-namespace", Severity.ERROR, "a queue claims a namespace that belongs to the cluster"
+    "AP117",
+    "reserved-namespace",
+    Severity.ERROR,
+    "a queue claims a namespace that belongs to the cluster or to a tool that runs it",
+    required=True,
 )
-
-RESERVED = frozenset({"kube-system", "kube-public", "kube-node-lease"})
-"""Made by the API server for itself (`k8s.io/api/core/v1`, and pkg/controlplane/controller/systemnamespaces)."""
 
 
 def reserved_namespace(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Look for namespaces that Kubernetes makes for itself."""
+    """Look for namespaces that are nobody's to claim."""
+    added = graph.policy.rules.reserved_namespaces
     for node in graph.leaves:
         for namespace in node.queue.namespaces:
-            if namespace in RESERVED:
+            owner = namespace_owner(namespace, added)
+            if owner is not None:
                 yield Diagnostic(
                     RESERVED_NAMESPACE,
                     node.address,
-                    f"`{node.id}` claims the namespace {namespace}, which belongs to the cluster itself",
+                    f"`{node.id}` claims the namespace {namespace}, which belongs to {owner}",
                     node.queue.source,
-                    hint=f"give `{node.id}` a namespace of its own, such as `{node.id}`",
+                    hint=f"give `{node.id}` a namespace of its own"
+                    + (f", such as `{node.id}`" if namespace_owner(node.id, added) is None else ""),
                 )

@@ -29,8 +29,6 @@ def waiver_unused(declarations: Declarations, as_of: date, judged: Sequence[Diag
 
 def _finding(waiver: Waiver, judged: Sequence[Diagnostic], meant: str | None) -> Diagnostic:
     message = f"the waiver of {waiver.code} for {waiver.address} suppresses nothing"
-    if any(d.code == waiver.code and d.address == waiver.address and d.rule.required for d in judged):
-        message = f"{waiver.code} cannot be waived: nothing can be compiled past it"
     elsewhere = sorted({d.address for d in judged if d.code == waiver.code and d.address != waiver.address})
     hint = f"remove it; {waiver.code} finds {elsewhere[0]}" if elsewhere else "remove it"
     if meant is not None:

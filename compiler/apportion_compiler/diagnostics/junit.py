@@ -70,7 +70,7 @@ def _case(group: list[Finding], in_repository: Callable[[str], str], failing: tu
         ElementTree.SubElement(
             case, "skipped", message=plain_text(f"waived until {s.expires} by {s.owner}: {s.reason}")
         ).text = text
-    elif level in failing:
+    elif level in failing or group[0].is_required_error:
         ElementTree.SubElement(
             case, "failure", type=level, message="; ".join(plain_text(f.diagnostic.message) for f in group)
         ).text = text

@@ -35,6 +35,11 @@ class Finding:
         return "waived" if self.diagnostic.suppression is not None else self.diagnostic.effective_severity.value
 
     @property
+    def is_required_error(self) -> bool:
+        """Whether no switch turns it off."""
+        return self.diagnostic.rule.required and self.level == "error"
+
+    @property
     def is_unsafe(self) -> bool:
         """Whether its fix is applied only where somebody asks for it."""
         fix = self.diagnostic.fix
@@ -70,9 +75,9 @@ class Report:
         return sum(finding.level == level for finding in self.findings)
 
     def fails(self, fail_on: str) -> bool:
-        """Tell whether a finding is at or above `error` or `warning`; never for `never`."""
+        """Tell whether a finding is at or above `error` or `warning`; for `never`, an error of a required rule."""
         levels = {"error": ("error",), "warning": ("error", "warning")}.get(fail_on, ())
-        return any(finding.level in levels for finding in self.findings)
+        return any(finding.level in levels or finding.is_required_error for finding in self.findings)
 
 
 def with_edits(

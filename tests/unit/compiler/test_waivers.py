@@ -60,6 +60,7 @@ def test_rule_that_later_phases_rely_on_stays_an_error(severity: RuleSeverity) -
     assert {(d.code, d.effective_severity, d.suppression) for d in checked.diagnostics} == {
         ("AP102", Severity.ERROR, None),
         ("AP109", Severity.ERROR, None),
+        ("AP123", Severity.ERROR, None),
     }
 
 
@@ -82,7 +83,7 @@ def test_unused_waiver_can_be_waived_itself() -> None:
     ]
 
 
-@pytest.mark.parametrize("code", ["AP002", "AP201", "AP507", "AP601", "AP701"])
+@pytest.mark.parametrize("code", ["AP115", "AP201", "AP507", "AP601", "AP701"])
 def test_waiver_that_names_nothing_is_reported_whatever_its_code(code: str) -> None:
     policy = Policy(organisation=ACME, queues=(Queue(id="vision"),), waivers=(waiver(code, "queue visoin"),))
     unused = [d for d in check_policy(policy, AS_OF).diagnostics if d.code == "AP114"]

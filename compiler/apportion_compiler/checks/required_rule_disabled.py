@@ -1,0 +1,47 @@
+"""AP123: the policy lowers, switches off or waives a rule that is required."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
+from apportion_compiler.graph.declarations import Declarations
+from apportion_policy.policy import RuleSeverity
+
+REQUIRED_RULE_DISABLED = Rule(
+    "AP123",
+    "required-rule-disabled",
+    Severity.ERROR,
+    "a policy lowers, switches off or waives a rule that is required",
+    required=True,
+)
+
+
+def required_rule_disabled(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
+    """Look for severities and waivers of required rules; they have no effect."""
+    # The table of all rules is made of the modules beside this one.
+    from apportion_compiler.checks import RULES
+
+    policy = declarations.policy
+    required = {code for code, rule in RULES.items() if rule.required}
+    for code, severity in policy.rules.severity.items():
+        if code in required and severity is not RuleSeverity.ERROR:
+            action = "switches off" if severity is RuleSeverity.OFF else "lowers"
+            yield Diagnostic(
+                REQUIRED_RULE_DISABLED,
+                f"rule {code}",
+                f"the policy {action} {code} ({RULES[code].name}), which is required and stays an error",
+                policy.rules.source,
+                hint=f"remove {code} from `severity`",
+            )
+    for waiver in policy.waivers:
+        if waiver.code in required:
+            yield Diagnostic(
+                REQUIRED_RULE_DISABLED,
+                f"waiver {waiver.code} {waiver.address}",
+                f"the waiver of {waiver.code} ({RULES[waiver.code].name}) for {waiver.address} has no effect: the rule "
+                "is required",
+                waiver.source,
+                hint="remove the waiver and cure what the rule finds",
+            )

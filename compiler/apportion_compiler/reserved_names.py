@@ -1,0 +1,133 @@
+"""Namespaces and label domains that belong to the cluster, to its engines and to the tools that run it.
+
+A queue's namespace is bound to the queue's owner, and a queue's labels reach Namespaces: with these names a policy could
+give its author rights over the cluster or switch its protections off. Platform teams add namespaces (`Rules`, and
+`APPORTION_RESERVED_NAMESPACES`); nothing removes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+RESERVED_NAMESPACES: Mapping[str, str] = {
+    # Made by the API server for itself: pkg/controlplane/controller/systemnamespaces.
+    "kube-*": "Kubernetes",
+    "openshift": "OpenShift",
+    "openshift-*": "OpenShift",
+    "gke-*": "GKE",
+    "gmp-*": "GKE",
+    "config-management-*": "GKE",
+    "cnrm-system": "GKE",
+    "amazon-*": "EKS",
+    "aws-*": "EKS",
+    "karpenter": "Karpenter",
+    "ack-*": "ACK",
+    "arms-prom": "ACK",
+    "azure-*": "AKS",
+    "argo": "Argo Workflows",
+    "argo-rollouts": "Argo Rollouts",
+    "argocd": "Argo CD",
+    "flux-system": "Flux",
+    "pulumi-*": "Pulumi",
+    "crossplane-system": "Crossplane",
+    "cert-manager": "cert-manager",
+    "external-secrets": "External Secrets",
+    "sealed-secrets": "Sealed Secrets",
+    "vault": "Vault",
+    "gatekeeper-system": "Gatekeeper",
+    "kyverno": "Kyverno",
+    "opa": "Open Policy Agent",
+    "falco": "Falco",
+    "velero": "Velero",
+    "istio-*": "Istio",
+    "linkerd": "Linkerd",
+    "linkerd-*": "Linkerd",
+    "cilium": "Cilium",
+    "cilium-*": "Cilium",
+    "calico-*": "Calico",
+    "tigera-operator": "Calico",
+    "ingress-nginx": "ingress-nginx",
+    "knative-*": "Knative",
+    "kubeflow": "Kubeflow",
+    "kuberay-*": "KubeRay",
+    "ray-system": "KubeRay",
+    "jobset-system": "JobSet",
+    "lws-system": "LeaderWorkerSet",
+    "gpu-operator": "NVIDIA GPU operator",
+    "nvidia-*": "NVIDIA",
+    "network-operator": "NVIDIA network operator",
+    "node-feature-discovery": "Node Feature Discovery",
+    "kai-*": "KAI Scheduler",
+    "runai": "Run:ai",
+    "runai-*": "Run:ai",
+    "kueue-system": "Kueue",
+    "volcano-system": "Volcano",
+    "volcano-monitoring": "Volcano",
+    "koordinator-system": "Koordinator",
+    "yunikorn": "YuniKorn",
+    "apportion-*": "Apportion",
+}
+"""Names, or beginnings of names before a `*`, and whose they are."""
+
+_LABEL_DOMAINS: tuple[str, ...] = (
+    "kubernetes.io",
+    "k8s.io",
+    "openshift.io",
+    "cloud.google.com",
+    "gke.io",
+    "eks.amazonaws.com",
+    "aws.amazon.com",
+    "karpenter.sh",
+    "alibabacloud.com",
+    "aliyun.com",
+    "argoproj.io",
+    "fluxcd.io",
+    "helm.sh",
+    "pulumi.com",
+    "cert-manager.io",
+    "gatekeeper.sh",
+    "kyverno.io",
+    "istio.io",
+    "linkerd.io",
+    "cilium.io",
+    "projectcalico.org",
+    "knative.dev",
+    "kubeflow.org",
+    "ray.io",
+    "nvidia.com",
+    "kai.scheduler",
+    "run.ai",
+    "volcano.sh",
+    "koordinator.sh",
+    "yunikorn.apache.org",
+    "apportion.dev",
+)
+# Labels without a domain by which webhooks take a namespace in or leave it out.
+_LABELS: Mapping[str, str] = {
+    "istio-injection": "Istio",
+    "control-plane": "Gatekeeper",
+    "runai": "Run:ai",
+    "runai/queue": "Run:ai",
+}
+
+
+def namespace_owner(namespace: str, added: Iterable[str] = ()) -> str | None:
+    """Return whose namespace it is; None where a queue may have it.
+
+    Args:
+        namespace: The name.
+        added: What the platform team reserves besides, with a `*` at the end for every name that begins so.
+    """
+    for pattern, owner in (*RESERVED_NAMESPACES.items(), *((pattern, "the platform team") for pattern in added)):
+        if namespace == pattern or (pattern.endswith("*") and namespace.startswith(pattern[:-1])):
+            return owner
+    return None
+
+
+def label_owner(key: str) -> str | None:
+    """Return the domain or the program whose label it is; None where an author may set it."""
+    domain = key.rpartition("/")[0].lower()
+    for reserved in _LABEL_DOMAINS:
+        if domain == reserved or domain.endswith(f".{reserved}"):
+            return reserved
+    return _LABELS.get(key)
