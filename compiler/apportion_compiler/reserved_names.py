@@ -23,7 +23,7 @@ RESERVED_NAMESPACES: Mapping[str, str] = {
     "karpenter": "Karpenter",
     "ack-*": "ACK",
     "arms-prom": "ACK",
-    "azure-*": "AKS",
+    "azure-*": "Azure",
     "argo": "Argo Workflows",
     "argo-rollouts": "Argo Rollouts",
     "argocd": "Argo CD",

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from apportion_policy.cluster import Cluster, Engine, Environment, QueueOverride
+    from apportion_policy.cluster import Admission, Cluster, Engine, Environment, QueueOverride
     from apportion_policy.collection import collect
     from apportion_policy.engine_settings import AckSettings, KaiSettings, KueueSettings, VolcanoSettings
     from apportion_policy.kueue_objects import KueueLocalQueue, KueueObject, KueuePreemption, KueueQueue
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from apportion_policy.resources import Resources, Weight
 
 _MODULES = {
-    "cluster": ("Cluster", "Engine", "Environment", "QueueOverride"),
+    "cluster": ("Admission", "Cluster", "Engine", "Environment", "QueueOverride"),
     "collection": ("collect",),
     "engine_settings": ("AckSettings", "KaiSettings", "KueueSettings", "VolcanoSettings"),
     "kueue_objects": ("KueueLocalQueue", "KueueObject", "KueuePreemption", "KueueQueue"),
@@ -84,6 +84,7 @@ __all__ = [
     "Accelerator",
     "Ack",
     "AckSettings",
+    "Admission",
     "Cluster",
     "Eks",
     "Engine",

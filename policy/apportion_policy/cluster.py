@@ -79,7 +79,8 @@ class Cluster(Declaration):
     )
     pools: tuple[PoolRef, ...] = Field(default=(), description="Node pools of this cluster.")
     share: Share = Field(
-        default="1", description="Part of each guarantee and limit that holds here; amounts round down to whole units."
+        default="1",
+        description="Part of each guarantee and limit that holds here; guarantees round down to whole units, limits up.",
     )
     placement: Placement = Field(default=Placement(), description="Bin-pack or spread where a pool does not say.")
     topologies: tuple[Topology, ...] = Field(
@@ -99,6 +100,14 @@ class Cluster(Declaration):
         return self.name
 
 
+class Admission(str, Enum):
+    """What the admission policies do with work that a namespace may not have."""
+
+    DENY = "deny"
+    WARN = "warn"
+    AUDIT = "audit"
+
+
 class Environment(Declaration):
     """A stage such as dev, staging or prod: its clusters and what differs there."""
 
@@ -106,6 +115,10 @@ class Environment(Declaration):
     clusters: tuple[Cluster, ...] = Field(min_length=1, description="Its clusters, one or more.")
     overrides: tuple[QueueOverride, ...] = Field(
         default=(), description="What queues have instead in this environment."
+    )
+    admission: Admission = Field(
+        default=Admission.DENY,
+        description="deny refuses work that its namespace may not have; warn and audit let it in and report it.",
     )
 
     @property

@@ -4,7 +4,8 @@
 * An unset limit is no bound of its own; the nearest ancestor's holds.
 * An unset weight is 1. An unset priority is the engine's default.
 * A cluster's share scales guarantees and lending limits down and limits up to whole units: GPUs stay whole when
-  they were declared whole.
+  they were declared whole. Each GPU model is rounded by itself, and a total of GPUs is what its models come to, with the
+  part that names no model rounded by itself: a share makes no GPU that belongs to no model.
 * An amount of a GPU model counts on the clusters whose pools have the model. A guarantee by model promises nothing of
   the models it leaves out; a limit by model bounds those it names, and the total only if it names them all.
 
@@ -132,13 +133,42 @@ class _Here:
         self._alike: dict[tuple[int, str], tuple[Mapping[str, Amount], Mapping[str, Amount]]] = {}
         self.managed: dict[str, None] = {}
 
+    @property
+    def scales(self) -> bool:
+        """Whether the scope holds a part of what is written."""
+        return self._share != 1
+
+    def present(self, amounts: Mapping[str, Amount]) -> Mapping[str, Amount]:
+        """Return a guarantee without the models that are not here."""
+        return amounts if self._models is None or not self._drop else _only(amounts, self._models)
+
     def promised(self, amounts: Mapping[str, Amount]) -> Mapping[str, Amount]:
         """Return a guarantee without the models that are not here, scaled down."""
         known = self._alike.get((id(amounts), "promised"))
         if known is None:
-            kept = amounts if self._models is None or not self._drop else _only(amounts, self._models)
-            known = self._remember(amounts, "promised", self._scale(kept, round_up=False), manages=True)
+            known = self._remember(
+                amounts, "promised", self._scale(self.present(amounts), round_up=False), manages=True
+            )
         return known[1]
+
+    def with_models(
+        self, amounts: Mapping[str, Amount], promised: Mapping[str, Amount], models: Mapping[str, Amount]
+    ) -> Mapping[str, Amount]:
+        """Return the scaled guarantee of a queue that counts GPUs in total above queues that count them by model.
+
+        Args:
+            amounts: The guarantee as written.
+            promised: What `promised` makes of it.
+            models: The guarantees of the queues below it by model, as written.
+        """
+        total = amounts.get(GPU)
+        if self._share == 1 or not models or total is None or isinstance(total, Unlimited):
+            return promised
+        named = _total(models.values())
+        if isinstance(named, Unlimited) or total < named or any(r in models for r in amounts):
+            return promised
+        scaled = self._scale({**models, GPU: total - named}, round_up=False)
+        return {**promised, **scaled, GPU: _total(scaled.values())}
 
     def bound(self, amounts: Mapping[str, Amount], *, round_up: bool = True) -> Mapping[str, Amount]:
         """Return a limit, scaled up, or a lending limit, scaled down; a total only if every model here is bounded."""
@@ -152,7 +182,11 @@ class _Here:
     def _scale(self, amounts: Mapping[str, Amount], *, round_up: bool) -> Mapping[str, Amount]:
         if self._share == 1:
             return amounts
-        return {r: _scaled(a, self._share, r, round_up=round_up) for r, a in amounts.items()}
+        scaled = {r: _scaled(a, self._share, r, round_up=round_up) for r, a in amounts.items()}
+        models = [r for r in scaled if r.startswith(GPU_MODEL_PREFIX)]
+        if models and GPU in amounts and not round_up and amounts[GPU] == _total(amounts[r] for r in models):
+            scaled[GPU] = _total(scaled[r] for r in models)
+        return scaled
 
     def _remember(
         self, amounts: Mapping[str, Amount], kind: str, made: Mapping[str, Amount], *, manages: bool
@@ -178,8 +212,10 @@ def scope_values(
 
     counter, here = _Counter(pools), _Here(cluster, pools)
     drafts: dict[str, _Draft] = {}
+    written: dict[str, Mapping[str, Amount]] = {}
     for id_, node in nodes.items():
         draft = _draft(node.queue, by_environment.get(id_, ()), in_force(node.queue, as_of, environment), counter)
+        written[id_] = here.present(draft.guaranteed)
         draft.guaranteed = here.promised(draft.guaranteed)
         draft.limit = here.bound(draft.limit)
         draft.lending = here.bound(draft.lending, round_up=False)
@@ -188,9 +224,14 @@ def scope_values(
     # Parents stand before their children, so walking backwards sums every child before its parent needs it.
     filled: dict[str, Mapping[str, Amount]] = {}
     of_leaf: dict[int, Mapping[str, Amount]] = {}
+    by_model: dict[str, Mapping[str, Amount]] = {}
     for id_ in reversed(tuple(nodes)):
         children, declared = nodes[id_].children, drafts[id_].guaranteed
+        if here.scales:
+            by_model[id_] = _models_of(written[id_], [by_model[child] for child in children])
         if children:
+            if here.scales:
+                declared = here.with_models(written[id_], declared, by_model[id_])
             filled[id_] = _fill(declared, [filled[child] for child in children], managed)
         else:
             alike = of_leaf.get(id(declared))
@@ -311,6 +352,15 @@ def _fill(
                 # A queue that counts by model promises nothing of the models it leaves out.
                 filled[resource] = 0 if by_model else _total(other.get(resource, 0) for other in children)
     return filled
+
+
+def _models_of(written: Mapping[str, Amount], children: list[Mapping[str, Amount]]) -> Mapping[str, Amount]:
+    """Return what a queue is promised by model, as written: its own, else the sum of what is below it."""
+    own = {r: a for r, a in written.items() if r.startswith(GPU_MODEL_PREFIX)}
+    if own or not children:
+        return own
+    models = dict.fromkeys(r for child in children for r in child)
+    return {r: _total(child.get(r, 0) for child in children) for r in models}
 
 
 def _only(amounts: Mapping[str, Amount], models: frozenset[str]) -> Mapping[str, Amount]:

@@ -60,6 +60,7 @@ def lower(graph: PolicyGraph, scope: Scope) -> ir.Program:
         unmanaged=tuple(resource for resource in (CPU, MEMORY, GPU) if resource not in managed),
         source=_source(environment, cluster),
         managed_elsewhere=cluster.managed_elsewhere,
+        admission=environment.admission.value,
     )
 
 

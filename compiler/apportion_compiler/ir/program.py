@@ -191,3 +191,4 @@ class Program:
     unmanaged: tuple[str, ...]
     source: SourceLocation
     managed_elsewhere: tuple[str, ...] = ()
+    admission: str = "deny"

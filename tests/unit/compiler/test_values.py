@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -201,3 +202,50 @@ def test_an_override_of_one_weight_leaves_the_others() -> None:
 def test_an_override_replaces_only_what_it_sets() -> None:
     with pytest.raises(ValueError, match="`replace` names `limit`, which the override does not set"):
         QueueOverride(queue="q", replace=("limit",))
+
+
+def test_a_share_rounds_each_model_and_makes_no_remainder() -> None:
+    queue = Queue(id="a", guaranteed=Resources(gpu={"h100": 5, "a100": 5}), limit=Resources(gpu={"h100": 5, "a100": 5}))
+    [scope] = _graph(queue, share="1/2").scopes
+    assert scope.values["a"].guaranteed == {"gpu/h100": 2000, "gpu/a100": 2000, "gpu": 4000}
+    assert scope.values["a"].limit == {"gpu/h100": 3000, "gpu/a100": 3000, "gpu": 5000}
+
+
+def test_a_total_above_queues_by_model_is_scaled_with_their_models() -> None:
+    child = Queue(id="c", guaranteed=Resources(gpu={"h100": 5, "a100": 5}))
+    parents = {total: Queue(id="p", guaranteed=Resources(gpu=total), children=(child,)) for total in (10, 13)}
+    held = {total: _graph(parent, share="1/2").scopes[0].values["p"].guaranteed for total, parent in parents.items()}
+    assert held[10] == {"gpu/h100": 2000, "gpu/a100": 2000, "gpu": 4000}
+    assert held[13] == {"gpu/h100": 2000, "gpu/a100": 2000, "gpu": 5000}
+
+
+@given(
+    children=st.lists(
+        st.dictionaries(st.sampled_from(["h100", "a100"]), st.integers(0, 40), min_size=1), min_size=1, max_size=5
+    ),
+    spare=st.integers(0, 9),
+    total=st.booleans(),
+    share=st.sampled_from(["1/2", "1/3", "2/7", "0.3", "99%", "1"]),
+)
+def test_a_share_promises_no_gpu_of_no_model(
+    children: list[dict[str, int]], spare: int, total: bool, share: str
+) -> None:
+    """Conservation: no queue's guarantee names fewer models than as written, and what names none is `spare` scaled."""
+    below = tuple(Queue(id=f"c{i}", guaranteed=Resources(gpu=gpus)) for i, gpus in enumerate(children))
+    n_gpus = sum(sum(gpus.values()) for gpus in children)
+    own = Resources(gpu=n_gpus + spare) if total else None
+    [scope] = _graph(Queue(id="p", guaranteed=own, children=below), share=share).scopes
+
+    def without_model(id_: str) -> int:
+        held = scope.values[id_].guaranteed
+        return int(held["gpu"]) - sum(int(amount) for r, amount in held.items() if r.startswith("gpu/"))
+
+    assert [without_model(queue.id) for queue in below] == [0] * len(below)
+    assert without_model("p") == (int(spare * _exact(share)) * 1000 if total else 0)
+    parent = scope.values["p"].guaranteed
+    for resource in ("gpu", "gpu/h100", "gpu/a100"):
+        assert sum(int(scope.values[q.id].guaranteed.get(resource, 0)) for q in below) <= int(parent.get(resource, 0))
+
+
+def _exact(share: str) -> Fraction:
+    return Fraction(share[:-1]) / 100 if share.endswith("%") else Fraction(share)

@@ -34,6 +34,7 @@ def namespace_policy(program: Program) -> Iterator[Manifest]:
             }
         ],
         [_variable(field, of) for field in ("labels", "annotations") for of in ("object", "oldObject")],
+        guards_marks=True,
     )
     yield policy_manifest(program, policy)
     yield binding_manifest(program, policy)

@@ -30,6 +30,11 @@ class AdmissionPolicy:
     variables: Sequence[Variable] = ()
     conditions: Sequence[Condition] = ()
     namespaces: dict[str, object] | None = None
+    guards_marks: bool = False
+    """Whether others rely on what it protects, so that it refuses in every environment."""
+
+
+_ACTIONS = {"deny": ("Deny",), "warn": ("Warn", "Audit"), "audit": ("Audit",)}
 
 
 def policy_manifest(program: Program, policy: AdmissionPolicy) -> Manifest:
@@ -63,11 +68,12 @@ def policy_manifest(program: Program, policy: AdmissionPolicy) -> Manifest:
 def binding_manifest(program: Program, policy: AdmissionPolicy) -> Manifest:
     """Return the binding that puts a policy in force."""
     match = {} if policy.namespaces is None else {"matchResources": {"namespaceSelector": policy.namespaces}}
+    actions = _ACTIONS["deny" if policy.guards_marks else program.admission]
     return {
         "apiVersion": API_VERSION,
         "kind": "ValidatingAdmissionPolicyBinding",
         "metadata": metadata(program, _name(policy), program.source),
-        "spec": {"policyName": _name(policy), **match, "validationActions": ["Deny"]},
+        "spec": {"policyName": _name(policy), **match, "validationActions": list(actions)},
     }
 
 
