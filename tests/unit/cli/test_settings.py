@@ -12,8 +12,8 @@ from apportion_cli.settings import Setting, read_settings, settings_in_force
 from .conftest import Run
 
 BAD = """\
-from apportion_policy import Organisation, Policy, Queue
-policy = Policy(organisation=Organisation(name='acme', owner='@a/b'), queues=(Queue(id='a', parent='b'),))
+from apportion_policy import Organisation, Policy, Queue, Resources
+policy = Policy(organisation=Organisation(name='acme', owner='@a/b'), queues=(Queue(id='a', guaranteed=Resources(gpu=2), limit=Resources(gpu=1)),))
 """
 
 
@@ -78,7 +78,7 @@ def test_the_policy_is_found_from_a_folder_below(repository: None, run: Run, mon
     monkeypatch.chdir("quotas")
     result = run("validate")
     assert result.code == 1
-    assert result.out.startswith("policy.py:2: error[AP101]")
+    assert result.out.startswith("policy.py:2: error[AP202]")
 
 
 def test_outputs_and_environments_are_lists(repository: None) -> None:
