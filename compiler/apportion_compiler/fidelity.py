@@ -203,6 +203,7 @@ USED: Mapping[Feature, Callable[[Program], Iterator[Use]]] = {
     Feature.ALLOWED_CLASSES: _restricted,
     Feature.ALLOWED_POOLS: _restricted_pools,
     Feature.NAMESPACES: _queues(lambda queue: queue.namespaces),
+    Feature.DEFAULT_QUEUE: _queues(lambda queue: queue.default and queue.namespaces),
     Feature.PLACEMENT: _placement,
     Feature.POOL_PLACEMENT: _pool_placement,
     Feature.TOPOLOGY: _topologies,

@@ -64,6 +64,7 @@ class Queue(Declaration):
     external_namespaces: tuple[Identifier, ...] = Field(
         default=(), description="Those of its namespaces that others manage: no Namespace object is emitted."
     )
+    default: bool = Field(default=False, description="Whether work in its namespaces that names no queue runs here.")
     users: tuple[UserLimit, ...] = Field(default=(), description="Per-person limits.")
     guaranteed: Resources | None = Field(
         default=None, description="What it can always have. Unset: 0 for a leaf, the sum of its children otherwise."

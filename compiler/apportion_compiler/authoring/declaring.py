@@ -108,6 +108,7 @@ def _fields(queue: LiftedQueue, models: Sequence[str]) -> Mapping[str, Any]:
         "title": _one_line(queue.title),
         "parent": queue.parent,
         "namespaces": tuple(sorted(queue.namespaces)) or None,
+        "default": True if queue.default else None,
         "users": tuple(_user(user) for user in queue.users) or None,
         "limit": bounds(queue.limit, models),
         "lending_limit": bounds(queue.lending_limit, models),

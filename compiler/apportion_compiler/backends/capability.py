@@ -36,6 +36,7 @@ class Feature(str, Enum):
     ALLOWED_CLASSES = "allowed-classes"
     ALLOWED_POOLS = "allowed-pools"
     NAMESPACES = "namespaces"
+    DEFAULT_QUEUE = "default-queue"
     PLACEMENT = "placement"
     POOL_PLACEMENT = "pool-placement"
     TOPOLOGY = "topology"

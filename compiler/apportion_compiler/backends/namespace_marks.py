@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from apportion_compiler.ir.program import Program
+from apportion_compiler.ir.program import Program, Queue
 
 YUNIKORN_DOMAIN = "yunikorn.apache.org"
 YUNIKORN_QUEUE_ANNOTATION = f"{YUNIKORN_DOMAIN}/parentqueue"
 YUNIKORN_ENABLED_ANNOTATION = f"{YUNIKORN_DOMAIN}/namespace.enableYuniKorn"
+
+KUEUE_DEFAULT_QUEUE = "default"
+"""The LocalQueue that Kueue gives to work of its namespace that names none (pkg/controller/jobframework/defaults.go)."""
 
 _GUARDED: Mapping[str, tuple[str, ...]] = {"yunikorn": (f"{YUNIKORN_DOMAIN}/",)}
 
@@ -23,6 +26,11 @@ def engine_annotations(program: Program, queue_names: Sequence[str]) -> Mapping[
     if program.engine != "yunikorn" or not queue_names:
         return {}
     return {YUNIKORN_QUEUE_ANNOTATION: queue_names[0], YUNIKORN_ENABLED_ANNOTATION: "true"}
+
+
+def default_names(program: Program, queue: Queue) -> tuple[str, ...]:
+    """Return the names that an engine gives to work of a queue's namespaces that names no queue."""
+    return (KUEUE_DEFAULT_QUEUE,) if program.engine == "kueue" and queue.default else ()
 
 
 def guarded_prefixes(program: Program) -> tuple[str, ...]:

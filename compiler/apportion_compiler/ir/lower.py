@@ -95,6 +95,7 @@ def _queue(
         external_namespaces=tuple(sorted(queue.external_namespaces)),
         kueue=queue.kueue or ir.AS_THE_POLICY_SAYS,
         first_namespace=queue.namespaces[0] if queue.namespaces else None,
+        default=queue.default,
     )
 
 

@@ -63,6 +63,7 @@ class Queue:
     kueue: KueueQueue = AS_THE_POLICY_SAYS
     first_namespace: str | None = None
     """The one that the author wrote first: where work goes that names none."""
+    default: bool = False
 
     @property
     def is_leaf(self) -> bool:

@@ -9,11 +9,12 @@ Read in v1beta1 and v1beta2, at ff69552e79.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from apportion_compiler.backends.kueue.names import GROUP, PREEMPTIBLE_ANNOTATION, cohort_of
 from apportion_compiler.backends.kueue.queues import TITLE_ANNOTATION
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
+from apportion_compiler.backends.namespace_marks import KUEUE_DEFAULT_QUEUE
 from apportion_compiler.plain_objects import (
     annotations_of,
     described,
@@ -105,6 +106,9 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
     )
     if foreign:
         queues = with_one_queue_a_namespace(queues)
+    else:
+        default = {f"ClusterQueue {name}" for name in _defaults(manifests)}
+        queues = tuple(replace(queue, default=queue.object in default) for queue in queues)
     topologies = lifted_topologies(manifests)
     notes.extend(flavor_notes(manifests))
     plans = plans_of(manifests)
@@ -301,6 +305,12 @@ def _doors(manifests: Sequence[Manifest]) -> Mapping[str, set[str]]:
         if name is not None and namespace is not None:
             found.setdefault(name, set()).add(namespace)
     return found
+
+
+def _defaults(manifests: Sequence[Manifest]) -> frozenset[str]:
+    """Return the ClusterQueues that the LocalQueues named `default` lead to."""
+    locals_ = [local for local in of_kind(manifests, GROUP, "LocalQueue") if name_of(local) == KUEUE_DEFAULT_QUEUE]
+    return frozenset(name for local in locals_ if (name := text(local, "spec", "clusterQueue")) is not None)
 
 
 def _namespaces(manifest: Manifest, doors: set[str]) -> tuple[str, ...]:

@@ -47,6 +47,7 @@ class LiftedQueue:
     users: tuple[UserLimit, ...] = ()
     external_namespaces: tuple[str, ...] = ()
     kueue: KueueQueue | None = None
+    default: bool = False
 
 
 @dataclass(frozen=True, slots=True)

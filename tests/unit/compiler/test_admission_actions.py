@@ -6,7 +6,9 @@ from datetime import date
 
 import pytest
 
+from apportion_compiler.backends.native.namespaces import namespaces
 from apportion_compiler.compile import Compilation, Target, compile_policy
+from apportion_compiler.readers.kueue import read
 from apportion_policy import (
     Accelerator,
     Cluster,
@@ -64,3 +66,17 @@ def test_half_of_an_odd_number_of_each_model_compiles(engine: str) -> None:
     compilation = _compiled(engine, queue, share="1/2")
     assert [d for d in compilation.diagnostics if d.code == "AP513"] == []
     assert compilation.outputs
+
+
+def test_a_default_queue_of_kueue_is_a_local_queue_named_default() -> None:
+    queue = Queue(id="vision", namespaces=("vision",), default=True, limit=Resources(gpu=8))
+    compilation = _compiled("kueue", queue)
+    (output,), (program,) = compilation.outputs.values(), compilation.programs.values()
+    locals_ = [m for m in output.manifests if m["kind"] == "LocalQueue"]
+    assert [(m["metadata"]["name"], m["metadata"]["namespace"], m["spec"]) for m in locals_] == [
+        ("vision", "vision", {"clusterQueue": "vision"}),
+        ("default", "vision", {"clusterQueue": "vision"}),
+    ]
+    (namespace,) = namespaces(program)
+    assert namespace["metadata"]["annotations"]["apportion.dev/queues"] == "vision,default"
+    assert [lifted.default for lifted in read(output.manifests).queues] == [True]

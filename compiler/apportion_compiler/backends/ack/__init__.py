@@ -99,6 +99,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "leave `pools` out, and taint the pool so that only work with the toleration runs there",
     ),
     Feature.NAMESPACES: Native(f"{_NODE}.namespaces"),
+    Feature.DEFAULT_QUEUE: Native(f"{_NODE}.namespaces"),
     Feature.PLACEMENT: Lowered(
         "components.yaml, for whoever sets the scheduler's scoring in the console",
         "the scheduler is the provider's, and no object of the cluster holds it to this",

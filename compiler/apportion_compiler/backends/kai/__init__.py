@@ -77,6 +77,10 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "leave `pools` out, and taint the pool so that only work with the toleration runs there",
     ),
     Feature.NAMESPACES: Lowered("admission policies that bind a namespace to its queue's label", ""),
+    Feature.DEFAULT_QUEUE: Lowered(
+        "work names its queue",
+        "KAI has no default queue of a namespace: work that names none is refused by the admission policies",
+    ),
     Feature.PLACEMENT: Native("SchedulingShard spec.placementStrategy"),
     Feature.POOL_PLACEMENT: Lowered(
         "placementStrategy of the shard that has the pool",

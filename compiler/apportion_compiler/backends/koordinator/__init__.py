@@ -87,6 +87,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "leave `pools` out, and taint the pool so that only work with the toleration runs there",
     ),
     Feature.NAMESPACES: Native("ElasticQuota annotation quota.scheduling.koordinator.sh/namespaces"),
+    Feature.DEFAULT_QUEUE: Native("ElasticQuota annotation quota.scheduling.koordinator.sh/namespaces"),
     Feature.PLACEMENT: Lowered("arguments of NodeResourcesFitPlus in koord-scheduler-config.yaml", ""),
     Feature.POOL_PLACEMENT: Lowered(
         "arguments of NodeResourcesFitPlus in koord-scheduler-config.yaml",

@@ -92,6 +92,10 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "pools without GPUs are one flavor, any-node, which every queue has",
     ),
     Feature.NAMESPACES: Native("LocalQueue, ClusterQueue spec.namespaceSelector"),
+    Feature.DEFAULT_QUEUE: Lowered(
+        "LocalQueue named default, which Kueue's webhooks give to work that names none",
+        "kinds that Kueue's configuration does not integrate name their queue",
+    ),
     Feature.PLACEMENT: Lowered(
         "KubeSchedulerConfiguration in kube-scheduler.yaml",
         "GPU and CPU work share one strategy, and a managed control plane takes no such file",

@@ -21,6 +21,7 @@ from apportion_compiler.backends.kueue.quotas import (
     root_groups,
 )
 from apportion_compiler.backends.metadata import GROUP, MANAGED_BY_LABEL, metadata
+from apportion_compiler.backends.namespace_marks import default_names
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.naming import object_name
 from apportion_policy.kueue_objects import KueueLocalQueue
@@ -92,13 +93,15 @@ def local_queues(program: Program) -> Iterator[Manifest]:
     """Yield the LocalQueue objects.
 
     They are named by the queue's id because `spec.clusterQueue` cannot be changed: a namespace that moves to another
-    queue gets another object.
+    queue gets another object. Of a default queue there is a second one, by the name that Kueue gives to work without one.
     """
     for queue in program.queues:
         declared = queue.kueue.local_queues
         if declared is None:
-            name = object_name(queue.id)
-            declared = tuple(KueueLocalQueue(name=name, namespace=namespace) for namespace in queue.namespaces)
+            names = dict.fromkeys((object_name(queue.id), *default_names(program, queue)))
+            declared = tuple(
+                KueueLocalQueue(name=name, namespace=namespace) for namespace in queue.namespaces for name in names
+            )
         for local in declared if queue.is_leaf else ():
             yield {
                 "apiVersion": API,

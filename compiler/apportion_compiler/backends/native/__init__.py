@@ -106,6 +106,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "leave `pools` out, and taint the pool so that only work with the toleration runs there",
     ),
     Feature.NAMESPACES: Native("Namespace"),
+    Feature.DEFAULT_QUEUE: Native("Namespace: its ResourceQuotas count whatever runs in it"),
     Feature.PLACEMENT: Lowered(
         "profiles of KubeSchedulerConfiguration in kube-scheduler.yaml, for work with GPUs and without",
         "work names its profile in schedulerName, and a managed control plane takes no such file",

@@ -12,7 +12,7 @@ from apportion_compiler.backends.admission.binding import (
 )
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
-from apportion_compiler.backends.namespace_marks import engine_annotations
+from apportion_compiler.backends.namespace_marks import default_names, engine_annotations
 from apportion_compiler.backends.partitions import workload_queue_names
 from apportion_compiler.ir.program import Program
 from apportion_compiler.naming import label_value, object_name
@@ -30,7 +30,7 @@ def namespaces(program: Program) -> Iterator[Manifest]:
     for queue in program.queues:
         for namespace in queue.namespaces:
             allowed = {
-                QUEUES_ANNOTATION: ",".join(queue_names[queue.id]),
+                QUEUES_ANNOTATION: ",".join(dict.fromkeys((*queue_names[queue.id], *default_names(program, queue)))),
                 CLASSES_ANNOTATION: ",".join(object_name(cls) for cls in queue.priority_classes),
                 SHARING_ANNOTATION: "true" if queue.gpu_sharing else "false",
                 **_KEPT,

@@ -98,6 +98,10 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "",
     ),
     Feature.NAMESPACES: Lowered("admission policies that bind a namespace to the queues that its work may name", ""),
+    Feature.DEFAULT_QUEUE: Lowered(
+        "work names its queue",
+        "the admission policies ask Jobs, RayClusters and pods for their queue, lest Volcano put them into its own",
+    ),
     Feature.PLACEMENT: Lowered("the scheduler's plugin resource-strategy-fit, before 1.13 binpack and nodeorder", ""),
     Feature.POOL_PLACEMENT: Unsupported(
         "AP516",

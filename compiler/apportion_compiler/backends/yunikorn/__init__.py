@@ -95,6 +95,9 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "policies that keep applications and other namespaces apart",
         "",
     ),
+    Feature.DEFAULT_QUEUE: Lowered(
+        "placement rule `tag` with namespace.parentqueue: work never needs to name its queue", ""
+    ),
     Feature.PLACEMENT: Native("queues.yaml partitions[].nodesortpolicy.type"),
     Feature.POOL_PLACEMENT: Unsupported(
         "AP516",
