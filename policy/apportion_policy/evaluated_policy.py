@@ -12,8 +12,9 @@ from pydantic import BaseModel
 
 from apportion_policy import wire
 from apportion_policy.errors import ReservedNamespacesError
+from apportion_policy.evaluation.limits import MIB
 from apportion_policy.evaluation.parent import Evaluated
-from apportion_policy.evaluation.unread_files import MAX_FILES, unread_files
+from apportion_policy.evaluation.unread_files import MAX_FILES, MAX_TOTAL_BYTES, unread_files
 from apportion_policy.omission import FILE, FOLDER, Omission
 from apportion_policy.policy import NAMESPACE_PATTERN, Policy, set_omissions
 from apportion_policy.source import SourceLocation
@@ -42,7 +43,8 @@ def policy_of(outcome: Evaluated, root: Path, environment: Mapping[str, str] = o
         Omission(FILE, Path(file).relative_to(folder).as_posix(), _first_line(file, root), unread.other_policies)
         for file in unread.files
     ]
-    rest = [Omission(FOLDER, str(MAX_FILES), _first_line(outcome.tree.entry, root))] if not unread.all_seen else []
+    searched = f"{MAX_FILES} files and {MAX_TOTAL_BYTES // MIB} MiB"
+    rest = [Omission(FOLDER, searched, _first_line(outcome.tree.entry, root))] if not unread.all_seen else []
     set_omissions(policy, (*declarations, *files, *rest))
     return policy
 

@@ -11,7 +11,7 @@ from apportion_policy.source import SourceLocation
 
 FILE = "file"
 FOLDER = "folder"
-"""The policy's folder holds more files than are looked at; the omission's name is how many are."""
+"""The policy's folder holds more than is searched; the omission's name is how much is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from apportion_policy.evaluation.tree import ENTRY_NAMES, PYTHON_SUFFIX, PolicyTree, is_within
 
 MAX_FILES = 20_000
-"""Bounds the time spent on a policy that lies at the top of a large repository."""
+MAX_TOTAL_BYTES = 64 * 1024 * 1024
+"""These bound the time spent on a policy that lies at the top of a large repository."""
 
 _MAX_BYTES = 256 * 1024
 _SKIPPED_FOLDERS = frozenset(
@@ -38,7 +39,8 @@ _FUNCTION = re.compile(r"^(?:async[ \t]+)?def[ \t]", re.MULTILINE)
 _DECLARING_CALL = re.compile(
     r"\b(?:Queue|QueueOverride|NodePool|PriorityClass|ProvisioningPlan|Environment|Cluster|Override|Waiver)\("
 )
-_CALL_AT_MODULE_LEVEL = re.compile(_ASSIGNED + r"[\[({]?\s*[A-Za-z_][\w.]*\(", re.MULTILINE)
+# Two runs of blanks beside each other would be divided in every way, in quadratic time.
+_CALL_AT_MODULE_LEVEL = re.compile(_ASSIGNED + r"(?:[\[({]\s*)?[A-Za-z_][\w.]*\(", re.MULTILINE)
 _POLICY = re.compile(rf"(?:{_ASSIGNED}|^[ \t]+return[ \t]+)(?:\w+\.)?Policy\(", re.MULTILINE)
 _YAML_KEY = re.compile(r"^([A-Za-z_$][\w$]*)[ \t]*:", re.MULTILINE)
 _JSON_KEY = re.compile(r"\A\s*\{\s*\"(\w+)\"\s*:")
@@ -51,7 +53,7 @@ class UnreadFiles:
     Attributes:
         files: Absolute paths of what reads like a part of the policy, in order.
         other_policies: Whether the folder of the entry holds other policies, of which these may be parts.
-        all_seen: Whether there were no more than `MAX_FILES`.
+        all_seen: Whether there was no more than `MAX_FILES` and `MAX_TOTAL_BYTES`.
     """
 
     files: tuple[str, ...]
@@ -71,19 +73,20 @@ def unread_files(tree: PolicyTree, files: Iterable[str]) -> UnreadFiles:
     own = frozenset(_top_module(file, root) for file in read for root in (folder, tree.root) if is_within(file, root))
     unread: list[str] = []
     other_policies = False
-    n_files = 0
+    n_files = n_bytes = 0
     for path in _regular_files(folder):
         n_files += 1
-        if n_files > MAX_FILES:
-            break
+        if n_files > MAX_FILES or n_bytes > MAX_TOTAL_BYTES:
+            return UnreadFiles(tuple(sorted(unread)), other_policies, all_seen=False)
         if path in read or _is_copy(path, read):
             continue
         text = _text(path)
+        n_bytes += len(text)
         if _is_entry(text):
             other_policies = other_policies or os.path.dirname(path) == folder  # noqa: PTH120
         elif _declares(text, own):
             unread.append(path)
-    return UnreadFiles(tuple(sorted(unread)), other_policies, n_files <= MAX_FILES)
+    return UnreadFiles(tuple(sorted(unread)), other_policies, all_seen=True)
 
 
 def _declares(text: str, own: frozenset[str]) -> bool:

@@ -1,0 +1,76 @@
+"""Which files in a policy's folder read like a part of it; the rest is in tests/property/test_moved_files.py."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from apportion_policy.evaluation import unread_files as module
+from apportion_policy.evaluation.tree import PolicyTree
+from apportion_policy.evaluation.unread_files import unread_files
+
+TEAM = 'from apportion_policy import Queue\n\nVISION = Queue(id="vision")\n'
+ENTRY = 'from apportion_policy import Organisation, Policy\n\npolicy = Policy(organisation=Organisation(name="a"))\n'
+
+
+def _unread(folder: Path, files: dict[str, str]) -> list[str]:
+    for name, text in {"policy.py": ENTRY, **files}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    entry = str(folder / "policy.py")
+    found = unread_files(PolicyTree(str(folder), entry), [entry])
+    return [str(Path(file).relative_to(folder)) for file in found.files]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("teams/vision.PY", TEAM),
+        ("vision.txt", TEAM),
+        (".vision.py", TEAM),
+        ("teams/vision.yml", "queues:\n  - id: vision\n"),
+        ("vision.json", '{"queues": []}'),
+        ("vision.py", 'from policy import team\n\nVISION = team("vision")\n'),
+    ],
+)
+def test_what_declares_is_found(name: str, text: str, tmp_path: Path) -> None:
+    assert _unread(tmp_path, {name: text}) == [name]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("README.md", TEAM),
+        ("policy.py.bak", TEAM),
+        ("sizes.py", "from apportion_policy import Resources\n\n\ndef half(n):\n    return Resources(gpu=n // 2)\n"),
+        ("values.yaml", "queues: 3\nimage: x\n"),
+        ("objects.yaml", "apiVersion: v1\nkind: List\nitems: []\n"),
+        (".git/vision.py", TEAM),
+        ("venv/pyvenv.cfg", ""),
+        ("other.py", ENTRY),
+    ],
+)
+def test_what_declares_nothing_of_this_policy_is_left_alone(name: str, text: str, tmp_path: Path) -> None:
+    assert _unread(tmp_path, {name: text}) == []
+
+
+def test_a_folder_with_a_policy_of_its_own_is_another_policys(tmp_path: Path) -> None:
+    assert _unread(tmp_path, {"eu/policy.py": ENTRY, "eu/vision.py": TEAM}) == []
+    assert _unread(tmp_path, {"us/policy.py": TEAM}) == ["us/policy.py"]
+
+
+def test_a_folder_that_is_too_large_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_FILES", 2)
+    (tmp_path / "policy.py").write_text(ENTRY)
+    for number in range(3):
+        (tmp_path / f"{number}.txt").write_text("x")
+    entry = str(tmp_path / "policy.py")
+    assert not unread_files(PolicyTree(str(tmp_path), entry), [entry]).all_seen
+
+
+def test_a_file_of_blanks_takes_no_time(tmp_path: Path) -> None:
+    started = time.monotonic()
+    assert _unread(tmp_path, {"blank.py": "import apportion_policy\nx =" + " " * 200_000 + "1"}) == []
+    assert time.monotonic() - started < 2
