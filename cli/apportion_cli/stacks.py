@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from apportion_cli.errors import CannotError
 from apportion_cli.options import limits
+from apportion_compiler.emit.pulumi.words import POLICY
 
 if TYPE_CHECKING:
     from datetime import date
@@ -64,16 +65,25 @@ class Plan:
 class DeployedStack:
     """A stack of the project in a folder."""
 
-    def __init__(self, name: str, folder: Path) -> None:
+    def __init__(self, name: str, folder: Path, policy: Path | None = None) -> None:
         """Select the stack, or make it where there is none.
+
+        Args:
+            name: The stack.
+            folder: That of `Pulumi.yaml`, or one below it.
+            policy: What is read in place of the policy that the stack's configuration names.
 
         Raises:
             CannotError: If Pulumi is not installed, or refuses.
         """
         self.name = name
         self._folder = _project(folder)
+        # Not resolved: the evaluation refuses an entry that is a link out of its folder.
+        self._read_instead = {} if policy is None else {POLICY: os.path.abspath(policy)}  # noqa: PTH100
         automation = _automation()
-        options = automation.LocalWorkspaceOptions(work_dir=str(self._folder), env_vars=_variables(self._folder))
+        options = automation.LocalWorkspaceOptions(
+            work_dir=str(self._folder), env_vars=_variables(self._folder) | self._read_instead
+        )
         with _said():
             self._stack: Stack = automation.create_or_select_stack(name, work_dir=str(self._folder), opts=options)
 
@@ -83,7 +93,7 @@ class DeployedStack:
         from apportion_compiler.emit.pulumi.reading import Refused, compile_stack, rooted
         from apportion_compiler.rollout.hazards import hazards
 
-        settings = rooted(self._settings(), self._folder)
+        settings = rooted(self._settings(), self._folder, self._read_instead)
         try:
             compilation = compile_stack(
                 settings,

@@ -10,7 +10,7 @@ import click
 from apportion_cli.commands.version import version_text
 from apportion_cli.console import current
 from apportion_cli.errors import CannotError
-from apportion_cli.scaffold import SERVICES, scaffold_files
+from apportion_cli.scaffold import LOCK_COMMAND, SERVICES, scaffold_files
 from apportion_cli.verbosity import console_options
 
 
@@ -47,6 +47,8 @@ def init(directory: Path, organisation: str | None, *, service: str, pulumi: boo
     if not console.quiet:
         console.out(
             f"\nNext:\n  apportion validate{where}\n  apportion graph{where}\n  apportion compile{where}{stack}"
+            f"\n\nThe pipelines install what ci/requirements.txt locks by hash; write it{' there' if where else ''} with:"
+            f"\n  {LOCK_COMMAND}"
         )
 
 

@@ -64,6 +64,11 @@ def refuse_deletion_of_used(plan: Plan, snapshots: tuple[str, ...], *, delete_us
 
 @click.command()
 @stack_options
+@click.option(
+    "--policy",
+    type=click.Path(path_type=Path, exists=True),
+    help="Policy to preview in place of the stack's own; program and configuration stay those of --dir.",
+)
 @click.option("--plan-only", is_flag=True, help="Ask neither the engine's preview nor a cluster.")
 @snapshot_options
 @output_option("text", "json", "md")
@@ -75,6 +80,7 @@ def preview(
     environment: str,
     folder: Path,
     *,
+    policy: Path | None,
     plan_only: bool,
     snapshots: tuple[str, ...],
     delete_used: bool,
@@ -90,7 +96,7 @@ def preview(
     from apportion_cli.stacks import DeployedStack
 
     console = current()
-    stack = DeployedStack(environment, folder)
+    stack = DeployedStack(environment, folder, policy)
     plan = stack.plan(as_of)
     written = {"json": plan_json, "md": plan_markdown, "text": plan_text}
     for output in outputs or (Output("text"),):

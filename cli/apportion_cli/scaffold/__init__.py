@@ -16,8 +16,12 @@ _TEMPLATES = (
     "teams/language.py",
     ".pre-commit-config.yaml",
     ".gitattributes",
+    "CODEOWNERS",
     "README.md",
+    "ci/requirements.in",
 )
+LOCK_COMMAND = "uv pip compile --universal --generate-hashes ci/requirements.in -o ci/requirements.txt"
+"""What writes the lock that the pipelines install from."""
 _PULUMI = (
     "Pulumi.yaml",
     "stacks/__main__.py",
@@ -39,17 +43,20 @@ def scaffold_files(
     """Return the scaffold as relative path to text; with Pulumi's project and stacks where they are wanted."""
     written = {name: _template(name) for name in (*_TEMPLATES, *(_PULUMI if with_pulumi else ()))}
     written |= _github(with_pulumi=with_pulumi) if service == "github" else _gitlab(with_pulumi=with_pulumi)
-    return {
-        name: text.replace("@ORGANISATION@", organisation).replace("@VERSION@", version)
-        for name, text in written.items()
+    values = {
+        "@ORGANISATION@": organisation,
+        "@VERSION@": version,
+        "@REQUIREMENT@": "apportion[pulumi]" if with_pulumi else "apportion",
+        "@STAGES@": "check, up, overrides" if with_pulumi else "check, overrides",
     }
+    return {name: _filled(text, values) for name, text in written.items()}
 
 
 def _github(*, with_pulumi: bool) -> Mapping[str, str]:
     overrides = _template(f"{_WORKFLOWS}-overrides.yml")
     found = {f"{_WORKFLOWS}.yml": _template(f"{_WORKFLOWS}.yml")}
     if with_pulumi:
-        found[f"{_WORKFLOWS}-deploy.yml"] = _template(f"{_WORKFLOWS}-deploy.yml")
+        found |= {f"{_WORKFLOWS}-{name}.yml": _template(f"{_WORKFLOWS}-{name}.yml") for name in ("preview", "deploy")}
     else:
         overrides = overrides.partition(_APPLYING)[0]
     return {**found, f"{_WORKFLOWS}-overrides.yml": overrides}
@@ -59,6 +66,12 @@ def _gitlab(*, with_pulumi: bool) -> Mapping[str, str]:
     # A pipeline is one file, and a job whose rules name what is not there would stop it.
     parts = ("gitlab-ci.yml", *(("gitlab-ci-deploy.yml",) if with_pulumi else ()), "gitlab-ci-overrides.yml")
     return {_PIPELINE: "".join(map(_template, parts))}
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    for mark, value in values.items():
+        text = text.replace(mark, value)
+    return text
 
 
 def _template(name: str) -> str:

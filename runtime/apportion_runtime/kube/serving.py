@@ -1,14 +1,21 @@
-"""What the scheduler tells others over HTTP: whether it is alive and ready, and its counters for Prometheus."""
+"""What the scheduler tells others over HTTP: whether it is alive and ready, and its counters for Prometheus.
+
+Whoever reaches the port can open connections, so each has a time to ask in and their number is bounded: a client that
+says nothing, or a byte now and then, keeps neither threads nor the kubelet's probes.
+"""
 
 from __future__ import annotations
 
+import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -16,6 +23,11 @@ from prometheus_client.registry import Collector
 
 STUCK_S = 120.0
 """After which a turn that does not end makes the scheduler unwell."""
+
+IDLE_S = 10.0
+"""After which a connection is closed on which nothing arrives."""
+MOST_CONNECTIONS = 64
+"""Beyond which the connection that has been open longest is closed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -48,6 +60,34 @@ class Counters(Collector):
         yield GaugeMetricFamily("apportion_scheduler_leader", "Whether it holds the lease", int(self.is_leader))
 
 
+class _Server(ThreadingHTTPServer):
+    def __init__(self, port: int, handler: type[BaseHTTPRequestHandler]) -> None:
+        self._open: dict[socket.socket, None] = {}
+        self._lock = threading.Lock()
+        super().__init__(("", port), handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._lock:
+            self._open[request] = None
+            longest = next(iter(self._open)) if len(self._open) > MOST_CONNECTIONS else None
+        if longest is not None:
+            with suppress(OSError):
+                longest.shutdown(socket.SHUT_RDWR)
+            with self._lock:
+                self._open.pop(longest, None)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._open.pop(request, None)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        # A client that goes away is no fault of the scheduler.
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+
 @contextmanager
 def served(port: int, counters: Counters) -> Iterator[int]:
     """Answer on a port (0 chooses one) while the block runs, and give the port.
@@ -59,6 +99,8 @@ def served(port: int, counters: Counters) -> Iterator[int]:
     registry.register(counters)
 
     class Handler(BaseHTTPRequestHandler):
+        timeout = IDLE_S
+
         def do_GET(self) -> None:
             status, text = HTTPStatus.OK, "ok\n"
             if self.path == "/metrics":
@@ -79,7 +121,7 @@ def served(port: int, counters: Counters) -> Iterator[int]:
         def log_message(self, *_: object) -> None:
             """Say nothing of a request."""
 
-    server = ThreadingHTTPServer(("", port), Handler)
+    server = _Server(port, Handler)
     thread = threading.Thread(target=server.serve_forever, name="http", daemon=True)
     thread.start()
     try:

@@ -17,10 +17,18 @@ from apportion_cli.scaffold import SERVICES
 from apportion_cli.verbs import VERBS
 
 _KNOWN = {
-    "apportion", "pip", "python", "git", "gh", "glab", "printf", "if", "day=$(date", "title=Overrides in force on $day",
-    "apt-get"
+    "apportion", "python", "git", "gh", "printf", "if", "day=$(date", "title=Overrides in force on $day", "echo", "ln",
+    "rm", "export", "unset", "cat",
 }  # fmt: skip
-_RESERVED = {"stages", "default", "variables"}
+_ASSIGNMENT = re.compile(r"[a-z]+=")
+_RESERVED = {"stages", "default", "variables", "workflow"}
+_PINNED = re.compile(r"^[\w-]+/[\w/-]+@[0-9a-f]{40}$")
+_PULL_REQUEST_TEXT = (
+    "github.head_ref",
+    "github.event.pull_request.title",
+    "github.event.pull_request.body",
+    "head.ref",
+)
 
 
 def _written(folder: Path, *flags: str) -> dict[str, Any]:
@@ -50,12 +58,15 @@ def files(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
 
 
 def test_every_command_of_a_pipeline_exists_with_its_options(files: dict[str, Any]) -> None:
+    for folder in ("base", "main", "head"):
+        Path(folder).mkdir()
+    Path("head/policy.py").touch()
     seen = set()
     for name, job in _jobs(files).items():
         for line in _lines(job):
-            words = shlex.split(re.sub(r"\$\{\{[^}]*\}\}", "dev", line))
+            words = shlex.split(line)
             program = Path(words[0]).name
-            assert program in _KNOWN, f"{name}: {line}"
+            assert program in _KNOWN or _ASSIGNMENT.match(words[0]), f"{name}: {line}"
             if program != "apportion":
                 continue
             seen.add(words[1])
@@ -81,12 +92,15 @@ def test_with_stacks_a_change_is_previewed_and_goes_to_each_environment_in_turn(
     for service in SERVICES:
         jobs = _jobs(_written(tmp_path / service, "--ci", service, "--pulumi"))
         lines = [line for job in jobs.values() for line in _lines(job)]
-        assert any("apportion preview" in line and "md=preview.md" in line for line in lines), service
         assert any("apportion preview" in line and "--plan-only" not in line for line in lines), service
         assert any("apportion up" in line for line in lines), service
-        for name, job in jobs.items():
-            if any("apportion up" in line for line in _lines(job)):
-                assert "environment" in job, f"{name} asks nobody"
+    for name, job in _jobs(_written(tmp_path / "again", "--pulumi")).items():
+        if any("apportion up" in line for line in _lines(job)):
+            assert "environment" in job, f"{name} asks nobody"
+    gitlab = _written(tmp_path / "gitlab-again", "--ci", "gitlab", "--pulumi")[".gitlab-ci.yml"]
+    order = ["preview-dev", "up-dev", "preview-prod", "up-prod"]
+    assert [gitlab[job]["needs"] for job in order[1:]] == [[job] for job in order[:-1]]
+    assert all("environment" in gitlab[job] for job in order)
 
 
 def test_without_stacks_nothing_is_applied(tmp_path: Path) -> None:
@@ -95,15 +109,116 @@ def test_without_stacks_nothing_is_applied(tmp_path: Path) -> None:
         assert not [line for job in jobs.values() for line in _lines(job) if "apportion up" in line]
 
 
-def test_a_pull_request_from_a_fork_gets_no_secrets(tmp_path: Path) -> None:
+def test_actions_are_pinned_by_digest_with_their_version_beside_it(tmp_path: Path) -> None:
+    _written(tmp_path / "quotas", "--pulumi")
+    ours = Path(__file__).parents[3] / ".github"
+    for path in (*(tmp_path / "quotas").glob(".github/workflows/*.yml"), *ours.glob("workflows/*.yml")):
+        used = [line.split("uses: ")[1] for line in path.read_text().splitlines() if "uses: " in line]
+        for line in used:
+            action, _, version = line.partition(" # ")
+            assert _PINNED.match(action), f"{path.name}: {line}"
+            assert re.fullmatch(r"v\d+\.\d+\.\d+", version), f"{path.name}: {line}"
+
+
+def test_packages_come_by_hash_from_a_lock_of_the_base_branch_into_a_folder_outside_of_the_checkout(
+    files: dict[str, Any],
+) -> None:
+    seen = 0
+    for name, job in _jobs(files).items():
+        for line in _lines(job):
+            if "pip install" in line:
+                seen += 1
+                assert "--require-hashes" in line, name
+                assert re.search(r"-r (base/|main/|/tmp/)", line), name
+            if "-m venv" in line:
+                assert line.startswith("python -P "), name
+                assert re.search(r'-m venv ("\$RUNNER_TEMP|/tmp)/', line), name
+            assert not re.search(r"(?<!-P) -m ", line) or "commit -m" in line, f"{name}: {line}"
+    assert seen
+
+
+def test_no_text_of_a_pull_request_is_put_into_a_script(files: dict[str, Any]) -> None:
+    for name, job in _jobs(files).items():
+        for line in _lines(job):
+            assert "${{" not in line, f"{name}: {line}"
+        assert not [text for text in _PULL_REQUEST_TEXT if text in str(job)], name
+
+
+def test_secrets_are_for_code_of_the_base_branch(tmp_path: Path) -> None:
     files = _written(tmp_path / "github", "--pulumi")
-    preview = files["apportion-deploy.yml"]["jobs"]["preview"]
-    assert "fork != true" in preview["if"]
-    assert "secrets." not in (tmp_path / "github/.github/workflows/apportion.yml").read_text()
-    # YAML 1.1 reads the key `on` as a truth value.
-    assert all("pull_request_target" not in (document.get(True) or {}) for document in files.values())
+    for name, document in files.items():
+        # YAML 1.1 reads the key `on` as a truth value.
+        triggers = document[True]
+        for label, job in document["jobs"].items():
+            has_secrets = "secrets." in str(job) or "environment" in job
+            assert not (has_secrets and "pull_request" in triggers), f"{name}:{label}"
+            if "pull_request_target" not in triggers:
+                continue
+            assert "head.repo.full_name == github.repository" in job["if"], f"{name}:{label}"
+            folders = {
+                step["with"]["path"]: step["with"]["ref"] for step in job["steps"] if "ref" in step.get("with", {})
+            }
+            assert folders == {
+                "base": "${{ github.event.pull_request.base.sha }}",
+                "head": "${{ github.event.pull_request.head.sha }}",
+            }
+            # What the pull request brings along is named once, as a policy to evaluate.
+            used = [line for line in _lines(job) if "head" in line.replace("| head -n 1", "")]
+            assert used
+            assert all("apportion preview" in line and "--dir base --policy head/policy.py" in line for line in used)
+            assert not [step for step in job["steps"] if step.get("working-directory") == "head"]
+    validate = files["apportion.yml"]
+    assert "secrets." not in str(validate)
+    assert validate["permissions"] == {"contents": "read"}
+    assert "permissions" not in validate["jobs"]["validate"]
     gitlab = _written(tmp_path / "gitlab", "--ci", "gitlab", "--pulumi")[".gitlab-ci.yml"]
-    assert "$CI_MERGE_REQUEST_SOURCE_PROJECT_ID == $CI_PROJECT_ID" in gitlab["preview"]["rules"][0]["if"]
+    for name, job in gitlab.items():
+        if isinstance(job, dict) and "environment" in job:
+            rules = gitlab[".stack"]["rules"]
+            assert "rules" not in job, name
+            assert not [rule for rule in rules if "merge_request" in rule["if"].replace("merge-request", "")], name
+
+
+def test_a_token_is_given_to_the_step_that_needs_it(tmp_path: Path) -> None:
+    for document in _written(tmp_path / "github", "--pulumi").values():
+        for job in document["jobs"].values():
+            assert "secrets." not in str(job.get("env"))
+            for step in job["steps"]:
+                if "uses" in step and "checkout" in step["uses"]:
+                    assert step["with"]["persist-credentials"] is False
+                if "GH_TOKEN" in step.get("env", {}):
+                    assert not re.search(r"^\s*apportion ", step["run"], re.MULTILINE)
+
+
+def test_code_scanning_is_optional_and_apart(tmp_path: Path) -> None:
+    jobs = _written(tmp_path / "github")["apportion.yml"]["jobs"]
+    assert "vars.APPORTION_CODE_SCANNING == 'true'" in jobs["code-scanning"]["if"]
+    assert not any("apportion" in line for line in _lines(jobs["code-scanning"]))
+    assert "upload-sarif" not in str(jobs["validate"])
+
+
+def test_a_preview_is_one_comment_that_later_pushes_update(tmp_path: Path) -> None:
+    job = _written(tmp_path / "github", "--pulumi")["apportion-preview.yml"]["jobs"]["preview"]
+    comment = next(step for step in job["steps"] if step.get("name") == "Comment")["run"]
+    assert "-X PATCH" in comment
+    assert "gh pr comment" not in comment
+
+
+def test_gitlab_has_no_unused_stage_and_one_pipeline_a_push(tmp_path: Path) -> None:
+    for flags in ((), ("--pulumi",)):
+        gitlab = _written(tmp_path / str(len(flags)), "--ci", "gitlab", *flags)[".gitlab-ci.yml"]
+        used = {job["stage"] for job in gitlab.values() if isinstance(job, dict) and "stage" in job}
+        assert set(gitlab["stages"]) == used
+        rules = [rule["if"] for rule in gitlab["workflow"]["rules"]]
+        assert not [rule for rule in rules if '"push"' in rule and "$CI_DEFAULT_BRANCH" not in rule]
+
+
+def test_the_lock_is_asked_for(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    _written(tmp_path / "quotas")
+    assert "uv pip compile" in capfd.readouterr().out
+    assert (tmp_path / "quotas/ci/requirements.in").read_text().startswith("apportion==")
+    _written(tmp_path / "stacks", "--pulumi")
+    assert (tmp_path / "stacks/ci/requirements.in").read_text().startswith("apportion[pulumi]==")
 
 
 def test_overrides_are_compiled_for_the_day_on_a_schedule(tmp_path: Path) -> None:
@@ -123,5 +238,14 @@ def test_overrides_of_several_days_are_one_request_and_their_job_has_its_program
         lines = list(_lines(job))
         assert "git switch -C apportion-overrides" in lines
         assert any(line.startswith("git push --force ") for line in lines)
-    # An image with Python alone has no git.
-    assert "apt-get install -qqy --no-install-recommends git" in gitlab["before_script"]
+    # The forge's own token starts no checks.
+    assert "secrets.APPORTION_TOKEN || github.token" in str(github)
+    assert "$APPORTION_TOKEN" in str(gitlab)
+
+
+def test_the_trust_table_has_a_row_for_each_command() -> None:
+    page = (Path(__file__).parents[3] / "docs/security.md").read_text(encoding="utf-8")
+    table = page.partition("## Each command")[2].partition("\n## ")[0]
+    rows = [line for line in table.splitlines() if line.startswith("| `")]
+    assert {verb for row in rows for verb in re.findall(r"`([\w-]+)`", row.split("|")[1])} == set(VERBS)
+    assert all(row.count("|") == 7 and all(cell.strip() for cell in row.split("|")[1:-1]) for row in rows)

@@ -54,7 +54,7 @@ def serve(
         allow_missing_layers: As that of `program.run`.
     """
     stack = environment["PULUMI_STACK"]
-    settings = rooted(read_settings(Values(pulumi.runtime.get_config_env()), stack), root)
+    settings = rooted(read_settings(Values(pulumi.runtime.get_config_env()), stack), root, environment)
 
     @cache
     def judge() -> Judge:

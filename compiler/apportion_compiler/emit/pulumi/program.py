@@ -64,7 +64,7 @@ def run(
 def _run(today: date, root: Path, environment: Mapping[str, str], *, allow_missing_layers: bool) -> None:
     settings = read_settings(pulumi.Config(NAMESPACE), pulumi.get_stack())
     as_of = settings.as_of or today
-    compilation = compile_stack(rooted(settings, root), as_of, allow_missing_layers=allow_missing_layers)
+    compilation = compile_stack(rooted(settings, root, environment), as_of, allow_missing_layers=allow_missing_layers)
     if settings.mode == "render":
         _render(compilation, root / settings.out)
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -12,6 +12,7 @@ from apportion_compiler.checks.authoring import authoring_findings
 from apportion_compiler.compile import Compilation, compile_policy
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Severity, has_errors
 from apportion_compiler.emit.pulumi.settings import StackSettings
+from apportion_compiler.emit.pulumi.words import POLICY
 from apportion_compiler.errors import UnknownTargetError
 from apportion_compiler.targets import targets_of
 from apportion_policy import wire
@@ -20,6 +21,7 @@ from apportion_policy.evaluated_policy import policy_of
 from apportion_policy.evaluation.layers import missing_layers
 from apportion_policy.evaluation.limits import Limits
 from apportion_policy.evaluation.parent import Rejected, start
+from apportion_policy.evaluation.plain import plain_text
 from apportion_policy.evaluation.root import project_root
 from apportion_policy.policy import Policy
 
@@ -54,9 +56,9 @@ def compile_read(policy: Policy, settings: StackSettings, as_of: date) -> Compil
     return compilation
 
 
-def rooted(settings: StackSettings, root: Path) -> StackSettings:
-    """Return settings whose policy is named from a folder."""
-    return replace(settings, policy=str(root / settings.policy))
+def rooted(settings: StackSettings, root: Path, environment: Mapping[str, str]) -> StackSettings:
+    """Return settings whose policy is named from a folder, or is the one that `POLICY` names."""
+    return replace(settings, policy=str(root / environment.get(POLICY, settings.policy)))
 
 
 def read_policy(entry: str, *, allow_missing_layers: bool = False) -> Policy:
@@ -80,7 +82,7 @@ def read_policy(entry: str, *, allow_missing_layers: bool = False) -> Policy:
 
 def _errors(findings: Iterable[Diagnostic]) -> str:
     lines = [
-        f"  {d.at.file}:{d.at.line}: error[{d.code}] {d.message}"
+        f"  {plain_text(d.at.file)}:{d.at.line}: error[{d.code}] {plain_text(d.message)}"
         for d in findings
         if d.effective_severity is Severity.ERROR and d.suppression is None
     ]
