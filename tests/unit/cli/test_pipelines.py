@@ -18,7 +18,7 @@ from apportion_cli.verbs import VERBS
 
 _KNOWN = {
     "apportion", "python", "git", "gh", "printf", "if", "day=$(date", "title=Overrides in force on $day", "echo", "ln",
-    "rm", "export", "unset", "cat",
+    "rm", "export", "unset", "cat", "cd",
 }  # fmt: skip
 _ASSIGNMENT = re.compile(r"[a-z]+=")
 _RESERVED = {"stages", "default", "variables", "workflow"}
@@ -43,6 +43,23 @@ def _jobs(files: dict[str, Any]) -> dict[str, Any]:
         own = document["jobs"] if "jobs" in document else {k: v for k, v in document.items() if k not in _RESERVED}
         jobs |= {f"{name}:{job}": value for job, value in own.items()}
     return jobs
+
+
+def test_what_decides_comes_from_flags_and_from_the_base_branch(tmp_path: Path) -> None:
+    github = _written(tmp_path / "github")["apportion.yml"]["jobs"]["validate"]["steps"]
+    judging = [step for step in github if "apportion " in step.get("run", "") and step["name"] != "Install"]
+    assert len(judging) == 2
+    gitlab = _written(tmp_path / "gitlab", "--ci", "gitlab")[".gitlab-ci.yml"]["validate"]["script"]
+    commands = [line for line in gitlab if "bin/apportion " in line]
+    assert gitlab.index("cd /tmp/base") < min(gitlab.index(line) for line in gitlab if "bin/apportion " in line)
+    for step in judging:
+        assert step["working-directory"] == "base"
+        commands.append(step["run"])
+    assert len(commands) == 4
+    for line in commands:
+        assert {"--fail-on error", "--time-limit 30s", "--memory-limit 2Gi"} <= {
+            f"{name} {value}" for name, value in re.findall(r"(--[\w-]+) (\w+)", line)
+        }
 
 
 def _lines(job: dict[str, Any]) -> Iterator[str]:
