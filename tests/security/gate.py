@@ -1,0 +1,153 @@
+"""The gate as GitHub runs it: the steps of the workflow that `init --ci github` writes, over a base and a head checkout."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+SECRET = "s3cr3t-c4n4ry"
+_IDENTITY = ("-c", "user.name=author", "-c", "user.email=author@example.org", "-c", "commit.gpgsign=false")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step that ended: its name in the workflow, its exit code and what it printed."""
+
+    name: str
+    code: int
+    text: str
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """Run git in a folder and return what it printed."""
+    ended = subprocess.run(
+        ["git", *_IDENTITY, *arguments], cwd=folder, check=True, capture_output=True, text=True, env=_outside(folder)
+    )
+    return ended.stdout
+
+
+def base_repository(folder: Path) -> Path:
+    """Make the repository that pull requests are made against: what `init` writes, compiled and committed."""
+    apportion("init", str(folder), "--organisation", "acme", "--ci", "github", folder=folder.parent)
+    apportion("compile", "policy.py", "--out", "rendered", folder=folder)
+    git(folder, "init", "--quiet", "--initial-branch", "main")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", "Base")
+    return folder
+
+
+def propose(base: Path, case: Mapping[str, Any], folder: Path, outside: Path) -> Path:
+    """Make a case's pull request as a branch of a clone; return the clone."""
+    author = folder / "author"
+    git(folder, "clone", "--quiet", "--shared", str(base), str(author))
+    git(author, "switch", "--quiet", "--create", "head")
+    _change(author, case, outside)
+    if case.get("compiled"):
+        apportion("compile", "policy.py", "--out", "rendered", folder=author)
+    _change(author, case.get("then", {}), outside)
+    git(author, "add", "--all", "--force")
+    git(author, "commit", "--quiet", "--allow-empty", "--message", "Head")
+    return author
+
+
+def judge(workflow: Mapping[str, Any], base: Path, author: Path, folder: Path, command: Path) -> Sequence[Step]:
+    """Check out base and head as the workflow does, and run its steps until one fails.
+
+    Args:
+        workflow: The base branch's, as parsed YAML.
+        base: The repository of the base branch.
+        author: The clone whose branch `head` is the pull request.
+        folder: Where the runner works.
+        command: The folder with the installed `apportion`, which the step `Install` would make.
+    """
+    workspace, temporary = folder / "workspace", folder / "temp"
+    temporary.mkdir(parents=True)
+    workspace.mkdir()
+    git(folder, "clone", "--quiet", "--shared", str(base), str(workspace / "base"))
+    git(folder, "clone", "--quiet", "--shared", "--branch", "head", str(author), str(workspace / "head"))
+    environment = {
+        **_outside(folder),
+        **workflow.get("env", {}),
+        "PATH": f"{command}{os.pathsep}{os.environ['PATH']}",
+        "CI": "true",
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_BASE_REF": "main",
+        "GITHUB_WORKSPACE": str(workspace),
+        "GITHUB_STEP_SUMMARY": str(temporary / "summary.md"),
+        "RUNNER_TEMP": str(temporary),
+        "SECRET": SECRET,
+    }
+    ended: list[Step] = []
+    for step in workflow["jobs"]["validate"]["steps"]:
+        if "run" not in step or step.get("name") == "Install":
+            continue
+        result = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            cwd=workspace / step.get("working-directory", "."),
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=120,
+            check=False,
+        )
+        ended.append(Step(step["name"], result.returncode, result.stdout.decode("utf-8", "surrogateescape")))
+        if result.returncode:
+            break
+    return ended
+
+
+def workflow_of(base: Path) -> Mapping[str, Any]:
+    """Return the workflow of the base branch."""
+    document: Mapping[str, Any] = yaml.safe_load((base / ".github/workflows/apportion.yml").read_text(encoding="utf-8"))
+    return document
+
+
+def apportion(*arguments: str, folder: Path) -> None:
+    """Run the command as an author would; whatever it finds is the gate's to say."""
+    subprocess.run(
+        [sys.executable, "-P", "-m", "apportion_cli.main", *arguments],
+        cwd=folder,
+        capture_output=True,
+        env=_outside(folder),
+        check=False,
+    )
+
+
+def _outside(folder: Path) -> dict[str, str]:
+    """Return the variables of a machine, without those of whoever runs the tests."""
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "TMPDIR") if name in os.environ}
+    return {**kept, "HOME": str(folder), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+
+
+def _change(author: Path, change: Mapping[str, Any], outside: Path) -> None:
+    for name in change.get("remove", ()):
+        subprocess.run(["rm", "-rf", "--", str(author / name)], check=True)
+    for name, text in change.get("files", {}).items():
+        path = author / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text.replace("@OUTSIDE@", str(outside)), encoding="utf-8")
+    for name, text in change.get("append", {}).items():
+        path = author / name
+        path.write_text(path.read_text(encoding="utf-8") + text.replace("@OUTSIDE@", str(outside)), encoding="utf-8")
+    for name, pairs in change.get("replace", {}).items():
+        path = author / name
+        text = path.read_text(encoding="utf-8")
+        for old, new in pairs.items():
+            assert old in text, f"{name} has no {old!r}"
+            text = text.replace(old, new.replace("@OUTSIDE@", str(outside)))
+        path.write_text(text, encoding="utf-8")
+    for name, (text, n_times) in change.get("repeated", {}).items():
+        (author / name).write_text(text * n_times, encoding="utf-8")
+    for name, target in change.get("links", {}).items():
+        path = author / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        path.symlink_to(target.replace("@OUTSIDE@", str(outside)))

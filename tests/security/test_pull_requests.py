@@ -1,0 +1,92 @@
+"""The gate under attack: each case of `pull_requests/` gets its exit code and its sentence, and nothing else happens.
+
+A case is data: what it changes against what `init` writes (`files`, `append`, `replace`, `links`, `remove`), whether its
+author compiled (`compiled`), what was forged after that (`then`), which system calls the runner's system lacks (`withheld`), and the step, exit code and sentence it must get.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from apportion_policy.evaluation import layers
+
+from .gate import SECRET, base_repository, git, judge, propose, workflow_of
+from .test_missing_layers import CONTAINER
+
+CASES = {path.stem: path for path in sorted((Path(__file__).parent / "pull_requests").glob("*.yaml"))}
+_ANNOTATION = re.compile(r"::(error|warning|notice) (file=|title=)")
+
+
+@pytest.fixture(scope="session")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return base_repository(tmp_path_factory.mktemp("gate") / "base")
+
+
+def _parameters() -> list[Any]:
+    found = []
+    for name, path in CASES.items():
+        case = yaml.safe_load(path.read_text(encoding="utf-8"))
+        marks = () if case.get("fast") else (pytest.mark.slow,)
+        found.append(pytest.param(case, id=name, marks=marks))
+    return found
+
+
+@pytest.mark.parametrize("case", _parameters())
+def test_gate(case: dict[str, Any], base: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    (outside / "gh").mkdir(parents=True)
+    (outside / "gh/hosts.yml").write_text(f"github.com:\n  oauth_token: {SECRET}\n", encoding="utf-8")
+    (outside / "secret.py").write_text(f"TOKEN = '{SECRET}'\n", encoding="utf-8")
+    before = _contents(outside)
+    author = propose(base, case, tmp_path, outside)
+    steps = judge(workflow_of(base), base, author, tmp_path / "runner", _command(case, tmp_path / "command"))
+    last = steps[-1]
+    expected = case["expect"]
+    assert (last.name, last.code) == (expected["step"], expected["exit"]), last.text
+    assert expected.get("says", "") in last.text
+    for step in steps:
+        assert SECRET not in step.text
+        assert "Traceback" not in step.text
+        assert not {c for c in step.text if c not in "\n\t" and not c.isprintable() and c != "\xa0"}
+        obeyed = [
+            line for line in step.text.split("\n") if line.lstrip().startswith("::") or re.search(r"##\w*\[", line)
+        ]
+        assert all(_ANNOTATION.match(line) for line in obeyed)
+    assert _contents(outside) == before
+    head = tmp_path / "runner/workspace/head"
+    assert git(head, "status", "--porcelain", "--ignored") == ""
+    assert {path.name for path in (tmp_path / "runner/temp").iterdir()} <= {"apportion.sarif", "summary.md"}
+
+
+def _command(case: dict[str, Any], folder: Path) -> Path:
+    """Return the folder of the installed command; on a system that withholds layers, of one that imitates it."""
+    withheld = case.get("withheld")
+    if withheld is None:
+        return Path(sys.executable).parent
+    if sys.platform != "linux" or len(layers.NEEDED_FOR_UNTRUSTED) < 5:
+        pytest.skip("this machine lacks layers by itself")
+    folder.mkdir()
+    script = folder / "apportion"
+    arguments = ["", str(withheld["errno"]), withheld["calls"]]
+    script.write_text(
+        f"#!{sys.executable} -P\nimport sys\ngiven = sys.argv[1:]\nsys.argv = {arguments!r}\n{CONTAINER}\n"
+        "from apportion_cli.main import main\nsys.exit(main(given))\n",
+        encoding="utf-8",
+    )
+    script.chmod(0o755)
+    return folder
+
+
+def test_there_are_enough_cases() -> None:
+    assert len(CASES) >= 40
+    assert sum(bool(yaml.safe_load(path.read_text(encoding="utf-8")).get("fast")) for path in CASES.values()) >= 12
+
+
+def _contents(folder: Path) -> dict[str, str]:
+    return {str(path): path.read_text(encoding="utf-8") for path in folder.rglob("*") if path.is_file()}
