@@ -10,7 +10,7 @@ from apportion_compiler.checks.refusals import REFUSALS
 from apportion_compiler.fidelity import USED
 from apportion_policy.cluster import Engine
 
-OF_SINGLE_POLICIES = {"AP514", "AP518", "AP519"}
+OF_SINGLE_POLICIES = {"AP514", "AP518", "AP519", "AP520"}
 """Codes that no table need have: a backend's `refusals` yields them, of what one policy asks."""
 
 EVERY_BACKEND = pytest.mark.parametrize("backend", BACKENDS.values(), ids=lambda backend: backend.name)

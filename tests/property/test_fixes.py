@@ -39,7 +39,7 @@ def _fixed(policy: Policy, *, unsafe: bool) -> tuple[Policy, Policy, Report, Rep
             checked = check_policy(declared, AS_OF)
             every_file = cast(Any, SimpleNamespace(contains=lambda _: True))
             sources = Sources(root, every_file)
-            inputs = Inputs(declared, (), False, "policy.yaml", sources, (), "", ())
+            inputs = Inputs(declared, (), False, "policy.yaml", sources, (), "")
             reached = "structure" if checked.graph is None else "checks"
             return inputs, report_on(inputs, checked.diagnostics, AS_OF, reached=cast(Any, reached))
 

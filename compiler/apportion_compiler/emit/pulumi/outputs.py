@@ -38,7 +38,9 @@ def _with_its_own(program: Program, queue: Queue, by_id: Mapping[str, Queue]) ->
 
     In a cluster divided by GPU model it does, since there names of queues give way to each other.
     """
-    return replace(program, queues=tuple(by_id[id_] for id_ in queue.path))
+    path = [by_id[id_] for id_ in queue.path]
+    below = {one.id: tuple(child for child in one.children if child in queue.path) for one in path}
+    return replace(program, queues=tuple(replace(one, children=below[one.id]) for one in path))
 
 
 def _queue(program: Program, queue: Queue) -> dict[str, object]:
