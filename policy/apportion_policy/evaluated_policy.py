@@ -63,6 +63,7 @@ def _with_reserved(policy: Policy, text: str) -> Policy:
     reserved = {"reserved_namespaces": (*rules.reserved_namespaces, *names)}
     # The author's own copies are validated and stand where they are made; these stay where they were written.
     made = BaseModel.model_copy(policy, update={"rules": BaseModel.model_copy(rules, update=reserved)})
+    assert isinstance(made, Policy)  # a copy has the type of what it copies
     set_omissions(made, policy.omissions)
     return made
 

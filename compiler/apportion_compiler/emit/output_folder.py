@@ -11,7 +11,7 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -130,7 +130,7 @@ class OutputFolder:
 
 
 @contextmanager
-def open_output(path: Path, *, writing: bool) -> Iterator[OutputFolder | None]:
+def open_output(path: Path, *, writing: bool) -> Generator[OutputFolder | None]:
     """Open a folder and wait for its lock, which one writer holds or any number of readers.
 
     Yields:
@@ -229,7 +229,7 @@ def _step(parent: int, part: str, path: Path, *, create: bool, made: list[str] |
 
 
 @contextmanager
-def _parent(top: int, name: str, path: Path, made: list[str] | None = None) -> Iterator[tuple[int, str]]:
+def _parent(top: int, name: str, path: Path, made: list[str] | None = None) -> Generator[tuple[int, str]]:
     *folders, leaf = name.split("/")
     if leaf in ("", ".", "..") or "\0" in leaf:
         raise LinkedPathError(f"{path / name}: `{leaf}` is no name of a file")
