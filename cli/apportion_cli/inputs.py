@@ -63,6 +63,7 @@ def read_policy(entry: str, limits: Limits) -> Inputs:
     from apportion_policy.errors import ConfinementError
     from apportion_policy.evaluation.parent import Evaluated, start
 
+    _refuse_a_way_out(entry)
     running = start(entry, limits)
     try:
         import_module("apportion_compiler.compile")
@@ -76,6 +77,20 @@ def read_policy(entry: str, limits: Limits) -> Inputs:
     if outcome.layers:
         _warn_of_missing_layers(outcome.layers)
     return _evaluated(outcome) if isinstance(outcome, Evaluated) else _rejected(outcome, entry)
+
+
+def _refuse_a_way_out(entry: str) -> None:
+    """Refuse a path inside a repository that a symbolic link of the repository leads out of. Raises `CannotError`."""
+    root: Path | None = None
+    lexical = Path(os.path.abspath(entry))  # noqa: PTH100 - links are what is looked for.
+    for folder in (*reversed(lexical.parents), lexical):
+        if root is not None and folder.is_symlink() and not folder.resolve().is_relative_to(root.resolve()):
+            shown = folder.relative_to(root)
+            raise CannotError(
+                f"`{shown}` is a symbolic link that leads out of the repository", hint="name the policy by its own path"
+            )
+        if (folder / ".git").exists() and not folder.is_symlink():
+            root = folder
 
 
 def _warn_of_missing_layers(layers: tuple[str, ...]) -> None:

@@ -31,12 +31,8 @@ _COMPLETE = "_APPORTION_COMPLETE"
 )
 @click.version_option(package_name="apportion", prog_name=PROGRAM, message="%(prog)s %(version)s")
 @console_options
-@click.pass_context
-def apportion(ctx: click.Context) -> None:
+def apportion() -> None:
     """Policy as code for shared AI clusters: check it, compile it, see what it says."""
-    from apportion_cli.settings import read_settings
-
-    ctx.default_map = read_settings().default_map(ctx.invoked_subcommand or "")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,19 +1,21 @@
 """Settings of a project: the nearest `apportion.toml`, or `pyproject.toml` with a table `[tool.apportion]`.
 
-The file is part of a pull request, so it can neither name a policy outside of its own folder nor write files: an
-output there is a format. Variables named `APPORTION_…` come before it, flags before both. None is needed.
+The file is part of a pull request, so what decides a judgement (`DECIDING`) is not taken from the work tree. It comes
+from flags, from variables named `APPORTION_…`, or from the file as a revision holds it (`--settings-from`). An output
+in the file is a format and never names a file. None is needed.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from apportion_cli.base_revision import commit_of, read_file, repository_root
 from apportion_cli.errors import CannotError
 
 FILE_NAME = "apportion.toml"
@@ -24,7 +26,10 @@ KEYS: Mapping[str, str] = {
     "fail-on": "least severity that makes the exit code 1",
     "time-limit": "seconds that the evaluation of a policy may take",
     "memory-limit": "memory that it may use",
+    "color": "whether text is coloured",
 }
+DECIDING = ("policy", "env", "fail-on", "time-limit", "memory-limit")
+"""Keys that decide what is judged, or how strictly."""
 _LISTS = ("env", "output")
 # Formats differ between verbs, and only these take several environments.
 _ONLY_FOR = {"output": ("validate",), "env": ("validate", "compile")}
@@ -47,15 +52,25 @@ class Settings:
     file: Path | None = None
     settings: tuple[Setting, ...] = ()
 
-    def default_map(self, command: str) -> dict[str, Any]:
+    def defaults(self, command: str) -> dict[str, Any]:
         """Return click's defaults for a verb, by the names of its parameters."""
         return {
-            command: {
-                _PARAMETERS.get(setting.key, setting.key.replace("-", "_")): setting.value
-                for setting in self.settings
-                if command in _ONLY_FOR.get(setting.key, (command,))
-            }
+            _PARAMETERS.get(setting.key, setting.key.replace("-", "_")): setting.value
+            for setting in self.settings
+            if command in _ONLY_FOR.get(setting.key, (command,))
         }
+
+    def deciding(self, command: str) -> tuple[Setting, ...]:
+        """Return the settings that decide what a verb judges, or how strictly."""
+        return tuple(
+            setting
+            for setting in self.settings
+            if setting.key in DECIDING and command in _ONLY_FOR.get(setting.key, (command,))
+        )
+
+    def without_deciding(self) -> Settings:
+        """Return what may be taken from a work tree."""
+        return replace(self, settings=tuple(s for s in self.settings if s.key not in DECIDING))
 
 
 def read_settings(folder: Path | None = None) -> Settings:
@@ -75,6 +90,42 @@ def read_settings(folder: Path | None = None) -> Settings:
         if (above / ".git").exists():
             break
     return Settings()
+
+
+def read_settings_at(ref: str, folder: Path | None = None) -> Settings:
+    """Read the nearest settings file as a revision of the repository holds it.
+
+    Raises:
+        CannotError: If there is no repository or no such revision, or the file is no TOML.
+        click.UsageError: If the file holds what is no setting.
+    """
+    start = folder or Path.cwd()
+    root = repository_root(start)
+    if root is None:
+        raise CannotError(f"{start} is in no git repository, so there is no revision `{ref}`")
+    commit = commit_of(root, ref)
+    for above in (start, *start.parents):
+        for name, table in ((FILE_NAME, ()), ("pyproject.toml", ("tool", "apportion"))):
+            path = (above / name).relative_to(root).as_posix()
+            text = read_file(root, commit, path)
+            values = None if text is None else _table(text, table, f"{path} at {ref}")
+            if values is not None:
+                file = above / name
+                return Settings(file, tuple(_setting(key, value, file, ref) for key, value in values.items()))
+        if above == root:
+            break
+    return Settings()
+
+
+def settings_of(ref: str | None) -> tuple[Settings, Settings]:
+    """Return the settings in force, and all that the work tree's file says.
+
+    Raises:
+        CannotError: If a file cannot be read, or there is no such revision.
+        click.UsageError: If a file holds what is no setting.
+    """
+    in_tree = read_settings()
+    return in_tree.without_deciding() if ref is None else read_settings_at(ref), in_tree
 
 
 def settings_in_force(settings: Settings, environment: Mapping[str, str]) -> tuple[Setting, ...]:
@@ -99,6 +150,10 @@ def _read(file: Path, table: tuple[str, ...]) -> dict[str, Any] | None:
         return None
     except OSError as refused:
         raise CannotError(f"{file} cannot be read: {refused.strerror}") from refused
+    return _table(text, table, str(file))
+
+
+def _table(text: bytes, table: tuple[str, ...], source: str) -> dict[str, Any] | None:
     # Parsing TOML costs more than the rest of the start; most pyproject.toml do not speak of this program.
     if table and table[-1].encode() not in text:
         return None
@@ -107,25 +162,28 @@ def _read(file: Path, table: tuple[str, ...]) -> dict[str, Any] | None:
     try:
         values: Any = tomllib.loads(text.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as malformed:
-        raise CannotError(f"{file} is not TOML: {malformed}") from malformed
+        raise CannotError(f"{source} is not TOML: {malformed}") from malformed
     for name in table:
         values = values.get(name) if isinstance(values, dict) else None
     return values if isinstance(values, dict) else None
 
 
-def _setting(key: str, value: Any, file: Path) -> Setting:
+def _setting(key: str, value: Any, file: Path, ref: str | None = None) -> Setting:
     if key not in KEYS:
         raise click.UsageError(f"{file}: `{key}` is no setting; there are {', '.join(KEYS)}")
     if key in _LISTS:
         value = tuple(value) if isinstance(value, list) else (value,)
     parts = value if isinstance(value, tuple) else (value,)
-    if not all(isinstance(part, str | int | float) and not isinstance(part, bool) for part in parts):
+    if key == "color":
+        if not isinstance(value, bool):
+            raise click.UsageError(f"{file}: `color` is true or false")
+    elif not all(isinstance(part, str | int | float) and not isinstance(part, bool) for part in parts):
         raise click.UsageError(f"{file}: `{key}` holds {KEYS[key]}, as text or a number")
     if key == "output" and any("=" in str(part) for part in parts):
         raise click.UsageError(f"{file}: `output` is a format; say on the command line which file to write")
     if key == "policy":
         value = _inside(str(value), file)
-    return Setting(key, value, str(file))
+    return Setting(key, value, str(file) if ref is None else f"{file} at {ref}")
 
 
 def _inside(policy: str, file: Path) -> str:

@@ -1,4 +1,4 @@
-"""The options that every verb and the command itself take: `-q`, `-v`, `--no-color`, `--debug`."""
+"""The options that every verb and the command itself take: `-q`, `-v`, `--no-color`, `--debug`, `--settings-from`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import TypeVar
 import click
 
 from apportion_cli.console import current, set_current
+from apportion_cli.settings import settings_of
 
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
 
 
 def console_options(command: Decorated) -> Decorated:
     """Add the options; `console.current()` is what they say."""
-    for option in (_DEBUG, _COLOR, _VERBOSE, _QUIET):
+    for option in (_SETTINGS_FROM, _DEBUG, _COLOR, _VERBOSE, _QUIET):
         command = option(command)
     return command
 
@@ -40,6 +41,46 @@ def _debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa
         set_current(ctx, replace(current(ctx), debug=True))
 
 
+def _settings_from(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
+    """Give a verb its defaults before its other options are read."""
+    ref = value or ctx.meta.get(SETTINGS_REF)
+    ctx.meta[SETTINGS_REF] = ref
+    verb = ctx.info_name or ""
+    if ctx.parent is None:
+        return
+    settings, in_tree = settings_of(ref)
+    ctx.default_map = settings.defaults(verb)
+    color = ctx.default_map.pop("color", None)
+    if color is not None:
+        set_current(ctx, replace(current(ctx), color=color))
+    if verb == "doctor":
+        return
+    chosen = {setting.key: setting.value for setting in settings.deciding(verb)}
+    for setting in in_tree.deciding(verb):
+        if setting.key not in chosen:
+            current(ctx).err(
+                f"apportion: warning: {setting.source}: `{setting.key}` is not applied, as it decides the judgement of "
+                f"the tree that it is part of: pass --{setting.key}, or --settings-from REVISION"
+                if setting.key != "policy"
+                else f"apportion: warning: {setting.source}: `policy` is not applied, as it decides what is judged: name "
+                "the policy on the command line, or pass --settings-from REVISION"
+            )
+        elif chosen[setting.key] != setting.value:
+            current(ctx).err(
+                f"apportion: note: {setting.source}: `{setting.key}` differs from that of {ref}, which holds"
+            )
+
+
+SETTINGS_REF = "apportion.settings-from"
+_SETTINGS_FROM = click.option(
+    "--settings-from",
+    metavar="REVISION",
+    default=None,
+    is_eager=True,
+    expose_value=False,
+    callback=_settings_from,
+    help="Take settings from the settings file as this git revision holds it: origin/main.",
+)
 _QUIET = click.option(
     "-q", "--quiet", is_flag=True, expose_value=False, callback=_quiet, help="Print only what was asked for."
 )

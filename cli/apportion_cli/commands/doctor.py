@@ -21,8 +21,8 @@ from apportion_cli.errors import CannotError
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.options import Output, as_of_option, limit_options, limits, output_option
 from apportion_cli.scopes import cluster_scope, place_options
-from apportion_cli.settings import read_settings, settings_in_force, variable
-from apportion_cli.verbosity import console_options
+from apportion_cli.settings import settings_in_force, settings_of, variable
+from apportion_cli.verbosity import SETTINGS_REF, console_options
 
 if TYPE_CHECKING:
     from datetime import date
@@ -194,11 +194,16 @@ def _version(path: str) -> str:
 
 
 def _settings() -> list[Finding]:
-    settings = read_settings()
+    settings, in_tree = settings_of(click.get_current_context().meta.get(SETTINGS_REF))
     in_force = settings_in_force(settings, os.environ)
-    if not in_force:
-        return [Finding("settings", "file", "ok", f"{settings.file or 'none'}; everything is at its default")]
-    return [Finding("settings", s.key, "ok", f"{s.value} ({s.source})") for s in in_force]
+    held = {setting.key for setting in in_force}
+    unapplied = [setting for setting in in_tree.settings if setting.key not in held]
+    if not in_force and not unapplied:
+        return [Finding("settings", "file", "ok", f"{in_tree.file or 'none'}; everything is at its default")]
+    return [
+        *(Finding("settings", s.key, "ok", f"{s.value} ({s.source})") for s in in_force),
+        *(Finding("settings", s.key, "ok", f"not applied, as it decides: {s.source}") for s in unapplied),
+    ]
 
 
 def _text(findings: list[Finding]) -> str:

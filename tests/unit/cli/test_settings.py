@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from apportion_cli.settings import Setting, read_settings, settings_in_force
+from apportion_cli.settings import read_settings, settings_in_force
 
 from .conftest import Run
 
 BAD = """\
-from apportion_policy import Organisation, Policy, Queue, Resources
-policy = Policy(organisation=Organisation(name='acme', owner='@a/b'), queues=(Queue(id='a', guaranteed=Resources(gpu=2), limit=Resources(gpu=1)),))
+from apportion_policy import Cluster, Environment, Organisation, Policy, Queue, Resources
+policy = Policy(organisation=Organisation(name='acme', owner='@a/b'), queues=(Queue(id='a', guaranteed=Resources(gpu=2), limit=Resources(gpu=1)),), environments=(Environment(name='prod', clusters=(Cluster(name='c', engine='kai', engine_version='0.17.0'),)),))
 """
 
 
@@ -58,41 +59,113 @@ def test_the_search_ends_at_the_root_of_the_repository(tmp_path: Path) -> None:
     assert read_settings(tmp_path / "repository").file is None
 
 
-def test_variables_come_before_the_file_and_flags_before_both(
-    repository: None, run: Run, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("file", ["apportion.toml", "pyproject.toml"])
+@pytest.mark.parametrize(
+    "line", ["fail-on = 'never'", "env = ['dev']", "policy = 'decoy'", "memory-limit = '64Gi'", "time-limit = 80000"]
+)
+@pytest.mark.parametrize("verb", [("validate", "quotas"), ("compile", "quotas", "--check")])
+def test_the_tree_that_is_judged_does_not_decide_how(
+    repository: None, file: str, line: str, verb: tuple[str, ...], run: Run
 ) -> None:
+    """A pull request holds the file: what it says of the judgement is reported and not applied."""
+    table = "[tool.apportion]\n" if file == "pyproject.toml" else ""
+    _write(file, f"{table}{line}\n")
+    _write("decoy/policy.py", "from apportion_policy import *\npolicy = Policy(organisation=Organisation(name='a'))\n")
+    result = run(*verb)
+    assert result.code == 1
+    key = line.split(" ", maxsplit=1)[0]
+    assert f"warning: {Path(file).resolve()}: `{key}` is not applied" in result.err
+
+
+def test_variables_and_flags_decide(repository: None, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("validate", "quotas").code == 1
-    _write("apportion.toml", "policy = 'quotas'\nfail-on = 'never'\n")
-    assert run("validate").code == 0
-    monkeypatch.setenv("APPORTION_FAIL_ON", "error")
-    assert run("validate").code == 1
-    assert run("validate", "--fail-on", "never").code == 0
+    monkeypatch.setenv("APPORTION_FAIL_ON", "never")
+    assert run("validate", "quotas").code == 0
+    assert run("validate", "quotas", "--fail-on", "error").code == 1
     assert [(s.key, s.source) for s in settings_in_force(read_settings(), os.environ)] == [
-        ("policy", str(Path("apportion.toml").resolve())),
         ("fail-on", "$APPORTION_FAIL_ON"),
     ]
 
 
-def test_the_policy_is_found_from_a_folder_below(repository: None, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    _write("apportion.toml", "policy = 'quotas'\n")
-    monkeypatch.chdir("quotas")
-    result = run("validate")
+def _git(*arguments: str) -> None:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main")
+    subprocess.run(["git", *identity, *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture
+def base_branch() -> None:
+    """A base branch whose settings name the policy and the environment that counts; the work tree says otherwise."""
+    _git("init")
+    _write("quotas/policy.py", BAD)
+    _write("apportion.toml", "policy = 'quotas'\nfail-on = 'error'\n")
+    _git("add", ".")
+    _git("commit", "-m", "base")
+    _write("apportion.toml", "policy = 'decoy'\nfail-on = 'error'\nenv = ['dev']\n")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("validate", "--settings-from", "main"), ("--settings-from", "main", "validate")]
+)
+def test_settings_come_from_a_base_revision(base_branch: None, arguments: tuple[str, ...], run: Run) -> None:
+    result = run(*arguments)
     assert result.code == 1
-    assert result.out.startswith("policy.py:2: error[AP202]")
+    assert "quotas/policy.py:2: error[AP202]" in result.out
+    assert "`policy` differs from that of main, which holds" in result.err
+    assert "`env` is not applied" in result.err
+    assert "fail-on" not in result.err
 
 
-def test_outputs_and_environments_are_lists(repository: None) -> None:
-    _write("apportion.toml", "output = ['json']\nenv = 'prod'\ntime-limit = 5\n")
-    file = str(Path("apportion.toml").resolve())
-    assert read_settings().settings == (
-        Setting("output", ("json",), file),
-        Setting("env", ("prod",), file),
-        Setting("time-limit", 5, file),
-    )
-    assert read_settings().default_map("validate") == {
-        "validate": {"outputs": ("json",), "env": ("prod",), "time_limit": 5}
-    }
-    assert read_settings().default_map("graph") == {"graph": {"time_limit": 5}}
+@pytest.mark.parametrize(
+    ("ref", "message"),
+    [
+        ("no-such", "the repository has no revision `no-such`"),
+        ("--output=/tmp/x", "`--output=/tmp/x` is no revision: it begins with a dash"),
+    ],
+)
+def test_a_revision_that_does_not_exist_is_one_sentence(base_branch: None, ref: str, message: str, run: Run) -> None:
+    result = run("validate", f"--settings-from={ref}")
+    assert result.code == 3
+    assert message in result.err
+
+
+def test_a_revision_without_a_repository_is_one_sentence(run: Run) -> None:
+    result = run("validate", "--settings-from", "main")
+    assert result.code == 3
+    assert "is in no git repository" in result.err
+
+
+def test_a_missing_git_is_one_sentence(base_branch: None, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    result = run("validate", "--settings-from", "main")
+    assert (result.code, "git is not on PATH" in result.err) == (3, True)
+
+
+def test_the_policy_of_a_revision_is_found_from_a_folder_below(
+    base_branch: None, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("quotas")
+    result = run("validate", "--settings-from", "HEAD")
+    assert result.code == 1
+    assert result.out.startswith("policy.py:2: error[AP202]") or "quotas/policy.py:2: error[AP202]" in result.out
+
+
+def test_a_policy_behind_a_link_out_of_the_repository_is_not_read(
+    repository: None, run: Run, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("gh")
+    (outside / "hosts.yml").write_text("github.com:\n  oauth_token: gho_secret\n")
+    Path("gh").symlink_to(outside)
+    result = run("validate", "gh/hosts.yml")
+    assert result.code == 3
+    assert "`gh` is a symbolic link that leads out of the repository" in result.err
+    assert "gho_secret" not in result.text
+
+
+def test_doctor_shows_what_is_not_applied(repository: None, run: Run) -> None:
+    _write("apportion.toml", "fail-on = 'never'\noutput = ['json']\n")
+    shown = run("doctor").out
+    assert "fail-on" in shown
+    assert "not applied, as it decides" in shown
 
 
 def test_an_output_that_is_set_is_written(repository: None, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +185,7 @@ def test_an_output_that_is_set_is_written(repository: None, run: Run, monkeypatc
         ("policy = '../elsewhere'", 2, "`policy` leads out of the folder of this file"),
         ("policy = '/etc'", 2, "`policy` leads out of the folder of this file"),
         ("fail-on = ", 3, "is not TOML"),
-        ("fail-on = 'info'", 2, "'info' is not one of"),
+        ("color = 'red'", 2, "`color` is true or false"),
     ],
 )
 def test_what_a_settings_file_cannot_say(repository: None, text: str, code: int, message: str, run: Run) -> None:

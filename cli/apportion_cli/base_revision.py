@@ -1,0 +1,75 @@
+"""Files as a git revision holds them: what a pull request cannot change.
+
+Only plumbing is called, which runs no hook, filter or text conversion, and the work tree is not read.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from apportion_cli.errors import CannotError
+
+_LIMIT_S = 30
+_MAX_BYTES = 16 * 1024**2
+
+
+def repository_root(start: Path) -> Path | None:
+    """Return the nearest folder at or above one that holds a repository; None where there is none."""
+    return next((folder for folder in (start, *start.parents) if (folder / ".git").exists()), None)
+
+
+def commit_of(root: Path, ref: str) -> str:
+    """Return the commit that a revision of the repository names.
+
+    Raises:
+        CannotError: If git is missing, or the revision does not exist.
+    """
+    if ref.startswith("-"):
+        raise CannotError(f"`{ref}` is no revision: it begins with a dash")
+    done = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    if done.returncode:
+        raise CannotError(
+            f"the repository has no revision `{ref}`", hint="fetch it: a shallow clone lacks the base branch"
+        )
+    return done.stdout.decode("ascii").strip()
+
+
+def read_file(root: Path, commit: str, path: str) -> bytes | None:
+    """Return a file of a commit; None where the commit has none by this path, or a link or folder.
+
+    Args:
+        root: The repository.
+        commit: As `commit_of` returns it.
+        path: Relative to the repository, with `/`.
+
+    Raises:
+        CannotError: If the file is too large, or git does not answer.
+    """
+    listed = _git(root, "ls-tree", "-z", "--full-tree", "--long", commit, "--", path).stdout
+    entry = listed.split(b"\0")[0]
+    attributes, _, name = entry.partition(b"\t")
+    fields = attributes.split()
+    if os.fsdecode(name) != path or len(fields) < 4 or not fields[0].startswith(b"100"):
+        return None
+    if int(fields[3]) > _MAX_BYTES:
+        raise CannotError(f"{path} at {commit[:12]} has more than {_MAX_BYTES // 1024**2} MiB")
+    return _git(root, "cat-file", "blob", fields[2].decode("ascii")).stdout
+
+
+def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_LITERAL_PATHSPECS": "1", "GIT_NO_LAZY_FETCH": "1"}
+    try:
+        return subprocess.run(
+            ["git", "-C", str(root), "-c", "core.fsmonitor=false", *arguments],
+            capture_output=True,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            timeout=_LIMIT_S,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise CannotError("git is not on PATH", hint="install git, or leave the revision out") from None
+    except subprocess.TimeoutExpired:
+        raise CannotError(f"git has not answered for {_LIMIT_S} s") from None
