@@ -35,21 +35,23 @@ _TEAM: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("kubeflow.org", ("jaxjobs", "mpijobs", "paddlejobs", "pytorchjobs", "tfjobs", "xgboostjobs"), _WRITE),
     ("leaderworkerset.x-k8s.io", ("leaderworkersets",), _WRITE),
     ("ray.io", ("rayclusters", "rayjobs", "rayservices"), _WRITE),
-    ("scheduling.run.ai", ("podgroups",), _READ),
 )
 """What a team may do in its namespaces. Quotas, roles and the namespace itself are not among it, nor is
 `pods/binding`, with which a pod is placed past every scheduler."""
 
-_READER: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("kai.scheduler", ("topologies",)),
-    ("scheduling.k8s.io", ("priorityclasses",)),
-    ("scheduling.run.ai", ("queues",)),
-)
+_READER: tuple[tuple[str, tuple[str, ...]], ...] = (("scheduling.k8s.io", ("priorityclasses",)),)
 """Cluster-wide objects that a team needs to see to know what it may use."""
 
 _ENGINES_TEAM: Mapping[str, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]] = {
     # Bare pods that start together need a PodGroup of their own. Which queue one names, the admission policies say.
     "kai": (("scheduling.run.ai", ("podgroups",), _WRITE),),
+    # Why work waits stands in its Workload and, of queued nodes, in the ProvisioningRequest; Kueue writes both.
+    "kueue": (
+        ("autoscaling.x-k8s.io", ("provisioningrequests",), _READ),
+        ("kueue.x-k8s.io", ("localqueues", "workloads"), _READ),
+    ),
+    "koordinator": (("scheduling.sigs.k8s.io", ("podgroups",), _READ),),
+    "ack": (("scheduling.x-k8s.io", ("queueunits",), _READ),),
     "volcano": (
         ("batch.volcano.sh", ("cronjobs", "jobs"), _WRITE),
         ("scheduling.volcano.sh", ("podgroups",), _WRITE),
@@ -58,6 +60,22 @@ _ENGINES_TEAM: Mapping[str, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], 
 """What a team may do besides where an engine has kinds of its own."""
 
 _ENGINES_READER: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
+    "kai": (("kai.scheduler", ("topologies",)), ("scheduling.run.ai", ("queues",))),
+    "kueue": (
+        (
+            "kueue.x-k8s.io",
+            (
+                "admissionchecks",
+                "clusterqueues",
+                "cohorts",
+                "resourceflavors",
+                "topologies",
+                "workloadpriorityclasses",
+            ),
+        ),
+    ),
+    "koordinator": (("scheduling.sigs.k8s.io", ("elasticquotas",)),),
+    "ack": (("scheduling.sigs.k8s.io", ("elasticquotatrees",)), ("scheduling.x-k8s.io", ("queues",))),
     "volcano": (("scheduling.volcano.sh", ("queues",)), ("topology.volcano.sh", ("hypernodes",))),
 }
 
