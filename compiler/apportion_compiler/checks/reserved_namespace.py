@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
 from apportion_compiler.graph.graph import PolicyGraph
 from apportion_compiler.reserved_names import namespace_owner
+from apportion_policy.queue import Queue
 
 RESERVED_NAMESPACE = Rule(
     "AP117",
@@ -24,7 +25,7 @@ def reserved_namespace(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Look for namespaces that are nobody's to claim."""
     added = graph.policy.rules.reserved_namespaces
     for node in graph.leaves:
-        for namespace in node.queue.namespaces:
+        for namespace in _claimed(node.queue):
             owner = namespace_owner(namespace, added)
             if owner is not None:
                 yield Diagnostic(
@@ -35,3 +36,9 @@ def reserved_namespace(graph: PolicyGraph) -> Iterator[Diagnostic]:
                     hint=f"give `{node.id}` a namespace of its own"
                     + (f", such as `{node.id}`" if namespace_owner(node.id, added) is None else ""),
                 )
+
+
+def _claimed(queue: Queue) -> Iterator[str]:
+    """Yield each namespace once: those of the queue, and those in which it has a LocalQueue."""
+    local = () if queue.kueue is None else queue.kueue.local_queues or ()
+    yield from dict.fromkeys((*queue.namespaces, *(one.namespace for one in local)))
