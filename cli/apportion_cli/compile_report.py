@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from textwrap import wrap
 
@@ -14,10 +16,10 @@ from apportion_compiler.backends import BACKENDS
 from apportion_compiler.backends.capability import Feature, Output
 from apportion_compiler.backends.metadata import source_of
 from apportion_compiler.compile import Compilation, Target
-from apportion_compiler.emit.output_folder import LinkedPathError, open_output
-from apportion_compiler.emit.rendered import Former, RenderedTree, rendered_trees, write_trees
+from apportion_compiler.emit.output_folder import LinkedPathError, OutputFolder, open_output
+from apportion_compiler.emit.rendered import RenderedTree, rendered_trees, write_trees
 from apportion_compiler.emit.tree import PRUNE, RETAINED_KINDS, ObjectKey, object_key, pruned_objects
-from apportion_compiler.emit.tree_files import TreeChange, entries_outside
+from apportion_compiler.emit.tree_files import TreeChange, entries_outside, objects_of_base
 from apportion_compiler.fidelity import FidelityLine, fidelity
 
 
@@ -67,7 +69,7 @@ class CompileReport:
 
 
 def render(
-    compilation: Compilation, out: Path, *, write: bool, is_whole: bool, former: Former | None = None
+    compilation: Compilation, out: Path, *, write: bool, is_whole: bool, base: Path | None = None
 ) -> CompileReport:
     """Bring the trees below a folder to the compilation, or only compare them.
 
@@ -76,14 +78,16 @@ def render(
         out: The output folder.
         write: Whether to write.
         is_whole: Whether every target of the policy was compiled, so that nothing else belongs into the folder.
-        former: Where objects of earlier trees are looked up; the output folder itself when left out.
+        base: The output folder of a base revision, in which objects of earlier trees are looked up; the output folder
+            itself when left out.
 
     Raises:
         CannotError: If a tree cannot be read or written.
     """
     try:
-        with open_output(out, writing=write) as folder:
-            trees = rendered_trees(compilation, folder, former)
+        with open_output(out, writing=write) as folder, _opened(base) as held:
+            former = None if base is None else partial(objects_of_base, held, folder)
+            trees = rendered_trees(compilation, folder, former=former)
             if write and folder is not None:
                 write_trees(folder, trees)
             foreign = entries_outside(folder, [tree.name for tree in trees]) if is_whole else ()
@@ -96,6 +100,11 @@ def render(
     return CompileReport(out, tuple(_report(compilation, tree, out) for tree in trees), foreign)
 
 
+def _opened(base: Path | None) -> AbstractContextManager[OutputFolder | None]:
+    # A base revision without the folder held nothing, so that nothing is there to prune.
+    return nullcontext() if base is None else open_output(base, writing=False)
+
+
 def report_text(compiled: CompileReport, *, check: bool, width: int) -> str:
     """Return the objects that leave a cluster, then a line for each target, what is not exact, and the total."""
     reports = compiled.targets
@@ -106,6 +115,8 @@ def report_text(compiled: CompileReport, *, check: bool, width: int) -> str:
         lines += wrap(
             ", ".join(f"{n} {kind}" for kind, n in report.kinds), width, initial_indent="  ", subsequent_indent="  "
         )
+        if check:
+            lines += _differing(report.change, width)
     lines += _fidelity(reports, width)
     exact = sum(line.verdict == "exact" for report in reports for line in report.fidelity)
     lines += [
@@ -228,6 +239,15 @@ def _foreign(compiled: CompileReport, width: int) -> list[str]:
         return []
     title = "not written by this policy, and kept: move it out of the output folder, or delete it:"
     return [title, *(line for name in found for line in wrap(name, width, initial_indent="  ")), ""]
+
+
+def _differing(change: TreeChange, width: int) -> list[str]:
+    """Return the names of the files that a check found to differ."""
+    lines: list[str] = []
+    for word, names in (("missing", change.added), ("differs", change.changed), ("superfluous", change.removed)):
+        if names:
+            lines += wrap(f"{word}: {', '.join(names)}", width, initial_indent="  ", subsequent_indent="    ")
+    return lines
 
 
 def _changed(change: TreeChange, *, check: bool) -> str:

@@ -48,6 +48,12 @@ TARGETS = ("kai", "kueue", "volcano", "koordinator", "ack", "yunikorn", "native"
 )
 @click.option("--check", is_flag=True, help="Write nothing; exit 10 if anything would change.")
 @click.option(
+    "--base",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIRECTORY",
+    help="Output folder of the base revision: prune.json lists only what it held.",
+)
+@click.option(
     "--strict-fidelity", is_flag=True, help="Write nothing and fail where a target only approximates the policy."
 )
 @output_option("text", "json")
@@ -60,6 +66,7 @@ def compile_(
     out: Path,
     *,
     check: bool,
+    base: Path | None,
     strict_fidelity: bool,
     outputs: tuple[Output, ...],
     fail_on: str,
@@ -100,10 +107,10 @@ def compile_(
     from apportion_cli.compile_report import render, report_json, report_text
 
     is_whole = not env and not targets
-    report = render(compilation, out, write=not check and not strict_fidelity, is_whole=is_whole)
+    report = render(compilation, out, write=not check and not strict_fidelity, is_whole=is_whole, base=base)
     approximated = _approximated(report.targets) if strict_fidelity else ()
     if strict_fidelity and not check and not approximated:
-        report = render(compilation, out, write=True, is_whole=is_whole)
+        report = render(compilation, out, write=True, is_whole=is_whole, base=base)
     for output in outputs or (Output("text"),):
         shown = (
             report_json(report)

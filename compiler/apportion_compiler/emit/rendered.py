@@ -44,7 +44,7 @@ def tree_of(target: Target) -> str:
 
 
 def rendered_trees(
-    compilation: Compilation, root: OutputFolder | None, former: Former | None = None
+    compilation: Compilation, root: OutputFolder | None, *, former: Former | None = None
 ) -> tuple[RenderedTree, ...]:
     """Return the tree of each target.
 

@@ -12,7 +12,15 @@ from dataclasses import dataclass
 
 from apportion_compiler.backends.generated import GENERATED
 from apportion_compiler.emit.output_folder import LinkedPathError, OutputFolder
-from apportion_compiler.emit.tree import API_VERSION, INVENTORY, PRUNE, ObjectKey, read_inventory
+from apportion_compiler.emit.tree import (
+    API_VERSION,
+    INVENTORY,
+    PRUNE,
+    ObjectKey,
+    held_objects,
+    pruned_objects,
+    read_inventory,
+)
 
 _MARK = GENERATED.encode()
 _MARK_OF_JSON = f'"apiVersion": "{API_VERSION}"'.encode()
@@ -54,6 +62,26 @@ def former_objects(root: OutputFolder | None, tree: str) -> tuple[ObjectKey, ...
     if root is None:
         return ()
     return read_inventory(root.read(f"{tree}/{INVENTORY}"), root.read(f"{tree}/{PRUNE}"))
+
+
+def objects_of_base(base: OutputFolder | None, root: OutputFolder | None, tree: str) -> tuple[ObjectKey, ...]:
+    """Return the objects that a base revision's tree held, and those it still had to prune and this one lists.
+
+    A prune list may lose an entry, once the object is deleted, and gains none that the base revision did not hold.
+
+    Raises:
+        ValueError: If an inventory or a prune list is not one.
+        LinkedPathError: If one of them is a link.
+        OSError: If one of them cannot be read.
+    """
+    if base is None:
+        return ()
+    listed = () if root is None else pruned_objects(root.read(f"{tree}/{PRUNE}"))
+    held = held_objects(base.read(f"{tree}/{INVENTORY}"))
+    known = {*held, *pruned_objects(base.read(f"{tree}/{PRUNE}"))}
+    # What is listed keeps its order, which depends on how often the branch was compiled.
+    ordered = [key for key in reversed(listed) if key in known]
+    return tuple(dict.fromkeys((*(key for key in held if key not in ordered), *ordered)))
 
 
 def compare_tree(root: OutputFolder | None, tree: str, files: Mapping[str, bytes]) -> TreeChange:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -85,6 +86,66 @@ def test_a_deleted_team_is_listed_for_pruning(project: Path) -> None:
     assert shown.stdout.startswith("to delete from the cluster (prune.json):\n  prod/main/kai: Queue nlp\n")
     pruned = json.loads((project / "rendered/prod/main/kai/prune.json").read_bytes())["objects"]
     assert pruned == [{"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "name": "nlp"}]
+
+
+def _without_nlp(project: Path) -> None:
+    team = '        Queue(id="nlp", parent="research", namespaces=("nlp",), guaranteed=Resources(gpu=8)),\n'
+    (project / "policy.py").write_text((_POLICY % 8).replace(team, ""))
+
+
+def _prune_list(project: Path) -> Path:
+    return project / "rendered/prod/main/kai/prune.json"
+
+
+def _checked(project: Path) -> subprocess.CompletedProcess[str]:
+    return _apportion(project, "compile", "--check", "--base", "base")
+
+
+def test_a_base_revision_proves_what_is_pruned(project: Path) -> None:
+    _apportion(project, "compile")
+    shutil.copytree(project / "rendered", project / "base")
+    assert _checked(project).returncode == 0
+    _without_nlp(project)
+    _apportion(project, "compile")
+    assert _checked(project).returncode == 0
+    # Who knows how the tree is made can forge a prune list and its digest; the base revision never had the object.
+    forged = json.loads(_prune_list(project).read_bytes())
+    forged["objects"].append({"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "name": "research-of-others"})
+    _prune_list(project).write_text(json.dumps(forged))
+    _apportion(project, "compile")
+    assert _apportion(project, "compile", "--check").returncode == 0
+    refused = _checked(project)
+    assert refused.returncode == 10
+    assert "  differs: prune.json, inventory.json\n" in refused.stdout
+
+
+def test_an_object_that_left_since_the_base_revision_is_listed(project: Path) -> None:
+    _apportion(project, "compile")
+    shutil.copytree(project / "rendered", project / "base")
+    _without_nlp(project)
+    _apportion(project, "compile")
+    _prune_list(project).unlink()
+    _apportion(project, "compile")
+    assert json.loads(_prune_list(project).read_bytes())["objects"] == []
+    assert _checked(project).returncode == 10
+
+
+def test_what_was_deleted_may_leave_the_prune_list(project: Path) -> None:
+    _apportion(project, "compile")
+    _without_nlp(project)
+    _apportion(project, "compile")
+    shutil.copytree(project / "rendered", project / "base")
+    _prune_list(project).unlink()
+    _apportion(project, "compile")
+    assert _checked(project).returncode == 0
+
+
+def test_a_base_revision_without_a_tree_held_nothing(project: Path) -> None:
+    _apportion(project, "compile")
+    assert _checked(project).returncode == 0
+    _without_nlp(project)
+    _apportion(project, "compile")
+    assert _checked(project).returncode == 10
 
 
 def test_an_error_writes_nothing(project: Path) -> None:
