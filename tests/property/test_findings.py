@@ -32,6 +32,7 @@ def _told(found: tuple[Diagnostic, ...]) -> list[tuple[object, ...]]:
     return [(d.code, d.address, d.at, d.scope, d.effective_severity, d.suppression is None) for d in found]
 
 
+@settings(max_examples=15)
 @given(policies())
 def test_validate_finds_what_compile_finds(policy: Policy) -> None:
     _same_findings(policy)
@@ -39,6 +40,6 @@ def test_validate_finds_what_compile_finds(policy: Policy) -> None:
 
 @pytest.mark.slow
 @given(policies())
-@settings(max_examples=1000)
+@settings(max_examples=150)
 def test_validate_finds_what_compile_finds_in_many_policies(policy: Policy) -> None:
     _same_findings(policy)

@@ -106,7 +106,7 @@ def test_no_declaration_is_lost_by_a_move(moved: dict[str, tuple[str, str]], bod
 
 
 @pytest.mark.slow
-@settings(max_examples=2_000, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(moves, bodies)
 def test_no_declaration_is_lost_by_many_moves(moved: dict[str, tuple[str, str]], body: dict[str, str]) -> None:
     _law(moved, body)

@@ -121,7 +121,7 @@ def test_what_never_starts_never_runs_and_what_is_bound_starts(
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(cases())
 def test_it_holds_of_many(case: tuple[str, int, int, Options, dict[str, Any]]) -> None:
     _holds(case)

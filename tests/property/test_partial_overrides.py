@@ -94,7 +94,7 @@ def test_what_an_override_does_not_mention_stays(base: Mapping[str, Any], change
 
 
 @pytest.mark.slow
-@settings(max_examples=10_000, deadline=None)
+@settings(max_examples=1_000, deadline=None)
 @given(written, st.lists(written, min_size=2, max_size=2))
 def test_what_many_overrides_do_not_mention_stays(base: Mapping[str, Any], changes: list[Mapping[str, Any]]) -> None:
     _law(base, changes)

@@ -134,7 +134,7 @@ def test_a_check_is_empty_exactly_when_nothing_differs(
 
 
 @pytest.mark.slow
-@settings(max_examples=3_000)
+@settings(max_examples=1_500)
 @given(_LISTS)
 def test_thousands_of_edits(pristine: Path, edits: list[tuple[str, Callable[[Path], None]]]) -> None:
     _check(pristine, pristine.with_name("edited"), edits)

@@ -217,9 +217,9 @@ PYTEST = CONTAINER + "import pytest\nsys.exit(pytest.main(['-q', '-p', 'no:cache
 @pytest.mark.parametrize(
     ("arguments", "addopts", "said"),
     [
-        ((), "", "this system lacks `landlock`"),
+        pytest.param((), "", "this system lacks `landlock`", marks=pytest.mark.slow),
         ((), "--apportion-allow-missing-layers", "is taken from the command line only"),
-        (("--apportion-allow-missing-layers",), "", "warning: without `landlock`"),
+        pytest.param(("--apportion-allow-missing-layers",), "", "warning: without `landlock`", marks=pytest.mark.slow),
     ],
 )
 def test_outcome_tests_permit_it_on_the_command_line_alone(

@@ -175,7 +175,7 @@ def test_no_text_of_pydantic_reaches_an_author(bad: tuple[type[Declaration], dic
 
 @pytest.mark.slow
 @given(_bad())
-@settings(max_examples=10_000, deadline=None)
+@settings(max_examples=2_000, deadline=None)
 def test_no_text_of_pydantic_reaches_an_author_in_many_cases(bad: tuple[type[Declaration], dict[str, object]]) -> None:
     _speaks_our_words(*bad)
 
