@@ -28,7 +28,7 @@ test: install-test ## run the unit, golden and property tests
 
 .PHONY: test-slow
 test-slow: install-dev ## run the tests that take seconds each: the wheel, large inputs, hostile policies
-	@$(PY) -m pytest -m "slow and not (e2e or bench or browser)" $(ARGS)
+	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "slow and not (e2e or bench or browser)" $(ARGS)
 
 .PHONY: test-browser
 test-browser: install-browser ## open the HTML reports in a headless Chromium (installs Debian's where that is possible)
