@@ -39,9 +39,9 @@ def main(folder: Path) -> None:
     spent: list[float] = []
     inner = program._run
 
-    def timed(*arguments: Any) -> None:
+    def timed(*arguments: Any, **options: Any) -> None:
         began = _cpu_s()
-        inner(*arguments)
+        inner(*arguments, **options)
         spent.append(_cpu_s() - began)
 
     program._run = timed

@@ -144,7 +144,7 @@ emitted = time.process_time()
 for target, output in compiled.outputs.items():
     render_target(output, {"target": target.backend})
 rendered = time.process_time()
-documents = [manifest for output in compiled.outputs.values() for manifest in output.manifests]
+documents = [{**manifest, "metadata": dict(manifest["metadata"])} for output in compiled.outputs.values() for manifest in output.manifests]
 dumping = time.process_time()
 yaml.dump_all(documents, Dumper=yaml.CSafeDumper, sort_keys=False)
 dump = time.process_time() - dumping

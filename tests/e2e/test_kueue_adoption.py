@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,16 +22,20 @@ KINDS = (
     "localqueues,workloadpriorityclasses"
 )
 
+_NAMESPACE = {"apiVersion": "v1", "kind": "Namespace"}
+
 
 @pytest.fixture(scope="module")
-def kueue(kueue_with: KueueWith) -> Kubectl:
+def kueue(kueue_with: KueueWith) -> Iterator[Kubectl]:
     kubectl = kueue_with({})
     objects = list(yaml.safe_load_all(FLEET.read_text(encoding="utf-8")))
     namespaces = sorted({o["metadata"]["namespace"] for o in objects if "namespace" in o["metadata"]})
     made = kubectl.create(*({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": n}} for n in namespaces))
     assert made.said == ""
     assert kubectl.create(*objects).said == ""
-    return kubectl
+    yield kubectl
+    # The cluster is other tests' too. Queues keep what they name in use, so they go first.
+    kubectl.delete_objects([*reversed(objects), *({**_NAMESPACE, "metadata": {"name": n}} for n in namespaces)])
 
 
 def _export(kubectl: Kubectl, file: Path) -> Path:

@@ -135,5 +135,5 @@ def test_the_quota_alone_keeps_a_class_out(who: People) -> None:
             said = who.alpha.create(_plain("alpha", priority_class="urgent"), dry_run=True).said
             time.sleep(0.2)
     finally:
-        kept["metadata"] = {key: kept["metadata"][key] for key in ("name", "labels", "annotations")}
+        kept["metadata"] = {key: kept["metadata"][key] for key in ("name", "labels")}
         assert who.platform.create(kept).accepted
