@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 
@@ -15,8 +13,6 @@ from apportion_policy import Policy
 from .strategies import AS_OF, policies
 
 pytestmark = pytest.mark.property
-
-GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def _same_findings(policy: Policy) -> None:

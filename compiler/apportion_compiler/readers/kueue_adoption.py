@@ -17,10 +17,16 @@ from apportion_compiler.plain_objects import annotations_of, labels_of, mapping,
 from apportion_compiler.readers.objects import is_ours
 from apportion_compiler.readers.record import Lifted, LiftedQueue, Manifest
 from apportion_policy.engine_settings import KueueSettings
-from apportion_policy.kueue_objects import KueueLocalQueue, KueueObject, KueuePreemption, KueueQueue
+from apportion_policy.kueue_objects import ClusterObjectKind, KueueLocalQueue, KueueObject, KueuePreemption, KueueQueue
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_CLUSTER_KINDS = ("Topology", "ResourceFlavor", "ProvisioningRequestConfig", "AdmissionCheck", "WorkloadPriorityClass")
+_CLUSTER_KINDS: tuple[ClusterObjectKind, ...] = (
+    "Topology",
+    "ResourceFlavor",
+    "ProvisioningRequestConfig",
+    "AdmissionCheck",
+    "WorkloadPriorityClass",
+)
 _NOT_FIELDS = frozenset(("apiVersion", "kind", "metadata", "status"))
 _PREEMPTION = {
     "reclaimWithinCohort": "reclaim_within_cohort",
@@ -168,7 +174,7 @@ def _objects(manifests: Sequence[Manifest], made: Sequence[Manifest]) -> Iterabl
                 said = _marks(manifest)
                 fields = _fields(manifest)
                 yield KueueObject(
-                    kind=kind,  # type: ignore[arg-type]
+                    kind=kind,
                     name=name_of(manifest),
                     **said,
                     **({"fields": fields} if fields else {}),
