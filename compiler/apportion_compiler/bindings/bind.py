@@ -10,7 +10,7 @@ from apportion_compiler.bindings.binding import Binding, EngineBinding
 from apportion_compiler.bindings.bounds import beyond_bounds
 from apportion_compiler.bindings.choices import WHOLE, gpus_of, name_of, refuse_share
 from apportion_compiler.bindings.elastic import make_elastic, workers_at_first
-from apportion_compiler.bindings.engines.marks import is_kind, templates
+from apportion_compiler.bindings.engines.marks import is_gang, is_kind, templates
 from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.bindings.kind import Kind
 from apportion_compiler.bindings.options import Options
@@ -83,7 +83,7 @@ def bound(program: Program, queue_id: str, kind: str, options: Options) -> Bound
         schedule=options.schedule or _SCHEDULE,
         stays=binding.plan is not None,
     )
-    placed = _placed(engine, binding, name, template.template(work))
+    placed = _placed(engine, binding, name, template.template(work), starts_in_part=elastic is not None)
     small = (
         ()
         if options.cpu or options.memory
@@ -172,12 +172,19 @@ def _adopted(program: Program, queue: Queue, engine: EngineBinding, manifest: No
     return _placed(engine, binding, text(metadata.get("name")), (manifest,))
 
 
-def _placed(engine: EngineBinding, binding: Binding, name: str, workloads: tuple[Node, ...]) -> Bound:
+def _placed(
+    engine: EngineBinding, binding: Binding, name: str, workloads: tuple[Node, ...], *, starts_in_part: bool = False
+) -> Bound:
     binding = replace(binding, gang=object_name(name) if name else None)
     model = binding.gpu_model or binding.part
-    beyond = beyond_bounds(binding.program, binding.queue, binding.priority_class, model, workloads)
+    together = engine.name != "native" and not starts_in_part and all(map(is_gang, workloads))
+    beyond = beyond_bounds(binding.program, binding.queue, binding.priority_class, model, workloads, together=together)
     remarks = tuple(
-        dict.fromkeys(f"{name or workloads[0]['kind']} {clause}; it would never start" for clause in beyond)
+        dict.fromkeys(
+            f"{name or workloads[0]['kind']} {excess.clause}; "
+            + ("it would never start" if excess.waits else "its pods would never run all at a time")
+            for excess in beyond
+        )
     )
     label = name or str(workloads[0]["kind"])
     notes = tuple(f"{label}: {clause}" for clause in unspread(binding.program, workloads))

@@ -1,13 +1,13 @@
-"""What of a workload fits its queue's bounds never, whoever else runs: it would be accepted, and wait for ever."""
+"""What of a workload never fits its queue's bounds, whoever else runs: it is accepted, and waits for ever."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from apportion_compiler.backends.native.quotas import effective_limits
 from apportion_compiler.backends.quota_tree import cluster_sizes, stands_for_no_size
-from apportion_compiler.bindings.engines.marks import is_gang
-from apportion_compiler.bindings.requests import Requests, pod_requests, total
+from apportion_compiler.bindings.requests import Requests, largest, pod_requests, total
 from apportion_compiler.bindings.work import GPU_RESOURCE
 from apportion_compiler.ir.program import NodePool, PriorityClass, Program, Queue
 from apportion_compiler.workload_shapes import Node, PodSet, pod_sets
@@ -17,30 +17,51 @@ from apportion_policy.resources import CPU, GPU, MEMORY, amount_text, gpu_resour
 _RESOURCES = {"cpu": CPU, "memory": MEMORY, GPU_RESOURCE: GPU}
 
 
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """One bound that a workload is over.
+
+    Attributes:
+        clause: What it asks for and what it may have: `asks for 2 GPUs, and queue vision is limited to 1 GPU`.
+        waits: Whether it never starts; where some of its pods run, and never all at a time, it does.
+    """
+
+    clause: str
+    waits: bool
+
+
 def beyond_bounds(
-    program: Program, queue: Queue, cls: PriorityClass | None, model: str | None, workloads: Sequence[Node]
-) -> Iterator[str]:
-    """Yield a clause for each bound that workloads together are over.
+    program: Program,
+    queue: Queue,
+    cls: PriorityClass | None,
+    model: str | None,
+    workloads: Sequence[Node],
+    *,
+    together: bool,
+) -> Iterator[Excess]:
+    """Yield each bound that workloads together are over; `together` where their pods start together or not at all.
 
     That is the queue's limit and, on KAI, for work that may not be preempted, its guarantee: KAI lends such work nothing
     (pkg/scheduler/plugins/proportion/capacity_policy/quota_check.go at d5bc503a).
     """
-    asked = total(pods for workload in workloads for pods in pod_sets(workload))
-    clauses = [*_beyond_amounts(program, queue, cls, model, asked)]
-    for workload in workloads:
-        for pods in pod_sets(workload):
-            pools = [pool for pool in program.pools if pool.id in queue.pools]
-            clauses += (clause for _, clause in beyond_machine(queue, pools, pod_requests(pods.spec)))
-    yield from clauses
-    # Where nothing holds pods back until all have room, some of them start.
-    if not clauses and program.engine != "native" and all(map(is_gang, workloads)):
-        parted = [*_beyond_pools(program, queue, asked)]
-        yield from parted or (
-            clause
-            for workload in workloads
-            for pods in pod_sets(workload)
-            for clause in _beyond_nodes(program, queue, pods)
-        )
+    sets = [pods for workload in workloads for pods in pod_sets(workload) if pods.count]
+    asked = total(sets)
+    unit = asked if together else largest(pod_requests(pods.spec) for pods in sets)
+    n_found = 0
+    never = set(_beyond_amounts(program, queue, cls, model, unit))
+    for clause in _beyond_amounts(program, queue, cls, model, asked):
+        n_found += 1
+        yield Excess(clause, waits=together or bool(never))
+    pools = [pool for pool in program.pools if pool.id in queue.pools]
+    for pods in sets:
+        for _, clause in beyond_machine(queue, pools, pod_requests(pods.spec)):
+            n_found += 1
+            yield Excess(clause, waits=True)
+    if n_found or not together:
+        return
+    parted = [*_beyond_pools(program, queue, asked)]
+    for clause in parted or (clause for pods in sets for clause in _beyond_nodes(program, queue, pods)):
+        yield Excess(clause, waits=True)
 
 
 def _beyond_amounts(

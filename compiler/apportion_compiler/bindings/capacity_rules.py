@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from apportion_compiler.backends.pool_labels import node_labels
 from apportion_compiler.bindings.bounds import beyond_bounds, beyond_machine
 from apportion_compiler.bindings.errors import BindingError
+from apportion_compiler.bindings.gangs import starts_together
 from apportion_compiler.bindings.requests import pod_requests
 from apportion_compiler.bindings.work import GPU_RESOURCE
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
@@ -60,9 +61,18 @@ def _of_pods(program: Program, queue: Queue, workload: Workload) -> Iterator[Ver
 
 def _of_workload(program: Program, queue: Queue, workload: Workload) -> Iterator[Verdict]:
     model = _model(program, workload)
-    for clause in beyond_bounds(program, queue, _class(program, workload), model, (dict(workload.manifest),)):
-        if "in one pod" not in clause:
-            yield workload.pending("", "Exceeded", f"it {clause}", "ask for less, or raise the limit in the policy")
+    together = starts_together(program.engine, workload)
+    manifests = (dict(workload.manifest),)
+    for excess in beyond_bounds(program, queue, _class(program, workload), model, manifests, together=together):
+        if excess.waits and "in one pod" not in excess.clause:
+            yield workload.pending(
+                "", "Exceeded", f"it {excess.clause}", "ask for less, or raise the limit in the policy"
+            )
+        elif not excess.waits:
+            yield workload.ignored(
+                "", "Exceeded", f"it {excess.clause}: its pods never run all at a time",
+                "ask for less, or raise the limit in the policy",
+            )  # fmt: skip
 
 
 def _selected(program: Program, pools: Sequence[NodePool], pods: PodSet) -> Iterator[NodePool]:

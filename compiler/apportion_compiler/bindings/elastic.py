@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from apportion_compiler.backends.kai import names as kai
+from apportion_compiler.backends.kueue.names import MIN_PARALLELISM_ANNOTATION
 from apportion_compiler.bindings.engines.marks import annotate
 from apportion_compiler.bindings.engines.volcano import MIN_MEMBER_ANNOTATION
 from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.workload_shapes import Node, found, mapping, section, sequence
 
-MIN_PARALLELISM_ANNOTATION = "kueue.x-k8s.io/job-min-parallelism"
 COMPLETIONS_ANNOTATION = "kueue.x-k8s.io/job-completions-equal-parallelism"
 """Has an indexed Job that is admitted in part end with as many completions as it got pods."""
 _RAY = frozenset({"RayCluster", "RayJob", "RayService"})

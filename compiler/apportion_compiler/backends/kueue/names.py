@@ -23,6 +23,9 @@ PRIORITY_CLASS_LABEL = "kueue.x-k8s.io/priority-class"
 MAX_RUN_DURATION_ANNOTATION = "provreq.kueue.x-k8s.io/maxRunDurationSeconds"
 """On the same object: overrides the parameter of that name in the ProvisioningRequestConfig."""
 
+MIN_PARALLELISM_ANNOTATION = "kueue.x-k8s.io/job-min-parallelism"
+"""On a Job: how few of its pods are enough for Kueue to admit it in part."""
+
 PREEMPTIBLE_ANNOTATION = f"{APPORTION}/preemptible"
 """On a WorkloadPriorityClass: the policy's word, for which Kueue has no field."""
 

@@ -17,7 +17,6 @@ from apportion_compiler.engine_rules.workload_rules.site import Site, Workload, 
 from apportion_compiler.plain_objects import annotations_of, items, labels_of, mapping, name_of, text
 from apportion_compiler.workload_shapes import PodSet
 
-_MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
 _DEFAULT_QUEUE = "default"
 _ZERO = Decimal(0)
 
@@ -94,7 +93,7 @@ def unreachable(site: Site) -> Iterator[Verdict]:
 def _of_pods(
     workload: Workload, pods: PodSet, cluster_queue: Manifest, tree: _Tree, flavors: Mapping[str, Manifest]
 ) -> Iterator[Verdict]:
-    least = annotations_of(workload.manifest).get(_MIN_PARALLELISM, "")
+    least = annotations_of(workload.manifest).get(names.MIN_PARALLELISM_ANNOTATION, "")
     count = int(least) if least.isdecimal() and len(least) < 10 else pods.count
     for resource, amount in _requests(pods).items():
         for group in items(cluster_queue, "spec", "resourceGroups"):
