@@ -15,6 +15,7 @@ from apportion_compiler.bindings.capacity_rules import capacity_verdicts
 from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.bindings.options import Options
 from apportion_compiler.engine_rules import ENGINE_RULES
+from apportion_compiler.engine_rules.verdict import Effect
 from apportion_compiler.engine_rules.workloads import workload_verdicts
 from apportion_compiler.ir.program import Program
 from apportion_policy import Queue, Resources
@@ -115,6 +116,32 @@ def test_what_the_policy_alone_knows_is_found(engine: str) -> None:
     assert "asks for 16 GPUs, and queue vision is limited to 12 GPUs" in asks(8, n_pods=2)
     pods["nodeSelector"] = {"apportion.dev/gpu-model": "b300"}
     assert asks(1) == "no node pool that queue vision may use has apportion.dev/gpu-model: b300"
+
+
+@pytest.mark.parametrize(
+    ("engine", "never"), [("kai", False), ("kueue", True), ("volcano", False), ("ack", True), ("native", False)]
+)
+def test_pods_that_start_one_by_one_are_not_said_to_wait_for_ever(engine: str, never: bool) -> None:
+    made = job(engine, workers=7)
+    for node in (made["metadata"], made["spec"]["template"].get("metadata", {})):
+        node["annotations"] = {}
+    found = [
+        verdict for verdict in capacity_verdicts(cluster(engine)[0], [made]) if "is limited to 12" in verdict.message
+    ]
+    assert [verdict.effect for verdict in found] == [Effect.PENDING if never else Effect.IGNORED]
+    assert ("its pods never run all at a time" in found[0].message) is not never
+
+
+def test_a_job_of_volcano_starts_with_its_least_number_of_pods() -> None:
+    (made,) = bind(cluster("volcano")[0], "vision", "VolcanoJob", Options(gpus=2000, workers=7))
+    assert [v.effect for v in capacity_verdicts(cluster("volcano")[0], [made])] == [Effect.PENDING]
+    made["spec"]["minAvailable"] = 3  # type: ignore[index]
+    assert [v.effect for v in capacity_verdicts(cluster("volcano")[0], [made])] == [Effect.IGNORED]
+
+
+def test_elastic_work_over_the_limit_starts_with_fewer_pods() -> None:
+    made = job("kai", least=2, most=7)
+    assert [v.effect for v in capacity_verdicts(cluster("kai")[0], [made])] == [Effect.IGNORED]
 
 
 def _renamed(value: Any, key: str, queue: str) -> Any:
