@@ -50,9 +50,14 @@ Share = Annotated[
 
 
 class QueueOverride(Declaration):
-    """Other values for a queue in one environment."""
+    """Other values for a queue in one environment, or on some of its clusters."""
 
     queue: QueueRef = Field(description="The queue, or its id.")
+    clusters: tuple[Identifier, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="Clusters of the environment that it holds on; all of them where it names none.",
+    )
     guaranteed: Resources | None = Field(default=None, description="Its guarantee in this environment.")
     limit: Resources | None = Field(default=None, description="Its limit in this environment.")
     lending_limit: Resources | None = Field(default=None, description="Its lending limit in this environment.")

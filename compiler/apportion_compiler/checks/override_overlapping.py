@@ -70,6 +70,8 @@ def _twice_in(environment: Environment) -> Iterator[Diagnostic]:
         by_queue.setdefault(identity_of(override.queue), []).append(override)
     for queue, overrides in by_queue.items():
         for earlier, later in combinations(overrides[:_MOST_AT_ONCE], 2):
+            if not _share_a_cluster(earlier, later):
+                continue
             met = {
                 _named(max(value, other, key=len)): None
                 for value in _values(later)
@@ -85,6 +87,13 @@ def _twice_in(environment: Environment) -> Iterator[Diagnostic]:
                     (Related(earlier.source, "the other one"),),
                     f"write one override of `{queue}` in {environment.name}",
                 )
+
+
+def _share_a_cluster(earlier: QueueOverride, later: QueueOverride) -> bool:
+    """Tell whether two overrides are of one scope; one for a cluster goes before one for its whole environment."""
+    if earlier.clusters is None or later.clusters is None:
+        return earlier.clusters is later.clusters
+    return not set(earlier.clusters).isdisjoint(later.clusters)
 
 
 def _finding(queue: Queue, earlier: Override, later: Override, values: list[str]) -> Diagnostic:

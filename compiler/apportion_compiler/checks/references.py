@@ -28,6 +28,11 @@ class Reference(NamedTuple):
     at: SourceLocation
 
 
+def cluster_kind(environment: str) -> str:
+    """Return the kind of an environment's clusters: their names are unique in it alone."""
+    return f"cluster of {environment}"
+
+
 def references(declarations: Declarations) -> Iterator[Reference]:
     """Yield every reference, those of queues first; a queue's `parent` and a pool's `topology` are not among them."""
     policy = declarations.policy
@@ -38,6 +43,10 @@ def references(declarations: Declarations) -> Iterator[Reference]:
         for override in environment.overrides:
             yield Reference(QUEUE, identity_of(override.queue), ("queue",), address, override.source)
             yield from _of_amounts(override, address)
+            if override.clusters:
+                yield from _items(
+                    cluster_kind(environment.name), "clusters", override.clusters, address, override.source
+                )
         for cluster in environment.clusters:
             scope = f"cluster {environment.name}/{cluster.name}"
             yield from _items(POOL, "pools", map(identity_of, cluster.pools), scope, cluster.source)

@@ -14,6 +14,7 @@ from apportion_compiler.checks.references import (
     RULE,
     RULES_ADDRESS,
     Reference,
+    cluster_kind,
     references,
 )
 from apportion_compiler.checks.suggestions import is_misspelt, suggester
@@ -38,6 +39,10 @@ def unknown_reference(declarations: Declarations, as_of: date) -> Iterator[Diagn
         PLAN: declarations.plans,
         ENVIRONMENT: declarations.environments,
         RULE: RULES,
+        **{
+            cluster_kind(environment.name): [cluster.name for cluster in environment.clusters]
+            for environment in declarations.policy.environments
+        },
     }
     suggest = {kind: suggester(names) for kind, names in known.items()}
     unknown = [reference for reference in references(declarations) if reference.name not in known[reference.kind]]

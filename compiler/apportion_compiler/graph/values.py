@@ -9,8 +9,8 @@
 * An amount of a GPU model counts on the clusters whose pools have the model. A guarantee by model promises nothing of
   the models it leaves out; a limit by model bounds those it names, and the total only if it names them all.
 
-Order of precedence: the queue, then the environment's override, then the time-boxed override in force. Each changes what
-it mentions (`override_merge.py`).
+Order of precedence: the queue, then the environment's override, then its override for the cluster, then the time-boxed
+override in force. Each changes what it mentions (`override_merge.py`), before the cluster's share scales it.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ def scope_values(
     """Return the values of every queue in a scope, in the order of `nodes` (parents before children)."""
     pools = declarations.pools
     by_environment: dict[str, list[QueueOverride]] = {}
-    for override in environment.overrides if environment is not None else ():
+    for override in _environment_overrides(environment, cluster):
         by_environment.setdefault(identity_of(override.queue), []).append(override)
 
     counter, here = _Counter(pools), _Here(cluster, pools)
@@ -237,6 +237,15 @@ def scope_values(
             alike = of_leaf.get(id(declared))
             filled[id_] = alike or of_leaf.setdefault(id(declared), _fill(declared, [], managed))
     return {id_: drafts[id_].finished(id_, filled[id_]) for id_ in nodes}
+
+
+def _environment_overrides(environment: Environment | None, cluster: Cluster | None) -> list[QueueOverride]:
+    """Return the overrides of an environment that hold in a scope: those of all clusters before those of this one."""
+    if environment is None:
+        return []
+    here = "" if cluster is None else cluster.name
+    held = [override for override in environment.overrides if override.clusters is None or here in override.clusters]
+    return sorted(held, key=lambda override: override.clusters is not None)
 
 
 def changes_nothing(

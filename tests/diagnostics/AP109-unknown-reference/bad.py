@@ -65,7 +65,10 @@ policy = Policy(
             clusters=(
                 Cluster(name="gpu-1", engine=Engine.KAI, engine_version="0.17.0", pools=("h100", "h10")),  # AP109
             ),
-            overrides=(QueueOverride(queue="spech", guaranteed=Resources(gpu=2)),),  # AP109
+            overrides=(
+                QueueOverride(queue="spech", guaranteed=Resources(gpu=2)),  # AP109
+                QueueOverride(queue="speech", clusters=("gpu-l",), guaranteed=Resources(gpu=2)),  # AP109
+            ),
         ),
     ),
     waivers=(

@@ -53,13 +53,18 @@ def test_of_many_on_one_day_the_findings_do_not_multiply() -> None:
     assert len(found) <= 8 * len(many)
 
 
-def _found(*amounts: Resources, replace: tuple[str, ...] = ()) -> list[str]:
-    cluster = Cluster(name="c", engine=Engine.KAI, engine_version="0.17.0")
-    overrides = tuple(QueueOverride(queue="vision", limit=limit, replace=replace) for limit in amounts)
+def _found(
+    *amounts: Resources, replace: tuple[str, ...] = (), clusters: tuple[tuple[str, ...] | None, ...] = ()
+) -> list[str]:
+    made = tuple(Cluster(name=name, engine=Engine.KAI, engine_version="0.17.0") for name in "cd")
+    overrides = tuple(
+        QueueOverride(queue="vision", limit=limit, replace=replace, clusters=held)
+        for limit, held in zip(amounts, clusters or (None,) * len(amounts), strict=True)
+    )
     policy = Policy(
         organisation=Organisation(name="acme", owner="@acme/platform"),
         queues=(Queue(id="vision", limit=Resources(gpu={"h100": 8, "l4": 8})),),
-        environments=(Environment(name="prod", clusters=(cluster,), overrides=overrides),),
+        environments=(Environment(name="prod", clusters=made, overrides=overrides),),
     )
     return [d.message for d in check_policy(policy, AS_OF).diagnostics if d.code == "AP112"]
 
@@ -70,3 +75,10 @@ def test_two_overrides_of_one_value_in_an_environment_overlap() -> None:
     assert _found(h100, l4) == []
     assert _found(h100, Resources(gpu=0)) == ["two overrides of `vision` in prod both set limit gpu/h100"]
     assert _found(h100, l4, replace=("limit",)) == ["two overrides of `vision` in prod both set limit"]
+
+
+def test_overrides_of_one_value_overlap_where_they_hold_on_one_cluster() -> None:
+    both = (Resources(gpu={"h100": 4}), Resources(gpu={"h100": 6}))
+    assert _found(*both, clusters=(("c",), ("d",))) == []
+    assert _found(*both, clusters=(None, ("d",))) == []
+    assert _found(*both, clusters=(("c", "d"), ("d",))) == ["two overrides of `vision` in prod both set limit gpu/h100"]

@@ -249,3 +249,25 @@ def test_a_share_promises_no_gpu_of_no_model(
 
 def _exact(share: str) -> Fraction:
     return Fraction(share[:-1]) / 100 if share.endswith("%") else Fraction(share)
+
+
+def test_an_override_for_a_cluster_holds_there_alone_and_goes_before_its_environment_s() -> None:
+    clusters = tuple(
+        Cluster(name=name, engine=Engine.KAI, engine_version="0.17.0", pools=(H100,), share=share)
+        for name, share in (("hall", "1"), ("cloud", "1/2"))
+    )
+    overrides = (
+        QueueOverride(queue="a", clusters=("cloud",), guaranteed=Resources(cpu=20), priority=7),
+        QueueOverride(queue="a", guaranteed=Resources(cpu=40, memory="8Gi")),
+    )
+    policy = Policy(
+        organisation=Organisation(name="acme"),
+        queues=(Queue(id="a", guaranteed=Resources(cpu=64, memory="4Gi")),),
+        node_pools=(H100,),
+        environments=(Environment(name="e", clusters=clusters, overrides=overrides),),
+    )
+    graph = build_graph(declare(policy), TODAY)
+    hall, cloud = (scope.values["a"] for scope in graph.scopes)
+    assert (hall.guaranteed, hall.priority) == ({"cpu": 40_000, "memory": 8 * 2**30}, None)
+    assert (cloud.guaranteed, cloud.priority) == ({"cpu": 10_000, "memory": 4 * 2**30}, 7)
+    assert cloud.sources["guaranteed"] == overrides[0].source
