@@ -15,11 +15,14 @@ from apportion_cli.console import current
 from apportion_cli.errors import CannotError
 from apportion_cli.manifest_files import files_of
 from apportion_cli.options import limits
+from apportion_cli.policy_nodes import policy_nodes
 from apportion_cli.rendered_trees import is_rendered, refuse_policy_options
 
 if TYPE_CHECKING:
     from apportion_compiler.compile import Target
+    from apportion_compiler.ir.program import Program
     from apportion_runtime.sim.engines.choosing import Model
+    from apportion_runtime.sim.scenario import NodeShape
 
 _TEMPLATES = "templates"
 _NATIVE, _NODE_POOLS = "native", "node-pools"
@@ -27,10 +30,13 @@ _NATIVE, _NODE_POOLS = "native", "node-pools"
 
 @dataclass(frozen=True, slots=True)
 class ScenarioObjects:
-    """What a simulation begins with."""
+    """What a simulation begins with; `environment` and `cluster` are empty for a rendered tree."""
 
     objects: Sequence[Mapping[str, Any]]
     model: Model
+    environment: str = ""
+    cluster: str = ""
+    nodes: Mapping[str, NodeShape] | None = None
 
 
 def read_objects(
@@ -44,19 +50,23 @@ def read_objects(
     """
     from apportion_runtime.sim.engines.choosing import NoModelError, choose, of_model
 
-    found: list[dict[str, Any]] | int
+    found: list[dict[str, Any]]
+    environment = name = ""
+    nodes: Mapping[str, NodeShape] | None = None
     if is_rendered(source):
         refuse_policy_options(source, env=env, cluster=cluster)
         found = _rendered(source)
     else:
-        found = _compiled(source, env, cluster, engine, as_of)
-    if isinstance(found, int):
-        return found
+        compiled = _compiled(source, env, cluster, engine, as_of)
+        if isinstance(compiled, int):
+            return compiled
+        found, program = compiled
+        environment, name, nodes = program.environment, program.cluster, policy_nodes(program)
     try:
         model = choose(found, engine)
     except NoModelError as none:
         raise CannotError(f"{source}: {none}") from None
-    return ScenarioObjects(of_model(found, model), model)
+    return ScenarioObjects(of_model(found, model), model, environment, name, nodes)
 
 
 def _rendered(source: str) -> list[dict[str, Any]]:
@@ -105,7 +115,8 @@ def documents(text: str) -> Iterator[dict[str, Any]]:
 
 def _compiled(
     source: str, env: str | None, cluster: str | None, engine: str | None, as_of: date
-) -> list[dict[str, Any]] | int:
+) -> tuple[list[dict[str, Any]], Program] | int:
+    """Return the objects of one cluster and its program; an exit code where the policy has findings."""
     from apportion_cli.findings import show_findings
     from apportion_cli.inputs import read_policy
     from apportion_compiler.compile import compile_policy
@@ -131,7 +142,7 @@ def _compiled(
         for artifact in output.artifacts:
             if artifact.name.endswith(".yaml") and not artifact.name.startswith(f"{_TEMPLATES}/"):
                 found.extend(documents(artifact.content))
-    return found
+    return found, compilation.programs[own[0]]
 
 
 def _one_cluster(wanted: Sequence[Target], cluster: str | None, engine: str | None) -> tuple[Target, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,12 +17,11 @@ from apportion_cli.delivery import deliver
 from apportion_cli.errors import CannotError
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.options import Output
-from apportion_cli.scenario_objects import documents, read_objects
+from apportion_cli.scenario_objects import ScenarioObjects, documents, read_objects
 
 if TYPE_CHECKING:
     from apportion_cli.trace_input import TraceInput
     from apportion_runtime.sim.cluster import Cluster
-    from apportion_runtime.sim.dialect import Dialect
     from apportion_runtime.sim.history import History
     from apportion_runtime.sim.report.comparison import Comparison
     from apportion_runtime.sim.report.report import Report
@@ -96,7 +96,7 @@ def simulate(choice: Choice, load: str | TraceInput, *, as_of: date, keeps_facts
     from apportion_compiler.engine_rules.pod_admission import admit
     from apportion_runtime.sim.cluster import Cluster
     from apportion_runtime.sim.engines.engine import UnreadableError
-    from apportion_runtime.sim.report.report import build_report
+    from apportion_runtime.sim.report.report import Inputs, build_report
     from apportion_runtime.sim.scenario_fields import ScenarioError
     from apportion_runtime.sim.store import Unnamed
     from apportion_runtime.snapshots.places import line_of
@@ -105,7 +105,7 @@ def simulate(choice: Choice, load: str | TraceInput, *, as_of: date, keeps_facts
     found = read_objects(choice.source, env=choice.env, cluster=choice.cluster, engine=choice.engine, as_of=as_of)
     if isinstance(found, int):
         return found
-    scenario = _scenario(load, found.model.dialect)
+    scenario = _scenario(load, found)
     try:
         simulated = Cluster(
             found.objects,
@@ -126,7 +126,15 @@ def simulate(choice: Choice, load: str | TraceInput, *, as_of: date, keeps_facts
     _show_refused(console, history)
     if not isinstance(load, str):
         load.show_packing(history.stays)
-    return Simulated(build_report(history, scenario.name, scenario.start), history, code)
+    inputs = Inputs(
+        policy=choice.source,
+        environment=found.environment,
+        cluster=found.cluster,
+        engine=found.model.name,
+        digest=hashlib.sha256(json.dumps(found.objects, sort_keys=True).encode()).hexdigest(),
+        scenario=load if isinstance(load, str) else ", ".join(load.files),
+    )
+    return Simulated(build_report(history, scenario.name, scenario.start, inputs), history, code)
 
 
 def _run(console: Console, simulated: Cluster) -> int:
@@ -162,13 +170,14 @@ def _show_refused(console: Console, history: History) -> None:
         console.err(f"apportion: warning: {len(refused) - _MOST_REFUSED} more were refused; -o jsonl says why")
 
 
-def _scenario(load: str | TraceInput, dialect: Dialect) -> Scenario:
+def _scenario(load: str | TraceInput, objects: ScenarioObjects) -> Scenario:
     if isinstance(load, str):
-        return _read(load, dialect)
-    return load.onto(None if load.beside is None else _read(load.beside, dialect), dialect)
+        return _read(load, objects)
+    beside = None if load.beside is None else _read(load.beside, objects)
+    return load.onto(beside, objects.model.dialect)
 
 
-def _read(file: str, dialect: Dialect) -> Scenario:
+def _read(file: str, objects: ScenarioObjects) -> Scenario:
     from apportion_runtime.sim.scenario_fields import ScenarioError
     from apportion_runtime.sim.scenario_reading import read_scenario
 
@@ -178,7 +187,7 @@ def _read(file: str, dialect: Dialect) -> Scenario:
         return list(documents(text_named_by(folder, name)))
 
     try:
-        return read_scenario(text_of(file), read, dialect)
+        return read_scenario(text_of(file), read, objects.model.dialect, objects.nodes)
     except OSError as refused:
         raise CannotError(f"{file} cannot be read: {refused.strerror}") from refused
     except UnreadableFileError as wrong:

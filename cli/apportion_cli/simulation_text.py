@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from apportion_runtime.sim.report.tree import in_tree
@@ -11,9 +12,10 @@ from apportion_runtime.sim.report.wording import amount, counted, lasting, perce
 if TYPE_CHECKING:
     from apportion_runtime.sim.report.comparison import Changed, Comparison
     from apportion_runtime.sim.report.report import Report
-    from apportion_runtime.sim.summary import QueueSummary
+    from apportion_runtime.sim.summary import ModelSummary, QueueSummary
 
 _MOST_WORKLOADS = 20
+_WIDTH = 80
 _HEADER = ("queue", "GPU-hours", "fair share", "used", "wait p50", "p90", "p99", "waiting", "evicted", "lost GPU-h")
 
 
@@ -27,11 +29,24 @@ def report_text(report: Report) -> str:
     lines = [
         f"{report.name}: {lasting(found.duration_s)}, {counted(found.n_workloads, 'workload')} ({ended})",
         f"GPU-hours {used}{unusable}",
+        *_model_lines(found.models),
         f"makespan {lasting(found.makespan_s)}, {lost}",
         "",
     ]
     rows = [_HEADER, *(_row(queue, depth) for queue, depth in in_tree(found.queues))]
     return "\n".join([*lines, *table(rows)]) + "\n"
+
+
+def _model_lines(models: Sequence[ModelSummary]) -> list[str]:
+    """Return a line on the models of GPUs where there are several."""
+    if len(models) < 2:
+        return []
+    texts = (
+        f"{found.model or 'not named'} {amount(found.gpu_hours)} of {amount(found.capacity_gpu_hours)} "
+        f"({percent(found.utilisation)})"
+        for found in models
+    )
+    return wrap(f"by GPU model: {', '.join(texts)}", _WIDTH, subsequent_indent="  ")
 
 
 def comparison_text(comparison: Comparison) -> str:

@@ -107,6 +107,13 @@ class WorkloadFacts:
     n_evictions: int = 0
     lost_gpu_s: float = 0.0
     why_waiting: str = ""
+    why_waited: str = ""
+    """What it waited for last before it got its places."""
+
+    def end_waiting(self) -> None:
+        """Keep the reason for which it waited until now, if there was one."""
+        self.why_waited = self.why_waiting or self.why_waited
+        self.why_waiting = ""
 
 
 @dataclass(slots=True)
@@ -135,6 +142,8 @@ class History:
     """GPUs of the nodes that are ready, whenever that changes."""
     machines: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     """The same of each node that has any."""
+    models: dict[str, str] = field(default_factory=dict)
+    """The GPU model of each node that names one."""
     parents: dict[str, str | None] = field(default_factory=dict)
     """The queues there are, and of each the one above."""
     n_cycles: int = 0

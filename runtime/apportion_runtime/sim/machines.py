@@ -10,6 +10,13 @@ from apportion_runtime.sim.world import World
 
 POOL_LABEL = "apportion.dev/node-pool"
 _HOSTNAME = "kubernetes.io/hostname"
+_MODEL_LABELS = (
+    "apportion.dev/gpu-model",
+    "cloud.google.com/gke-accelerator",
+    "aliyun.accelerator/nvidia_name",
+    "nvidia.com/gpu.product",
+)
+"""Labels by which a node names the model of its GPUs: ours before those of providers and of NVIDIA's device plugin."""
 
 
 def node_name(pool: Pool, number: int) -> str:
@@ -37,6 +44,8 @@ def _conditions(*, ready: bool) -> list[dict[str, str]]:
 def add_node(world: World, made: Manifest) -> None:
     """Have a node join."""
     world.records.put_node(world.store.create(made))
+    labels = made["metadata"].get("labels") or {}
+    world.history.models[made["metadata"]["name"]] = next((labels[k] for k in _MODEL_LABELS if k in labels), "")
     note_capacity(world, made["metadata"]["name"])
     world.note("node-joined", node=made["metadata"]["name"])
     world.touch()

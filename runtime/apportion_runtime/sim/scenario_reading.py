@@ -34,15 +34,19 @@ Reader = Callable[[str], Sequence[Manifest]]
 """From a file's name, as the scenario says it, to the objects in it. Raises `OSError`, `ValueError`."""
 
 _DEFAULT_GPU_MEMORY = 81_920
+_GPU_COUNT_LABEL, _GPU_MEMORY_LABEL = "nvidia.com/gpu.count", "nvidia.com/gpu.memory"
 
 
-def read_scenario(text: str, read: Reader, dialect: Dialect = KAI_DIALECT) -> Scenario:
+def read_scenario(
+    text: str, read: Reader, dialect: Dialect = KAI_DIALECT, policy_nodes: Mapping[str, NodeShape] | None = None
+) -> Scenario:
     """Return the scenario that a text describes.
 
     Args:
         text: It.
         read: Reads the files that it names.
         dialect: How workloads in short speak to the engine.
+        policy_nodes: Nodes of the policy's pools, by the pool's id; None where there is no policy.
 
     Raises:
         ScenarioError: If it cannot be read, with the place and the line in it.
@@ -59,12 +63,14 @@ def read_scenario(text: str, read: Reader, dialect: Dialect = KAI_DIALECT) -> Sc
     except (ValueError, RecursionError) as wrong:
         raise ScenarioError(f"it is no YAML: {wrong}", None) from None
     try:
-        return _scenario(document, read, dialect)
+        return _scenario(document, read, dialect, policy_nodes)
     except ScenarioError as wrong:
         raise ScenarioError(str(wrong), line_of(text, wrong.path)) from None
 
 
-def _scenario(document: object, read: Reader, dialect: Dialect) -> Scenario:
+def _scenario(
+    document: object, read: Reader, dialect: Dialect, policy_nodes: Mapping[str, NodeShape] | None
+) -> Scenario:
     if not isinstance(document, Mapping):
         raise ScenarioError("a scenario is a mapping with nodes and workloads")
     fields = Fields(document, "")
@@ -73,7 +79,7 @@ def _scenario(document: object, read: Reader, dialect: Dialect) -> Scenario:
         start=_start(fields),
         until_s=fields.maybe_seconds("until"),
         timing=_timing(fields.maybe("timing")),
-        pools=tuple(_pool(each) for each in fields.each("nodes")),
+        pools=tuple(_pool(each, policy_nodes) for each in fields.each("nodes")),
         works=tuple(work for each in fields.each("workloads") for work in _works(each, read, dialect)),
         objects=tuple(_objects(fields, read)),
         incidents=tuple(_incident(each, read) for each in fields.each("events")),
@@ -117,10 +123,19 @@ def _timing(fields: Fields | None) -> Timing:
     return made
 
 
-def _pool(fields: Fields) -> Pool:
-    name = fields.object_name("pool")
+def _pool(fields: Fields, policy_nodes: Mapping[str, NodeShape] | None) -> Pool:
+    of_policy = fields.text("policy_pool")
+    name = fields.object_name("pool", of_policy)
     if not name:
         raise fields.fault("pool", "a pool has a name")
+    base: NodeShape | None = None
+    if of_policy:
+        if policy_nodes is None:
+            raise fields.fault("policy_pool", "a rendered tree has no node pools: describe the nodes here")
+        base = policy_nodes.get(of_policy)
+        if base is None:
+            known = ", ".join(sorted(policy_nodes)) or "none"
+            raise fields.fault("policy_pool", f"the cluster has no node pool {of_policy}; it has {known}")
     count = fields.whole("count", 1)
     least = count if (said := fields.maybe_whole("min")) is None else said
     most = count if (said := fields.maybe_whole("max")) is None else said
@@ -128,7 +143,7 @@ def _pool(fields: Fields) -> Pool:
         raise fields.fault("count", f"{count} is not between min {least} and max {most}")
     made = Pool(
         name,
-        _shape(fields),
+        _shape(fields, base or NodeShape({}, {})),
         count,
         least,
         most,
@@ -165,23 +180,26 @@ def _queued(fields: Fields) -> Queued:
     return made
 
 
-def _shape(fields: Fields) -> NodeShape:
-    gpus = fields.whole("gpus")
+def _shape(fields: Fields, base: NodeShape) -> NodeShape:
+    """Return what nodes are like: what is written, then `base`, then the defaults."""
+    held = base.allocatable
+    gpus = fields.whole("gpus", base.gpus)
     allocatable = {
-        "cpu": fields.quantity("cpu", "64"),
-        "memory": fields.quantity("memory", "512Gi"),
-        "pods": str(fields.whole("pods", 110)),
+        "cpu": fields.quantity("cpu", held.get("cpu", "64")),
+        "memory": fields.quantity("memory", held.get("memory", "512Gi")),
+        "pods": str(fields.whole("pods", int(held.get("pods", "110")))),
     }
-    labels = fields.texts("labels")
-    memory = fields.whole("gpu_memory", _DEFAULT_GPU_MEMORY)
+    labels = dict(base.labels)
+    memory = fields.whole("gpu_memory", int(labels.get(_GPU_MEMORY_LABEL, _DEFAULT_GPU_MEMORY)))
     if gpus:
         allocatable["nvidia.com/gpu"] = str(gpus)
-        labels = {"nvidia.com/gpu.count": str(gpus), "nvidia.com/gpu.memory": str(memory), **labels}
+        labels |= {_GPU_COUNT_LABEL: str(gpus), _GPU_MEMORY_LABEL: str(memory)}
+    labels |= fields.texts("labels")
     taints: list[Mapping[str, str]] = []
     for taint in fields.each("taints"):
         taints.append({key: taint.text(key) for key in ("key", "value", "effect")})
         taint.done()
-    return NodeShape(labels, allocatable, tuple(taints))
+    return NodeShape(labels, allocatable, (*base.taints, *(t for t in taints if t not in base.taints)))
 
 
 def _works(fields: Fields, read: Reader, dialect: Dialect) -> Iterator[Work]:

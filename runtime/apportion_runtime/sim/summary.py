@@ -42,6 +42,17 @@ class QueueSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelSummary:
+    """The GPUs of one model: those of the nodes over time, and what pods held of them."""
+
+    model: str
+    """Empty where the nodes do not say."""
+    gpu_hours: float
+    capacity_gpu_hours: float
+    utilisation: float
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """A simulation.
 
@@ -60,6 +71,7 @@ class Summary:
     makespan_s: float
     n_evictions: int
     lost_gpu_hours: float
+    models: tuple[ModelSummary, ...]
     queues: tuple[QueueSummary, ...]
 
 
@@ -87,6 +99,7 @@ def summarise(history: History) -> Summary:
         makespan_s=_rounded(max(ends, default=first) - first),
         n_evictions=len({(taken.at_s, taken.workload) for taken in history.taken}),
         lost_gpu_hours=_rounded(sum(facts.lost_gpu_s for facts in workloads) / _HOUR),
+        models=tuple(_models(history)),
         queues=tuple(_queues(history)),
     )
 
@@ -94,6 +107,23 @@ def summarise(history: History) -> Summary:
 def outcome_of(facts: WorkloadFacts, ended_s: float) -> str:
     """Return how a workload stands at the end, which an interruption may have brought before it came."""
     return facts.outcome or ("unfinished" if facts.arrived_s <= ended_s else NOT_ARRIVED)
+
+
+def _models(history: History) -> Iterable[ModelSummary]:
+    used: dict[str, float] = {}
+    held: dict[str, float] = {}
+    for node, sizes in history.machines.items():
+        model = history.models.get(node, "")
+        held[model] = held.get(model, 0.0) + area(sizes, history.ended_s) / _HOUR
+    for stay in history.stays:
+        if stay.gpus:
+            model = history.models.get(stay.node, "")
+            used[model] = used.get(model, 0.0) + stay.gpus * (stay.until_s - stay.since_s) / _HOUR
+    for model in sorted(held):
+        hours = used.get(model, 0.0)
+        yield ModelSummary(
+            model, _rounded(hours), _rounded(held[model]), _rounded(hours / held[model]) if held[model] else 0.0
+        )
 
 
 def _queues(history: History) -> Iterable[QueueSummary]:

@@ -236,7 +236,7 @@ class Workloads:
         if is_satisfied(record.root, group.placed) and self._world.history.end_wait(group.name, self._world.elapsed_s):
             facts = self._world.history.workloads[pod.workload]
             if facts.why_waiting:
-                facts.why_waiting = ""
+                facts.end_waiting()
                 self._world.records.standing.ask_again(self.running[pod.workload].groups)
             if facts.started_s is None:
                 facts.started_s = self._world.elapsed_s
@@ -481,7 +481,7 @@ class Workloads:
         facts = world.history.workloads[running.number]
         if not running.ended:
             facts.outcome, facts.finished_s = running.outcome, world.elapsed_s
-        facts.why_waiting = ""
+        facts.end_waiting()
         world.note("finished", workload=running.number, why=running.outcome)
         del self.running[running.number]
         world.touch()

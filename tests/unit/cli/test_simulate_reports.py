@@ -133,3 +133,58 @@ def test_a_bar_is_drawn_on_a_terminal_alone(run: Run, files: Path, monkeypatch: 
     assert shown.out == quiet.out
     assert "simulating" in shown.err
     assert "2 of 2 workloads" in shown.err
+
+
+def test_a_report_says_why_a_job_waited_that_then_ran_and_what_was_simulated(run: Run, files: Path) -> None:
+    arguments = ("simulate", "wide.yaml", "--scenario", "scenario.yaml", "-o", "html=r.html", "-o", "json=r.json")
+    assert run(*arguments).code == 0
+    report = json.loads((files / "r.json").read_text())
+    second = next(found for found in report["workloads"] if found["name"] == "second")
+    assert (second["outcome"], second["why_waiting"]) == ("succeeded", "")
+    assert "the pool has 1 nodes" in second["why_waited"] or "GPU" in second["why_waited"]
+    page = (files / "r.html").read_text()
+    assert second["why_waited"].split(".")[0] in page
+    inputs = report["inputs"]
+    assert (inputs["policy"], inputs["scenario"], inputs["engine"]) == ("wide.yaml", "scenario.yaml", "kai")
+    assert f"<code>{inputs['digest'][:12]}</code>" in page
+    assert run("simulate", "narrow.yaml", *arguments[2:]).code == 0
+    assert json.loads((files / "r.json").read_text())["inputs"]["digest"] != inputs["digest"]
+
+
+POLICY = """\
+organisation: {name: acme, owner: "@acme/platform"}
+queues: [{id: a, namespaces: [x], owner: "@acme/a", guaranteed: {gpu: 1}, limit: {gpu: 16}}]
+node_pools:
+  - {id: h100, accelerator: {model: h100, count: 2}, max_nodes: 2, cpu: 16, memory: 64Gi}
+  - {id: l4, accelerator: {model: l4, count: 1}, max_nodes: 2, cpu: 16, memory: 64Gi, labels: {zone: b}}
+environments: [{name: prod, clusters: [{name: c, engine: kai, engine_version: "0.17.0", pools: [h100, l4]}]}]
+"""
+
+
+def test_a_scenario_takes_nodes_from_the_policy_s_pools(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    scenario = SCENARIO.replace(
+        "{pool: gpu, count: 1, gpus: 2, cpu: 16, memory: 64Gi}", "{policy_pool: h100}, {policy_pool: l4, count: 2}"
+    )
+    (tmp_path / "scenario.yaml").write_text(scenario)
+    found = run("simulate", "policy.yaml", "--scenario", "scenario.yaml", "-o", "json=r.json", "-o", "text")
+    assert found.code == 0, found.err
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert [(m["model"], m["capacity_gpu_hours"] > 0) for m in report["models"]] == [("h100", True), ("l4", True)]
+    assert "by GPU model: h100" in found.out
+    assert report["inputs"]["environment"] == "prod"
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("policy.yaml", "scenario.yaml:2: nodes[0].policy_pool: the cluster has no node pool l40; it has h100, l4"),
+        ("wide.yaml", "a rendered tree has no node pools: describe the nodes here"),
+    ],
+)
+def test_a_node_pool_that_the_policy_does_not_have(run: Run, files: Path, source: str, said: str) -> None:
+    (files / "policy.yaml").write_text(POLICY)
+    (files / "scenario.yaml").write_text(SCENARIO.replace("{pool: gpu,", "{policy_pool: l40,"))
+    found = run("simulate", source, "--scenario", "scenario.yaml")
+    assert found.code == 3
+    assert said in found.err

@@ -78,7 +78,7 @@ def compare(before: Report, after: Report) -> Comparison:
 
 def _cluster(summary: Summary) -> dict[str, Value]:
     """Return the numbers of the cluster, but how often the engine looked at it."""
-    names = [field.name for field in fields(summary) if field.name not in ("queues", "outcomes", "n_cycles")]
+    names = [field.name for field in fields(summary) if field.name not in ("models", "queues", "outcomes", "n_cycles")]
     return {
         **{name: getattr(summary, name) for name in names},
         **{f"outcomes.{k}": v for k, v in summary.outcomes.items()},

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from apportion_runtime.sim.report import wording
 from apportion_runtime.sim.report.drawing import draw_lanes, filled, line, ticks
-from apportion_runtime.sim.report.report import WAIT_BOUNDS_S, Preemption, QueueSeries, Report, WorkloadReport
+from apportion_runtime.sim.report.report import WAIT_BOUNDS_S, Inputs, Preemption, QueueSeries, Report, WorkloadReport
 from apportion_runtime.sim.report.steps import area, highest
 from apportion_runtime.sim.report.tree import in_tree
 from apportion_runtime.sim.summary import QueueSummary
@@ -49,6 +49,8 @@ def html_page(report: Report) -> str:
         title=report.name,
         subtitle=f"{wording.moment(report.start)}, {wording.lasting(until)} simulated, "
         f"{wording.counted(report.summary.n_workloads, 'workload')}",
+        inputs=list(_inputs(report.inputs)),
+        models=[found for found in report.summary.models if found.model or len(report.summary.models) > 1],
         tiles=tiles(report),
         queues=list(_queue_rows(report, series, widest)),
         widest=wording.devices(widest),
@@ -68,6 +70,14 @@ def html_page(report: Report) -> str:
         most_taken=max((found.n_evictions for found in report.preemptions), default=1),
         data=embedded(_workload_data(report.workloads)),
     )  # fmt: skip
+
+
+def _inputs(inputs: Inputs) -> Iterator[tuple[str, str]]:
+    place = "/".join(part for part in (inputs.environment, inputs.cluster) if part)
+    named = (("scenario", inputs.scenario), ("policy", inputs.policy), ("cluster", place), ("engine", inputs.engine))
+    yield from ((label, text) for label, text in named if text)
+    if inputs.digest:
+        yield "digest of the objects", inputs.digest[:12]
 
 
 def environment() -> Environment:
@@ -231,7 +241,7 @@ def _workload_data(workloads: Iterable[WorkloadReport]) -> dict[str, Any]:
                 found.name, number("kinds", found.kind), number("queues", found.queue),
                 number("outcomes", found.outcome), _plain(found.gpus), _plain(found.arrived_s),
                 _plain(found.started_s), _plain(found.finished_s), _plain(found.waited_s), found.n_evictions,
-                _plain(found.lost_gpu_hours), number("reasons", found.why_waiting),
+                _plain(found.lost_gpu_hours), number("reasons", found.why_waiting or found.why_waited),
             ]
         )  # fmt: skip
     return {**{key: list(texts) for key, texts in names.items()}, "rows": rows}

@@ -56,6 +56,7 @@ class WorkloadReport:
     waited_s: float
     lost_gpu_hours: float
     why_waiting: str
+    why_waited: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +80,27 @@ class QueueWaits:
 
 
 @dataclass(frozen=True, slots=True)
+class Inputs:
+    """What was simulated.
+
+    `digest` is the SHA-256 of the objects of the policy as they were compiled: equal digests are one policy. `scenario`
+    is the file of the load.
+    """
+
+    policy: str = ""
+    environment: str = ""
+    cluster: str = ""
+    engine: str = ""
+    digest: str = ""
+    scenario: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """A simulation: `start` is its first moment, in seconds since 1970; all other times count from there."""
 
     name: str
+    inputs: Inputs
     start: float
     summary: Summary
     capacity: Steps
@@ -98,11 +116,12 @@ class Report:
         return {**found, **asdict(self.summary), "wait_bounds_s": WAIT_BOUNDS_S, **rest}
 
 
-def build_report(history: History, name: str, start: float) -> Report:
+def build_report(history: History, name: str, start: float, inputs: Inputs | None = None) -> Report:
     """Return the report of a history that has ended."""
     queues = tuple(history.parents)
     return Report(
         name=name or "simulation",
+        inputs=inputs or Inputs(),
         start=start,
         summary=summarise(history),
         capacity=tuple(history.capacity),
@@ -192,6 +211,7 @@ def _workloads(history: History) -> Iterable[WorkloadReport]:
             ),
             lost_gpu_hours=round(facts.lost_gpu_s / _HOUR, _DIGITS),
             why_waiting=facts.why_waiting,
+            why_waited=facts.why_waited,
         )
 
 

@@ -154,7 +154,7 @@ class KubeQueue:
         self.book.take(unit.quota, unit.demand, preemptible=unit.preemptible)
         self._let_go[unit.job] = (unit, queue, world.now)
         self._set_phase(unit, "Dequeued", "Dequeued because schedule successfully")
-        world.history.workloads[unit.job].why_waiting = ""
+        world.history.workloads[unit.job].end_waiting()
         world.note("dequeued", workload=unit.job, why=f"from {queue.settings.name}")
         running = self._workloads.running[unit.job]
         self._workloads.change(unit.job, jobs.resumed(running.manifest, self._stamp()))

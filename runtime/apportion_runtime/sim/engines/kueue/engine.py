@@ -298,7 +298,7 @@ class Kueue(PlainEngine):
         }
         if any(got.count < all_.count for got, all_ in _pairs(unit)):
             templates |= resized(running.manifest, unit.assigned[0].count)
-        world.history.workloads[unit.number].why_waiting = ""
+        world.history.workloads[unit.number].end_waiting()
         self._change(unit, with_suspended(with_templates(running.manifest, templates), suspended=False))
         self.deadlines.begin(unit)
 

@@ -1,0 +1,37 @@
+"""The nodes of a policy's pools, as a scenario takes them: `policy_pool` of an entry of `nodes`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from apportion_compiler.ir.program import Program
+    from apportion_runtime.sim.scenario import NodeShape
+
+_DEVICE_MEMORY_MIB = 81_920
+_MIB = 1024**2
+
+
+def policy_nodes(program: Program) -> Mapping[str, NodeShape]:
+    """Return what a node of each pool is like, by the pool's id: labels, taints, and what it holds for pods."""
+    from apportion_compiler.backends.pool_labels import node_labels
+    from apportion_policy.quantity import Unlimited, cpu_text, memory_text
+    from apportion_runtime.sim.scenario import NodeShape
+
+    shapes: dict[str, NodeShape] = {}
+    for pool in program.pools:
+        allocatable = {"pods": "110"}
+        for resource, text in (("cpu", cpu_text), ("memory", memory_text)):
+            amount = pool.machine.get(resource)
+            if amount is not None and not isinstance(amount, Unlimited):
+                allocatable[resource] = text(amount)
+        labels = dict(node_labels(program, pool))
+        if pool.n_gpus:
+            held = pool.gpu_memory
+            memory = held // _MIB if isinstance(held, int) else _DEVICE_MEMORY_MIB
+            allocatable["nvidia.com/gpu"] = str(pool.n_gpus)
+            labels |= {"nvidia.com/gpu.count": str(pool.n_gpus), "nvidia.com/gpu.memory": str(memory)}
+        taints = tuple({"key": t.key, "value": t.value or "", "effect": t.effect} for t in pool.taints)
+        shapes[pool.id] = NodeShape(labels, allocatable, taints)
+    return shapes
