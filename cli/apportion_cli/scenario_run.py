@@ -93,6 +93,7 @@ def simulate(choice: Choice, load: str | TraceInput, *, as_of: date, keeps_facts
     Raises:
         CannotError: If something cannot be read, or the engine has no model here.
     """
+    from apportion_cli.machine_labels import with_flavor_labels
     from apportion_compiler.engine_rules.pod_admission import admit
     from apportion_runtime.sim.cluster import Cluster
     from apportion_runtime.sim.engines.engine import UnreadableError
@@ -105,7 +106,7 @@ def simulate(choice: Choice, load: str | TraceInput, *, as_of: date, keeps_facts
     found = read_objects(choice.source, env=choice.env, cluster=choice.cluster, engine=choice.engine, as_of=as_of)
     if isinstance(found, int):
         return found
-    scenario = _scenario(load, found)
+    scenario = with_flavor_labels(_scenario(load, found), found.objects)
     try:
         simulated = Cluster(
             found.objects,

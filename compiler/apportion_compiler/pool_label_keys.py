@@ -28,6 +28,15 @@ GKE_ACCELERATOR_LABEL = "cloud.google.com/gke-accelerator"
 Source: cloud.google.com/kubernetes-engine/docs/how-to/node-auto-provisioning (GPUs).
 """
 
+KARPENTER_GPU_LABEL = "karpenter.k8s.aws/instance-gpu-name"
+"""Karpenter's own on AWS, on nodes with GPUs: EC2's name of the GPU in lower case.
+
+Source: kubernetes-sigs/karpenter-provider-aws, pkg/apis/v1/labels.go.
+"""
+
+INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
+"""Kubernetes' own, set by the provider: the machine type. Source: kubernetes.io/docs/reference/labels-annotations-taints."""
+
 _PROVIDERS: Mapping[str, tuple[str, ...]] = {
     "gke": ("cloud.google.com",),
     "ack": ("alibabacloud.com",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -20,7 +20,7 @@ from apportion_compiler.engine_rules.workloads import workload_verdicts
 from apportion_compiler.ir.program import Program
 from apportion_policy import Queue, Resources
 
-from .programs import program
+from .programs import QUEUED, program
 
 ENGINES = ("kai", "kueue", "volcano", "koordinator", "ack", "yunikorn", "native")
 QUEUES: Mapping[str, str] = {
@@ -142,6 +142,28 @@ def test_a_job_of_volcano_starts_with_its_least_number_of_pods() -> None:
 def test_elastic_work_over_the_limit_starts_with_fewer_pods() -> None:
     made = job("kai", least=2, most=7)
     assert [v.effect for v in capacity_verdicts(cluster("kai")[0], [made])] == [Effect.IGNORED]
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        ({"cloud.google.com/gke-accelerator": "nvidia-h100-80gb"}, ""),
+        ({"cloud.google.com/gke-accelerator": "nvidia-l4"}, "has cloud.google.com/gke-accelerator: nvidia-l4"),
+        ({"node.kubernetes.io/instance-type": "a3-highgpu-1g"}, "has node.kubernetes.io/instance-type: a3-highgpu-1g"),
+        (
+            {"apportion.dev/gpu-model": "h100", "cloud.google.com/gke-accelerator": "nvidia-l4"},
+            "has cloud.google.com/gke-accelerator: nvidia-l4",
+        ),
+        ({"topology.kubernetes.io/zone": "europe-west4-a"}, ""),
+    ],
+)
+def test_what_users_of_a_provider_select_by_is_judged(selector: dict[str, str], expected: str) -> None:
+    made = program("kai", _VISION, pools=(QUEUED.model_copy(update={"provisioning": None}),))
+    (work,) = bind(made, "vision", "Job", Options(gpus=2000))
+    pods = cast("dict[str, Any]", work)["spec"]["template"]["spec"]
+    pods["nodeSelector"] = selector
+    found = [verdict.message for verdict in capacity_verdicts(made, (work,))]
+    assert found == ([f"no node pool that queue vision may use {expected}"] if expected else [])
 
 
 def _renamed(value: Any, key: str, queue: str) -> Any:

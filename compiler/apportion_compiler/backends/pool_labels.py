@@ -1,7 +1,7 @@
 """Which labels the nodes of a pool carry: one place for node pools, which set them, and for engines, which select by them.
 
-Labels that a provider sets of its own (`topology.kubernetes.io/zone`, `cloud.google.com/gke-nodepool`, levels of a
-topology) are not among them: nobody but the provider may set those.
+Of the labels that a provider sets by itself, those are listed whose values follow from the policy: the machine type and
+the GPU. A zone, a level of a topology or the provider's name of a node pool does not, or not for every node.
 """
 
 from __future__ import annotations
@@ -10,22 +10,29 @@ from collections.abc import Mapping
 
 from apportion_compiler.ir.gpu_models import counted_models
 from apportion_compiler.ir.program import NodePool, Program
-from apportion_compiler.machine_types import gke_machine
-from apportion_compiler.naming import label_value
+from apportion_compiler.machine_types import AWS_MACHINES, gke_machine
+from apportion_compiler.naming import is_label_value, label_value
 from apportion_compiler.pool_label_keys import (
     GKE_ACCELERATOR_LABEL,
     GPU_MODEL_LABEL,
+    INSTANCE_TYPE_LABEL,
+    KARPENTER_GPU_LABEL,
     NODE_GROUP_LABEL,
     POOL_LABEL,
     SHARD_LABEL,
     is_kubernetes_label,
     is_provider_label,
 )
-from apportion_policy.providers import Gke
+from apportion_policy.providers import Ack, Eks, Gke, Karpenter
 
 
 def node_labels(program: Program, pool: NodePool) -> Mapping[str, str]:
-    """Return the labels of a pool's nodes: the author's, and over them those that engines select by.
+    """Return the labels of a pool's nodes: those that are declared or set, and those of the provider."""
+    return {**declared_labels(program, pool), **provider_labels(pool)}
+
+
+def declared_labels(program: Program, pool: NodePool) -> Mapping[str, str]:
+    """Return the author's labels of a pool's nodes, and over them those that engines select by.
 
     Of a pool that GKE makes for each request nobody sets labels: what is returned are those that GKE sets.
     """
@@ -34,11 +41,33 @@ def node_labels(program: Program, pool: NodePool) -> Mapping[str, str]:
     return {**pool.labels, **pool_selector(pool), **gpu_model_labels(pool), **_engine_labels(program, pool)}
 
 
+def provider_labels(pool: NodePool) -> Mapping[str, str]:
+    """Return what the provider sets on every node of a pool, as far as the policy decides the value.
+
+    Lingjun nodes of ACK, and nodes of a pool that GKE makes on request, may have another machine type than the pool.
+    """
+    match pool.settings:
+        case Gke():
+            gpu, key = gke_accelerator(pool), GKE_ACCELERATOR_LABEL
+            has_type = not is_made_on_request(pool)
+        case Karpenter():
+            gpu, key, has_type = _karpenter_gpu(pool), KARPENTER_GPU_LABEL, True
+        case Eks():
+            gpu, key, has_type = None, "", True
+        case Ack():
+            gpu, key, has_type = None, "", pool.settings.pool_type == "ess"
+        case _:
+            return {}
+    known = {key: gpu, INSTANCE_TYPE_LABEL: pool.machine_type if has_type else None}
+    # Providers have no names that are no label value; what else an author writes is none of theirs.
+    return {key: value for key, value in known.items() if value is not None and is_label_value(value)}
+
+
 def set_labels(program: Program, pool: NodePool) -> Mapping[str, str]:
     """Return what of a pool's labels is set when its nodes are made: the provider's and Kubernetes' own are not."""
     return {
         key: value
-        for key, value in node_labels(program, pool).items()
+        for key, value in declared_labels(program, pool).items()
         if not is_provider_label(pool.provider, key) and not is_kubernetes_label(key)
     }
 
@@ -66,6 +95,16 @@ def gke_accelerator(pool: NodePool) -> str | None:
     machine = None if pool.machine_type is None else gke_machine(pool.machine_type)
     known = None if machine is None else machine.accelerator
     return (pool.accelerator_name or known) if pool.n_gpus else None
+
+
+def _karpenter_gpu(pool: NodePool) -> str | None:
+    """Return EC2's name of a pool's GPUs: that of the machine type, else the one that the NodePool requires."""
+    if not pool.n_gpus:
+        return None
+    if pool.machine_type is None:
+        return pool.accelerator_name or pool.gpu_model
+    machine = AWS_MACHINES.get(pool.machine_type)
+    return None if machine is None else machine.accelerator
 
 
 def _engine_labels(program: Program, pool: NodePool) -> Mapping[str, str]:

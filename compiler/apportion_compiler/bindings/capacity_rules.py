@@ -18,10 +18,17 @@ from apportion_compiler.engine_rules.workload_rules.site import Workload, site_o
 from apportion_compiler.ir.program import NodePool, PriorityClass, Program, Queue
 from apportion_compiler.naming import object_name
 from apportion_compiler.plain_objects import mapping, text
-from apportion_compiler.pool_label_keys import GKE_ACCELERATOR_LABEL, GPU_MODEL_LABEL, POOL_LABEL
+from apportion_compiler.pool_label_keys import (
+    GKE_ACCELERATOR_LABEL,
+    GPU_MODEL_LABEL,
+    INSTANCE_TYPE_LABEL,
+    KARPENTER_GPU_LABEL,
+    POOL_LABEL,
+)
 from apportion_compiler.workload_shapes import PodSet
 
-_SELECTED_BY = (GPU_MODEL_LABEL, GKE_ACCELERATOR_LABEL, POOL_LABEL)
+_OF_PROVIDERS = (GKE_ACCELERATOR_LABEL, KARPENTER_GPU_LABEL, INSTANCE_TYPE_LABEL)
+_SELECTED_BY = (GPU_MODEL_LABEL, POOL_LABEL, *_OF_PROVIDERS)
 
 
 def capacity_verdicts(program: Program, manifests: Sequence[Manifest]) -> Iterator[Verdict]:
@@ -46,7 +53,7 @@ def _of_pods(program: Program, queue: Queue, workload: Workload) -> Iterator[Ver
             continue
         selected = list(_selected(program, pools, pods))
         if program.pools and pools and not selected:
-            key, value = _selector(pods)[0]
+            key, value = _unmet(program, pools, pods)
             known = sorted({node_labels(program, pool).get(key, "") for pool in pools} - {""})
             yield workload.pending(
                 template_field(pods, "spec", f"nodeSelector[{key}]"), "NotFound",
@@ -77,11 +84,24 @@ def _of_workload(program: Program, queue: Queue, workload: Workload) -> Iterator
 
 def _selected(program: Program, pools: Sequence[NodePool], pods: PodSet) -> Iterator[NodePool]:
     selector = _selector(pods)
-    for pool in pools:
-        labels = node_labels(program, pool)
-        # What a pool's provider says of itself is compared only where the policy has it too.
-        if all(labels.get(key, value if key == GKE_ACCELERATOR_LABEL else None) == value for key, value in selector):
-            yield pool
+    return (pool for pool in pools if all(_carries(program, pool, key, value) for key, value in selector))
+
+
+def _carries(program: Program, pool: NodePool, key: str, value: str) -> bool:
+    # Nodes may carry a provider's label that the policy does not have.
+    return node_labels(program, pool).get(key, value if key in _OF_PROVIDERS else None) == value
+
+
+def _unmet(program: Program, pools: Sequence[NodePool], pods: PodSet) -> tuple[str, str]:
+    """Return the part of a selector that leaves no pool: by itself, or beside what precedes it."""
+    remaining = pools
+    for key, value in (selector := _selector(pods)):
+        if not any(_carries(program, pool, key, value) for pool in pools):
+            return key, value
+        remaining = [pool for pool in remaining if _carries(program, pool, key, value)]
+        if not remaining:
+            return key, value
+    return selector[-1]
 
 
 def _selector(pods: PodSet) -> list[tuple[str, str]]:

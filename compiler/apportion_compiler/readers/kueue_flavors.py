@@ -22,7 +22,7 @@ from apportion_compiler.backends.kueue.names import GROUP
 from apportion_compiler.backends.metadata import GROUP as APPORTION
 from apportion_compiler.naming import suggested_name
 from apportion_compiler.plain_objects import annotations_of, described, items, mapping, name_of, of_kind, text
-from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
+from apportion_compiler.pool_label_keys import GKE_ACCELERATOR_LABEL, GPU_MODEL_LABEL, KARPENTER_GPU_LABEL
 from apportion_compiler.readers.kueue_adoption import free_id
 from apportion_compiler.readers.objects import is_ours
 from apportion_compiler.readers.record import LiftedPool, LiftedTopology, Manifest, Note
@@ -33,8 +33,8 @@ _MODEL = re.compile(GPU_MODEL_PATTERN)
 _MODEL_LABELS = (
     GPU_MODEL_LABEL,
     "nvidia.com/gpu.product",
-    "cloud.google.com/gke-accelerator",
-    "karpenter.k8s.aws/instance-gpu-name",
+    GKE_ACCELERATOR_LABEL,
+    KARPENTER_GPU_LABEL,
     "aliyun.accelerator/nvidia_name",
     "gpu.nvidia.com/class",
 )

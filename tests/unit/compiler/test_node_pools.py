@@ -20,7 +20,7 @@ from apportion_compiler.backends.native.node_labels import node_label_list
 from apportion_compiler.backends.nodepools import documents, emit
 from apportion_compiler.backends.nodepools.document import Document
 from apportion_compiler.backends.nodepools.names import gke_name
-from apportion_compiler.backends.pool_labels import node_labels
+from apportion_compiler.backends.pool_labels import declared_labels, node_labels, provider_labels, set_labels
 from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.lower import lower
@@ -34,6 +34,7 @@ from apportion_policy import (
     Eks,
     Engine,
     Environment,
+    Fixed,
     Gke,
     Karpenter,
     NodePool,
@@ -212,7 +213,7 @@ def test_groups_of_eks_are_made_and_updated(run: Any) -> None:
         "--nodegroup-name=g6",
         "--node-role=arn:role",
     ]
-    assert json.loads(_value(created, "labels")) == node_labels(program, program.pools[0])
+    assert json.loads(_value(created, "labels")) == declared_labels(program, program.pools[0])
     assert json.loads(_value(created, "taints")) == [
         {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
     ]
@@ -237,7 +238,7 @@ def test_pools_of_ack_are_made(run: Any) -> None:
         "vswitch_ids": ["vsw-1"],
     }
     labels = {label["key"]: label["value"] for label in body["kubernetes_config"]["labels"]}
-    assert labels == node_labels(program, program.pools[0])
+    assert labels == declared_labels(program, program.pools[0])
 
 
 def test_a_group_that_the_autoscaler_scales_says_what_its_nodes_would_be() -> None:
@@ -253,7 +254,7 @@ def test_a_group_that_the_autoscaler_scales_says_what_its_nodes_would_be() -> No
     group = next(d for d in documents(program) if d.type == "aws:autoscaling/group:Group")
     tags = {tag["key"]: tag["value"] for tag in cast("list[dict[str, str]]", group.args["tags"])}
     template = "k8s.io/cluster-autoscaler/node-template"
-    for key, value in node_labels(program, program.pools[0]).items():
+    for key, value in declared_labels(program, program.pools[0]).items():
         assert tags[f"{template}/label/{key}"] == value
     assert tags[f"{template}/taint/nvidia.com/gpu"] == "present:NoSchedule"
     assert tags[f"{template}/resources/nvidia.com/gpu"] == "1"
@@ -306,6 +307,48 @@ def test_a_flavor_selects_nodes_that_the_pool_makes() -> None:
         assert any(labels.items() <= nodes.items() for nodes in carried), labels
     on_request = next(pool for pool in program.pools if pool.id == "on-request")
     assert node_labels(program, on_request) == {"cloud.google.com/gke-accelerator": "nvidia-tesla-a100"}
+
+
+@pytest.mark.parametrize(
+    ("provider", "fields", "expected"),
+    [
+        (Gke(), {"machine_type": "g2-standard-4"}, {"gke-accelerator": "nvidia-l4", "instance-type": "g2-standard-4"}),
+        (Gke(), {"accelerator": H100}, {"gke-accelerator": "nvidia-h100-80gb"}),
+        (Gke(node_auto_provisioning=True), {"machine_type": "g2-standard-4"}, {"gke-accelerator": "nvidia-l4"}),
+        (Gke(), {"machine_type": "e2-standard-4", "accelerator": None}, {"instance-type": "e2-standard-4"}),
+        (Eks(), {"machine_type": "g6.xlarge"}, {"instance-type": "g6.xlarge"}),
+        (Karpenter(), {"machine_type": "g6.xlarge"}, {"instance-gpu-name": "l4", "instance-type": "g6.xlarge"}),
+        (Karpenter(), {}, {"instance-gpu-name": "l4"}),
+        (Ack(), {"machine_type": "ecs.gn7i-c8g1.2xlarge"}, {"instance-type": "ecs.gn7i-c8g1.2xlarge"}),
+        (Ack(pool_type="lingjun"), {"machine_type": "ebmgn7v"}, {}),
+        (Fixed(), {"machine_type": "rack"}, {}),
+        (Gke(), {"machine_type": "no label"}, {}),
+    ],
+)
+def test_labels_of_the_provider_are_those_that_every_node_has(
+    provider: Gke | Eks | Karpenter | Ack | Fixed, fields: Mapping[str, Any], expected: Mapping[str, str]
+) -> None:
+    pool = NodePool(**{"id": "l4", "provider": provider, "accelerator": L4, "max_nodes": 2, **fields})
+    program = _program(pool)
+    found = provider_labels(program.pools[0])
+    assert {key.rpartition("/")[2]: value for key, value in found.items()} == expected
+    assert found.items() <= node_labels(program, program.pools[0]).items()
+    assert not set(found) & set(set_labels(program, program.pools[0]))
+
+
+def test_a_flavor_has_what_users_of_the_provider_select_by() -> None:
+    h100 = NodePool(id="h100", provider=Gke(), machine_type="a3-highgpu-8g", accelerator=H100, max_nodes=4)
+    small = NodePool(id="l4", provider=Gke(), machine_type="g2-standard-4", accelerator=L4, max_nodes=2)
+    large = small.model_copy(update={"id": "l4-large", "machine_type": "g2-standard-8"})
+    flavors = {
+        name: cast("dict[str, Any]", m["spec"]).get("nodeLabels", {})
+        for m in BACKENDS["kueue"].emit(_program(h100, small, large, engine=Engine.KUEUE)).manifests
+        if m["kind"] == "ResourceFlavor" and (name := cast("dict[str, Any]", m["metadata"])["name"])
+    }
+    accelerator, machine = "cloud.google.com/gke-accelerator", "node.kubernetes.io/instance-type"
+    assert (flavors["h100"][accelerator], flavors["h100"][machine]) == ("nvidia-h100-80gb", "a3-highgpu-8g")
+    # The machines of one flavor are of two types: its pods may run on either.
+    assert flavors["l4"] == {"apportion.dev/gpu-model": "l4", accelerator: "nvidia-l4"}
 
 
 def test_shards_of_kai_are_those_that_node_labels_name() -> None:

@@ -16,13 +16,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from apportion_compiler.backends.capability import Manifest
+from apportion_compiler.backends.kueue.flavor_labels import flavor_labels, told_apart_by
 from apportion_compiler.backends.kueue.names import API
 from apportion_compiler.backends.metadata import GROUP, metadata
 from apportion_compiler.backends.pool_labels import node_labels
 from apportion_compiler.ir.gpu_models import counted_models
 from apportion_compiler.ir.program import NodePool, Program, Queue, Taint, Topology
 from apportion_compiler.naming import label_value, object_name, versioned_name
-from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL, POOL_LABEL
+from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
 
 ANY_NODE = "any-node"
 POOLS_ANNOTATION = f"{GROUP}/pools"
@@ -36,9 +37,7 @@ TOPOLOGY_ANNOTATION = f"{GROUP}/topology"
 HOSTS_TOPOLOGY = f"{GROUP}/hosts"
 """A topology of one level, for flavors that need one for the others' sake."""
 _HOSTNAME = "kubernetes.io/hostname"
-_MAX_LABELS = 8
 _MAX_TOLERATIONS = 8
-_FIRST_LABELS = (POOL_LABEL, GPU_MODEL_LABEL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +219,7 @@ def _is_selectable(
     program: Program, group: Sequence[NodePool], among: Sequence[NodePool], topologies: Mapping[str, Topology]
 ) -> bool:
     """Tell whether one selector means the pools of a group and no others, within the bounds of a flavor."""
-    labels = _common_labels(program, group)
+    labels = told_apart_by(program, group)
     inside = {pool.id for pool in group}
     outside = [node_labels(program, pool) for pool in among if pool.id not in inside]
     told_apart = not any(labels.items() <= other.items() for other in outside)
@@ -236,7 +235,7 @@ def _flavor(
 ) -> Flavor:
     models = {pool.gpu_model for pool in pools}
     model = models.pop() if len(models) == 1 else None
-    labels = _common_labels(program, pools)
+    labels = flavor_labels(program, pools)
     # A flavor without labels cannot have one (CEL of the CRD).
     topology = topologies.get(pools[0].topology or "") if labels else None
     if topology is None and topologies and labels:
@@ -265,13 +264,6 @@ def _name(base: str, ids: tuple[str, ...], taken: set[str]) -> str:
     name = object_name("/".join((base, *ids))) if plain in taken else plain
     taken.add(name)
     return name
-
-
-def _common_labels(program: Program, pools: Sequence[NodePool]) -> Mapping[str, str]:
-    first, *others = (node_labels(program, pool) for pool in pools)
-    common = {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
-    chosen = sorted(common, key=lambda key: (key not in _FIRST_LABELS, key))[:_MAX_LABELS]
-    return {key: common[key] for key in sorted(chosen)}
 
 
 def _taints(pools: Iterable[NodePool]) -> list[Taint]:

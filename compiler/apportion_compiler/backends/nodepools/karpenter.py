@@ -15,6 +15,7 @@ from apportion_compiler.backends.nodepools.budgets import disruption_budgets
 from apportion_compiler.backends.pool_labels import set_labels
 from apportion_compiler.ir.program import NodePool, Program
 from apportion_compiler.naming import object_name
+from apportion_compiler.pool_label_keys import INSTANCE_TYPE_LABEL, KARPENTER_GPU_LABEL
 from apportion_policy.providers import Karpenter
 
 NODE_POOL_API = "karpenter.sh/v1"
@@ -88,10 +89,10 @@ def _requirements(pool: NodePool) -> list[dict[str, object]]:
     capacity = "reserved" if pool.reservation is not None else "spot" if pool.spot else "on-demand"
     wanted: list[tuple[str, Sequence[str]]] = [("karpenter.sh/capacity-type", (capacity,))]
     if pool.machine_type is not None:
-        wanted.append(("node.kubernetes.io/instance-type", (pool.machine_type,)))
+        wanted.append((INSTANCE_TYPE_LABEL, (pool.machine_type,)))
     elif pool.n_gpus:
         # Without a machine type the GPUs still have to be those that quotas count.
-        wanted.append(("karpenter.k8s.aws/instance-gpu-name", (pool.accelerator_name or str(pool.gpu_model),)))
+        wanted.append((KARPENTER_GPU_LABEL, (pool.accelerator_name or str(pool.gpu_model),)))
         wanted.append(("karpenter.k8s.aws/instance-gpu-count", (str(pool.n_gpus),)))
     if pool.zones:
         wanted.append(("topology.kubernetes.io/zone", pool.zones))
