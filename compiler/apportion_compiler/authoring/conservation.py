@@ -62,18 +62,45 @@ _SERVER_METADATA = frozenset(
         "managedFields", "ownerReferences", "resourceVersion", "selfLink", "uid",
     )
 )  # fmt: skip
+_MOST_NAMES = 10
 _Key = tuple[str, str, str, str]
 
 
 def losses(engine: str, read: Sequence[Manifest], made: Sequence[Manifest]) -> tuple[Note, ...]:
-    """Return a note for each leaf of the engine's objects that is not among what was made."""
+    """Return a note for each leaf of the engine's objects that is not among what was made.
+
+    Of other objects, those that the policy makes too are compared where it has another value; the rest are named.
+    """
     there = {_key(manifest): manifest for manifest in made}
-    return tuple(
-        note
-        for manifest in read
-        if (group_of(manifest), str(manifest.get("kind"))) in READ[engine]
-        for note in _of_object(manifest, there.get(_key(manifest)))
+    notes: list[Note] = []
+    beside: dict[str, list[str]] = {}
+    for manifest in read:
+        kind, instead = str(manifest.get("kind")), there.get(_key(manifest))
+        if (group_of(manifest), kind) in READ[engine]:
+            notes.extend(_of_object(manifest, instead))
+        elif instead is not None:
+            notes.extend(_overwritten(manifest, instead))
+        else:
+            namespace = text(manifest, "metadata", "namespace")
+            beside.setdefault(kind, []).append(f"{namespace}/{name_of(manifest)}" if namespace else name_of(manifest))
+    notes.extend(
+        Note(kind, f"not part of the policy, which leaves it as it is: {_some(beside[kind])}") for kind in beside
     )
+    return tuple(notes)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
+
+
+def _overwritten(manifest: Manifest, made: Manifest) -> Iterator[Note]:
+    """Yield what applying an object changes in one that stands there; fields that it does not have stay."""
+    for path, value, instead in _different(_declared(manifest), made, ""):
+        if path != "apiVersion" and instead is not None:
+            yield Note(
+                described(manifest), f"`{path}: {_text(value)}` is not kept, it becomes {_text(instead)}", lost=True
+            )
 
 
 def _key(manifest: Manifest) -> _Key:

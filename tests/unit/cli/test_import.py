@@ -144,3 +144,24 @@ def _objects(tree: Path) -> dict[tuple[str, str, str], object]:
                 found[document["kind"], metadata.get("namespace", ""), metadata["name"]] = document
     assert found
     return found
+
+
+def test_objects_that_the_policy_leaves_to_others_are_named(run: Run) -> None:
+    jobs = "".join(
+        f"---\n{{apiVersion: batch/v1, kind: Job, metadata: {{name: j{number}, namespace: v}}}}\n"
+        for number in range(12)
+    )
+    beside = "---\n{apiVersion: v1, kind: ResourceQuota, metadata: {name: rq, namespace: v}, spec: {hard: {cpu: 10}}}\n"
+    Path("queues.yaml").write_text(QUEUES.replace("  other: 1\n", "") + beside + jobs, encoding="utf-8")
+    result = run("import", "--from", "kai", "queues.yaml", "--out", "acme")
+    assert result.code == 0
+    assert "apportion: ResourceQuota: not part of the policy, which leaves it as it is: v/rq\n" in result.err
+    assert "v/j8, v/j9 and 2 more\n" in result.err
+
+
+def test_an_object_beside_the_queues_that_the_policy_overwrites_is_named(run: Run) -> None:
+    mine = "---\n{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: apportion-team}, rules: [{verbs: [get], resources: [x], apiGroups: ['']}]}\n"
+    Path("queues.yaml").write_text(QUEUES.replace("  other: 1\n", "") + mine, encoding="utf-8")
+    result = run("import", "--from", "kai", "queues.yaml", "--out", "acme")
+    assert "apportion: ClusterRole apportion-team: `rules[0].resources[0]: x` is not kept, it becomes" in result.err
+    assert result.code == 1
