@@ -119,11 +119,13 @@ def report_text(compiled: CompileReport, *, check: bool, width: int) -> str:
             lines += _differing(report.change, width)
     lines += _fidelity(reports, width)
     exact = sum(line.verdict == "exact" for report in reports for line in report.fidelity)
+    provided = sum(line.verdict == "exact" and bool(line.provided) for r in reports for line in r.fidelity)
+    relying = f", {provided} of them provided that the files named are applied" if provided else ""
     lines += [
         "",
         (
             f"{_count(len(reports), 'target')}, {_count(sum(n for r in reports for _, n in r.kinds), 'object')}; "
-            f"{exact} of {_count(sum(len(r.fidelity) for r in reports), 'feature')} exact"
+            f"{exact} of {_count(sum(len(r.fidelity) for r in reports), 'feature')} exact{relying}"
         ),
     ]
     return "\n".join(lines) + "\n"
@@ -146,9 +148,8 @@ def _fidelity(reports: tuple[TargetReport, ...], width: int) -> list[str]:
         lines += ["", f"what becomes of the policy on {engine} ({', '.join(places[engine])})"]
         for line in sorted(features, key=lambda line: order.index(line.feature)):
             some = "" if features[line] == places[engine] else f" (in {', '.join(features[line])})"
-            said = f"{line.code}: {line.how}" if line.code is not None else line.how
             lines += wrap(
-                said + some,
+                line.text + some,
                 width,
                 initial_indent=f"  {line.verdict:<13} {line.feature.value:<21} ",
                 subsequent_indent=" " * 6,
@@ -178,7 +179,13 @@ def report_json(compiled: CompileReport) -> str:
                 "prune": [key.plain() for key in report.pruned],
                 "retained": [key.plain() for key in report.retained],
                 "fidelity": [
-                    {"feature": line.feature.value, "verdict": line.verdict, "how": line.how, "code": line.code}
+                    {
+                        "feature": line.feature.value,
+                        "verdict": line.verdict,
+                        "how": line.how,
+                        "code": line.code,
+                        "provided": list(line.provided),
+                    }
                     for line in report.fidelity
                 ],
             }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,6 +23,14 @@ class FidelityLine:
     verdict: Literal["exact", "approximated", "refused"]
     how: str
     code: str | None
+    provided: tuple[str, ...] = ()
+    """What has to be applied besides the objects for the verdict to hold: each names a file of the output."""
+
+    @property
+    def text(self) -> str:
+        """All of it but feature and verdict, as one clause."""
+        said = self.how if self.code is None else f"{self.code}: {self.how}"
+        return "; provided that ".join((said, " and ".join(self.provided))) if self.provided else said
 
 
 def fidelity(program: Program, backend: Backend) -> tuple[FidelityLine, ...]:
@@ -32,7 +40,12 @@ def fidelity(program: Program, backend: Backend) -> tuple[FidelityLine, ...]:
     """
     if program.engine != backend.name:
         return ()
-    return tuple(_line(feature, backend) for feature in Feature if next(USED[feature](program), None) is not None)
+    return feature_lines(backend, (feature for feature in Feature if next(USED[feature](program), None) is not None))
+
+
+def feature_lines(backend: Backend, features: Iterable[Feature]) -> tuple[FidelityLine, ...]:
+    """Return one line for each of some features."""
+    return tuple(_line(feature, backend) for feature in features)
 
 
 def fidelity_findings(program: Program, backend: Backend) -> Iterator[Diagnostic]:
@@ -64,13 +77,14 @@ def fidelity_findings(program: Program, backend: Backend) -> Iterator[Diagnostic
 
 def _line(feature: Feature, backend: Backend) -> FidelityLine:
     capability = backend.capabilities[feature]
+    provided = tuple(f"{condition.file} {condition.applied}" for condition in backend.conditions_of(feature))
     match capability:
         case Native(field):
-            return FidelityLine(feature, "exact", field, None)
+            return FidelityLine(feature, "exact", field, None, provided)
         case Lowered(by, ""):
-            return FidelityLine(feature, "exact", by, None)
+            return FidelityLine(feature, "exact", by, None, provided)
         case Lowered(by, approximation):
-            return FidelityLine(feature, "approximated", f"{by}; lost: {approximation}", None)
+            return FidelityLine(feature, "approximated", f"{by}; lost: {approximation}", None, provided)
         case Unsupported(code, reason, _):
             return FidelityLine(feature, "refused", reason, code)
 

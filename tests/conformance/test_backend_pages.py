@@ -8,10 +8,16 @@ import pytest
 
 from apportion_compiler.backends import BACKENDS, COMPANIONS
 from apportion_compiler.backends.capability import Backend
-from apportion_compiler.backends.capability_table import fidelity_matrix, with_capability_table, with_table
+from apportion_compiler.backends.capability_table import (
+    condition_table,
+    fidelity_matrix,
+    with_capability_table,
+    with_table,
+)
 
 PAGES = Path(__file__).parent.parent.parent / "docs" / "backends"
 MATRIX = PAGES.parent / "fidelity.md"
+DELIVERY = PAGES.parent / "delivery.md"
 
 
 @pytest.mark.parametrize("backend", BACKENDS.values(), ids=lambda backend: backend.name)
@@ -29,6 +35,15 @@ def test_matrix_is_that_of_the_backends(update_golden: bool) -> None:
     expected = with_table(text, fidelity_matrix(BACKENDS.values()))
     if update_golden:
         MATRIX.write_text(expected, encoding="utf-8")
+    else:
+        assert text == expected
+
+
+def test_every_file_that_a_verdict_relies_on_is_listed(update_golden: bool) -> None:
+    text = DELIVERY.read_text(encoding="utf-8")
+    expected = with_table(text, condition_table(BACKENDS.values()))
+    if update_golden:
+        DELIVERY.write_text(expected, encoding="utf-8")
     else:
         assert text == expected
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from apportion_compiler.backends import BACKENDS, COMPANIONS
 from apportion_compiler.backends.capability import Backend, Feature, Lowered, Native, Unsupported
 from apportion_compiler.checks.refusals import REFUSALS
-from apportion_compiler.fidelity import USED
+from apportion_compiler.fidelity import USED, feature_lines
 from apportion_policy.cluster import Engine
 
+GOLDEN = Path(__file__).parent.parent / "golden"
 OF_SINGLE_POLICIES = {"AP514", "AP518", "AP519", "AP520"}
 """Codes that no table need have: a backend's `refusals` yields them, of what one policy asks."""
 
@@ -36,6 +39,47 @@ def test_refusals_have_a_rule_and_a_reason(backend: Backend) -> None:
                 assert not (reason + hint).endswith("."), feature
             case Native(said) | Lowered(said, _):
                 assert said, feature
+
+
+@EVERY_BACKEND
+def test_files_that_verdicts_rely_on_are_written(backend: Backend) -> None:
+    """A condition that names no file of the output could be met by nobody."""
+    case = next(case for case in GOLDEN.glob(f"{backend.name}-*") if (case / "expected" / backend.name).is_dir())
+    written = {file.name for file in (case / "expected" / backend.name).iterdir()}
+    assert {condition.file for condition in backend.conditions} <= written
+    for condition in backend.conditions:
+        assert not any(isinstance(backend.capabilities[feature], Unsupported) for feature in condition.features)
+
+
+@pytest.mark.parametrize(
+    ("engine", "feature", "verdict", "said"),
+    [
+        (
+            "kai",
+            Feature.GPU_SHARING,
+            "exact",
+            "provided that values.yaml is merged into the values of KAI's Helm chart",
+        ),
+        ("kai", Feature.NAMESPACES, "exact", "kuberay-values.yaml is merged into the values of KubeRay's Helm chart"),
+        (
+            "kueue",
+            Feature.OVER_QUOTA_WEIGHT,
+            "exact",
+            "controller_manager_config.yaml is merged into the configuration",
+        ),
+        ("kueue", Feature.PLACEMENT, "approximated", "kube-scheduler.yaml is given to kube-scheduler as --config"),
+        ("volcano", Feature.GUARANTEED, "exact", "values.yaml is merged into the values of Volcano's Helm chart"),
+        ("koordinator", Feature.LIMIT, "exact", "koord-scheduler-config.yaml is applied after each upgrade"),
+        ("ack", Feature.GUARANTEED, "exact", "components.yaml is set in ACK's console"),
+        ("yunikorn", Feature.NAMESPACES, "exact", "values.yaml is merged into the values of YuniKorn's Helm chart"),
+        ("native", Feature.PLACEMENT, "approximated", "kube-scheduler.yaml is given to kube-scheduler as --config"),
+        ("kai", Feature.GUARANTEED, "exact", None),
+    ],
+)
+def test_a_verdict_says_what_has_to_be_applied(engine: str, feature: Feature, verdict: str, said: str | None) -> None:
+    (line,) = (line for line in feature_lines(BACKENDS[engine], (feature,)))
+    assert line.verdict == verdict
+    assert (said in line.text) if said is not None else "provided" not in line.text
 
 
 def test_every_refusal_is_used() -> None:

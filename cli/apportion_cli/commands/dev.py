@@ -85,11 +85,17 @@ def docs() -> int:
     """Write the generated tables of the documentation: features of each target, fields of the policy language."""
     from apportion_cli.language_page import with_field_tables
     from apportion_compiler.backends import BACKENDS
-    from apportion_compiler.backends.capability_table import capability_table, fidelity_matrix, with_table
+    from apportion_compiler.backends.capability_table import (
+        capability_table,
+        condition_table,
+        fidelity_matrix,
+        with_table,
+    )
 
     console = current()
     tables = {f"backends/{name}.md": capability_table(backend) for name, backend in BACKENDS.items()}
     tables["fidelity.md"] = fidelity_matrix(BACKENDS.values())
+    tables["delivery.md"] = condition_table(BACKENDS.values())
     for name, table in tables.items():
         page = Path("docs") / name
         if not page.is_file():

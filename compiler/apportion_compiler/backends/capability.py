@@ -71,6 +71,22 @@ class Unsupported:
 
 
 Capability = Native | Lowered | Unsupported
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A file of the output that configures the engine: until it is applied, its features are not what the table says.
+
+    The API server takes the objects without it, so nothing of the cluster shows that it is missing. `applied` goes on
+    from the file's name; `why` says what the engine does otherwise.
+    """
+
+    file: str
+    applied: str
+    why: str
+    features: tuple[Feature, ...]
+
+
 Manifest = dict[str, object]
 """A Kubernetes object as plain data."""
 
@@ -114,7 +130,8 @@ def nothing_refused(program: Program) -> Iterator[Refusal]:
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A target: its name, its table, its function, and what of a single policy it refuses beyond the table.
+    """A target: its name, its table, its function, what of a single policy it refuses beyond the table, and which of
+    its files the table relies on.
 
     Versions are in `engine_versions.py`.
     """
@@ -123,6 +140,11 @@ class Backend:
     capabilities: Mapping[Feature, Capability]
     emit: Callable[[Program], Output]
     refusals: Callable[[Program], Iterator[Refusal]] = nothing_refused
+    conditions: tuple[Condition, ...] = ()
+
+    def conditions_of(self, feature: Feature) -> tuple[Condition, ...]:
+        """Return what has to be applied for a feature."""
+        return tuple(condition for condition in self.conditions if feature in condition.features)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,19 @@ def capability_table(backend: Backend) -> str:
 def fidelity_matrix(backends: Collection[Backend]) -> str:
     """Return a Markdown table with a row for each feature and a column for each backend."""
     head = ("feature", *(f"[{backend.name}](backends/{backend.name}.md)" for backend in backends))
-    rows = ((feature.value, *(_cells(backend, feature)[0] for backend in backends)) for feature in Feature)
+    rows = ((feature.value, *(_verdict(backend, feature) for backend in backends)) for feature in Feature)
     return "\n".join((f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in rows)))
+
+
+def condition_table(backends: Collection[Backend]) -> str:
+    """Return a Markdown table with a row for each file that configures an engine."""
+    rows = (
+        f"| {backend.name} | `{condition.file}` | {condition.applied} | {condition.why} | "
+        f"{', '.join(feature.value for feature in condition.features)} |"
+        for backend in backends
+        for condition in backend.conditions
+    )
+    return "\n".join(("| target | file | | without it | features |", "|---|---|---|---|---|", *rows))
 
 
 def with_table(page: str, table: str) -> str:
@@ -41,13 +52,20 @@ def with_capability_table(page: str, backend: Backend) -> str:
     return with_table(page, capability_table(backend))
 
 
+def _verdict(backend: Backend, feature: Feature) -> str:
+    verdict, relying, _ = _cells(backend, feature)[0].partition(", provided")
+    return f"{verdict} \\*" if relying else verdict
+
+
 def _cells(backend: Backend, feature: Feature) -> tuple[str, str]:
+    files = " and ".join(f"`{condition.file}`" for condition in backend.conditions_of(feature))
+    relying = f", provided that {files} {'is' if files.count('`') == 2 else 'are'} applied" if files else ""
     match backend.capabilities[feature]:
         case Native(field):
-            return "exact", f"`{field}`"
+            return f"exact{relying}", f"`{field}`"
         case Lowered(by, ""):
-            return "exact", by
+            return f"exact{relying}", by
         case Lowered(by, approximation):
-            return "approximated", f"{by}. Lost: {approximation}."
+            return f"approximated{relying}", f"{by}. Lost: {approximation}."
         case Unsupported(code, reason, _):
             return f"refused, {code}", reason

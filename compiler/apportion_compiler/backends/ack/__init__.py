@@ -16,13 +16,14 @@ import json
 from collections.abc import Iterator, Mapping
 
 from apportion_compiler.backends.ack.admission import engine_table
-from apportion_compiler.backends.ack.components import components
+from apportion_compiler.backends.ack.components import COMPONENTS_FILE, components
 from apportion_compiler.backends.ack.queues import queues
 from apportion_compiler.backends.ack.tree import elastic_quota_tree, tree_numbers
 from apportion_compiler.backends.admission.policies import workload_policies
 from apportion_compiler.backends.capability import (
     Backend,
     Capability,
+    Condition,
     Feature,
     Lowered,
     Native,
@@ -185,4 +186,15 @@ def _bounds_by_model(program: Program) -> Iterator[Refusal]:
         )
 
 
-BACKEND = Backend("ack", CAPABILITIES, emit, refusals)
+CONDITIONS = (
+    Condition(
+        COMPONENTS_FILE,
+        "is set in ACK's console",
+        "without preemption by ElasticQuota the scheduler takes back nothing that is lent, and kinds that kube-queue's "
+        "extensions do not cover run past the queue",
+        (Feature.GUARANTEED, Feature.QUEUE_PRIORITY, Feature.PREEMPTIBILITY, Feature.PLACEMENT, Feature.POOL_PLACEMENT),
+    ),
+)
+"""Settings of ACK's components that the table relies on."""
+
+BACKEND = Backend("ack", CAPABILITIES, emit, refusals, conditions=CONDITIONS)

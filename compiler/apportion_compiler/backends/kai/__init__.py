@@ -15,6 +15,7 @@ from apportion_compiler.backends.admission.policies import workload_policies
 from apportion_compiler.backends.capability import (
     Backend,
     Capability,
+    Condition,
     Feature,
     Lowered,
     Manifest,
@@ -23,7 +24,13 @@ from apportion_compiler.backends.capability import (
     Unsupported,
 )
 from apportion_compiler.backends.kai.admission import engine_table
-from apportion_compiler.backends.kai.chart import chart_values, kuberay_values, node_labels
+from apportion_compiler.backends.kai.chart import (
+    KUBERAY_VALUES_FILE,
+    VALUES_FILE,
+    chart_values,
+    kuberay_values,
+    node_labels,
+)
 from apportion_compiler.backends.kai.names import INSTALLED_CLASSES, TOPOLOGY_API
 from apportion_compiler.backends.kai.queues import queues
 from apportion_compiler.backends.kai.shards import emitted_shards, scheduling_shard, shards_of
@@ -142,4 +149,21 @@ def _topology(program: Program, topology: Topology) -> Manifest:
     }
 
 
-BACKEND = Backend("kai", CAPABILITIES, emit)
+CONDITIONS = (
+    Condition(
+        VALUES_FILE,
+        "is merged into the values of KAI's Helm chart",
+        "KAI binds no pod that asks for a part of a GPU unless `global.gpuSharing` is true; the chart's own default shard, "
+        "default queue and priority classes take the place of the policy's at each upgrade",
+        (Feature.GPU_SHARING, Feature.PRIORITY_CLASSES, Feature.PLACEMENT, Feature.POOL_PLACEMENT),
+    ),
+    Condition(
+        KUBERAY_VALUES_FILE,
+        "is merged into the values of KubeRay's Helm chart, if KubeRay runs on the cluster",
+        "KubeRay names no scheduler in the pods of RayClusters and RayJobs, and no gang: the admission policies refuse them",
+        (Feature.NAMESPACES,),
+    ),
+)
+"""KAI's configuration that the table relies on."""
+
+BACKEND = Backend("kai", CAPABILITIES, emit, conditions=CONDITIONS)

@@ -16,6 +16,7 @@ from apportion_compiler.backends.admission.policies import workload_policies
 from apportion_compiler.backends.capability import (
     Backend,
     Capability,
+    Condition,
     Feature,
     Lowered,
     Native,
@@ -23,7 +24,7 @@ from apportion_compiler.backends.capability import (
     Unsupported,
 )
 from apportion_compiler.backends.koordinator.admission import engine_table
-from apportion_compiler.backends.koordinator.config import artifacts
+from apportion_compiler.backends.koordinator.config import CONFIG_FILE, VALUES_FILE, artifacts
 from apportion_compiler.backends.koordinator.names import INSTALLED_CLASSES
 from apportion_compiler.backends.koordinator.quotas import quotas
 from apportion_compiler.backends.koordinator.refusals import refusals
@@ -121,4 +122,34 @@ def emit(program: Program) -> Output:
     )
 
 
-BACKEND = Backend("koordinator", CAPABILITIES, emit, refusals)
+CONDITIONS = (
+    Condition(
+        CONFIG_FILE,
+        "is applied after each upgrade of Koordinator's Helm chart",
+        "limits of parents are not checked, what is lent is not taken back, and pods of any quota are preempted by priority",
+        (
+            Feature.GUARANTEED,
+            Feature.LIMIT,
+            Feature.LIMIT_OVER_NAMESPACES,
+            Feature.PRIORITY_CLASSES,
+            Feature.PREEMPTIBILITY,
+            Feature.PLACEMENT,
+            Feature.POOL_PLACEMENT,
+        ),
+    ),
+    Condition(
+        VALUES_FILE,
+        "is merged into the values of Koordinator's Helm chart",
+        "no quota takes a resource that its parent has not yet, there is one tree of quotas, and the scheduler preempts "
+        "across quotas by priority",
+        (
+            Feature.GUARANTEED,
+            Feature.GPU_MODEL_QUOTA,
+            Feature.EXTENDED_RESOURCES,
+            Feature.PREEMPTIBILITY,
+        ),
+    ),
+)
+"""Koordinator's configuration that the table relies on."""
+
+BACKEND = Backend("koordinator", CAPABILITIES, emit, refusals, conditions=CONDITIONS)

@@ -15,6 +15,7 @@ from apportion_compiler.backends.admission.policies import workload_policies
 from apportion_compiler.backends.capability import (
     Backend,
     Capability,
+    Condition,
     Feature,
     Lowered,
     Manifest,
@@ -26,7 +27,12 @@ from apportion_compiler.backends.kueue.admission import engine_table
 from apportion_compiler.backends.kueue.declared import in_place_of
 from apportion_compiler.backends.kueue.division import divide
 from apportion_compiler.backends.kueue.flavors import layout_of, resource_flavors, topologies
-from apportion_compiler.backends.kueue.manager import manager_configuration, scheduler_configuration
+from apportion_compiler.backends.kueue.manager import (
+    CONFIGURATION_FILE,
+    SCHEDULER_FILE,
+    manager_configuration,
+    scheduler_configuration,
+)
 from apportion_compiler.backends.kueue.names import API, PREEMPTIBLE_ANNOTATION
 from apportion_compiler.backends.kueue.provisioning import admission_checks, provisioning_configs
 from apportion_compiler.backends.kueue.queues import cluster_queues, cohorts, local_queues
@@ -161,4 +167,27 @@ def _workload_classes(program: Program) -> Iterator[Manifest]:
         }
 
 
-BACKEND = Backend("kueue", CAPABILITIES, emit, refusals)
+CONDITIONS = (
+    Condition(
+        CONFIGURATION_FILE,
+        "is merged into the configuration of Kueue's manager",
+        "weights are ignored without `fairSharing`, a workload that borrows anything takes nothing back, work that names no "
+        "queue runs past every quota, and GPUs of all models are not counted together",
+        (
+            Feature.GUARANTEED,
+            Feature.OVER_QUOTA_WEIGHT,
+            Feature.WEIGHT_PER_RESOURCE,
+            Feature.MIXED_GPU_COUNTING,
+            Feature.NAMESPACES,
+        ),
+    ),
+    Condition(
+        SCHEDULER_FILE,
+        "is given to kube-scheduler as --config",
+        "kube-scheduler spreads work over nodes",
+        (Feature.PLACEMENT, Feature.POOL_PLACEMENT),
+    ),
+)
+"""Configuration of Kueue and kube-scheduler that the table relies on."""
+
+BACKEND = Backend("kueue", CAPABILITIES, emit, refusals, conditions=CONDITIONS)

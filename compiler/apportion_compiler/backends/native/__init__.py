@@ -18,6 +18,7 @@ from apportion_compiler.backends.admission.policies import workload_policies
 from apportion_compiler.backends.capability import (
     Backend,
     Capability,
+    Condition,
     Feature,
     Lowered,
     Manifest,
@@ -31,7 +32,7 @@ from apportion_compiler.backends.native.names import DEFAULT_SCHEDULER, schedule
 from apportion_compiler.backends.native.namespaces import namespaces
 from apportion_compiler.backends.native.node_labels import node_label_list
 from apportion_compiler.backends.native.quotas import limit_ranges, quotas
-from apportion_compiler.backends.native.scheduler import scheduler_configuration
+from apportion_compiler.backends.native.scheduler import SCHEDULER_FILE, scheduler_configuration
 from apportion_compiler.backends.native.templates_workloads import workload_templates
 from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
 from apportion_compiler.ir.gpu_models import bounds_by_model_alone
@@ -192,4 +193,14 @@ def _engine_table(program: Program) -> EngineTable:
     )
 
 
-BACKEND = Backend(NAME, CAPABILITIES, emit, refusals)
+CONDITIONS = (
+    Condition(
+        SCHEDULER_FILE,
+        "is given to kube-scheduler as --config",
+        "there are no profiles of these names, and pods that name one wait for ever",
+        (Feature.PLACEMENT, Feature.POOL_PLACEMENT),
+    ),
+)
+"""kube-scheduler's configuration that the table relies on."""
+
+BACKEND = Backend(NAME, CAPABILITIES, emit, refusals, conditions=CONDITIONS)

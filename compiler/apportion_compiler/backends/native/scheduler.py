@@ -29,6 +29,7 @@ from apportion_compiler.naming import label_value
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
 from apportion_policy.evaluation.plain import comment_lines
 
+SCHEDULER_FILE = "kube-scheduler.yaml"
 _SCORING = {"binpack": "MostAllocated", "spread": "LeastAllocated"}
 _SPREAD = "spread"
 _GPU_WEIGHT = 100
@@ -51,7 +52,7 @@ def scheduler_configuration(program: Program) -> Artifact:
             GENERATED,
         )
     )
-    return Artifact("kube-scheduler.yaml", header + yaml.safe_dump(configuration, sort_keys=False, width=120))
+    return Artifact(SCHEDULER_FILE, header + yaml.safe_dump(configuration, sort_keys=False, width=120))
 
 
 def _profile(program: Program, name: str) -> _Configuration:

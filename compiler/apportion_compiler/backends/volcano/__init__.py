@@ -16,6 +16,7 @@ from apportion_compiler.backends.admission.policies import workload_policies
 from apportion_compiler.backends.capability import (
     Backend,
     Capability,
+    Condition,
     Feature,
     Lowered,
     Native,
@@ -26,7 +27,7 @@ from apportion_compiler.backends.capability import (
 from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
 from apportion_compiler.backends.volcano.admission import engine_table
 from apportion_compiler.backends.volcano.bounds import beyond_engine
-from apportion_compiler.backends.volcano.chart import artifacts
+from apportion_compiler.backends.volcano.chart import KUBERAY_VALUES_FILE, VALUES_FILE, artifacts
 from apportion_compiler.backends.volcano.queues import queues
 from apportion_compiler.backends.volcano.scheduler import config_maps
 from apportion_compiler.ir.program import Program
@@ -140,4 +141,37 @@ def refusals(program: Program) -> Iterator[Refusal]:
     return beyond_engine(program)
 
 
-BACKEND = Backend("volcano", CAPABILITIES, emit, refusals)
+_KEPT_BY_THE_SCHEDULER = (
+    Feature.QUEUE_TREE,
+    Feature.GUARANTEED,
+    Feature.LIMIT,
+    Feature.LIMIT_OVER_NAMESPACES,
+    Feature.LENDING_LIMIT,
+    Feature.OVER_QUOTA_WEIGHT,
+    Feature.QUEUE_PRIORITY,
+    Feature.GPU_MODEL_QUOTA,
+    Feature.EXTENDED_RESOURCES,
+    Feature.PRIORITY_CLASSES,
+    Feature.PREEMPTIBILITY,
+    Feature.ALLOWED_POOLS,
+    Feature.PLACEMENT,
+    Feature.TOPOLOGY,
+)
+CONDITIONS = (
+    Condition(
+        VALUES_FILE,
+        "is merged into the values of Volcano's Helm chart",
+        "each upgrade of the chart writes its own volcano-scheduler.conf over the ConfigMap of the tree: no hierarchy, no "
+        "`deserved`, no reclaim",
+        _KEPT_BY_THE_SCHEDULER,
+    ),
+    Condition(
+        KUBERAY_VALUES_FILE,
+        "is merged into the values of KubeRay's Helm chart, if KubeRay runs on the cluster",
+        "KubeRay names neither scheduler nor gang in the pods of RayClusters and RayJobs: the admission policies refuse them",
+        (Feature.NAMESPACES,),
+    ),
+)
+"""Volcano's configuration that the table relies on."""
+
+BACKEND = Backend("volcano", CAPABILITIES, emit, refusals, conditions=CONDITIONS)

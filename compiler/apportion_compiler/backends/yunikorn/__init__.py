@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from apportion_compiler.backends.capability import (
     Backend,
     Capability,
+    Condition,
     Feature,
     Lowered,
     Manifest,
@@ -23,7 +24,7 @@ from apportion_compiler.backends.capability import (
 )
 from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
 from apportion_compiler.backends.yunikorn.admission import admission_policies
-from apportion_compiler.backends.yunikorn.chart import artifacts
+from apportion_compiler.backends.yunikorn.chart import KUBERAY_VALUES_FILE, VALUES_FILE, artifacts
 from apportion_compiler.backends.yunikorn.config_map import config_map
 from apportion_compiler.backends.yunikorn.names import ALLOW_PREEMPTION_ANNOTATION
 from apportion_compiler.backends.yunikorn.refusals import refusals
@@ -135,4 +136,22 @@ def _priority_class(program: Program, cls: PriorityClass) -> Manifest:
     return priority_class(program, cls, "PreemptLowerPriority", annotations=annotations)
 
 
-BACKEND = Backend("yunikorn", CAPABILITIES, emit, refusals)
+CONDITIONS = (
+    Condition(
+        VALUES_FILE,
+        "is merged into the values of YuniKorn's Helm chart",
+        "without the admission controller nobody knows whose a pod is, and with its default YuniKorn takes the pods of "
+        "every namespace",
+        (Feature.USER_LIMITS, Feature.NAMESPACES, Feature.DEFAULT_QUEUE),
+    ),
+    Condition(
+        KUBERAY_VALUES_FILE,
+        "is merged into the values of KubeRay's Helm chart, if KubeRay runs on the cluster",
+        "KubeRay copies neither queue nor application to the pods of RayClusters and RayJobs: the admission policies refuse "
+        "them",
+        (Feature.NAMESPACES,),
+    ),
+)
+"""YuniKorn's configuration that the table relies on."""
+
+BACKEND = Backend("yunikorn", CAPABILITIES, emit, refusals, conditions=CONDITIONS)
