@@ -90,6 +90,8 @@ def _explanation(ended: Ended, tree: PolicyTree, limits: Limits) -> Fault:
             return Fault("output-too-large", f"the policy printed more than {limits.print_bytes} bytes")
         case Ending.CUT_OFF:
             return Fault("evaluation-crashed", "the policy closed the pipes of its own evaluation")
+        case Ending.PROCESSOR_TIME:
+            return _processor_fault(limits)
         case Ending.TIME_LIMIT if ended.cpu_s >= limits.cpu_s:
             return _processor_fault(limits)
         case Ending.TIME_LIMIT:

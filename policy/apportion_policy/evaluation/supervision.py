@@ -28,6 +28,7 @@ class Ending(Enum):
     BY_ITSELF = "by itself"
     CUT_OFF = "cut off from us, though it runs"
     TIME_LIMIT = "time limit"
+    PROCESSOR_TIME = "end of its processor time"
     ANSWER_TOO_LARGE = "answer too large"
     PRINTS_TOO_LARGE = "prints too large"
 
@@ -161,7 +162,8 @@ def _follow(streams: _Streams, deadline_s: float) -> Ending:
             return Ending.TIME_LIMIT
         traced = len(streams.trace)
         if not streams.receive(remaining_s) and traced:
-            return Ending.TIME_LIMIT
+            # The system counts processor time in ticks, which may come to more than the usage that it reports.
+            return Ending.PROCESSOR_TIME
 
 
 def _ask_for_trace(child: Child, streams: _Streams) -> None:
