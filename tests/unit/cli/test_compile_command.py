@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,8 @@ import yaml
 from apportion_cli.commands.compile import TARGETS
 from apportion_cli.demo_tables import clusters_text, fidelity_text
 from apportion_compiler.backends import EMITTERS
+
+from .conftest import Result, Run
 
 _POLICY = """
 from apportion_policy import Accelerator, Cluster, Engine, Environment, GPU_TAINT, NodePool, Organisation, Policy, Queue, Resources
@@ -36,27 +36,22 @@ policy = Policy(
 """
 
 
-def _apportion(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-P", "-m", "apportion_cli.main", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
-
-
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     (tmp_path / "policy.py").write_text(_POLICY % 8)
     return tmp_path
 
 
-def test_a_tree_for_each_environment_cluster_and_target(project: Path) -> None:
-    shown = _apportion(project, "compile")
-    assert shown.returncode == 0, shown.stderr
+def test_a_tree_for_each_environment_cluster_and_target(run: Run, project: Path) -> None:
+    shown = run("compile")
+    assert shown.code == 0, shown.err
     trees = sorted(path.parent.relative_to(project).as_posix() for path in project.rglob("inventory.json"))
     assert trees == [f"rendered/{e}/main/{t}" for e in ("dev", "prod") for t in ("kai", "native")]
-    assert "rendered/prod/main/kai" in shown.stdout
+    assert "rendered/prod/main/kai" in shown.out
 
 
-def test_every_object_of_the_inventory_is_in_its_file(project: Path) -> None:
-    _apportion(project, "compile", "--env", "prod", "--target", "kai")
+def test_every_object_of_the_inventory_is_in_its_file(run: Run, project: Path) -> None:
+    run("compile", "--env", "prod", "--target", "kai")
     tree = project / "rendered/prod/main/kai"
     inventory = json.loads((tree / "inventory.json").read_bytes())
     for entry in inventory["objects"]:
@@ -65,25 +60,25 @@ def test_every_object_of_the_inventory_is_in_its_file(project: Path) -> None:
     assert [o["name"] for o in inventory["objects"] if o["kind"] == "Queue"] == ["research", "nlp", "vision"]
 
 
-def test_check_tells_changes_from_none(project: Path) -> None:
-    assert _apportion(project, "compile", "--check").returncode == 10
+def test_check_tells_changes_from_none(run: Run, project: Path) -> None:
+    assert run("compile", "--check").code == 10
     assert not (project / "rendered").exists()
-    _apportion(project, "compile")
-    assert _apportion(project, "compile", "--check").returncode == 0
+    run("compile")
+    assert run("compile", "--check").code == 0
     (project / "policy.py").write_text(_POLICY % 7)
-    changed = _apportion(project, "compile", "--check")
-    assert changed.returncode == 10
-    assert "would be changed" in changed.stdout
+    changed = run("compile", "--check")
+    assert changed.code == 10
+    assert "would be changed" in changed.out
 
 
-def test_a_deleted_team_is_listed_for_pruning(project: Path) -> None:
-    _apportion(project, "compile")
+def test_a_deleted_team_is_listed_for_pruning(run: Run, project: Path) -> None:
+    run("compile")
     text = (_POLICY % 8).replace(
         '        Queue(id="nlp", parent="research", namespaces=("nlp",), guaranteed=Resources(gpu=8)),\n', ""
     )
     (project / "policy.py").write_text(text)
-    shown = _apportion(project, "compile", "--env", "prod", "--target", "kai")
-    assert shown.stdout.startswith("to delete from the cluster (prune.json):\n  prod/main/kai: Queue nlp\n")
+    shown = run("compile", "--env", "prod", "--target", "kai")
+    assert shown.out.startswith("to delete from the cluster (prune.json):\n  prod/main/kai: Queue nlp\n")
     pruned = json.loads((project / "rendered/prod/main/kai/prune.json").read_bytes())["objects"]
     assert pruned == [{"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "name": "nlp"}]
 
@@ -97,62 +92,62 @@ def _prune_list(project: Path) -> Path:
     return project / "rendered/prod/main/kai/prune.json"
 
 
-def _checked(project: Path) -> subprocess.CompletedProcess[str]:
-    return _apportion(project, "compile", "--check", "--base", "base")
+def _checked(run: Run) -> Result:
+    return run("compile", "--check", "--base", "base")
 
 
-def test_a_base_revision_proves_what_is_pruned(project: Path) -> None:
-    _apportion(project, "compile")
+def test_a_base_revision_proves_what_is_pruned(run: Run, project: Path) -> None:
+    run("compile")
     shutil.copytree(project / "rendered", project / "base")
-    assert _checked(project).returncode == 0
+    assert _checked(run).code == 0
     _without_nlp(project)
-    _apportion(project, "compile")
-    assert _checked(project).returncode == 0
+    run("compile")
+    assert _checked(run).code == 0
     # Who knows how the tree is made can forge a prune list and its digest; the base revision never had the object.
     forged = json.loads(_prune_list(project).read_bytes())
     forged["objects"].append({"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "name": "research-of-others"})
     _prune_list(project).write_text(json.dumps(forged))
-    _apportion(project, "compile")
-    assert _apportion(project, "compile", "--check").returncode == 0
-    refused = _checked(project)
-    assert refused.returncode == 10
-    assert "  differs: prune.json, inventory.json\n" in refused.stdout
+    run("compile")
+    assert run("compile", "--check").code == 0
+    refused = _checked(run)
+    assert refused.code == 10
+    assert "  differs: prune.json, inventory.json\n" in refused.out
 
 
-def test_an_object_that_left_since_the_base_revision_is_listed(project: Path) -> None:
-    _apportion(project, "compile")
+def test_an_object_that_left_since_the_base_revision_is_listed(run: Run, project: Path) -> None:
+    run("compile")
     shutil.copytree(project / "rendered", project / "base")
     _without_nlp(project)
-    _apportion(project, "compile")
+    run("compile")
     _prune_list(project).unlink()
-    _apportion(project, "compile")
+    run("compile")
     assert json.loads(_prune_list(project).read_bytes())["objects"] == []
-    assert _checked(project).returncode == 10
+    assert _checked(run).code == 10
 
 
-def test_what_was_deleted_may_leave_the_prune_list(project: Path) -> None:
-    _apportion(project, "compile")
+def test_what_was_deleted_may_leave_the_prune_list(run: Run, project: Path) -> None:
+    run("compile")
     _without_nlp(project)
-    _apportion(project, "compile")
+    run("compile")
     shutil.copytree(project / "rendered", project / "base")
     _prune_list(project).unlink()
-    _apportion(project, "compile")
-    assert _checked(project).returncode == 0
+    run("compile")
+    assert _checked(run).code == 0
 
 
-def test_a_base_revision_without_a_tree_held_nothing(project: Path) -> None:
-    _apportion(project, "compile")
-    assert _checked(project).returncode == 0
+def test_a_base_revision_without_a_tree_held_nothing(run: Run, project: Path) -> None:
+    run("compile")
+    assert _checked(run).code == 0
     _without_nlp(project)
-    _apportion(project, "compile")
-    assert _checked(project).returncode == 10
+    run("compile")
+    assert _checked(run).code == 10
 
 
-def test_an_error_writes_nothing(project: Path) -> None:
+def test_an_error_writes_nothing(run: Run, project: Path) -> None:
     (project / "policy.py").write_text(_POLICY % 9)
-    refused = _apportion(project, "compile")
-    assert refused.returncode == 1
-    assert "AP201" in refused.stderr
+    refused = run("compile")
+    assert refused.code == 1
+    assert "AP201" in refused.err
     assert not (project / "rendered").exists()
 
 
@@ -163,23 +158,23 @@ def test_an_error_writes_nothing(project: Path) -> None:
         (["--target", "kia"], "there is no target kia; did you mean kai?"),
     ],
 )
-def test_what_is_misspelt_is_usage(project: Path, arguments: list[str], says: str) -> None:
-    refused = _apportion(project, "compile", *arguments)
-    assert refused.returncode == 2
-    assert says in refused.stderr
+def test_what_is_misspelt_is_usage(run: Run, project: Path, arguments: list[str], says: str) -> None:
+    refused = run("compile", *arguments)
+    assert refused.code == 2
+    assert says in refused.err
 
 
-def test_a_broken_inventory_is_one_sentence(project: Path) -> None:
-    _apportion(project, "compile", "--env", "prod")
+def test_a_broken_inventory_is_one_sentence(run: Run, project: Path) -> None:
+    run("compile", "--env", "prod")
     (project / "rendered/prod/main/kai/inventory.json").write_text("{")
-    refused = _apportion(project, "compile", "--env", "prod")
-    assert refused.returncode == 3
-    assert "rendered/prod/main/kai/inventory.json is no JSON" in refused.stderr
-    assert "Traceback" not in refused.stderr
+    refused = run("compile", "--env", "prod")
+    assert refused.code == 3
+    assert "rendered/prod/main/kai/inventory.json is no JSON" in refused.err
+    assert "Traceback" not in refused.err
 
 
-def test_the_json_report_names_every_target(project: Path) -> None:
-    document = json.loads(_apportion(project, "compile", "-o", "json").stdout)
+def test_the_json_report_names_every_target(run: Run, project: Path) -> None:
+    document = json.loads(run("compile", "-o", "json").out)
     assert (document["apiVersion"], document["kind"]) == ("apportion.dev/v1", "CompileReport")
     assert [(t["environment"], t["target"]) for t in document["targets"]] == [
         (e, t) for e in ("dev", "prod") for t in ("kai", "native")
@@ -190,15 +185,15 @@ def test_help_names_every_target() -> None:
     assert set(TARGETS) == EMITTERS.keys()
 
 
-def test_the_demonstration_reads_the_json_report(project: Path) -> None:
-    report = _apportion(project, "compile", "--env", "prod", "-o", "json").stdout
+def test_the_demonstration_reads_the_json_report(run: Run, project: Path) -> None:
+    report = run("compile", "--env", "prod", "-o", "json").out
     assert clusters_text(report).startswith("prod/main  kai: ")
     head, *rows = (line.split() for line in fidelity_text(report).splitlines())
     assert head == ["kai"]
     assert ["guaranteed", "exact"] in rows
 
 
-def test_what_is_waived_is_counted_and_shown_only_if_verbose(project: Path) -> None:
+def test_what_is_waived_is_counted_and_shown_only_if_verbose(run: Run, project: Path) -> None:
     waived = (_POLICY % 8).replace("Engine.KAI", "Engine.NATIVE").replace("0.17.0", "1.34")
     waived = waived.replace("    environments=tuple", "    waivers=WAIVERS,\n    environments=tuple")
     waivers = ", ".join(
@@ -206,21 +201,21 @@ def test_what_is_waived_is_counted_and_shown_only_if_verbose(project: Path) -> N
         for queue in ("vision", "nlp")
     )
     (project / "policy.py").write_text(f"from apportion_policy import Waiver\nWAIVERS = ({waivers})\n{waived}")
-    shown = _apportion(project, "compile", "--fail-on", "warning")
-    assert (shown.returncode, shown.stderr) == (0, "4 waived in 3 queues, 2 environments\n")
-    verbose = _apportion(project, "compile", "--fail-on", "warning", "--verbose")
-    assert "waived until 2099-01-01 by @a/b: small" in verbose.stderr
-    assert "in queue nlp on dev/main and prod/main" in verbose.stderr
+    shown = run("compile", "--fail-on", "warning")
+    assert (shown.code, shown.err) == (0, "4 waived in 3 queues, 2 environments\n")
+    verbose = run("compile", "--fail-on", "warning", "--verbose")
+    assert "waived until 2099-01-01 by @a/b: small" in verbose.err
+    assert "in queue nlp on dev/main and prod/main" in verbose.err
 
 
-def test_strict_fidelity_fails_on_an_approximation(project: Path) -> None:
-    assert _apportion(project, "compile", "--target", "kai", "--strict-fidelity").returncode == 0
+def test_strict_fidelity_fails_on_an_approximation(run: Run, project: Path) -> None:
+    assert run("compile", "--target", "kai", "--strict-fidelity").code == 0
     approximated = (_POLICY % 4).replace("max_nodes=3, taints", "max_nodes=3, placement=PLACEMENT, taints")
     approximated = approximated.replace(
         "GPUS = Node", "from apportion_policy import SPREAD, Placement\nPLACEMENT = Placement(gpu=SPREAD)\nGPUS = Node"
     )
     (project / "policy.py").write_text(approximated)
-    refused = _apportion(project, "compile", "--target", "kai", "--strict-fidelity")
-    assert refused.returncode == 1
-    assert "--strict-fidelity: nothing is written; approximated: pool-placement" in refused.stderr
-    assert _apportion(project, "compile", "--target", "kai", "--check").returncode == 10
+    refused = run("compile", "--target", "kai", "--strict-fidelity")
+    assert refused.code == 1
+    assert "--strict-fidelity: nothing is written; approximated: pool-placement" in refused.err
+    assert run("compile", "--target", "kai", "--check").code == 10
