@@ -1,6 +1,6 @@
-"""The cluster of the guide: a few GPUs that pods share by turns, and one ordinary machine."""
+"""The cluster of the guide: a few GPUs that KAI shares among pods, and one ordinary machine."""
 
-from apportion_policy import GPU_TAINT, Accelerator, Fixed, NodePool, TimeSlicing
+from apportion_policy import GPU_TAINT, Accelerator, Fixed, NodePool
 
 # The guide's gang: a head with 1 GPU and 4 workers with half a GPU each, 3 GPUs together or none.
 GPU_NODES = NodePool(
@@ -12,6 +12,5 @@ GPU_NODES = NodePool(
     min_nodes=3,
     max_nodes=3,
     taints=(GPU_TAINT,),
-    sharing=TimeSlicing(clients=4),
 )
 ORDINARY = NodePool(id="ordinary", provider=Fixed(), cpu=16, memory="64Gi", min_nodes=1, max_nodes=1)

@@ -13,6 +13,7 @@ from apportion_compiler.checks.equal_priorities import EQUAL_PRIORITIES, equal_p
 from apportion_compiler.checks.file_not_read import FILE_NOT_READ, file_not_read
 from apportion_compiler.checks.gpu_model_without_pool import GPU_MODEL_WITHOUT_POOL, gpu_model_without_pool
 from apportion_compiler.checks.gpu_pool_untainted import GPU_POOL_UNTAINTED, gpu_pool_untainted
+from apportion_compiler.checks.gpus_shared_twice import GPUS_SHARED_TWICE, gpus_shared_twice
 from apportion_compiler.checks.guarantee_over_limit import GUARANTEE_OVER_LIMIT, guarantee_over_limit
 from apportion_compiler.checks.guarantees_over_capacity import GUARANTEES_OVER_CAPACITY, guarantees_over_capacity
 from apportion_compiler.checks.guarantees_over_capacity_one_node_down import (
@@ -142,6 +143,7 @@ CHECKS: tuple[Check, ...] = (
     machine_type_disagrees,
     pool_setting_unsupported,
     pools_disagree,
+    gpus_shared_twice,
 )
 """They read a graph whose structure is sound."""
 
@@ -206,6 +208,7 @@ _RULES: tuple[Rule, ...] = (
     MACHINE_TYPE_DISAGREES,
     POOL_SETTING_UNSUPPORTED,
     POOLS_DISAGREE,
+    GPUS_SHARED_TWICE,
     *REFUSALS.values(),
     *MANIFEST_RULES.values(),
     *SNAPSHOTS.values(),

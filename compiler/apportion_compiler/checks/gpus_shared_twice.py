@@ -1,0 +1,52 @@
+"""AP617: GPUs that the device plugin divides among clients, on a cluster where KAI divides them too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
+from apportion_compiler.graph.graph import PolicyGraph
+from apportion_policy.cluster import Cluster, Engine
+from apportion_policy.pool import Mps, NodePool, TimeSlicing
+from apportion_policy.queue import Queue
+
+GPUS_SHARED_TWICE = Rule(
+    "AP617", "gpus-shared-twice", Severity.WARNING, "GPUs are shared by the device plugin and by KAI at the same time"
+)
+
+
+def gpus_shared_twice(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Look at the pools of KAI's clusters on which work may ask for fractions; a pool is named once."""
+    said: set[str] = set()
+    for scope in graph.scopes:
+        cluster = scope.cluster
+        if cluster is None or cluster.engine is not Engine.KAI or cluster.kai.gpu_sharing is False:
+            continue
+        sharing = next((node.queue for node in graph.nodes.values() if node.queue.gpu_sharing), None)
+        if sharing is None and not cluster.kai.gpu_sharing:
+            continue
+        for pool in graph.pools_of(cluster):
+            if isinstance(pool.sharing, TimeSlicing | Mps) and pool.id not in said:
+                said.add(pool.id)
+                yield _finding(scope.name, cluster, pool, pool.sharing, sharing)
+
+
+def _finding(
+    scope: str | None, cluster: Cluster, pool: NodePool, sharing: TimeSlicing | Mps, queue: Queue | None
+) -> Diagnostic:
+    related = (
+        Related(cluster.source, f"`{cluster.name}` has KAI share GPUs")
+        if queue is None
+        else Related(queue.source, f"`{queue.id}` may ask for fractions of a GPU")
+    )
+    return Diagnostic(
+        GPUS_SHARED_TWICE,
+        f"node pool {pool.id}",
+        f"`{pool.id}` shows each GPU as {sharing.clients} by {sharing.kind}, and KAI takes each of them for a whole "
+        f"device: a quota of 1 GPU is 1/{sharing.clients} of one, and up to {sharing.clients} times the work that fits "
+        "shares a device and its memory",
+        pool.source,
+        (related,),
+        f"leave `sharing` of `{pool.id}` out, or set `gpu_sharing` to false",
+        scope=scope,
+    )
