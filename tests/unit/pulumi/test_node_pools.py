@@ -84,6 +84,35 @@ def test_pools_of_a_cluster_are_made_with_what_is_supplied_and_protected(tmp_pat
     assert not any(one.type == "gcp:container/cluster:Cluster" for one in made.registered)
 
 
+def test_what_pools_ask_of_the_cluster_is_named(tmp_path: Path, gcp: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Conservation: a maintenance window is the cluster's on GKE, and no stack makes the cluster."""
+    warned: list[str] = []
+    monkeypatch.setattr(pulumi, "warn", warned.append)
+    name, cluster = _environment("node-pools-gke")
+    made = run(tmp_path, "node-pools-gke", environment=name, nodePools={cluster: COORDINATES})
+    file = "node-pools/gke/_cluster.yaml"
+    assert [(one["what"], one["file"]) for one in made.outputs["notApplied"]] == [
+        ("maintenance windows and exclusions of the cluster", file),
+        ("node auto-provisioning of the cluster", file),
+    ]
+    assert warned[0] == (
+        f"{cluster}: this stack does not apply maintenance windows and exclusions of the cluster ({file}): declare "
+        "`maintenance_policy` where the cluster is declared, or run node-pools/gke/apply.sh"
+    )
+
+
+def test_pools_that_a_stack_does_not_make_are_named(tmp_path: Path) -> None:
+    name, _ = _environment("node-pools-karpenter")
+    (left,) = run(tmp_path, "node-pools-karpenter", environment=name).outputs["notApplied"]
+    assert left["what"].startswith("the node pools ")
+
+
+def test_configuration_of_an_engine_is_named(tmp_path: Path) -> None:
+    name, _ = _environment("kai-tree")
+    left = run(tmp_path, "kai-tree", environment=name, targets="kai").outputs["notApplied"]
+    assert {"kai/values.yaml", "kai/kuberay-values.yaml"} == {one["file"] for one in left}
+
+
 def test_what_an_autoscaler_sets_is_ignored_by_the_path_that_the_engine_knows(tmp_path: Path, aws: None) -> None:
     name, cluster = _environment("node-pools-eks")
     supplied = ("cluster_name", "node_role_arn", "subnet_ids", "image_id", "iam_instance_profile")

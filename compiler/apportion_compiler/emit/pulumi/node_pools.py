@@ -18,9 +18,7 @@ from apportion_compiler.backends.nodepools.document import Document
 from apportion_compiler.compile import Compilation
 from apportion_compiler.emit.pulumi.reading import Refused
 from apportion_compiler.emit.pulumi.settings import NAMESPACE, StackSettings
-
-_CLUSTERS = frozenset({"gcp:container/cluster:Cluster"})
-"""What pools ask of a cluster is not for a stack that does not make the cluster: to declare it would make another."""
+from apportion_compiler.emit.pulumi.unapplied import CLUSTERS
 
 
 def register_node_pools(compilation: Compilation, settings: StackSettings) -> list[pulumi.Resource]:
@@ -35,7 +33,7 @@ def register_node_pools(compilation: Compilation, settings: StackSettings) -> li
             continue
         templates: list[pulumi.Resource] = []
         for document in documents(program):
-            if document.type in _CLUSTERS:
+            if document.type in CLUSTERS:
                 continue
             pool = _register(target.cluster, document, settings.node_pools[target.cluster], templates)
             # A group of nodes names its launch template, which is written before it.

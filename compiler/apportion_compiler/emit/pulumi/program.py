@@ -34,6 +34,7 @@ from apportion_compiler.emit.pulumi.settings import (
     read_settings,
 )
 from apportion_compiler.emit.pulumi.tree import Treatment, register_target
+from apportion_compiler.emit.pulumi.unapplied import unapplied
 from apportion_compiler.emit.pulumi.words import FORMER, STAGED, UPSERT
 from apportion_compiler.emit.rendered import rendered_trees, write_trees
 
@@ -134,6 +135,10 @@ def _apply(
     made += register_node_pools(compilation, settings)
     pulumi.export("environment", settings.environment)
     pulumi.export("queues", queue_outputs(compilation))
+    left = unapplied(compilation, settings.node_pools)
+    for each in left:
+        pulumi.warn(each.text)
+    pulumi.export("notApplied", [each.document() for each in left])
     pulumi.export("remaining", update.remaining)
     # Until every object is there, what the stack says of itself stays what it was.
     text = applied.dump(update.applied)
