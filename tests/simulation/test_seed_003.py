@@ -62,7 +62,7 @@ def test_a_node_is_used_for_one_request_alone(facts: Facts) -> None:
     for fact in facts:
         if fact["what"] == "bound":
             users.setdefault(fact["node"], set()).add(fact["workload"])
-    assert len(users) == 1 + 2 + 8 + 6
+    assert len(users) == 1 + 2 + 8 + 6 + 12
     assert all(len(jobs) == 1 for jobs in users.values())
 
 
@@ -88,14 +88,22 @@ def test_nodes_and_the_work_on_them_end_at_the_maximum_runtime(facts: Facts, see
     assert json.loads(seed_003[1])["lost_gpu_hours"] == pytest.approx(4 * (1800 - 2 - 1200) / 3600, abs=1e-3)
 
 
-def test_a_request_beyond_the_providers_quota_fails_and_is_tried_again_three_times(facts: Facts) -> None:
-    failed = _at(
-        facts, "request-failed", "too-large", why="QuotaExceeded: Quota 'NVIDIA_L4_GPUS' exceeded. Limit: 20.0"
+def test_a_request_beyond_the_project_s_quota_waits_until_the_quota_rises(facts: Facts) -> None:
+    (waits,) = _at(
+        facts, "request-waits", "too-large", why="QuotaExceeded: Quota 'NVIDIA_L4_GPUS' exceeded. Limit: 20.0"
     )
+    (provisioned,) = _at(facts, "request-provisioned", "too-large", why="12 nodes of dws-pool in europe-west4-b")
+    assert (waits < 6 * 3600.0, provisioned) == (True, 6 * 3600.0 + 240.0)
+    assert not _at(facts, "request-failed", "too-large")
+    assert _at(facts, "finished", "too-large", why="succeeded")
+
+
+def test_a_request_that_fails_is_tried_again_three_times(facts: Facts) -> None:
+    failed = _at(facts, "request-failed", "too-short", why="InvalidRequest: maxRunDurationSeconds `300` is not")
     assert [later - earlier for earlier, later in itertools.pairwise(failed)] == [70.0, 130.0, 250.0]
-    assert len(_at(facts, "retried", "too-large")) == 3
-    assert _at(facts, "deactivated", "too-large") == [failed[-1]]
-    assert not _at(facts, "bound", "too-large")
+    assert len(_at(facts, "retried", "too-short")) == 3
+    assert _at(facts, "deactivated", "too-short") == [failed[-1]]
+    assert not _at(facts, "bound", "too-short")
 
 
 def test_a_booking_that_nobody_uses_expires_and_its_node_goes(facts: Facts) -> None:

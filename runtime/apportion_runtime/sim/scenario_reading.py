@@ -11,7 +11,7 @@ import yaml
 from apportion_runtime.admission.objects import name_of, namespace_of
 from apportion_runtime.sim.clock import DEFAULT_START
 from apportion_runtime.sim.dialect import KAI_DIALECT, Dialect
-from apportion_runtime.sim.provisioning.offers import Offer, Queued
+from apportion_runtime.sim.provisioning.offers import GpuQuota, Offer, Queued
 from apportion_runtime.sim.scenario import (
     Demand,
     Incident,
@@ -168,7 +168,7 @@ def _queued(fields: Fields) -> Queued:
         region=fields.text("region", known.region),
         boot_s=fields.seconds("boot", known.boot_s),
         accept_s=fields.seconds("accept", known.accept_s),
-        gpu_quota=fields.maybe_whole("gpu_quota"),
+        gpu_quotas=tuple(_gpu_quotas(fields)),
         open_requests=fields.whole("open_requests", known.open_requests),
         nodes_per_request=fields.whole("nodes_per_request", known.nodes_per_request),
         booking_s=fields.seconds("booking", known.booking_s),
@@ -178,6 +178,18 @@ def _queued(fields: Fields) -> Queued:
     )
     fields.done()
     return made
+
+
+def _gpu_quotas(fields: Fields) -> Iterator[GpuQuota]:
+    """Yield a quota that is a number, or a list of numbers with the moments from which they hold."""
+    if not isinstance(fields.raw("gpu_quota"), list):
+        quota = fields.maybe_whole("gpu_quota")
+        if quota is not None:
+            yield GpuQuota(quota)
+        return
+    for each in fields.each("gpu_quota"):
+        yield GpuQuota(each.whole("gpus"), each.seconds("at"))
+        each.done()
 
 
 def _shape(fields: Fields, base: NodeShape) -> NodeShape:

@@ -54,7 +54,7 @@ class RequestDue(EngineEvent):
 
 @dataclass(frozen=True, slots=True)
 class CapacityChanges(EngineEvent):
-    """The provider has other machines than before."""
+    """The provider has other machines, or the project another quota, than before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Autoscaler:
         world.store.watch(REQUEST, self._changed)
         for made in world.store.list(REQUEST):
             self._plan_look(made)
-        for at_s in changes(pool.queued for pool in self._pools.values() if pool.queued is not None):
+        for at_s in changes([pool.queued for pool in self._pools.values() if pool.queued is not None]):
             world.events.plan(world.clock.start + at_s, CapacityChanges())
 
     def handlers(self) -> Handlers:

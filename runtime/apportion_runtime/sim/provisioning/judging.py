@@ -73,10 +73,10 @@ def judge(request: Manifest, templates: Mapping[str, Manifest], pools: Sequence[
     if not sized:
         return Unmet(NOT_FOUND, _no_pool(fitting, pools))
     pool, each = sized[0]
-    return _sized(request, pool, -(-count // each), gpus * count)
+    return _sized(request, pool, -(-count // each))
 
 
-def _sized(request: Manifest, pool: Pool, nodes: int, gpus: int) -> Asked | Unmet:
+def _sized(request: Manifest, pool: Pool, nodes: int) -> Asked | Unmet:
     queued = pool.queued
     assert queued is not None
     run = _run_s(request, queued.longest_s)
@@ -92,8 +92,6 @@ def _sized(request: Manifest, pool: Pool, nodes: int, gpus: int) -> Asked | Unme
         )
     if nodes > pool.most:
         return Unmet(NOT_FOUND, f"it needs {nodes} nodes, and node pool {pool.name} has at most {pool.most}")
-    if queued.gpu_quota is not None and gpus > queued.gpu_quota:
-        return Unmet(QUOTA_EXCEEDED, quota_message(pool, queued.gpu_quota, queued.region))
     return Asked(pool.name, nodes, nodes * pool.shape.gpus, run)
 
 

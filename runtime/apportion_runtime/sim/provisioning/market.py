@@ -26,8 +26,9 @@ def find(asked: Asked, pools: Mapping[str, Pool], held: Iterable[Held], at_s: fl
     assert queued is not None
     taken = list(held)
     in_region = [each for each in taken if _region(pools, each.pool) == queued.region]
-    if queued.gpu_quota is not None and sum(each.gpus for each in in_region) + asked.gpus > queued.gpu_quota:
-        return Unmet(QUOTA_EXCEEDED, quota_message(pool, queued.gpu_quota, queued.region))
+    quota = queued.gpu_quota(at_s)
+    if quota is not None and sum(each.gpus for each in in_region) + asked.gpus > quota:
+        return Unmet(QUOTA_EXCEEDED, quota_message(pool, quota, queued.region))
     of_pool = [each for each in taken if each.pool == asked.pool]
     if sum(each.nodes for each in of_pool) + asked.nodes <= pool.most:
         for zone in queued.zones:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 _DAY = 86_400.0
@@ -18,6 +18,14 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
+class GpuQuota:
+    """From a moment on, how many GPUs the project may have in a region."""
+
+    gpus: int
+    at_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Queued:
     """A pool whose nodes come for whole requests.
 
@@ -26,7 +34,7 @@ class Queued:
         region: Requests and GPUs are counted in a region, over all its pools.
         boot_s: From the moment at which machines are found until their nodes are ready, all of them.
         accept_s: From a request until the autoscaler has looked at it.
-        gpu_quota: GPUs that the project may have in the region; None is no bound.
+        gpu_quotas: GPUs that the project may have in the region, over time; none is no bound.
         open_requests: Requests of the region that may be accepted and not provisioned at a time.
         nodes_per_request: At most.
         booking_s: How long provisioned nodes wait for the pods they are for.
@@ -39,7 +47,7 @@ class Queued:
     region: str = "region"
     boot_s: float = 180.0
     accept_s: float = 10.0
-    gpu_quota: int | None = None
+    gpu_quotas: tuple[GpuQuota, ...] = ()
     open_requests: int = 100
     nodes_per_request: int = 1000
     booking_s: float = 600.0
@@ -57,7 +65,13 @@ class Queued:
         begun = [(offer.at_s, number, offer.nodes) for number, offer in enumerate(self.offers) if offer.zone == zone]
         return max((each for each in begun if each[0] <= at_s), default=(0.0, 0, 0))[2]
 
+    def gpu_quota(self, at_s: float) -> int | None:
+        """Return how many GPUs the project may have at a moment; None is no bound."""
+        begun = [(quota.at_s, number, quota.gpus) for number, quota in enumerate(self.gpu_quotas) if quota.at_s <= at_s]
+        return max(begun)[2] if begun else None
 
-def changes(pools: Iterable[Queued]) -> Iterator[float]:
-    """Yield the moments at which a provider has other machines than before."""
-    yield from sorted({offer.at_s for pool in pools for offer in pool.offers if offer.at_s > 0})
+
+def changes(pools: Collection[Queued]) -> Iterator[float]:
+    """Yield the moments at which a provider has other machines, or a project another quota, than before."""
+    offered = {offer.at_s for pool in pools for offer in pool.offers}
+    yield from sorted(at_s for at_s in offered | {quota.at_s for pool in pools for quota in pool.gpu_quotas} if at_s)
