@@ -223,7 +223,7 @@ PROVISIONING = [
     ((_TEMPLATE.replace("name: t,", "name: other,"), _REQUEST), ("pending", "spec.podSets[0].podTemplateRef.name", "there is no PodTemplate t in namespace vision")),
     ((_TEMPLATE.replace("limits: {nvidia.com/gpu: 1}", "limits: {cpu: 1}"), _REQUEST), ("pending", "spec.podSets[0].podTemplateRef.name", "gives GPU nodes only")),
     ((_job(pod=_CONSUMES),), ("pending", "spec.template.spec", "gives GPU nodes only")),
-    ((_job(pod=_CONSUMES, pod_spec={**_GPU_POD, "affinity": _APART}),), ("pending", "spec.template.spec.affinity", "does not regard podAntiAffinity")),
+    ((_job(pod=_CONSUMES, pod_spec={**_GPU_POD, "affinity": _APART}),), ("ignored", "spec.template.spec.affinity", "without regard to podAntiAffinity")),
     ((_TEMPLATE, _REQUEST.replace("  podSets", '  parameters: {maxRunDurationSeconds: "604801"}\n  podSets')), ("pending", "spec.parameters.maxRunDurationSeconds", "604801 is not a number of seconds up to seven days")),
     ((_TEMPLATE, _REQUEST.replace("  podSets", "  parameters: {maxRunDurationSeconds: 600}\n  podSets")), ("rejected", "spec.parameters.maxRunDurationSeconds", "must be of type string")),
     ((_TEMPLATE, _REQUEST.replace("  podSets", f'  parameters: {{maxRunDurationSeconds: "{"9" * 5000}"}}\n  podSets')), ("pending", "spec.parameters.maxRunDurationSeconds", "is not a number of seconds")),

@@ -17,7 +17,7 @@ from apportion_compiler.bindings.options import Options
 from apportion_compiler.bindings.placement import placement
 from apportion_compiler.bindings.places import class_in, instead, leaf, named_queue, namespace_in, plan_in, some
 from apportion_compiler.bindings.provisioning import ask_for_nodes
-from apportion_compiler.bindings.remarks import small_share, unspread, waiting
+from apportion_compiler.bindings.remarks import crowded, small_share, unspread, waiting
 from apportion_compiler.bindings.requests import pod_requests
 from apportion_compiler.bindings.work import GPU_RESOURCE, Work
 from apportion_compiler.engine_rules.pod_admission import refusals
@@ -187,7 +187,9 @@ def _placed(
         )
     )
     label = name or str(workloads[0]["kind"])
-    notes = tuple(f"{label}: {clause}" for clause in unspread(binding.program, workloads))
+    notes = tuple(
+        f"{label}: {clause}" for clause in (*unspread(binding.program, workloads), *crowded(binding, workloads))
+    )
     requests: tuple[Node, ...] = ()
     if binding.plan is not None and not engine.asks_for_nodes:
         requests = ask_for_nodes(binding, binding.plan, workloads)

@@ -49,7 +49,7 @@ def ask_for_nodes(binding: Binding, plan: ProvisioningPlan, workloads: Sequence[
     asked = largest(pod_requests(pods.spec) for pods in sets)
     count = sum(pods.count for pods in sets)
     if queued:
-        _refuse_unprovidable(sets, asked)
+        _refuse_without_gpus(asked)
     _refuse_too_many(plan, [p for p in binding.program.pools if p.plan == plan.id], asked, count)
     for workload in workloads:
         for pods in templates(workload):
@@ -86,13 +86,9 @@ def _parameters(plan: ProvisioningPlan) -> dict[str, str]:
     return parameters
 
 
-def _refuse_unprovidable(sets: Sequence[PodSet], asked: Requests) -> None:
+def _refuse_without_gpus(asked: Requests) -> None:
     if not asked.get(GPU_RESOURCE):
         raise BindingError("queued provisioning gives GPU nodes only, and no pod of the workload asks for a GPU")
-    if any(found(pods.spec, "affinity", "podAntiAffinity") for pods in sets):
-        raise BindingError(
-            "queued provisioning does not regard podAntiAffinity, and the pods could stay pending: drop it"
-        )
 
 
 def _refuse_too_many(plan: ProvisioningPlan, pools: Sequence[NodePool], asked: Requests, count: int) -> None:

@@ -10,6 +10,7 @@ from apportion_compiler.bindings.binding import Binding
 from apportion_compiler.bindings.requests import pod_requests
 from apportion_compiler.bindings.work import GPU_RESOURCE
 from apportion_compiler.engine_rules.workload_rules.kueue_reach import unreachable
+from apportion_compiler.engine_rules.workload_rules.provisioning import ANTI_AFFINITY_IGNORED
 from apportion_compiler.engine_rules.workload_rules.site import site_of
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.workload_shapes import Node, found, pod_sets
@@ -52,6 +53,14 @@ def waiting(binding: Binding, workloads: Sequence[Node]) -> Iterator[str]:
             if any(pods.spec != asking[0].spec for pods in asking):
                 names = " and ".join(pods.name for pods in asking)
                 yield f"{names} differ, and {QUEUED_PROVISIONING_GKE} gives nodes for one kind of pods"
+
+
+def crowded(binding: Binding, workloads: Sequence[Node]) -> Iterator[str]:
+    """Yield a clause where pods that keep away from each other get nodes from queued provisioning."""
+    if binding.plan is None or binding.plan.provisioning_class != QUEUED_PROVISIONING_GKE:
+        return
+    if any(found(pods.spec, "affinity", "podAntiAffinity") for workload in workloads for pods in pod_sets(workload)):
+        yield ANTI_AFFINITY_IGNORED
 
 
 def unspread(program: Program, workloads: Sequence[Node]) -> Iterator[str]:

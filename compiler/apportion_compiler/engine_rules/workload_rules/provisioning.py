@@ -142,13 +142,14 @@ def _consumers(site: Site) -> Iterator[Verdict]:
             yield _without_gpus(workload.index, template_field(workload.sets[0], "spec"))
 
 
+ANTI_AFFINITY_IGNORED = (
+    "queued provisioning counts nodes without regard to podAntiAffinity: nodes come, and pods may find no place on them"
+)
+
+
 def _unprovidable(index: int, field: str, spec: Mapping[str, object]) -> Iterator[Verdict]:
     if mapping(spec, "affinity", "podAntiAffinity"):
-        yield _pending(
-            index, field, "NotSupported",
-            "queued provisioning does not regard podAntiAffinity: nodes come, and pods may find no place on them",
-            "drop podAntiAffinity",
-        )  # fmt: skip
+        yield Verdict(Effect.IGNORED, index, field, "NotSupported", ANTI_AFFINITY_IGNORED, "drop podAntiAffinity")
 
 
 def _asks_for_gpus(spec: Mapping[str, object]) -> bool:

@@ -66,8 +66,6 @@ def judge(request: Manifest, templates: Mapping[str, Manifest], pools: Sequence[
     gpus = sum(wants.get(resource, 0) for resource in GPUS)
     if not gpus:
         return Unmet(INVALID, "its pods ask for no GPU, and only nodes with GPUs are provisioned so")
-    if nested(spec, "affinity", "podAntiAffinity"):
-        return Unmet(INVALID, "its pods have anti-affinity to pods, which queued provisioning does not take")
     fitting = [pool for pool in pools if _is_for(spec, pool)]
     sized = [(pool, each) for pool in fitting if (each := _pods_each(wants, pool))]
     if not sized:

@@ -106,3 +106,20 @@ def test_a_class_without_a_model_is_answered_by_nobody() -> None:
     request = cluster.world.store.get("ProvisioningRequest", "ns", "mine")
     assert request is not None
     assert "status" not in request
+
+
+@pytest.mark.parametrize(("gpus", "n_bound"), [("2", 2), ("1", 1)])
+def test_nodes_are_counted_without_regard_to_anti_affinity(gpus: str, n_bound: int) -> None:
+    """Two pods with one GPU each get one node, on which the second finds no place."""
+    apart = {"labelSelector": {"matchLabels": {"app": "apart"}}, "topologyKey": "kubernetes.io/hostname"}
+    spec = {
+        "containers": [{"name": "main", "resources": {"requests": {"cpu": "1", "nvidia.com/gpu": gpus}}}],
+        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}},
+    }
+    template, request = _request("mine")
+    job = _job("mine", "mine", 2)
+    job["spec"]["template"]["spec"] = template["template"]["spec"] = spec
+    job["spec"]["template"]["metadata"]["labels"] = {"app": "apart"}
+    _, history = _run([{"manifest": job, "duration": "3h"}], [{"at": "0s", "made": [template, request]}])
+    assert len(_at(history, "request-provisioned")) == 1
+    assert len([at for at in _at(history, "bound") if at < 7200.0]) == n_bound
