@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from apportion_cli.agreement_options import agreed
 from apportion_cli.console import current
 from apportion_cli.errors import CannotError
 from apportion_cli.sources import Sources
@@ -107,15 +108,15 @@ def _warn_of_missing_layers(layers: tuple[str, ...]) -> None:
 
 def _evaluated(outcome: Evaluated) -> Inputs:
     from apportion_policy import wire
-    from apportion_policy.errors import ReservedNamespacesError
+    from apportion_policy.errors import AgreementError
     from apportion_policy.evaluated_policy import policy_of
     from apportion_policy.evaluation.fault import Fault
     from apportion_policy.evaluation.parent import Rejected
 
     sources = Sources(project_root(Path(outcome.tree.entry)), outcome.tree)
     try:
-        policy = policy_of(outcome, sources.root)
-    except ReservedNamespacesError as unreadable:
+        policy = policy_of(outcome, sources.root, agreed())
+    except AgreementError as unreadable:
         raise click.UsageError(str(unreadable)) from None
     except wire.WireError as malformed:
         # The child's own word is checked anew, and a hostile policy can forge it.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from apportion_cli.agreement_options import agreement_options
 from apportion_cli.settings import variable
 from apportion_cli.verbosity import console_options
 
@@ -147,8 +148,8 @@ def fail_on_option(command: Decorated) -> Decorated:
 
 
 def limit_options(command: Decorated) -> Decorated:
-    """Add what bounds and confines an evaluation; `limits` makes of it what an evaluation takes."""
-    for option in (allow_missing_layers_option, _MEMORY_LIMIT, _TIME_LIMIT):
+    """Add what bounds and confines an evaluation (see `limits`), and what the caller agrees to (see `agreed`)."""
+    for option in (allow_missing_layers_option, agreement_options, _MEMORY_LIMIT, _TIME_LIMIT):
         command = option(command)
     return command
 

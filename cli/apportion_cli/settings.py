@@ -26,11 +26,13 @@ KEYS: Mapping[str, str] = {
     "fail-on": "least severity that makes the exit code 1",
     "time-limit": "seconds that the evaluation of a policy may take",
     "memory-limit": "memory that it may use",
+    "reserved-namespaces": "namespaces that no queue may have, besides the built-in ones",
+    "weaker-enforcement": "environments and clusters that may enforce less than the policy says",
     "color": "whether text is coloured",
 }
-DECIDING = ("policy", "env", "fail-on", "time-limit", "memory-limit")
+DECIDING = ("policy", "env", "fail-on", "time-limit", "memory-limit", "reserved-namespaces", "weaker-enforcement")
 """Keys that decide what is judged, or how strictly."""
-_LISTS = ("env", "output")
+_LISTS = ("env", "output", "reserved-namespaces", "weaker-enforcement")
 # Formats differ between verbs, and only these take several environments.
 _ONLY_FOR = {"output": ("validate",), "env": ("validate", "compile")}
 _PARAMETERS = {"output": "outputs"}

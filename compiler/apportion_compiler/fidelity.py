@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from apportion_compiler.backends.capability import Backend, Feature, Lowered, Native, Unsupported
@@ -40,7 +40,8 @@ def fidelity(program: Program, backend: Backend) -> tuple[FidelityLine, ...]:
     """
     if program.engine != backend.name:
         return ()
-    return feature_lines(backend, (feature for feature in Feature if next(USED[feature](program), None) is not None))
+    used = (feature for feature in Feature if next(USED[feature](program), None) is not None)
+    return tuple(_enforced(line, program) for line in feature_lines(backend, used))
 
 
 def feature_lines(backend: Backend, features: Iterable[Feature]) -> tuple[FidelityLine, ...]:
@@ -75,6 +76,25 @@ def fidelity_findings(program: Program, backend: Backend) -> Iterator[Diagnostic
         )
 
 
+def _enforced(line: FidelityLine, program: Program) -> FidelityLine:
+    """Return the line of a feature that is exact only as long as objects hold work to it that this cluster lacks."""
+    if line.verdict == "refused":
+        return line
+    lost = []
+    # Whatever the engine, work of a namespace is held to its queue by admission policies.
+    if line.feature is Feature.NAMESPACES or "admission polic" in line.how:
+        if "admission" in program.managed_elsewhere:
+            lost.append("admission policies are left to others on this cluster")
+        elif program.admission != "deny":
+            lost.append(f"admission policies {_LETS_IN[program.admission]}")
+    if "ResourceQuota" in line.how and "quotas" in program.managed_elsewhere:
+        lost.append("ResourceQuotas are left to others on this cluster")
+    if not lost:
+        return line
+    how = f"{line.how}; lost: {'; '.join(lost)}" if line.verdict == "exact" else "; ".join((line.how, *lost))
+    return replace(line, verdict="approximated", how=how)
+
+
 def _line(feature: Feature, backend: Backend) -> FidelityLine:
     capability = backend.capabilities[feature]
     provided = tuple(f"{condition.file} {condition.applied}" for condition in backend.conditions_of(feature))
@@ -88,6 +108,8 @@ def _line(feature: Feature, backend: Backend) -> FidelityLine:
         case Unsupported(code, reason, _):
             return FidelityLine(feature, "refused", reason, code)
 
+
+_LETS_IN = {"warn": "only warn of what they do not allow", "audit": "only record what they do not allow"}
 
 Use = tuple[str, SourceLocation]
 

@@ -1,8 +1,8 @@
 """Namespaces and label domains that belong to the cluster, to its engines and to the tools that run it.
 
 A queue's namespace is bound to the queue's owner, and a queue's labels reach Namespaces: with these names a policy could
-give its author rights over the cluster or switch its protections off. Platform teams add namespaces (`Rules`, and
-`APPORTION_RESERVED_NAMESPACES`); nothing removes one.
+give its author rights over the cluster or switch its protections off. Platform teams add namespaces (`Rules`, and the
+setting `reserved-namespaces`); nothing removes one.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ class ConfinementError(ApportionPolicyError):
         self.hint = hint
 
 
-class ReservedNamespacesError(ApportionPolicyError):
-    """What names the reserved namespaces of a platform holds what is no namespace."""
+class AgreementError(ApportionPolicyError):
+    """What the caller agrees to names what cannot be a namespace, an environment or a cluster."""
 
 
 class DocumentFault(ApportionPolicyError):

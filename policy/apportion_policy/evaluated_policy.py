@@ -3,39 +3,36 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from pydantic import BaseModel
 
 from apportion_policy import wire
-from apportion_policy.errors import ReservedNamespacesError
+from apportion_policy.agreement import Agreement, agreement_of
 from apportion_policy.evaluation.limits import MIB
 from apportion_policy.evaluation.parent import Evaluated
 from apportion_policy.evaluation.unread_files import MAX_FILES, MAX_TOTAL_BYTES, unread_files
 from apportion_policy.omission import FILE, FOLDER, Omission
-from apportion_policy.policy import NAMESPACE_PATTERN, Policy, set_omissions
+from apportion_policy.policy import Policy, set_agreement, set_omissions
 from apportion_policy.source import SourceLocation
 
-RESERVED_NAMESPACES = "APPORTION_RESERVED_NAMESPACES"
-"""Variable of whoever runs the command, which no file of the policy can set: namespaces that no queue may have."""
 
-
-def policy_of(outcome: Evaluated, root: Path, environment: Mapping[str, str] = os.environ) -> Policy:
+def policy_of(outcome: Evaluated, root: Path, agreed: Agreement | None = None) -> Policy:
     """Return the policy that was evaluated, its files named relative to a folder.
 
     Args:
         outcome: Of the evaluation.
         root: The folder.
-        environment: Variables of this process, which may add to the reserved namespaces.
+        agreed: What the caller agrees to; None for what the variables of this process say.
 
     Raises:
         WireError: If the answer of the evaluation is no policy.
-        ReservedNamespacesError: If the variable does not hold names.
+        AgreementError: If the variables do not hold names.
     """
-    policy = _with_reserved(wire.load(outcome.document, root), environment.get(RESERVED_NAMESPACES, ""))
+    agreed = agreement_of(os.environ) if agreed is None else agreed
+    policy = _with_reserved(wire.load(outcome.document, root), agreed.reserved_namespaces)
+    set_agreement(policy, agreed)
     unread = unread_files(outcome.tree, outcome.files)
     declarations = [replace(omission, shared=unread.other_policies) for omission in policy.omissions]
     folder = Path(outcome.tree.entry).parent
@@ -49,16 +46,9 @@ def policy_of(outcome: Evaluated, root: Path, environment: Mapping[str, str] = o
     return policy
 
 
-def _with_reserved(policy: Policy, text: str) -> Policy:
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
+def _with_reserved(policy: Policy, names: tuple[str, ...]) -> Policy:
     if not names:
         return policy
-    for name in names:
-        if not re.fullmatch(NAMESPACE_PATTERN, name):
-            raise ReservedNamespacesError(
-                f'{RESERVED_NAMESPACES} names namespaces, separated by commas, such as "monitoring, vault-*"; '
-                f'"{name[:80]}" is none'
-            )
     rules = policy.rules
     reserved = {"reserved_namespaces": (*rules.reserved_namespaces, *names)}
     # The author's own copies are validated and stand where they are made; these stay where they were written.

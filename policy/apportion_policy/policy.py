@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema
 
+from apportion_policy.agreement import NAMESPACE_PATTERN, Agreement
 from apportion_policy.cluster import Environment
 from apportion_policy.declaration import Declaration
 from apportion_policy.identifiers import Identifier, Owner
@@ -21,8 +22,6 @@ from apportion_policy.queue import Queue
 
 RuleCode = Annotated[str, StringConstraints(pattern=r"^AP\d{3}$")]
 
-
-NAMESPACE_PATTERN = r"^[a-z0-9][a-z0-9-]{0,62}\*?$"
 NamespacePattern = Annotated[str, StringConstraints(pattern=NAMESPACE_PATTERN)]
 
 
@@ -88,7 +87,7 @@ class Policy(Declaration):
     rules: Rules = Field(default=Rules(), description="Severities, and how far guarantees may be overcommitted.")
     waivers: tuple[Waiver, ...] = Field(default=(), description="Findings that are accepted for a time.")
 
-    __slots__ = ("_omitted",)
+    __slots__ = ("_agreed", "_omitted")
 
     @property
     def omissions(self) -> tuple[Omission, ...]:
@@ -99,11 +98,27 @@ class Policy(Declaration):
             return ()
         return omitted
 
+    @property
+    def agreement(self) -> Agreement:
+        """What whoever runs the command agrees to; outside of equality and of serialisation."""
+        try:
+            agreed: Agreement = _get_agreed(self)
+        except AttributeError:
+            return Agreement()
+        return agreed
+
+
+def set_agreement(policy: Policy, agreed: Agreement) -> None:
+    """Have a policy say what the caller agrees to."""
+    _set_agreed(policy, agreed)
+
 
 def set_omissions(policy: Policy, omissions: Iterable[Omission]) -> None:
     """Have a policy say what its author wrote that is not part of it."""
     _set_omitted(policy, tuple(omissions))
 
 
+_get_agreed: Any = Policy.__dict__["_agreed"].__get__
+_set_agreed: Any = Policy.__dict__["_agreed"].__set__
 _get_omitted: Any = Policy.__dict__["_omitted"].__get__
 _set_omitted: Any = Policy.__dict__["_omitted"].__set__

@@ -9,6 +9,7 @@ from apportion_compiler.checks.check import Check, JudgedCheck, StructureCheck
 from apportion_compiler.checks.conflicting_parent import CONFLICTING_PARENT, conflicting_parent
 from apportion_compiler.checks.declaration_left_out import DECLARATION_LEFT_OUT, declaration_left_out
 from apportion_compiler.checks.duplicate_id import DUPLICATE_ID, duplicate_id
+from apportion_compiler.checks.enforcement_weakened import ENFORCEMENT_WEAKENED, enforcement_weakened
 from apportion_compiler.checks.equal_priorities import EQUAL_PRIORITIES, equal_priorities
 from apportion_compiler.checks.file_not_read import FILE_NOT_READ, file_not_read
 from apportion_compiler.checks.gpu_model_without_pool import GPU_MODEL_WITHOUT_POOL, gpu_model_without_pool
@@ -108,6 +109,7 @@ CHECKS: tuple[Check, ...] = (
     waiver_expired,
     workload_on_inner_queue,
     reserved_namespace,
+    enforcement_weakened,
     object_without_owner,
     quota_oversubscribed,
     guarantee_over_limit,
@@ -174,6 +176,7 @@ _RULES: tuple[Rule, ...] = (
     OVERRIDE_COUNTS_DIFFERENTLY,
     REQUIRED_RULE_DISABLED,
     RESERVED_LABEL,
+    ENFORCEMENT_WEAKENED,
     QUOTA_OVERSUBSCRIBED,
     GUARANTEE_OVER_LIMIT,
     LIMIT_OVER_PARENT,

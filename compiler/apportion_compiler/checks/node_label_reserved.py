@@ -24,7 +24,11 @@ from apportion_policy.identifiers import identity_of
 from apportion_policy.pool import NodePool
 
 NODE_LABEL_RESERVED = Rule(
-    "AP613", "node-label-reserved", Severity.ERROR, "a node pool sets a label that is not the author's to set"
+    "AP613",
+    "node-label-reserved",
+    Severity.ERROR,
+    "a node pool sets a label that is not the author's to set",
+    required=True,
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -61,6 +63,73 @@ def test_the_platform_reserves_namespaces_out_of_the_policys_reach(
     refused = run("validate", policy)
     assert refused.code == 2
     assert '"../x" is none' in refused.err
+
+
+WEAKER = 'admission="warn", clusters'
+LEFT = 'Cluster(managed_elsewhere=("admission",), '
+
+
+def _repository(folder: Path, settings: str) -> None:
+    """Make a base branch of the settings, over which the work tree then holds others."""
+    (folder / "apportion.toml").write_text(settings)
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    for arguments in (("init", "-q"), ("add", "--all"), (*identity, "commit", "-qm", "Base")):
+        subprocess.run(["git", *arguments], cwd=folder, check=True)
+    (folder / "apportion.toml").write_text('weaker-enforcement = ["prod"]\n')
+
+
+@pytest.mark.parametrize(
+    ("former", "weaker", "scope"), [("clusters", WEAKER, "prod"), ("Cluster(name", LEFT + "name", "prod/c")]
+)
+def test_a_policy_cannot_enforce_less_unless_the_caller_agrees(
+    former: str, weaker: str, scope: str, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No severity, waiver, `--fail-on` or setting of the work tree makes it pass."""
+    monkeypatch.chdir(tmp_path)
+    off = 'rules=Rules(severity={"AP125": RuleSeverity.OFF})'
+    policy = _policy(tmp_path, queue='namespaces=("vision",)', more=off) / "policy.py"
+    policy.write_text(policy.read_text().replace(former, weaker))
+    assert "error[AP123]" in run("validate", "policy.py").text
+    policy.write_text(policy.read_text().replace(off, ""))
+    unasked = run("validate", "policy.py")
+    assert (unasked.code, "warning[AP125]" in unasked.text) == (0, True)
+    _repository(tmp_path, 'weaker-enforcement = ["dev"]\n')
+    for verb in (("validate", "policy.py"), ("compile", "policy.py", "--out", "rendered")):
+        judged = run(*verb, "--settings-from", "HEAD", "--fail-on", "never")
+        assert (judged.code, "error[AP125]" in judged.text) == (1, True)
+    assert run("validate", "policy.py", "--weaker-enforcement", "dev,prod/other").code == 1
+    for agreed in (scope, "dev,prod"):
+        done = run("validate", "policy.py", "--weaker-enforcement", agreed)
+        assert (done.code, "AP125" in done.text) == (0, False)
+
+
+def test_the_base_branch_reserves_namespaces(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    _policy(tmp_path, queue='namespaces=("vault-prod",)')
+    _repository(tmp_path, 'reserved-namespaces = ["monitoring", "vault-*"]\n')
+    assert run("validate", "policy.py").code == 0
+    assert "belongs to the platform team" in run("validate", "policy.py", "--settings-from", "HEAD").text
+    assert "belongs to the platform team" in run("validate", "policy.py", "--reserved-namespaces", "vault-*").text
+    refused = run("validate", "policy.py", "--reserved-namespaces", "../x")
+    assert (refused.code, '"../x" is none' in refused.err) == (2, True)
+
+
+@pytest.mark.parametrize("engine", ["kai", "kueue"])
+def test_what_is_not_enforced_is_not_exact(engine: str, tmp_path: Path, run: Run) -> None:
+    policy = _policy(tmp_path, queue='namespaces=("vision",)') / "policy.py"
+    text = (
+        policy.read_text()
+        .replace("Engine.KAI", f"Engine('{engine}')")
+        .replace("0.17.0", "0.18.3" if engine == "kueue" else "0.17.0")
+    )
+    policy.write_text(text)
+    assert run("compile", policy, "--out", tmp_path / "a", "-o", "json").code == 0
+    for weakened in (("clusters", WEAKER), ("Cluster(name", LEFT + "name")):
+        policy.write_text(text.replace(*weakened))
+        report = json.loads(run("compile", policy, "--out", tmp_path / "b", "-o", "json").out)
+        (line,) = [one for target in report["targets"] for one in target["fidelity"] if one["feature"] == "namespaces"]
+        assert line["verdict"] == "approximated"
+        assert "admission policies" in line["how"]
 
 
 def test_a_policy_adds_reserved_namespaces(tmp_path: Path, run: Run) -> None:

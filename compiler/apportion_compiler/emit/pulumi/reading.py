@@ -16,7 +16,7 @@ from apportion_compiler.emit.pulumi.words import POLICY
 from apportion_compiler.errors import UnknownTargetError
 from apportion_compiler.targets import targets_of
 from apportion_policy import wire
-from apportion_policy.errors import ConfinementError, ReservedNamespacesError
+from apportion_policy.errors import AgreementError, ConfinementError
 from apportion_policy.evaluated_policy import policy_of
 from apportion_policy.evaluation.layers import missing_layers
 from apportion_policy.evaluation.limits import Limits
@@ -74,7 +74,7 @@ def read_policy(entry: str, *, allow_missing_layers: bool = False) -> Policy:
         raise Refused(_errors(authoring_findings(outcome.faults)))
     try:
         return policy_of(outcome, project_root(Path(outcome.tree.entry)))
-    except ReservedNamespacesError as unreadable:
+    except AgreementError as unreadable:
         raise Refused(str(unreadable)) from None
     except wire.WireError as malformed:
         raise Refused(f"the policy disturbed its own evaluation: {malformed}") from None

@@ -1,0 +1,66 @@
+"""AP125: an environment or a cluster enforces less than the policy says, and the caller has not agreed to it.
+
+The rule is required. It is an error where the caller says which clusters may do so (a flag, a variable or the settings
+of a base revision), and a warning where nobody has been asked, so that a cluster can be adopted step by step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
+from apportion_compiler.graph.graph import PolicyGraph
+from apportion_policy.cluster import Admission, Cluster, Environment
+
+ENFORCEMENT_WEAKENED = Rule(
+    "AP125",
+    "enforcement-weakened",
+    Severity.ERROR,
+    "an environment or a cluster enforces less than the policy says",
+    required=True,
+)
+
+_LEFT_TO_OTHERS: Mapping[str, tuple[str, ...]] = {
+    "admission": ("admission policies",),
+    "quotas": ("ResourceQuotas", "LimitRanges"),
+}
+"""Families of objects that hold work to the policy. Without the others nobody gets more than the policy says."""
+_LETS_IN = {Admission.WARN: "only warn of", Admission.AUDIT: "only record"}
+
+
+def enforcement_weakened(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Look at what each environment does with work, and at what each cluster leaves to others."""
+    for environment in graph.policy.environments:
+        if environment.admission in _LETS_IN:
+            message = (
+                f"the admission policies of `{environment.name}` {_LETS_IN[environment.admission]} work that its "
+                "namespace may not have, and let it in"
+            )
+            yield from _finding(graph, environment.name, f"environment {environment.name}", message, environment)
+        for cluster in environment.clusters:
+            elsewhere = cluster.managed_elsewhere
+            left = [kind for family in _LEFT_TO_OTHERS if family in elsewhere for kind in _LEFT_TO_OTHERS[family]]
+            if left:
+                scope = f"{environment.name}/{cluster.name}"
+                kinds = " and ".join((", ".join(left[:-1]), left[-1]) if left[1:] else left)
+                message = f"the {kinds} of `{scope}` are left to others, who may enforce less than the policy says"
+                yield from _finding(graph, scope, f"cluster {scope}", message, cluster)
+
+
+def _finding(
+    graph: PolicyGraph, scope: str, address: str, message: str, at: Environment | Cluster
+) -> Iterator[Diagnostic]:
+    agreed = graph.policy.agreement
+    if agreed.allows_weaker(scope):
+        return
+    what = '`admission="deny"`' if isinstance(at, Environment) else "`managed_elsewhere` without them"
+    yield Diagnostic(
+        ENFORCEMENT_WEAKENED,
+        address,
+        message,
+        at.source,
+        hint=f"write {what}, or have whoever runs this agree: `--weaker-enforcement {scope}`, or `weaker-enforcement` "
+        "in the settings of the base branch",
+        severity=Severity.WARNING if agreed.weaker_enforcement is None else None,
+        scope=scope,
+    )

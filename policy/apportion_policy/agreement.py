@@ -1,0 +1,65 @@
+"""What whoever runs a command has agreed to about a policy, which no file of the policy can say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from apportion_policy.errors import AgreementError
+
+RESERVED_NAMESPACES = "APPORTION_RESERVED_NAMESPACES"
+"""Variable with namespaces that no queue may have."""
+WEAKER_ENFORCEMENT = "APPORTION_WEAKER_ENFORCEMENT"
+"""Variable with the environments and clusters that may enforce less than the policy says."""
+NAMESPACE_PATTERN = r"^[a-z0-9][a-z0-9-]{0,62}\*?$"
+_SCOPE_PATTERN = r"[a-z0-9][a-z0-9-]{0,62}(/[a-z0-9][a-z0-9-]{0,62})?"
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The caller's word on a policy.
+
+    Attributes:
+        reserved_namespaces: Names that no queue may claim, besides those of the policy and the built-in ones.
+        weaker_enforcement: Environments (`dev`) and clusters (`prod/gpu-eu`) that may enforce less. None where the
+            caller says nothing, which differs from agreeing to none.
+    """
+
+    reserved_namespaces: tuple[str, ...] = ()
+    weaker_enforcement: tuple[str, ...] | None = None
+
+    def allows_weaker(self, scope: str) -> bool:
+        """Tell whether an environment, or a cluster such as `prod/gpu-eu`, may enforce less."""
+        agreed = self.weaker_enforcement or ()
+        return scope in agreed or scope.partition("/")[0] in agreed
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Return the names of a list with commas or blanks."""
+    return tuple(name for name in re.split(r"[,\s]+", text) if name)
+
+
+def agreement(reserved_namespaces: tuple[str, ...], weaker_enforcement: tuple[str, ...] | None) -> Agreement:
+    """Return an agreement of names. Raises `AgreementError` if one cannot be a name."""
+    for name in reserved_namespaces:
+        if not re.fullmatch(NAMESPACE_PATTERN, name):
+            raise AgreementError(
+                f'the reserved namespaces ({RESERVED_NAMESPACES}) are names with commas, such as "monitoring, vault-*"; '
+                f'"{name[:80]}" is none'
+            )
+    for scope in weaker_enforcement or ():
+        if not re.fullmatch(_SCOPE_PATTERN, scope):
+            raise AgreementError(
+                f'what may enforce less ({WEAKER_ENFORCEMENT}) are environments and clusters, such as "dev, prod/gpu-eu"; '
+                f'"{scope[:80]}" is none'
+            )
+    return Agreement(reserved_namespaces, weaker_enforcement)
+
+
+def agreement_of(environment: Mapping[str, str]) -> Agreement:
+    """Return what the variables of a process say. Raises `AgreementError`."""
+    weaker = environment.get(WEAKER_ENFORCEMENT)
+    return agreement(
+        names_in(environment.get(RESERVED_NAMESPACES, "")), names_in(weaker) if weaker is not None else None
+    )
