@@ -168,12 +168,12 @@ class Rankings:
 
 def best_of(ranking: Ranking, nodes: Indices, every: Indices) -> tuple[int, bool] | None:
     """Return the best of some nodes and whether the pod fits there at once; None where it fits on none."""
+    if not len(nodes):
+        return None
     if nodes is every:
         i = int(ranking.number.argmin())
         number = ranking.number[i]
     else:
-        if not len(nodes):
-            return None
         row = int(ranking.number[nodes].argmin())
         i = int(nodes[row])
         number = ranking.number[i]

@@ -15,6 +15,7 @@ from apportion_runtime.sim.deciding import Scheduler
 from apportion_runtime.sim.engines.engine import Denied, Handlers
 from apportion_runtime.sim.node_pools import NodePools
 from apportion_runtime.sim.pod_groups import PodGrouper
+from apportion_runtime.sim.provisioning.autoscaler import Autoscaler, consuming
 from apportion_runtime.sim.running import Running
 from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.sim.workloads import Workloads
@@ -51,20 +52,24 @@ class Kai:
         """Take in what it acts upon."""
         self._pools = pools
         self._scheduler = Scheduler(self._world, workloads, self._after_cycle, lambda: pools.can_grow)
+        self._autoscaler = Autoscaler(self._world, workloads, pools.pools)
 
     def handlers(self) -> Handlers:
-        """Return nothing: its events are the cluster's own."""
-        return {}
+        """Return what is done at each event of the autoscaler."""
+        return self._autoscaler.handlers()
 
     def take_turn(self) -> None:
         """Run a cycle if it could decide anything."""
         self._scheduler.take_turn()
 
     def admit(self, made: Manifest) -> Manifest:
-        """Return the object as it is, unless its operator refuses it."""
+        """Return the object as it is kept, unless its operator refuses it.
+
+        A pod that names a ProvisioningRequest is bound to its nodes.
+        """
         if kind_of(made) == ("ray.io", "RayJob") and submission_mode(made) == BY_JOB:
             raise Denied(_REFUSED_MODE)
-        return made
+        return consuming(made, self._world.store)
 
     def made(self, running: Running) -> None:
         """Pods are what it looks at."""
@@ -91,7 +96,8 @@ class Kai:
         self._grouper.grouped(running, made)
 
     def left(self, pod: PodState) -> None:
-        """The records know."""
+        """A pod is gone: its node may be idle."""
+        self._autoscaler.left(pod)
 
     def _after_cycle(self, session: Session) -> None:
         if self._pools.can_grow:

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from apportion_runtime.admission.objects import name_of
-from apportion_runtime.sim.engines.engine import Handlers, UnreadableError, reading
+from apportion_runtime.sim.engines.engine import UnreadableError, reading
 from apportion_runtime.sim.engines.kube_scheduler import KubeScheduler, read_profiles
 from apportion_runtime.sim.engines.kube_scheduler.amounts import GPUS
 from apportion_runtime.sim.engines.kube_scheduler.profiles import KIND
 from apportion_runtime.sim.engines.plain import PlainEngine
 from apportion_runtime.sim.history import Sample
 from apportion_runtime.sim.node_pools import NodePools
-from apportion_runtime.sim.provisioning.autoscaler import Autoscaler, consuming
 from apportion_runtime.sim.running import Running
-from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.sim.workloads import Workloads
-from apportion_runtime.sim.world import PodState, World
+from apportion_runtime.sim.world import World
 from apportion_runtime.snapshots.quantities import NANO
 
 _OF_GPUS = frozenset(f"requests.{name}" for name in GPUS)
@@ -46,20 +44,6 @@ class Native(PlainEngine):
         """Take in what it acts upon."""
         super().begin(workloads, pools)
         self._scheduler = KubeScheduler(self.world, workloads, self.pods.facts, self.profiles)
-        self._autoscaler = Autoscaler(self.world, workloads, pools.pools)
-
-    def handlers(self) -> Handlers:
-        """Return what is done at each event of the autoscaler."""
-        return {**super().handlers(), **self._autoscaler.handlers()}
-
-    def admit(self, made: Manifest) -> Manifest:
-        """Return an object as it is kept; a pod that names a ProvisioningRequest is bound to its nodes."""
-        return super().admit(consuming(made, self.world.store))
-
-    def left(self, pod: PodState) -> None:
-        """A pod is gone."""
-        super().left(pod)
-        self._autoscaler.left(pod)
 
     def made(self, running: Running) -> None:
         """Note the namespace, which may be one that nobody declared."""

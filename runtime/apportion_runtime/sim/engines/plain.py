@@ -15,6 +15,7 @@ from apportion_runtime.sim.engines.engine import Handlers
 from apportion_runtime.sim.engines.gangs import Gangs
 from apportion_runtime.sim.engines.kube_scheduler.pods import PodFacts, pod_facts
 from apportion_runtime.sim.node_pools import NodePools
+from apportion_runtime.sim.provisioning.autoscaler import Autoscaler, consuming
 from apportion_runtime.sim.running import Running
 from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.sim.workloads import Workloads
@@ -110,7 +111,10 @@ class Pods:
 
 
 class PlainEngine:
-    """An engine that does nothing by itself: pods are admitted and known, and nobody gives them a place."""
+    """An engine that does nothing by itself: pods are admitted and known, and nobody gives them a place.
+
+    The provider's autoscaler answers ProvisioningRequests whichever engine there is.
+    """
 
     name = ""
 
@@ -128,17 +132,22 @@ class PlainEngine:
         """Take in what it acts upon."""
         self.workloads = workloads
         self.pools = pools
+        self.autoscaler = self.make_autoscaler()
+
+    def make_autoscaler(self) -> Autoscaler:
+        """Return what answers ProvisioningRequests."""
+        return Autoscaler(self.world, self.workloads, self.pools.pools)
 
     def handlers(self) -> Handlers:
-        """Return nothing."""
-        return {}
+        """Return what is done at each event of the autoscaler."""
+        return self.autoscaler.handlers()
 
     def take_turn(self) -> None:
         """Decide nothing."""
 
     def admit(self, made: Manifest) -> Manifest:
-        """Return an object as the API server keeps it."""
-        return self.admission.admit(made)
+        """Return an object as the API server keeps it; a pod that names a ProvisioningRequest is bound to its nodes."""
+        return self.admission.admit(consuming(made, self.world.store))
 
     def made(self, running: Running) -> None:
         """Note the queue of a workload."""
@@ -167,6 +176,7 @@ class PlainEngine:
         """A pod is gone."""
         self.pods.left(pod)
         self.admission.left(pod)
+        self.autoscaler.left(pod)
 
     def grow(self, unplaced: Iterable[PodFacts]) -> None:
         """Ask the node pools for nodes for pods that found no place."""

@@ -303,3 +303,9 @@ def test_a_run_looks_now_and_then_whether_everything_holds(monkeypatch: pytest.M
 
     with pytest.raises(BrokenError, match="stands on elsewhere"):
         cluster.run(lose)
+
+
+def test_work_on_a_cluster_without_nodes_waits() -> None:
+    history, _ = run("until: 1h\nworkloads: [{name: w, kind: Job, queue: a, gpus: 1, duration: 1h}]\n")
+    assert history.workloads[0].started_s is None
+    assert history.workloads[0].why_waiting

@@ -8,9 +8,13 @@ import pytest
 import yaml
 
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.engines.choosing import NATIVE
+from apportion_runtime.sim.engines.choosing import ACK, KAI, NATIVE, VOLCANO, Model
 from apportion_runtime.sim.history import History
 from apportion_runtime.sim.scenario_reading import read_scenario
+
+from .test_ack_engine import TREE
+from .test_cluster import queue
+from .test_volcano import config_map
 
 _POOL = """
 nodes:
@@ -123,3 +127,32 @@ def test_nodes_are_counted_without_regard_to_anti_affinity(gpus: str, n_bound: i
     _, history = _run([{"manifest": job, "duration": "3h"}], [{"at": "0s", "made": [template, request]}])
     assert len(_at(history, "request-provisioned")) == 1
     assert len([at for at in _at(history, "bound") if at < 7200.0]) == n_bound
+
+
+def test_kai_places_the_pods_of_a_request_on_its_nodes() -> None:
+    job = _job("mine", "mine", 2)
+    job["metadata"]["labels"] = job["spec"]["template"]["metadata"]["labels"] = {"kai.scheduler/queue": "a"}
+    job["spec"]["template"]["spec"] = {**_SPEC, "schedulerName": "kai-scheduler"}
+    text = _POOL + yaml.safe_dump(
+        {
+            "workloads": [{"manifest": job, "at": "1m", "duration": "30m"}],
+            "events": [{"at": "0s", "made": _request("mine")}],
+            "until": "4h",
+        }
+    )
+    queues = (queue("top"), queue("a", "top", 4))
+    history = Cluster(queues, read_scenario(text, lambda name: [], KAI.dialect), KAI).run()
+    assert _at(history, "request-provisioned") == [1920.0]
+    assert len(_at(history, "bound")) == 2
+    assert _at(history, "node-left"), "they go when they are idle"
+
+
+@pytest.mark.parametrize("model", [ACK, VOLCANO], ids=["ack", "volcano"])
+def test_requests_are_answered_whichever_engine_there_is(model: Model) -> None:
+    text = _POOL + yaml.safe_dump({"events": [{"at": "0s", "made": _request("mine")}], "until": "4h"})
+    history = Cluster(
+        {"ack": [TREE], "volcano": [config_map()]}[model.name],
+        read_scenario(text, lambda name: [], model.dialect),
+        model,
+    ).run()
+    assert _at(history, "request-provisioned") == [1920.0]

@@ -56,8 +56,8 @@ class Ack(PlainEngine):
         self.scheduler = AckScheduler(self.world, workloads, self.pods.facts, self._profiles, self.tree)
 
     def handlers(self) -> Handlers:
-        """Return what is done when somebody changes a job's place in its queue."""
-        return {JobChanged: self.queue.change}
+        """Return what is done at events of the autoscaler, and when somebody changes a job's place in its queue."""
+        return {**super().handlers(), JobChanged: self.queue.change}
 
     def admit(self, made: Manifest) -> Manifest:
         """Return an object as the API server keeps it, a job whose annotation suspends it held back."""

@@ -41,7 +41,7 @@ from apportion_runtime.sim.engines.plain import PlainEngine
 from apportion_runtime.sim.events import EngineEvent
 from apportion_runtime.sim.history import ENDED_BY_SUCCESS
 from apportion_runtime.sim.node_pools import NodePools
-from apportion_runtime.sim.provisioning.autoscaler import CONSUMES, Autoscaler, consuming
+from apportion_runtime.sim.provisioning.autoscaler import CONSUMES, Autoscaler
 from apportion_runtime.sim.running import Running
 from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.sim.store import Change
@@ -94,23 +94,26 @@ class Kueue(PlainEngine):
         self._scheduler = KubeScheduler(self.world, workloads, self.pods.facts, self._profiles)
         self.leaving = Leaving(self)
         self.deadlines = Deadlines(self)
-        self.provisioner = Provisioner(self)
-        self.autoscaler = Autoscaler(
-            self.world, workloads, pools.pools, told=self.provisioner.answered, owner=self.provisioner.owner
-        )
         self.world.store.watch("LocalQueue", self._queue_changed)
+
+    def make_autoscaler(self) -> Autoscaler:
+        """Return what answers ProvisioningRequests, and tells Kueue."""
+        self.provisioner = Provisioner(self)
+        return Autoscaler(
+            self.world,
+            self.workloads,
+            self.pools.pools,
+            told=self.provisioner.answered,
+            owner=self.provisioner.owner,
+        )
 
     def handlers(self) -> Handlers:
         """Return what is done at each of its events."""
-        return {
-            BackoffEnds: lambda _: self._backoff_ends(),
-            **self.deadlines.handlers(),
-            **self.autoscaler.handlers(),
-        }
+        return {**super().handlers(), BackoffEnds: lambda _: self._backoff_ends(), **self.deadlines.handlers()}
 
     def admit(self, made: Manifest) -> Manifest:
         """Return an object as it is kept: what Kueue manages is held back, and pods are bound to their nodes."""
-        return super().admit(consuming(self._jobs.held_back(made), self.world.store))
+        return super().admit(self._jobs.held_back(made))
 
     def made(self, running: Running) -> None:
         """Make the Workload of a job, and have it wait in its queue."""
@@ -361,7 +364,6 @@ class Kueue(PlainEngine):
     def left(self, pod: PodState) -> None:
         """A pod is gone: the quota of one that has done its work is free, and that of a job that left with its last."""
         super().left(pod)
-        self.autoscaler.left(pod)
         unit = self._by_number.get(pod.workload)
         if unit is None or unit.holder is None:
             return
