@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from apportion_policy.cluster import Admission, Cluster, Engine, Environment, QueueOverride
     from apportion_policy.collection import collect
-    from apportion_policy.engine_settings import AckSettings, KaiSettings, KueueSettings, VolcanoSettings
+    from apportion_policy.engine_settings import AckQueue, AckSettings, KaiSettings, KueueSettings, VolcanoSettings
     from apportion_policy.kueue_objects import KueueLocalQueue, KueueObject, KueuePreemption, KueueQueue
+    from apportion_policy.limit_range import LimitRange
     from apportion_policy.placement import BINPACK, SPREAD, Placement, PlacementStrategy, Topology
     from apportion_policy.policy import Organisation, Policy, Rules, RuleSeverity, Waiver
     from apportion_policy.pool import (
@@ -45,8 +46,9 @@ if TYPE_CHECKING:
 _MODULES = {
     "cluster": ("Admission", "Cluster", "Engine", "Environment", "QueueOverride"),
     "collection": ("collect",),
-    "engine_settings": ("AckSettings", "KaiSettings", "KueueSettings", "VolcanoSettings"),
+    "engine_settings": ("AckQueue", "AckSettings", "KaiSettings", "KueueSettings", "VolcanoSettings"),
     "kueue_objects": ("KueueLocalQueue", "KueueObject", "KueuePreemption", "KueueQueue"),
+    "limit_range": ("LimitRange",),
     "placement": ("BINPACK", "SPREAD", "Placement", "PlacementStrategy", "Topology"),
     "policy": ("Organisation", "Policy", "RuleSeverity", "Rules", "Waiver"),
     "pool": (
@@ -83,6 +85,7 @@ __all__ = [
     "UNLIMITED",
     "Accelerator",
     "Ack",
+    "AckQueue",
     "AckSettings",
     "Admission",
     "Cluster",
@@ -98,6 +101,7 @@ __all__ = [
     "KueuePreemption",
     "KueueQueue",
     "KueueSettings",
+    "LimitRange",
     "Maintenance",
     "MaintenanceExclusion",
     "MaintenanceWindow",

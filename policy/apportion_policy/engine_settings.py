@@ -61,9 +61,21 @@ class VolcanoSettings(Declaration):
     )
 
 
+QueuePolicy = Literal["Round", "Block", "Priority"]
+
+
 class AckSettings(Declaration):
     """Settings of Alibaba Cloud's kube-queue."""
 
-    queue_policy: Literal["Round", "Block", "Priority"] | None = Field(
-        default=None, description="Policy of every queue. Unset: Round, and no Queue object is emitted."
+    queue_policy: QueuePolicy | None = Field(
+        default=None,
+        description="Policy of every queue that has none of its own. Unset: Round, and no Queue object is emitted.",
+    )
+
+
+class AckQueue(Declaration):
+    """What a queue has under Alibaba Cloud's kube-queue alone."""
+
+    queue_policy: QueuePolicy | None = Field(
+        default=None, description="How its jobs leave the queue; inherited. Unset: as the cluster's `ack` says."
     )

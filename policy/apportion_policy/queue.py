@@ -9,8 +9,10 @@ from pydantic import Field, model_validator
 
 from apportion_policy.declaration import Declaration
 from apportion_policy.duration import Duration
+from apportion_policy.engine_settings import AckQueue
 from apportion_policy.identifiers import EnvironmentRef, Identifier, Owner, PoolRef, PriorityClassRef, QueueRef
 from apportion_policy.kueue_objects import KueueQueue
+from apportion_policy.limit_range import LimitRange
 from apportion_policy.resources import REPLACE, AmountField, OverQuotaWeight, Resources, check_replaced
 
 
@@ -94,7 +96,21 @@ class Queue(Declaration):
     )
     overrides: tuple[Override, ...] = Field(default=(), description="Time-boxed changes.")
     labels: Mapping[str, str] = Field(default_factory=dict, description="Extra labels for its emitted objects.")
+    limit_ranges: tuple[LimitRange, ...] = Field(
+        default=(),
+        description="Bounds and defaults of containers in its namespaces; inherited. On a cluster without an engine, "
+        "they take the place of the defaults that Apportion writes.",
+    )
     kueue: KueueQueue | None = Field(default=None, description="Names and settings of its objects under Kueue.")
+    ack: AckQueue | None = Field(default=None, description="Settings of the queue under kube-queue on ACK.")
+
+    @model_validator(mode="after")
+    def _names_each_limit_range_once(self) -> Queue:
+        names = [each.name for each in self.limit_ranges]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"`limit_ranges` has two objects called {twice}: give one of them another name")
+        return self
 
     @property
     def identity(self) -> str:

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from apportion_policy.cluster import Cluster, Environment, QueueOverride
 from apportion_policy.declaration import Declaration, DeclarationRecord
+from apportion_policy.limit_range import LimitRange
 from apportion_policy.omission import Omission
 from apportion_policy.placement import Topology
 from apportion_policy.policy import Policy, Waiver
@@ -35,6 +36,7 @@ def unused_declarations(record: DeclarationRecord) -> Iterator[Omission]:
 _IDENTITIES: Mapping[type[Declaration], tuple[str, tuple[str, ...]]] = {
     Cluster: ("cluster", ("name",)),
     Environment: ("environment", ("name",)),
+    LimitRange: ("limit range", ("name",)),
     NodePool: ("node pool", ("id",)),
     Override: ("override", ("begin", "end")),
     PriorityClass: ("priority class", ("name",)),

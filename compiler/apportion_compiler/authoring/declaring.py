@@ -120,7 +120,9 @@ def _fields(queue: LiftedQueue, models: Sequence[str]) -> Mapping[str, Any]:
         "priority_classes": queue.priority_classes,
         "labels": dict(queue.labels) or None,
         "external_namespaces": queue.external_namespaces or None,
+        "limit_ranges": queue.limit_ranges or None,
         "kueue": queue.kueue,
+        "ack": queue.ack,
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
 from apportion_compiler.graph.preemptibility import is_preemptible
@@ -11,6 +11,7 @@ from apportion_compiler.ir import program as ir
 from apportion_policy.cluster import Cluster, Environment
 from apportion_policy.duration import parse_duration
 from apportion_policy.identifiers import identity_of
+from apportion_policy.limit_range import LimitRange
 from apportion_policy.pool import NodePool
 from apportion_policy.priority import PriorityClass
 from apportion_policy.quantity import parse_memory
@@ -96,7 +97,25 @@ def _queue(
         kueue=queue.kueue or ir.AS_THE_POLICY_SAYS,
         first_namespace=queue.namespaces[0] if queue.namespaces else None,
         default=queue.default,
+        limit_ranges=_limit_ranges(node, graph),
+        queue_policy=_queue_policy(node, graph),
     )
+
+
+def _limit_ranges(node: Node, graph: PolicyGraph) -> tuple[LimitRange, ...]:
+    return next((above.queue.limit_ranges for above in _upwards(node, graph) if above.queue.limit_ranges), ())
+
+
+def _queue_policy(node: Node, graph: PolicyGraph) -> str | None:
+    declared = (None if above.queue.ack is None else above.queue.ack.queue_policy for above in _upwards(node, graph))
+    return next((policy for policy in declared if policy is not None), None)
+
+
+def _upwards(node: Node, graph: PolicyGraph) -> Iterator[Node]:
+    yield node
+    while node.parent is not None:
+        node = graph.nodes[node.parent]
+        yield node
 
 
 def _inherited_sharing(graph: PolicyGraph) -> Mapping[str, bool]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from apportion_policy.engine_settings import AckSettings, KueueSettings, VolcanoSettings
 from apportion_policy.kueue_objects import KueueQueue
+from apportion_policy.limit_range import LimitRange
 from apportion_policy.pool import Maintenance, Mig, Mps, TimeSlicing
 from apportion_policy.providers import Ack, Eks, Fixed, Gke, Karpenter
 from apportion_policy.quantity import Amount
@@ -64,6 +65,10 @@ class Queue:
     first_namespace: str | None = None
     """The one that the author wrote first: where work goes that names none."""
     default: bool = False
+    limit_ranges: tuple[LimitRange, ...] = ()
+    """Its own, or those of the nearest ancestor that has any."""
+    queue_policy: str | None = None
+    """Under kube-queue: its own, or that of the nearest ancestor that has one."""
 
     @property
     def is_leaf(self) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from apportion_compiler.backends.ack.names import (
     FULL_NAME_ANNOTATION,
@@ -40,11 +39,11 @@ from apportion_compiler.readers.namespaces import with_namespaces
 from apportion_compiler.readers.objects import is_ours, own_labels, owner_of
 from apportion_compiler.readers.quota_numbers import amounts_of, bounds, jobs_at_once, promises, size_pools
 from apportion_compiler.readers.record import Lifted, LiftedCluster, LiftedPool, LiftedQueue, Manifest, Note, Reader
-from apportion_policy.engine_settings import AckSettings
+from apportion_policy.engine_settings import AckQueue, AckSettings, QueuePolicy
 from apportion_policy.quantity import Amount
 from apportion_policy.resources import GPU
 
-_POLICIES: tuple[Literal["Round", "Block", "Priority"], ...] = ("Round", "Block", "Priority")
+_POLICIES: tuple[QueuePolicy, ...] = ("Round", "Block", "Priority")
 _FIELDS = frozenset(("name", "namespaces", "attributes", "children", "min", "max"))
 _ATTRIBUTES = frozenset((LEND_LIMIT_ATTRIBUTE, OWNER_ATTRIBUTE, QUEUE_ID_ATTRIBUTE, STAND_IN_ATTRIBUTE))
 
@@ -77,7 +76,7 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
             priority_classes=tuple(priority_classes(manifests, lambda name, _: said.get(name))),
             pools=pools,
             notes=tuple(dict.fromkeys(notes)),
-            cluster=LiftedCluster(ack=_settings(queue_objects, notes)),
+            cluster=LiftedCluster(ack=_settings(queue_objects)),
         ),
         manifests,
     )
@@ -121,11 +120,23 @@ class _Reading:
             limit=_limit(most, parents, attributes if parent is None else {}, is_root=not above),
             lending_limit=_lending(attributes, least, where),
             priority=None if queue is None else integer(queue, "spec", "priority"),
+            ack=None if queue is None else self._own_policy(queue),
             labels=own_labels(carrier, GENERATED_LABEL),
         )
         self.notes.extend(_unknown(node, attributes, where))
         for child in items(node, "children"):
             self.walk(child, id_, (*above, name), most)
+
+    def _own_policy(self, queue: Manifest) -> AckQueue | None:
+        """Return a queue's policy where it is not that of the whole cluster."""
+        written = text(queue, "spec", "queuePolicy")
+        if _settings(self.queue_objects) is not None or written is None:
+            return None
+        for policy in _POLICIES:
+            if written == policy:
+                return AckQueue(queue_policy=policy)
+        self.notes.append(Note(described(queue), f"`spec.queuePolicy: {written}` is not kept", lost=True))
+        return None
 
 
 def _limit(
@@ -154,15 +165,13 @@ def _queue_objects(manifests: Sequence[Manifest]) -> Mapping[str, Manifest]:
     }
 
 
-def _settings(queue_objects: Mapping[str, Manifest], notes: list[Note]) -> AckSettings | None:
-    if not queue_objects:
-        return None
+def _settings(queue_objects: Mapping[str, Manifest]) -> AckSettings | None:
+    """Return the cluster's policy, if all queues have the same."""
     policies = {text(queue, "spec", "queuePolicy") for queue in queue_objects.values()}
     only = policies.pop() if len(policies) == 1 else None
     for policy in _POLICIES:
         if only == policy:
             return AckSettings(queue_policy=policy)
-    notes.append(Note("Queue", f"a cluster has one queue policy, one of {', '.join(_POLICIES)}: not kept"))
     return None
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from apportion_compiler.backends.admission.binding import CLASSES_ANNOTATION, QUEUE_LABEL, SHARING_ANNOTATION
 from apportion_compiler.naming import label_value
 from apportion_compiler.plain_objects import annotations_of, labels_of, name_of, of_kind
+from apportion_compiler.readers.limit_ranges import with_limit_ranges
 from apportion_compiler.readers.record import Lifted, Manifest
 
 
@@ -57,7 +58,7 @@ def with_namespaces(lifted: Lifted, manifests: Sequence[Manifest]) -> Lifted:
             )
         else:
             queues.append(queue)
-    return replace(lifted, queues=tuple(queues))
+    return with_limit_ranges(replace(lifted, queues=tuple(queues)), manifests, foreign=False)
 
 
 def _bound(namespaces: Sequence[Manifest]) -> Bound:

@@ -13,6 +13,7 @@ from apportion_compiler.backends.admission.binding import QUEUE_LABEL
 from apportion_compiler.backends.metadata import TOP_QUEUE_LABEL
 from apportion_compiler.plain_objects import described, items, labels_of, mapping, name_of, of_kind, text
 from apportion_compiler.readers.classes import priority_classes
+from apportion_compiler.readers.limit_ranges import with_limit_ranges
 from apportion_compiler.readers.namespaces import with_namespaces
 from apportion_compiler.readers.objects import own_labels, owner_of, queue_id
 from apportion_compiler.readers.record import Lifted, LiftedPriorityClass, LiftedQueue, Manifest, Note, Reader
@@ -51,12 +52,10 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
         queues.setdefault(lifted.id, lifted)
         queues[lifted.id] = _with_namespace(queues[lifted.id], name)
     tops = {top.id: top for top in _tops(manifests, queues)}
-    return with_namespaces(
-        Lifted(
-            (*tops.values(), *queues.values()), tuple(_classes(manifests, notes)), notes=tuple(dict.fromkeys(notes))
-        ),
-        manifests,
+    found = Lifted(
+        (*tops.values(), *queues.values()), tuple(_classes(manifests, notes)), notes=tuple(dict.fromkeys(notes))
     )
+    return with_limit_ranges(with_namespaces(found, manifests), manifests, foreign=True)
 
 
 READER = Reader("native", read)

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from apportion_compiler.ir.program import UserLimit
-from apportion_policy.engine_settings import AckSettings, KaiSettings, KueueSettings, VolcanoSettings
+from apportion_policy.engine_settings import AckQueue, AckSettings, KaiSettings, KueueSettings, VolcanoSettings
 from apportion_policy.kueue_objects import KueueQueue
+from apportion_policy.limit_range import LimitRange
 from apportion_policy.quantity import Amount
 
 Manifest = Mapping[str, object]
@@ -48,6 +49,8 @@ class LiftedQueue:
     external_namespaces: tuple[str, ...] = ()
     kueue: KueueQueue | None = None
     default: bool = False
+    limit_ranges: tuple[LimitRange, ...] = ()
+    ack: AckQueue | None = None
 
 
 @dataclass(frozen=True, slots=True)

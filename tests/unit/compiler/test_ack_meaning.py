@@ -12,7 +12,7 @@ from apportion_compiler.diagnostics.diagnostic import Severity
 from apportion_compiler.fidelity import fidelity_findings
 from apportion_compiler.ir.program import Program
 from apportion_compiler.readers.ack import READER
-from apportion_policy import UNLIMITED, AckSettings, Engine, Mig, Queue, Resources, TimeSlicing, Weight
+from apportion_policy import UNLIMITED, AckQueue, AckSettings, Engine, Mig, Queue, Resources, TimeSlicing, Weight
 
 from .quota_programs import gpu_pool, program_of
 
@@ -96,6 +96,32 @@ def test_a_priority_is_written_in_a_queue_of_kube_queue_and_nowhere_else() -> No
     assert written["spec"] == {"queuePolicy": "Priority", "priority": 7}
     lifted = READER.read(ack.emit(program).manifests)
     assert (lifted.queues[0].priority, lifted.cluster.ack) == (7, AckSettings(queue_policy="Priority"))
+
+
+def test_queues_have_policies_of_their_own() -> None:
+    queues = (
+        Queue(id="a", ack=AckQueue(queue_policy="Block")),
+        Queue(id="a1", parent="a"),
+        Queue(id="b", ack=AckQueue(queue_policy="Priority"), priority=7),
+        Queue(id="c"),
+    )
+    program = _program(*queues)
+    assert _refused(program) == []
+    written = {m["metadata"]["name"]: m["spec"] for m in ack.emit(program).manifests if m["kind"] == "Queue"}  # type: ignore[index]
+    assert written == {"a1": {"queuePolicy": "Block"}, "b": {"queuePolicy": "Priority", "priority": 7}}
+    lifted = READER.read(ack.emit(program).manifests)
+    assert {q.id: q.ack for q in lifted.queues if q.ack} == {
+        "a1": AckQueue(queue_policy="Block"),
+        "b": AckQueue(queue_policy="Priority"),
+    }
+    assert lifted.cluster.ack is None
+
+
+def test_a_queues_policy_goes_before_the_clusters() -> None:
+    queue = Queue(id="a", ack=AckQueue(queue_policy="Block"))
+    program = _program(queue, Queue(id="b"), ack=AckSettings(queue_policy="Round"))
+    policies = [m["spec"]["queuePolicy"] for m in ack.emit(program).manifests if m["kind"] == "Queue"]  # type: ignore[index]
+    assert policies == ["Block", "Round"]
 
 
 def test_parts_of_gpus_are_cut_off_and_refused_where_they_are_promised() -> None:

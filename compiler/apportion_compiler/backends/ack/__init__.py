@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 
 from apportion_compiler.backends.ack.admission import engine_table
 from apportion_compiler.backends.ack.components import COMPONENTS_FILE, components
-from apportion_compiler.backends.ack.queues import queues
+from apportion_compiler.backends.ack.queues import policy_of, queues
 from apportion_compiler.backends.ack.tree import elastic_quota_tree, tree_numbers
 from apportion_compiler.backends.admission.policies import workload_policies
 from apportion_compiler.backends.capability import (
@@ -163,7 +163,7 @@ def _too_long(program: Program) -> Iterator[Refusal]:
 
 def _unheld_priorities(program: Program) -> Iterator[Refusal]:
     for queue in program.queues:
-        if queue.priority is not None and (program.ack.queue_policy is None or not queue.is_leaf):
+        if queue.priority is not None and (policy_of(program, queue) is None or not queue.is_leaf):
             yield Refusal(
                 "AP508",
                 f"queue {queue.id}",
@@ -171,7 +171,7 @@ def _unheld_priorities(program: Program) -> Iterator[Refusal]:
                 "queue-priority: " + ("only queues of leaves order jobs" if queue.children else "no Queue is written"),
                 "give the queues below it a priority"
                 if queue.children
-                else "set `queue_policy` in the cluster's `ack`",
+                else "set `queue_policy` in the `ack` of the queue or of the cluster",
             )
 
 

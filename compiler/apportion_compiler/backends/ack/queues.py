@@ -1,4 +1,4 @@
-"""Queue (scheduling.x-k8s.io/v1alpha1) of kube-queue, one for each leaf, only where the policy sets a queue policy.
+"""Queue (scheduling.x-k8s.io/v1alpha1) of kube-queue, for each leaf that has a queue policy of its own or its cluster's.
 
 kube-queue makes a queue of its own for every node of the tree that no Queue names in `kube-queue/quota-fullname`
 (koord-queue elastic_quota_tree.go, syncQueues), and leaves those alone that are not marked as made by it. So these
@@ -21,17 +21,20 @@ from apportion_compiler.backends.ack.names import (
 )
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
-from apportion_compiler.ir.program import Program
+from apportion_compiler.ir.program import Program, Queue
+
+
+def policy_of(program: Program, queue: Queue) -> str | None:
+    """Return a queue's policy: its own, else the cluster's; None is kube-queue's own default."""
+    return queue.queue_policy or program.ack.queue_policy
 
 
 def queues(program: Program) -> Iterator[Manifest]:
-    """Yield a Queue for each leaf, if the policy says how queues shall order their jobs."""
-    policy = program.ack.queue_policy
-    if policy is None:
-        return
+    """Yield a Queue for each leaf of which the policy says how its jobs leave it."""
     names = node_names(program)
     for queue in program.queues:
-        if not queue.is_leaf:
+        policy = policy_of(program, queue)
+        if not queue.is_leaf or policy is None:
             continue
         path = [names[id_] for id_ in queue.path]
         spec: dict[str, object] = {"queuePolicy": policy}

@@ -136,7 +136,7 @@ def emit(program: Program) -> Output:
         (
             *(_priority_classes(program) if schedules else ()),
             *namespaces(program),
-            *(limit_ranges(program) if schedules else ()),
+            *limit_ranges(program, counts_amounts=schedules),
             *quotas(program, bound_amounts=schedules),
             *cluster_roles(program),
             *reader_bindings(program),

@@ -13,14 +13,18 @@ from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.backends.native.names import GPU_RESOURCE
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.naming import object_name
+from apportion_policy.limit_range import LimitRange
 from apportion_policy.quantity import Amount, Unlimited, cpu_text, memory_text, smaller
-from apportion_policy.resources import CPU, GPU, MEMORY
+from apportion_policy.resources import CPU, GPU, MEMORY, Resources
 
+LIMIT_RANGE = "apportion"
+LIMIT_RANGE_FIELDS = {"defaultRequest": "default_request", "default": "default_limit", "min": "min", "max": "max"}
+"""Fields of an item of a LimitRange, with the policy's words for them."""
 _SCOPED = ("requests.cpu", "requests.memory")
 """Amounts that a quota with a priority class scope may count; extended resources it may not."""
 _MANY_PODS = "150k"
 """More than a cluster holds (Kubernetes' tested bound): it covers a class without bounding it."""
-_DEFAULT_REQUESTS = {"requests.cpu": ("cpu", "100m"), "requests.memory": ("memory", "256Mi")}
+DEFAULT_REQUESTS = {"requests.cpu": ("cpu", "100m"), "requests.memory": ("memory", "256Mi")}
 """For containers that ask for nothing, which a quota on the resource would refuse. Never a GPU: every sidecar would
 take one."""
 
@@ -48,20 +52,31 @@ def quotas(program: Program, *, bound_amounts: bool) -> Iterator[Manifest]:
                 yield from _quotas(program, queue, namespace, hard, every_class)
 
 
-def limit_ranges(program: Program) -> Iterator[Manifest]:
-    """Yield a LimitRange for every namespace whose quota counts cpu or memory."""
+def limit_ranges(program: Program, *, counts_amounts: bool) -> Iterator[Manifest]:
+    """Yield the LimitRanges that a queue declares; where it declares none, one if its quota counts cpu or memory."""
     limits = effective_limits(program)
     for queue in program.queues:
-        hard = _hard(limits[queue.id]) if queue.namespaces else {}
-        defaults = dict(_DEFAULT_REQUESTS[counted] for counted in _SCOPED if counted in hard)
-        if defaults:
-            for namespace in queue.namespaces:
+        named = {each.name: _declared(each) for each in queue.limit_ranges}
+        if not named and queue.namespaces and counts_amounts:
+            hard = _hard(limits[queue.id])
+            defaults = dict(DEFAULT_REQUESTS[counted] for counted in _SCOPED if counted in hard)
+            named = {LIMIT_RANGE: {"defaultRequest": defaults}} if defaults else {}
+        for namespace in queue.namespaces:
+            for name, fields in named.items():
                 yield {
                     "apiVersion": "v1",
                     "kind": "LimitRange",
-                    "metadata": metadata(program, "apportion", queue.source, namespace=namespace, queue=queue),
-                    "spec": {"limits": [{"type": "Container", "defaultRequest": defaults}]},
+                    "metadata": metadata(program, object_name(name), queue.source, namespace=namespace, queue=queue),
+                    "spec": {"limits": [{"type": "Container", **fields}]},
                 }
+
+
+def _declared(limit_range: LimitRange) -> dict[str, object]:
+    return {
+        written: {key.removeprefix("requests."): value for key, value in _hard(declared.amounts()).items()}
+        for written, field in LIMIT_RANGE_FIELDS.items()
+        if isinstance(declared := getattr(limit_range, field), Resources)
+    }
 
 
 def _quotas(

@@ -1,0 +1,113 @@
+"""LimitRange: bounds and defaults of the containers of a queue's namespaces, as far as a policy can say them.
+
+Of Apportion's own those are read of every engine; of others' where the plain objects are what is imported. What the
+policy writes by itself beside a quota is left out. Items of pods and claims are not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from apportion_compiler.backends.native.quotas import DEFAULT_REQUESTS, LIMIT_RANGE, LIMIT_RANGE_FIELDS
+from apportion_compiler.naming import object_name
+from apportion_compiler.plain_objects import described, items, mapping, name_of, of_kind, text
+from apportion_compiler.readers.objects import is_ours
+from apportion_compiler.readers.record import Lifted, LiftedQueue, Manifest
+from apportion_policy.errors import QuantityError
+from apportion_policy.limit_range import LimitRange
+from apportion_policy.quantity import (
+    Amount,
+    Unlimited,
+    count_text,
+    cpu_text,
+    gpu_text,
+    memory_text,
+    parse_count,
+    parse_cpu,
+    parse_gpu,
+    parse_memory,
+)
+from apportion_policy.resources import CPU, MEMORY, Resources
+
+_CONTAINER = "Container"
+_GPU_RESOURCE = "nvidia.com/gpu"
+_QUANTITIES: Mapping[str, tuple[Callable[[str], Amount], Callable[[Amount], str]]] = {
+    CPU: (parse_cpu, cpu_text),
+    MEMORY: (parse_memory, memory_text),
+    _GPU_RESOURCE: (parse_gpu, gpu_text),
+}
+
+
+def with_limit_ranges(lifted: Lifted, manifests: Sequence[Manifest], *, foreign: bool) -> Lifted:
+    """Return what was lifted, with the limit ranges of each queue's first namespace that has any.
+
+    Args:
+        lifted: The queues.
+        manifests: All objects.
+        foreign: Whether limit ranges count that Apportion did not write.
+
+    Raises:
+        ValueError: If an amount is no quantity.
+    """
+    found: dict[str, list[Manifest]] = {}
+    for manifest in of_kind(manifests, "", "LimitRange"):
+        if foreign or is_ours(manifest):
+            found.setdefault(text(manifest, "metadata", "namespace") or "default", []).append(manifest)
+    if not found:
+        return lifted
+    return replace(lifted, queues=tuple(_with_its_own(queue, found) for queue in lifted.queues))
+
+
+def _with_its_own(queue: LiftedQueue, found: Mapping[str, Sequence[Manifest]]) -> LiftedQueue:
+    there = next((found[namespace] for namespace in queue.namespaces if namespace in found), ())
+    ranges = [each for manifest in there if (each := _limit_range(manifest)) is not None]
+    if ranges == [_written_anyway(queue)]:
+        return queue
+    return replace(queue, limit_ranges=tuple(sorted(ranges, key=lambda each: each.name)))
+
+
+def _written_anyway(queue: LiftedQueue) -> LimitRange | None:
+    """Return what the target `native` writes for a queue that declares no limit range."""
+    bounded = {r for r, amount in queue.limit.items() if not isinstance(amount, Unlimited)}
+    defaults: dict[str, Any] = {resource: value for resource, value in DEFAULT_REQUESTS.values() if resource in bounded}
+    return LimitRange(name=LIMIT_RANGE, default_request=Resources(**defaults)) if defaults else None
+
+
+def _limit_range(manifest: Manifest) -> LimitRange | None:
+    """Return a limit range as a policy declares it, None where it says nothing of containers."""
+    of_containers = [each for each in items(manifest, "spec", "limits") if text(each, "type") == _CONTAINER]
+    if len(of_containers) != 1 or object_name(name_of(manifest)) != name_of(manifest):
+        return None
+    fields = {
+        field: resources
+        for written, field in LIMIT_RANGE_FIELDS.items()
+        if (resources := _resources(manifest, mapping(of_containers[0], written))) is not None
+    }
+    try:
+        return LimitRange(name=name_of(manifest), **fields) if fields else None
+    except ValueError:
+        # Bounds that contradict each other, which the API server refuses.
+        return None
+
+
+def _resources(manifest: Manifest, amounts: Mapping[str, object]) -> Resources | None:
+    """Return amounts as a policy writes them; what it has no word for is left out."""
+    kept: dict[str, Any] = {}
+    extended: dict[str, str] = {}
+    for resource, value in amounts.items():
+        if "/" not in resource and resource not in _QUANTITIES:
+            continue
+        parse, write = _QUANTITIES.get(resource, (parse_count, count_text))
+        try:
+            amount = write(parse(str(value)))
+        except QuantityError as refused:
+            raise ValueError(f"{described(manifest)}: {resource}: {refused}") from None
+        if resource in _QUANTITIES:
+            kept["gpu" if resource == _GPU_RESOURCE else resource] = amount
+        else:
+            extended[resource] = amount
+    if not kept and not extended:
+        return None
+    return Resources(**kept, extended=extended or None)

@@ -1,0 +1,49 @@
+"""Bounds and defaults of the containers of a namespace, as a LimitRange keeps them."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from pydantic import Field, model_validator
+
+from apportion_policy.declaration import Declaration
+from apportion_policy.identifiers import Identifier
+from apportion_policy.quantity import Unlimited
+from apportion_policy.resources import GPU, Resources, amount_text
+
+_ASCENDING = ("min", "default_request", "default_limit", "max")
+"""What must not exceed what follows it."""
+
+
+class LimitRange(Declaration):
+    """What one container may ask for, and what it gets that asks for nothing. GPUs are whole devices of any model."""
+
+    name: Identifier = Field(default="apportion", description="Name of the LimitRange object.")
+    default_request: Resources | None = Field(
+        default=None, description="What a container requests that says nothing itself."
+    )
+    default_limit: Resources | None = Field(
+        default=None, description="What a container is limited to that says nothing itself."
+    )
+    min: Resources | None = Field(default=None, description="The least that a container may request.")
+    max: Resources | None = Field(default=None, description="The most that a container may be limited to.")
+
+    @model_validator(mode="after")
+    def _is_in_order(self) -> LimitRange:
+        amounts = {name: held.amounts() for name in _ASCENDING if isinstance(held := getattr(self, name), Resources)}
+        if not any(amounts.values()):
+            raise ValueError("it says nothing: set default_request, default_limit, min or max")
+        for name, held in amounts.items():
+            for resource, amount in held.items():
+                if isinstance(amount, Unlimited):
+                    raise ValueError(f"`{name}`: a bound of a container is a number: leave {resource} out")
+                if resource.startswith(f"{GPU}/") or (resource == GPU and amount % 1000):
+                    raise ValueError(f"`{name}`: a container's GPUs are whole devices of any model: write gpu=1")
+        for lower, upper in combinations(amounts, 2):
+            for resource in amounts[lower].keys() & amounts[upper].keys():
+                less, more = amounts[lower][resource], amounts[upper][resource]
+                if isinstance(less, int) and isinstance(more, int) and less > more:
+                    raise ValueError(
+                        f"`{lower}` of {amount_text(resource, less)} is above `{upper}` of {amount_text(resource, more)}"
+                    )
+        return self
