@@ -27,12 +27,14 @@ from apportion_runtime.sim.engines.engine import reading
 from apportion_runtime.sim.events import AutoscaleDue
 from apportion_runtime.sim.running import Running
 from apportion_runtime.sim.scenario import Manifest, Work
+from apportion_runtime.sim.scenario_fields import ScenarioError
 from apportion_runtime.sim.workloads import Workloads
 from apportion_runtime.sim.world import World
 from apportion_runtime.snapshots.quantities import NANO, parse_quantity
 
 KIND = "HorizontalPodAutoscaler"
 _DEFAULT_NAMESPACE = "default"
+_SCALED = ("Deployment", "ReplicaSet", "StatefulSet", "LeaderWorkerSet")
 _MEASURED = ("cpu", "memory")
 """Resources that the metrics API has; devices are none of them."""
 
@@ -60,7 +62,14 @@ class Autoscalers:
         self._all = [_read(made) for made in world.store.list(KIND)]
 
     def begin(self) -> None:
-        """Plan the first look of each, when its target comes."""
+        """Plan the first look of each, when its target comes.
+
+        Raises:
+            ScenarioError: If a workload has a demand that no autoscaler follows.
+        """
+        for work in self._workloads.works:
+            if work.demand and not any(_is_target(scaler, work.manifest) for scaler in self._all):
+                raise ScenarioError(f"{work.place}.demand: {_unfollowed(work.manifest)}")
         for number, scaler in enumerate(self._all):
             for at in self._arrivals(scaler):
                 self._world.events.plan(at, AutoscaleDue(number))
@@ -171,6 +180,13 @@ def _read(made: Manifest) -> _Autoscaler:
         reference = spec["scaleTargetRef"]
         target = str(reference["kind"]), namespace_of(made) or _DEFAULT_NAMESPACE, str(reference["name"])
         return _Autoscaler(made, read_behavior(spec.get("behavior")), target)
+
+
+def _unfollowed(made: Manifest) -> str:
+    kind, name = kind_of(made)[1], name_of(made)
+    if kind in _SCALED:
+        return f"no HorizontalPodAutoscaler among the objects scales {kind} {name}: add one, or say `load`"
+    return f"nothing scales a {kind} by a demand: say `load`, the number of replicas from a moment on"
 
 
 def demand_at(work: Work, elapsed_s: float) -> float:

@@ -74,6 +74,7 @@ class Work:
 
     Attributes:
         manifest: The workload.
+        place: Where it stands in the scenario, for messages; empty where it comes from elsewhere.
         arrives_s: When it is made.
         work_s: How long it has to work with all the pods it wants; None has no end of its own.
         lifetime_s: After how long it is deleted, whatever it does; None never.
@@ -87,6 +88,7 @@ class Work:
     """
 
     manifest: Manifest
+    place: str = ""
     arrives_s: float = 0.0
     work_s: float | None = None
     lifetime_s: float | None = None

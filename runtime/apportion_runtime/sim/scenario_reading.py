@@ -24,7 +24,7 @@ from apportion_runtime.sim.scenario import (
     Work,
 )
 from apportion_runtime.sim.scenario_fields import Fields, ScenarioError
-from apportion_runtime.sim.serving import bounds_of, scalings_of
+from apportion_runtime.sim.serving import autoscaling_of, scalings_of
 from apportion_runtime.sim.shorthand import KINDS, Short, Size, manifest_of
 from apportion_runtime.snapshots.places import line_of
 from apportion_runtime.snapshots.quantities import parse_time
@@ -219,6 +219,7 @@ def _works(fields: Fields, read: Reader, dialect: Dialect) -> Iterator[Work]:
     count, every = fields.whole("count", 1), fields.seconds("every")
     like = Work(
         manifest={},
+        place=fields.path,
         arrives_s=fields.seconds("at"),
         work_s=fields.maybe_seconds("duration"),
         lifetime_s=fields.maybe_seconds("lifetime"),
@@ -243,16 +244,21 @@ def _works(fields: Fields, read: Reader, dialect: Dialect) -> Iterator[Work]:
 
 def _serving(fields: Fields, manifests: Sequence[Manifest], like: Work) -> Work:
     """Have a RayService follow its demand, as Ray Serve does for a number of requests for each replica."""
-    if fields.raw("target_ongoing_requests") is None:
+    services = [made for made in manifests if made.get("kind") == "RayService"]
+    target = None
+    if fields.raw("target_ongoing_requests") is not None:
+        target = fields.number("target_ongoing_requests")
+        if not target or not like.demand or len(services) < len(manifests):
+            raise fields.fault("target_ongoing_requests", "it is more than 0, and of a RayService with a `demand`")
+    if not like.demand or not services:
         return like
-    target = fields.number("target_ongoing_requests")
-    if not target or not like.demand or any(made.get("kind") != "RayService" for made in manifests):
-        raise fields.fault("target_ongoing_requests", "it is more than 0, and of a RayService with a `demand`")
+    if len(manifests) > 1:
+        raise fields.fault("demand", "it is of one workload: name it")
     try:
-        least, most = bounds_of(manifests[0])
+        how = autoscaling_of(services[0], target)
     except ValueError as wrong:
-        raise fields.fault("target_ongoing_requests", str(wrong)) from None
-    return replace(like, demand=(), scalings=(*like.scalings, *scalings_of(like.demand, target, least, most)))
+        raise fields.fault("demand", str(wrong)) from None
+    return replace(like, demand=(), scalings=(*like.scalings, *scalings_of(like.demand, how)))
 
 
 def _with(manifest: Manifest, **metadata: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from apportion_runtime.sim.invariants import broken
 from apportion_runtime.sim.scenario import Demand
 from apportion_runtime.sim.scenario_fields import ScenarioError
 from apportion_runtime.sim.scenario_reading import read_scenario
-from apportion_runtime.sim.serving import scalings_of
+from apportion_runtime.sim.serving import Autoscaling, autoscaling_of, scalings_of
 
 _FREE = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
 QUEUE: dict[str, Any] = {
@@ -48,7 +48,7 @@ def _moments(history: History, what: str) -> list[float]:
     ids=["up and down", "too short", "the latest counts", "at most", "at least"],
 )
 def test_replicas_wait_out_their_delays(demand: list[tuple[float, float]], expected: list[tuple[float, int]]) -> None:
-    found = scalings_of([Demand(at, total) for at, total in demand], 10, 1, 4)
+    found = scalings_of([Demand(at, total) for at, total in demand], Autoscaling(10, 1, 4))
     assert [(scaling.at_s, scaling.replicas) for scaling in found] == expected
 
 
@@ -69,6 +69,67 @@ workloads:
 def test_requests_are_of_a_ray_service_with_a_demand(said: str) -> None:
     with pytest.raises(ScenarioError, match="of a RayService with a `demand`"):
         run("until: 1h\nworkloads: [{name: s, queue: a, target_ongoing_requests: 1, " + said + "}]")
+
+
+_SERVE = """
+applications:
+- name: llms
+  args:
+    llm_configs:
+    - model_loading_config: {model_id: qwen}
+      deployment_config: {autoscaling_config: {%s}, max_ongoing_requests: 128}
+"""
+
+
+def _service(config: str, *, least: int = 1, most: int = 4) -> dict[str, Any]:
+    group = {"groupName": "gpu", "replicas": 1, "minReplicas": least, "maxReplicas": most}
+    spec = {"serveConfigV2": config, "rayClusterConfig": {"workerGroupSpecs": [group]}}
+    return {"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": "s"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ("min_replicas: 1, max_replicas: 3, target_ongoing_requests: 64", Autoscaling(64, 1, 3)),
+        ("min_replicas: 2, max_replicas: 9, upscale_delay_s: 5", Autoscaling(2, 2, 4, upscale_delay_s=5)),
+        ("max_replicas: 1, upscaling_factor: 1.0, look_back_period_s: 30", Autoscaling(2, 1, 1)),
+    ],
+)
+def test_a_service_scales_as_its_own_configuration_says(config: str, expected: Autoscaling) -> None:
+    assert autoscaling_of(_service(_SERVE % config), None) == expected
+
+
+def test_replicas_that_ray_chooses_have_ray_s_bounds() -> None:
+    config = "applications: [{name: a, deployments: [{name: d, num_replicas: auto}]}]"
+    assert autoscaling_of(_service(config, most=200), None) == Autoscaling(2, 1, 100)
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ("applications: []", "has no autoscaling_config: say `target_ongoing_requests`, or `load`"),
+        (_SERVE % "upscaling_factor: 2", "upscaling_factor of its autoscaling_config has no model here"),
+        (_SERVE % "max_replicas: x", "a field of its autoscaling_config is no number"),
+        (_SERVE % "min_replicas: 9, max_replicas: 9", "lets it have 9 to 4 workers"),
+        ("{", "its serveConfigV2 is no YAML"),
+        ("a: [{autoscaling_config: {}}, {autoscaling_config: {}}]", "2 of its deployments scale"),
+    ],
+)
+def test_a_configuration_without_a_model_is_refused(config: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        autoscaling_of(_service(config), None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("RayCluster", r"workloads\[0\].demand: nothing scales a RayCluster by a demand: say `load`"),
+        ("Deployment", r"workloads\[0\].demand: no HorizontalPodAutoscaler among the objects scales Deployment w"),
+    ],
+)
+def test_a_demand_that_nothing_follows_is_refused(kind: str, said: str) -> None:
+    with pytest.raises(ScenarioError, match=said):
+        run(f"until: 1h\nworkloads: [{{name: w, kind: {kind}, queue: a, gpus: 1, demand: [{{at: 0, total: 5}}]}}]")
 
 
 def test_devices_are_shared_by_memory_and_never_beyond_it() -> None:
