@@ -21,7 +21,7 @@ _SUMMARIES: tuple[tuple[FaultKind, str], ...] = (
     ("malformed-document", "a YAML or JSON document is not a policy"),
     ("invalid-encoding", "a file of the policy is not UTF-8 text"),
     ("no-policy", "the file declares no policy"),
-    ("several-policies", "the file declares more than one policy"),
+    ("several-policies", "more than one policy is declared"),
     ("sandbox-violation", "the policy tried what a policy may not do"),
     ("output-too-large", "the policy, or what it prints, is larger than it may be"),
     ("evaluation-crashed", "the process that evaluated the policy ended without an answer"),

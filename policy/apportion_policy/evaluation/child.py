@@ -73,7 +73,7 @@ def _evaluate(tree: PolicyTree, limits: Limits, trail: AuditTrail) -> tuple[tupl
     document = b""
     try:
         with collecting_faults() as refused, recording_declarations() as record:
-            policy = load_entry(tree)
+            policy = load_entry(tree, record)
             # What an unvalidated object would lead to later is a consequence, not another fault.
             if not refused:
                 document = dump(policy, (o for o in unused_declarations(record) if is_within(o.source.file, tree.root)))

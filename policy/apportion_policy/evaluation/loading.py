@@ -1,4 +1,8 @@
-"""Run the entry of a policy and find the one `Policy` it declares."""
+"""Run the entry of a policy and find the one `Policy` it declares.
+
+A second one would decide nothing and read as if it did, wherever it is made, so it is a fault unless the caller has
+named the one that counts. The template of a copy is no second one.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+from apportion_policy.declaration import DeclarationRecord
 from apportion_policy.evaluation.blame import PolicyNotFoundError
 from apportion_policy.evaluation.fault import Fault, FaultKind
 from apportion_policy.evaluation.tree import PolicyTree
@@ -15,8 +20,12 @@ from apportion_policy.policy import Policy
 DEFAULT_NAME = "policy"
 
 
-def load_entry(tree: PolicyTree) -> Policy:
+def load_entry(tree: PolicyTree, record: DeclarationRecord) -> Policy:
     """Return the policy of a Python file or a document.
+
+    Args:
+        tree: Names the entry and, where the caller chose one, the name of the policy in it.
+        record: What is made while the entry runs.
 
     Raises:
         PolicyNotFoundError: If the file runs and does not declare exactly one policy.
@@ -27,7 +36,7 @@ def load_entry(tree: PolicyTree) -> Policy:
 
         return load_document(Path(tree.entry))
     module = _run(tree)
-    return _named(module, tree.attribute, tree) if tree.attribute else _only(module, tree)
+    return _named(module, tree.attribute, tree) if tree.attribute else _only(module, tree, record)
 
 
 def _run(tree: PolicyTree) -> ModuleType:
@@ -49,7 +58,37 @@ def _run(tree: PolicyTree) -> ModuleType:
     return module
 
 
-def _only(module: ModuleType, tree: PolicyTree) -> Policy:
+def _only(module: ModuleType, tree: PolicyTree, record: DeclarationRecord) -> Policy:
+    policy = _default_or_only(module, tree)
+    templates = {id(template) for template in record.copied}
+    made = [*record.made, *(value for name, value in vars(module).items() if name[0] != "_")]
+    others = {
+        id(other): other
+        for other in made
+        if isinstance(other, Policy) and other is not policy and id(other) not in templates
+    }
+    if others:
+        name = next((name for name, value in vars(module).items() if value is policy), DEFAULT_NAME)
+        raise _several(policy, list(others.values()), f"{Path(tree.entry).name}:{name}")
+    return policy
+
+
+def _several(policy: Policy, others: list[Policy], named: str) -> PolicyNotFoundError:
+    """Return the fault, at the first policy that does not count; `named` is how the command line names the other."""
+    places = [other.source for other in others]
+    counting = policy.source
+    message = f"{len(others) + 1} policies are declared, and only the one at {Path(counting.file).name}:{counting.line} counts"
+    related = (
+        (counting.file, counting.line, "this policy counts"),
+        *((place.file, place.line, "this one does not either") for place in places[1:20]),
+    )
+    hint = f"remove the others, or say on the command line which one counts: {named}"
+    return PolicyNotFoundError(
+        Fault("several-policies", message, places[0].file, places[0].line, hint=hint, related=related)
+    )
+
+
+def _default_or_only(module: ModuleType, tree: PolicyTree) -> Policy:
     names = vars(module)
     default = names.get(DEFAULT_NAME)
     if isinstance(default, Policy) or (callable(default) and not isinstance(default, type)):
@@ -66,7 +105,7 @@ def _only(module: ModuleType, tree: PolicyTree) -> Policy:
     listed = ", ".join(f"`{name}`" for name, _ in found.values())
     related = tuple((policy.source.file, policy.source.line, f"`{name}`") for name, policy in [*found.values()][:20])
     message = f"{file} declares {len(found)} policies: {listed}"
-    hint = f"name one of them `{DEFAULT_NAME}`, or give its name: {file}:{next(iter(found.values()))[0]}"
+    hint = f"remove all but one, or say on the command line which one counts: {file}:{next(iter(found.values()))[0]}"
     raise PolicyNotFoundError(Fault("several-policies", message, tree.entry, related[0][1], hint=hint, related=related))
 
 

@@ -1,4 +1,4 @@
 from apportion_policy import Organisation, Policy, Queue
 
-staging = Policy(organisation=Organisation(name="staging"), queues=(Queue(id="vision"),))
-policy = Policy(organisation=Organisation(name="production"), queues=(Queue(id="vision"),))
+template = Policy(organisation=Organisation(name="production"))
+policy = template.model_copy(update={"queues": (Queue(id="vision"),)})

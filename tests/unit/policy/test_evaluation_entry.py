@@ -37,7 +37,7 @@ def write(file: Path, text: str) -> Path:
         ("def policy():\n    return " + NAMED.format("acme"), ""),
         ("a = " + NAMED.format("a") + "\nb = " + NAMED.format("acme"), ":b"),
         ("def make() -> Policy:\n    return " + NAMED.format("acme"), ":make"),
-        ("policy = " + NAMED.format("acme") + "\nb = " + NAMED.format("b"), ""),
+        ("policy = " + NAMED.format("acme") + "\nb = " + NAMED.format("b"), ":policy"),
         ("import sys\nassert sys.argv == [__file__]\npolicy = " + NAMED.format("acme"), ""),
         ("import os\nassert os.getcwd() == os.path.dirname(__file__)\npolicy = " + NAMED.format("acme"), ""),
     ],
