@@ -25,11 +25,35 @@ def entry(tmp_path: Path) -> Path:
 def test_an_added_package_opens_no_folder_outside_of_the_repository(marker: str, entry: Path) -> None:
     checkout = entry.parents[1]
     (checkout / marker).mkdir()
+    (checkout / ".git").mkdir(exist_ok=True)
     for folder in (entry.parent, checkout):
         (folder / "__init__.py").write_text("")
     root = locate(entry).root
     assert root == str(checkout)
     assert not readable_paths(root).may_read(str(checkout.parent / "credentials.json"))
+
+
+@pytest.mark.parametrize("above", [(), ("pyproject.toml",), ("apportion.toml",)])
+@pytest.mark.parametrize("left", [(), ("pyproject.toml",), ("apportion.toml",)])
+def test_outside_of_a_repository_nothing_that_a_branch_adds_or_deletes_opens_a_folder(
+    left: tuple[str, ...], above: tuple[str, ...], entry: Path
+) -> None:
+    """Every marker but `.git` is a file of the branch, and one above the checkout bounds nothing of it."""
+    checkout = entry.parents[1]
+    for folder in (entry.parent, checkout):
+        (folder / "__init__.py").write_text("")
+    for folder, markers in ((checkout, left), (checkout.parents[1], above)):
+        for marker in markers:
+            (folder / marker).write_text("")
+    assert locate(entry).root == str(entry.parent)
+    assert not readable_paths(str(entry.parent)).may_read(str(checkout / "__init__.py"))
+
+
+def test_a_file_that_points_to_a_repository_elsewhere_bounds_the_tree(entry: Path) -> None:
+    (entry.parents[1] / ".git").write_text("gitdir: /somewhere/else\n")
+    for folder in (entry.parent, entry.parents[1]):
+        (folder / "__init__.py").write_text("")
+    assert locate(entry).root == str(entry.parents[1])
 
 
 def test_the_folder_above_a_package_stays_readable_within_the_repository(entry: Path) -> None:

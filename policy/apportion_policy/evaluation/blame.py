@@ -118,12 +118,22 @@ def _import_fault(error: ImportError, tree: PolicyTree) -> Fault:
     name = error.name if isinstance(error.name, str) else ""
     if isinstance(error, ModuleNotFoundError) and name:
         top = name.partition(".")[0]
+        if (hint := _package_hint(tree)) is not None:
+            return Fault("missing-import", f"there is no module `{name}`", hint=hint)
         hint = f"install {top} beside apportion, or add {top}.py beside {os.path.basename(tree.entry)}"  # noqa: PTH119
         return Fault("missing-import", f"there is no module `{name}`", hint=hint)
     if name in sys.stdlib_module_names and tree.contains(f"{tree.root}/{name}.py"):
         message = f"`import {name}` finds Python's own module, not {name}.py of the policy"
         return Fault("missing-import", message, hint=f"rename {name}.py")
-    return Fault("missing-import", _text_of(error))
+    return Fault("missing-import", _text_of(error), hint=_package_hint(tree))
+
+
+def _package_hint(tree: PolicyTree) -> str | None:
+    """Return why a package is not found around an entry that lies in one."""
+    folder = os.path.dirname(tree.entry)  # noqa: PTH120
+    if folder != tree.root or not tree.contains(f"{folder}/__init__.py"):
+        return None
+    return "the folder above a package is read in a git repository only: run this in one, or import from the own folder"
 
 
 def _violation(error: BaseException) -> str | None:

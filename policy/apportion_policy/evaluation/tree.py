@@ -34,8 +34,8 @@ class PolicyTree:
     """A policy's entry and the folder that bounds it.
 
     Attributes:
-        root: Absolute and free of symbolic links; the folder above the highest Python package that holds the entry
-            (at most the folder in which the project begins), or the entry's own folder.
+        root: Absolute and free of symbolic links; in a git repository the folder above the highest Python package that
+            holds the entry (at most the folder in which the project begins), otherwise the entry's own folder.
         entry: Absolute path of the file to evaluate.
         attribute: Name of the object to take from a Python file, if the caller gave one.
     """
@@ -135,8 +135,11 @@ def _entry_of_folder(folder: str) -> str:
 def _import_root(folder: Path) -> Path:
     """Return the folder above the highest package, which is never above where the project begins.
 
-    A pull request can add an `__init__.py` to every folder of its repository, but no marker above it.
+    A pull request can add an `__init__.py` to every folder of its repository and remove every marker but `.git`, so
+    outside of a repository no package widens the folder.
     """
+    if not any(os.path.lexists(above / ".git") for above in (folder, *folder.parents)):
+        return folder
     while (folder / "__init__.py").is_file() and folder.parent != folder and not begins_project(folder):
         folder = folder.parent
     return folder

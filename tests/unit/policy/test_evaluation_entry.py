@@ -55,6 +55,7 @@ def test_a_folder_prefers_python(tmp_path: Path) -> None:
 
 
 def test_a_policy_in_a_package_may_use_the_package(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
     write(tmp_path / "acme/__init__.py", "")
     write(tmp_path / "acme/names.py", "NAME = 'acme'\n")
     write(tmp_path / "acme/prod/__init__.py", "")
@@ -64,6 +65,17 @@ def test_a_policy_in_a_package_may_use_the_package(tmp_path: Path) -> None:
         "policy = Policy(organisation=Organisation(name=NAME))\n",
     )
     assert organisation(entry) == "acme"
+
+
+def test_a_package_outside_of_a_repository_is_said_to_be_unread(tmp_path: Path) -> None:
+    write(tmp_path / "acme/__init__.py", "NAME = 'acme'\n")
+    for statement in ("from acme import NAME", "from . import NAME"):
+        outcome = start(write(tmp_path / "acme/policy.py", statement)).result()
+        assert isinstance(outcome, Rejected)
+        assert (outcome.faults[0].kind, "git repository only" in str(outcome.faults[0].hint)) == (
+            "missing-import",
+            True,
+        )
 
 
 def test_a_file_named_like_a_module_of_python_is_no_obstacle(tmp_path: Path) -> None:
