@@ -1,4 +1,4 @@
-"""AP5xx: what an engine cannot express. `fidelity.py` makes the findings; the rules are named here.
+"""AP5xx and AP618: what an engine cannot express. `fidelity.py` makes the findings; the rules are named here.
 
 An error is what would leave a hard promise of the policy without anything that holds it; a warning is what changes
 how well a cluster is shared.
@@ -29,6 +29,12 @@ _RULES = (
     Rule("AP516", "unsupported-placement", Severity.WARNING, "the engine cannot place work as the policy says"),
     Rule("AP518", "tree-beyond-engine", Severity.ERROR, "the engine cannot hold a tree of queues"),
     Rule("AP519", "amount-beyond-engine", Severity.ERROR, "the engine cannot hold an amount"),
+    Rule(
+        "AP618",
+        "queued-pool-unreachable",
+        Severity.WARNING,
+        "a queue's limit leaves nothing on machines it may queue for",
+    ),
     Rule("AP520", "declared-quota-mismatch", Severity.ERROR, "an object's declared quotas are not the guarantee"),
 )
 

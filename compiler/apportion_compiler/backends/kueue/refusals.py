@@ -8,6 +8,7 @@ from apportion_compiler.backends.capability import Refusal
 from apportion_compiler.backends.kueue.division import DEVICE, counted_resources
 from apportion_compiler.backends.kueue.flavors import layout_of, places_by_topology
 from apportion_compiler.backends.kueue.names import GPU_RESOURCE, NO_BOUND, TOTAL_GPUS
+from apportion_compiler.backends.kueue.queued_reach import unreachable_pools
 from apportion_compiler.backends.kueue.quotas import groups_of
 from apportion_compiler.ir.program import Program
 from apportion_policy.errors import QuantityError
@@ -28,6 +29,7 @@ def refusals(program: Program) -> Iterator[Refusal]:
     yield from _too_many(program)
     yield from _topologies(program)
     yield from _declared_otherwise(program)
+    yield from unreachable_pools(program)
 
 
 def _fractions(program: Program) -> Iterator[Refusal]:
