@@ -1,7 +1,7 @@
 """Run the entry of a policy and find the one `Policy` it declares.
 
 A second one would decide nothing and read as if it did, wherever it is made, so it is a fault unless the caller has
-named the one that counts. The template of a copy is no second one.
+named the one that counts. The template of a copy is no second one, and neither is that of `policy.py` beside an entry.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from types import ModuleType
 from apportion_policy.declaration import DeclarationRecord
 from apportion_policy.evaluation.blame import PolicyNotFoundError
 from apportion_policy.evaluation.fault import Fault, FaultKind
-from apportion_policy.evaluation.tree import PolicyTree
+from apportion_policy.evaluation.tree import ENTRY_NAMES, PolicyTree
 from apportion_policy.policy import Policy
 
 DEFAULT_NAME = "policy"
@@ -65,12 +65,21 @@ def _only(module: ModuleType, tree: PolicyTree, record: DeclarationRecord) -> Po
     others = {
         id(other): other
         for other in made
-        if isinstance(other, Policy) and other is not policy and id(other) not in templates
+        if isinstance(other, Policy)
+        and other is not policy
+        and id(other) not in templates
+        and not _is_of_folder(other, tree)
     }
     if others:
         name = next((name for name, value in vars(module).items() if value is policy), DEFAULT_NAME)
         raise _several(policy, list(others.values()), f"{Path(tree.entry).name}:{name}")
     return policy
+
+
+def _is_of_folder(policy: Policy, tree: PolicyTree) -> bool:
+    """Tell whether it is the folder's own policy, from which an entry beside it takes declarations."""
+    entry = Path(tree.entry)
+    return entry.name != ENTRY_NAMES[0] and Path(policy.source.file) == entry.parent / ENTRY_NAMES[0]
 
 
 def _several(policy: Policy, others: list[Policy], named: str) -> PolicyNotFoundError:

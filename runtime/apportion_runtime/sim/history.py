@@ -27,6 +27,8 @@ class Fact(NamedTuple):
     by: str = ""
     why: str = ""
     gpus: float = 0.0
+    gpu_groups: tuple[str, ...] = ()
+    """Shared devices that a pod got a part of, by the names of their groups."""
 
     def document(self) -> dict[str, Any]:
         """Return it for JSON, without what is empty."""

@@ -67,7 +67,7 @@ class Kubelet:
         world.history.begin_stay(
             pod.name, pod.workload, node, gpus=pod.gpus, cpu=cpu, at_s=world.elapsed_s, devices=gpu_groups
         )
-        world.note("bound", workload=pod.workload, pod=pod.name, node=node)
+        world.note("bound", workload=pod.workload, pod=pod.name, node=node, gpus=gpus, gpu_groups=gpu_groups)
         world.events.plan(world.now + world.timing.container_start_s, PodRuns(pod.uid))
         return True
 

@@ -9,6 +9,7 @@ from apportion_runtime.admission.grouping import group as group_of
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.grouping.pod_group import pod_group
 from apportion_runtime.admission.objects import GroupingError, annotations_of, labels_of
+from apportion_runtime.core.explain.pending_reasons import UnusableQueue
 from apportion_runtime.sim.running import Group, Running
 from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.sim.world import World
@@ -59,6 +60,8 @@ class PodGrouper:
         if not grouping.has_queue and queue not in world.records.leaves:
             kind = running.manifest.get("kind")
             self._explain(running, f"Queue label missing from {kind}; pods will remain pending")
+        elif queue in world.records.parents and queue not in world.records.leaves:
+            self._explain(running, UnusableQueue(queue, None).text)
 
     def _explain(self, running: Running, why: str) -> None:
         facts = self._world.history.workloads[running.number]

@@ -84,7 +84,16 @@ class World:
         return True
 
     def note(
-        self, what: str, *, workload: int = -1, pod: str = "", node: str = "", by: str = "", why: str = ""
+        self,
+        what: str,
+        *,
+        workload: int = -1,
+        pod: str = "",
+        node: str = "",
+        by: str = "",
+        why: str = "",
+        gpus: float = 0.0,
+        gpu_groups: tuple[str, ...] = (),
     ) -> None:
         """Note a fact, with what is known of the workload and the pod."""
         if not self.history.keeps_facts:
@@ -93,4 +102,4 @@ class World:
         if workload >= 0:
             of = self.history.workloads[workload]
             name, queue = of.name, of.queue
-        self.history.note(Fact(self.elapsed_s, what, name, queue, pod, node, by, why))
+        self.history.note(Fact(self.elapsed_s, what, name, queue, pod, node, by, why, gpus, gpu_groups))

@@ -188,3 +188,21 @@ def test_a_node_pool_that_the_policy_does_not_have(run: Run, files: Path, source
     found = run("simulate", source, "--scenario", "scenario.yaml")
     assert found.code == 3
     assert said in found.err
+
+
+def test_the_devices_of_each_pod_are_in_json(run: Run, files: Path) -> None:
+    (files / "scenario.yaml").write_text(
+        "nodes: [{pool: gpu, count: 1, gpus: 2, cpu: 16, memory: 64Gi}]\n"
+        "workloads:\n"
+        "  - {name: half, kind: Pod, count: 2, namespace: x, queue: a, gpus: 0.5, duration: 1h}\n"
+        "  - {name: inner, kind: Pod, namespace: x, queue: top, gpus: 1, duration: 1h}\n"
+    )
+    assert run("simulate", "wide.yaml", "--scenario", "scenario.yaml", "-o", "json=r.json", "-o", "jsonl=e").code == 0
+    report = json.loads((files / "r.json").read_text())
+    groups = {(p["workload"], p["node"], p["gpus"], *p["gpu_groups"]) for p in report["placements"]}
+    ((_, _, _, shared), _) = sorted(groups)
+    assert groups == {(name, "gpu-0000", 0.5, shared) for name in ("half-0", "half-1")}
+    bound = [fact for fact in map(json.loads, (files / "e").read_text().splitlines()) if fact["what"] == "bound"]
+    assert [(fact["gpus"], fact["gpu_groups"]) for fact in bound] == [(0.5, [shared])] * 2
+    inner = next(found for found in report["workloads"] if found["name"] == "inner")
+    assert inner["why_waiting"] == "queue top has queues below it, and only queues without take jobs"

@@ -47,6 +47,15 @@ def test_ways_to_declare_the_policy(body: str, suffix: str, tmp_path: Path) -> N
     assert organisation(f"{tmp_path}/policy.py{suffix}") == "acme"
 
 
+def test_an_entry_may_take_declarations_from_the_folder_s_own_policy(tmp_path: Path) -> None:
+    write(tmp_path / "policy.py", IMPORTS + "NAME = 'spread'\npolicy = " + NAMED.format("packed"))
+    write(
+        tmp_path / "spread.py",
+        IMPORTS + "from policy import NAME\npolicy = Policy(organisation=Organisation(name=NAME))",
+    )
+    assert organisation(tmp_path / "spread.py") == "spread"
+
+
 def test_a_folder_prefers_python(tmp_path: Path) -> None:
     write(tmp_path / "policy.yaml", "organisation: {name: yaml}\n")
     assert organisation(tmp_path) == "yaml"

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
 
 from apportion_runtime.sim.history import History, Sample, Stay
 from apportion_runtime.sim.report.steps import Steps, highest, stacked
@@ -79,6 +79,25 @@ class QueueWaits:
     counts: tuple[int, ...]
 
 
+class Placement(NamedTuple):
+    """A pod's time on a node: whole devices and parts of them, and the groups of the devices that it shares."""
+
+    pod: str
+    workload: str
+    namespace: str
+    queue: str
+    node: str
+    gpus: float
+    gpu_groups: tuple[str, ...]
+    since_s: float
+    until_s: float
+    ended_by: str
+
+    def document(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return dict(zip(self._fields, self, strict=True))
+
+
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """What was simulated.
@@ -108,12 +127,16 @@ class Report:
     waits: tuple[QueueWaits, ...]
     preemptions: tuple[Preemption, ...]
     workloads: tuple[WorkloadReport, ...]
+    placements: tuple[Placement, ...]
 
     def document(self) -> dict[str, Any]:
         """Return it for JSON: the summary's numbers stand at the top."""
         found = {"apiVersion": "apportion.dev/v1", "kind": "SimulationReport", "name": self.name, "start": self.start}
-        rest = {key: value for key, value in asdict(self).items() if key not in ("name", "start", "summary")}
-        return {**found, **asdict(self.summary), "wait_bounds_s": WAIT_BOUNDS_S, **rest}
+        placements = [placement.document() for placement in self.placements]
+        rest = asdict(replace(self, placements=()))
+        for key in ("name", "start", "summary", "placements"):
+            del rest[key]
+        return {**found, **asdict(self.summary), "wait_bounds_s": WAIT_BOUNDS_S, **rest, "placements": placements}
 
 
 def build_report(history: History, name: str, start: float, inputs: Inputs | None = None) -> Report:
@@ -129,6 +152,7 @@ def build_report(history: History, name: str, start: float, inputs: Inputs | Non
         waits=tuple(_waits(history, queues)),
         preemptions=tuple(_preemptions(history)),
         workloads=tuple(_workloads(history)),
+        placements=tuple(_placements(history)),
     )
 
 
@@ -174,6 +198,15 @@ def _preemptions(history: History) -> Iterable[Preemption]:
         gangs.setdefault(key, set()).add((taken.at_s, taken.workload))
     for key in sorted(pods):
         yield Preemption(*key, len(gangs[key]), pods[key], round(gpus[key], _DIGITS))
+
+
+def _placements(history: History) -> Iterable[Placement]:
+    for stay in sorted(history.stays, key=lambda stay: (stay.since_s, stay.workload, stay.pod)):
+        facts = history.workloads[stay.workload]
+        yield Placement(
+            stay.pod, facts.name, facts.namespace, stay.queue, stay.node, stay.gpus, stay.devices, stay.since_s,
+            stay.until_s, stay.ended_by,
+        )  # fmt: skip
 
 
 def _workloads(history: History) -> Iterable[WorkloadReport]:
