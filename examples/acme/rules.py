@@ -7,6 +7,7 @@ from apportion_policy import Waiver
 
 PROMISED = ("ads", "assistant", "ci", "data", "nlp", "search", "speech", "vision")
 BOUNDED = ("platform", "product")
+BOUNDED_IN_ASIA = ("assistant", "ci", "interns", *BOUNDED)
 
 
 def waiver(code, address, reason):
@@ -29,4 +30,5 @@ WAIVERS = (
     *accepted("AP509", ("research", "vision"), "training there writes a checkpoint every ten minutes"),
     *accepted("AP510", ("ads", "interns"), "whole GPUs until those clusters run KAI"),
     *accepted("AP512", BOUNDED, "on the edge each namespace has the whole limit; nobody has reached it"),
+    *accepted("AP618", BOUNDED_IN_ASIA, "whole requests for machines in Asia are for the departments without a limit"),
 )
