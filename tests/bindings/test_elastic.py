@@ -12,6 +12,7 @@ from apportion_compiler.backends import EMITTERS
 from apportion_compiler.bindings.bind import adopt, bind, bound
 from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.bindings.options import Options
+from apportion_compiler.engine_rules.verdict import Effect
 from apportion_compiler.engine_rules.workloads import workload_verdicts
 from apportion_policy import Queue, Resources
 
@@ -110,11 +111,14 @@ def _without_borrowing(made: Mapping[str, Any], flavor: str) -> Mapping[str, Any
     return {**made, "spec": {**made["spec"], "resourceGroups": [group]}}
 
 
-def test_pods_that_differ_get_no_queued_nodes() -> None:
+def test_of_several_pod_sets_one_gets_queued_nodes() -> None:
     queued = program("kueue", Queue(id="vision", namespaces=("vision",)), pools=(H100, QUEUED, ORDINARY))
     options = Options(provisioning="dws", gpus=8000, workers=3)
     alike = bound(queued, "vision", "PyTorchJob", options)
-    assert alike.remarks == ()
+    (remark,) = alike.remarks
+    assert "Kueue tells only the first of them which nodes to use: the pods of Worker find none" in remark
+    existing = [made for name in ("kueue", "native") for made in EMITTERS[name].emit(queued).manifests]
+    assert [v.effect for v in workload_verdicts("kueue", alike.objects, existing)] == [Effect.PENDING]
     job: Any = alike.objects[0]
     worker = job["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["resources"]
     worker["requests"]["cpu"] = worker["limits"]["cpu"] = "7"

@@ -9,6 +9,7 @@ from apportion_compiler.backends.native.names import CPU_SCHEDULER, schedulers
 from apportion_compiler.bindings.binding import Binding
 from apportion_compiler.bindings.requests import pod_requests
 from apportion_compiler.bindings.work import GPU_RESOURCE
+from apportion_compiler.engine_rules.workload_rules.kueue_queued_nodes import several_pod_sets
 from apportion_compiler.engine_rules.workload_rules.kueue_reach import unreachable
 from apportion_compiler.engine_rules.workload_rules.provisioning import ANTI_AFFINITY_IGNORED
 from apportion_compiler.engine_rules.workload_rules.site import site_of
@@ -45,14 +46,9 @@ def waiting(binding: Binding, workloads: Sequence[Node]) -> Iterator[str]:
     if binding.program.engine != "kueue":
         return
     existing = BACKEND.emit(binding.program).manifests
-    for verdict in unreachable(site_of("kueue", workloads, existing)):
+    site = site_of("kueue", workloads, existing)
+    for verdict in (*unreachable(site), *several_pod_sets(site)):
         yield verdict.message
-    if binding.plan is not None and binding.plan.provisioning_class == QUEUED_PROVISIONING_GKE:
-        for workload in workloads:
-            asking = [pods for pods in pod_sets(workload) if pods.count and pod_requests(pods.spec).get(GPU_RESOURCE)]
-            if any(pods.spec != asking[0].spec for pods in asking):
-                names = " and ".join(pods.name for pods in asking)
-                yield f"{names} differ, and {QUEUED_PROVISIONING_GKE} gives nodes for one kind of pods"
 
 
 def crowded(binding: Binding, workloads: Sequence[Node]) -> Iterator[str]:

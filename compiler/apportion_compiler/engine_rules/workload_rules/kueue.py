@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from apportion_compiler.backends.kueue import names
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
+from apportion_compiler.engine_rules.workload_rules.kueue_queued_nodes import several_pod_sets
 from apportion_compiler.engine_rules.workload_rules.kueue_reach import unreachable
 from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, Workload, listed, template_field
 from apportion_compiler.plain_objects import items, labels_of, mapping, text
@@ -118,4 +119,4 @@ def _ray_job(workload: Workload, spec: Mapping[str, object]) -> Iterator[Verdict
         )  # fmt: skip
 
 
-RULES: tuple[Rule, ...] = (_labels, _coverage, unreachable, _ray)
+RULES: tuple[Rule, ...] = (_labels, _coverage, unreachable, several_pod_sets, _ray)

@@ -34,10 +34,10 @@ class _Tree:
     """The quotas of a cluster's cohorts."""
 
     def __init__(self, site: Site) -> None:
-        self.queues = site.named(names.GROUP, "ClusterQueue")
+        queues = site.named(names.GROUP, "ClusterQueue")
         self._cohorts = site.named(names.GROUP, "Cohort")
         self._below: dict[str, list[Manifest]] = {}
-        for made in (*self.queues.values(), *self._cohorts.values()):
+        for made in (*queues.values(), *self._cohorts.values()):
             parent = _parent(made)
             if parent is not None:
                 self._below.setdefault(parent, []).append(made)
@@ -77,17 +77,24 @@ class _Tree:
 def unreachable(site: Site) -> Iterator[Verdict]:
     """Yield the pods whose workload no flavor of its ClusterQueue can ever hold."""
     tree = _Tree(site)
-    locals_ = site.placed(names.GROUP, "LocalQueue")
     flavors = site.named(names.GROUP, "ResourceFlavor")
+    for workload, cluster_queue in cluster_queues(site):
+        for pods in workload.sets:
+            yield from _of_pods(workload, pods, cluster_queue, tree, flavors)
+
+
+def cluster_queues(site: Site) -> Iterator[tuple[Workload, Manifest]]:
+    """Yield the workloads whose ClusterQueue is there, with it."""
+    queues = site.named(names.GROUP, "ClusterQueue")
+    locals_ = site.placed(names.GROUP, "LocalQueue")
     for workload in site.workloads:
         queue = labels_of(workload.owners[-1]).get(names.QUEUE_LABEL) or labels_of(workload.manifest).get(
             names.QUEUE_LABEL, _DEFAULT_QUEUE
         )
         local = locals_.get((workload.namespace, queue))
-        cluster_queue = tree.queues.get(text(local, "spec", "clusterQueue") or "")
+        cluster_queue = queues.get(text(local, "spec", "clusterQueue") or "")
         if cluster_queue is not None:
-            for pods in workload.sets:
-                yield from _of_pods(workload, pods, cluster_queue, tree, flavors)
+            yield workload, cluster_queue
 
 
 def _of_pods(
@@ -99,7 +106,7 @@ def _of_pods(
         for group in items(cluster_queue, "spec", "resourceGroups"):
             if resource not in items(group, "coveredResources"):
                 continue
-            usable = list(_usable(pods, [text(one, "name") or "" for one in items(group, "flavors")], flavors))
+            usable = list(usable_flavors(pods, [text(one, "name") or "" for one in items(group, "flavors")], flavors))
             most = max((tree.most(cluster_queue, flavor, resource) for flavor in usable), default=_ZERO)
             if usable and amount * count > most:
                 where = " and ".join(usable)
@@ -111,7 +118,7 @@ def _of_pods(
                 )  # fmt: skip
 
 
-def _usable(pods: PodSet, listed: list[str], flavors: Mapping[str, Manifest]) -> Iterator[str]:
+def usable_flavors(pods: PodSet, listed: list[str], flavors: Mapping[str, Manifest]) -> Iterator[str]:
     """Yield the flavors that the node selector allows: it is compared by the keys that flavors of the group have."""
     labels = {name: mapping(flavors.get(name, {}), "spec", "nodeLabels") for name in listed}
     keys = {key for held in labels.values() for key in held}
