@@ -153,3 +153,13 @@ def test_what_kueue_says_beside_and_nothing_heeds_is_told() -> None:
         "featureGates are passed over: PartialAdmission",
         "admissionScope is passed over: what was used before does not count",
     ]
+
+
+def test_work_that_names_no_queue_runs_in_the_default_one_of_its_namespace() -> None:
+    _, local = _queue("a", 4)
+    default = {**local, "metadata": {"name": "default", "namespace": "ns"}}
+    history = _run(_line("mine", 2, queue=""), *_queue("a", 4), default)
+    assert history.workloads[0].queue == "a"
+    assert _at(history, "mine", "admitted") == [0.0]
+    outside = _run(_line("mine", 2, queue=""), *_queue("a", 4))
+    assert _at(outside, "mine", "admitted") == []
