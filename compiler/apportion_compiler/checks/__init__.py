@@ -61,6 +61,7 @@ from apportion_compiler.checks.priority_out_of_range import PRIORITY_OUT_OF_RANG
 from apportion_compiler.checks.priority_reserved_name import PRIORITY_RESERVED_NAME, priority_reserved_name
 from apportion_compiler.checks.queue_cannot_run import QUEUE_CANNOT_RUN, queue_cannot_run
 from apportion_compiler.checks.queue_cycle import QUEUE_CYCLE, queue_cycle
+from apportion_compiler.checks.queue_without_namespace import QUEUE_WITHOUT_NAMESPACE, queue_without_namespace
 from apportion_compiler.checks.queued_forbidden_setting import QUEUED_FORBIDDEN_SETTING, queued_forbidden_setting
 from apportion_compiler.checks.queued_too_long import QUEUED_TOO_LONG, queued_too_long
 from apportion_compiler.checks.queued_too_many_nodes import QUEUED_TOO_MANY_NODES, queued_too_many_nodes
@@ -121,6 +122,7 @@ CHECKS: tuple[Check, ...] = (
     minimum_runtime_ineffective,
     lending_over_guarantee,
     implausible_memory,
+    queue_without_namespace,
     invalid_topology,
     unknown_topology,
     priority_out_of_range,
@@ -187,6 +189,7 @@ _RULES: tuple[Rule, ...] = (
     MINIMUM_RUNTIME_INEFFECTIVE,
     LENDING_OVER_GUARANTEE,
     IMPLAUSIBLE_MEMORY,
+    QUEUE_WITHOUT_NAMESPACE,
     INVALID_TOPOLOGY,
     UNKNOWN_TOPOLOGY,
     PRIORITY_OUT_OF_RANGE,

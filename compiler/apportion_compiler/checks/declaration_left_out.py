@@ -13,9 +13,10 @@ DECLARATION_LEFT_OUT = Rule(
     "AP118", "declaration-left-out", Severity.ERROR, "a declaration is made and is not part of the policy"
 )
 
-_FIELDS = {
+FIELDS = {
     "cluster": "`clusters` of an environment",
     "environment": "`environments` of the policy",
+    "limit range": "`limit_ranges` of a queue",
     "node pool": "`node_pools` of the policy",
     "override": "`overrides` of a queue",
     "override of queue": "`overrides` of an environment",
@@ -38,6 +39,6 @@ def declaration_left_out(declarations: Declarations, as_of: date) -> Iterator[Di
             f"{omission.kind} {omission.name}",
             f"the {omission.kind} `{omission.name}` is declared here and is not part of the policy",
             omission.source,
-            hint=f"add it to {_FIELDS[omission.kind]}; otherwise remove it",
+            hint=f"add it to {FIELDS[omission.kind]}; otherwise remove it",
             severity=Severity.WARNING if omission.shared else None,
         )

@@ -25,6 +25,13 @@ def is_misspelt(name: str, meant: str, known: Collection[str]) -> bool:
     )
 
 
+def is_one_character_more(name: str, other: str) -> bool:
+    """Tell whether one of two names is the other with one character added, be it a digit."""
+    longer, shorter = (name, other) if len(name) > len(other) else (other, name)
+    begin = _n_shared(longer, shorter)
+    return len(longer) == len(shorter) + 1 and longer[begin + 1 :] == shorter[begin:]
+
+
 def _is_one_slip(name: str, other: str) -> bool:
     begin = _n_shared(name, other)
     end = _n_shared(name[begin:][::-1], other[begin:][::-1])

@@ -17,7 +17,7 @@ from apportion_compiler.checks.references import (
     cluster_kind,
     references,
 )
-from apportion_compiler.checks.suggestions import is_misspelt, suggester
+from apportion_compiler.checks.suggestions import is_misspelt, is_one_character_more, suggester
 from apportion_compiler.diagnostics.diagnostic import Applicability, Diagnostic, Rule, Severity, ValueEdit
 from apportion_compiler.graph.declarations import Declarations
 from apportion_policy.policy import Policy, RuleSeverity
@@ -51,9 +51,11 @@ def unknown_reference(declarations: Declarations, as_of: date) -> Iterator[Diagn
         # Codes differ in digits: the one most like it is not the one that was meant.
         meant = suggest[reference.kind](reference.name) if reference.kind != RULE else None
         # Another pool with a name like it may be another environment's: a pool that is left out is what was meant.
+        near = None
         if reference.kind == POOL and meant is not None and not is_misspelt(reference.name, meant, known[POOL]):
+            near = meant if is_one_character_more(reference.name, meant) else None
             meant = None
-        yield _finding(reference, meant, again=meant in lists.get(_list_of(reference), ()))
+        yield _finding(reference, meant, near, again=meant in lists.get(_list_of(reference), ()))
     yield from _relaxed(declarations.policy, {code for code, rule in RULES.items() if rule.required})
 
 
@@ -76,11 +78,13 @@ def _list_of(reference: Reference) -> tuple[str, ...]:
     return (reference.address, *reference.path[:-1])
 
 
-def _finding(reference: Reference, meant: str | None, *, again: bool) -> Diagnostic:
+def _finding(reference: Reference, meant: str | None, near: str | None, *, again: bool) -> Diagnostic:
     kind, name, path, address, at = reference
     who = address if address != RULES_ADDRESS else "`severity`"
     if meant is not None:
         hint = f"name `{meant}`" if not again else f"remove `{name}`: `{meant}` is named already"
+    elif near is not None:
+        hint = f"name `{near}` if that is meant; otherwise add `{name}` to `node_pools` of the policy"
     else:
         hint = _HINTS.get(kind, "declare it, or remove the name")
     # A mapping's key is no value: it cannot be edited on its own.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
+import pytest
+
 from apportion_compiler.compile import check_policy
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Severity
 from apportion_policy import (
@@ -80,6 +82,15 @@ def test_what_the_cluster_has_no_machines_for_is_not_the_share_s_fault() -> None
     assert [d.scope for d in found] == ["prod/small"]
     assert "`small`, whose node pools have no H100, leaves 0 GPUs" in found[0].message
     assert "share" not in found[0].message + str(found[0].hint)
+
+
+@pytest.mark.parametrize(("name", "near"), [("cpus", "cpu"), ("h10", "h100"), ("h1000", "h100"), ("l40", None)])
+def test_a_pool_with_a_character_more_or_less_is_named(name: str, near: str | None) -> None:
+    pools = (_pool("cpu", "a100"), _pool("h100", "h100"))
+    (found,) = _found("AP109", queues=(Queue(id="v", pools=(name,)),), pools=pools)
+    expected = f"name `{near}` if that is meant; otherwise add `{name}` to `node_pools` of the policy"
+    assert found.hint == (expected if near else "add it to `node_pools` of the policy, or remove the name")
+    assert found.fix is None
 
 
 def test_a_pool_left_out_of_the_policy_is_not_mistaken_for_another() -> None:

@@ -1,0 +1,39 @@
+"""AP211: a leaf queue without namespaces, in which no work can run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
+from apportion_compiler.graph.graph import PolicyGraph
+from apportion_compiler.graph.values import GPU_MODEL_PREFIX
+from apportion_policy.resources import GPU, amount_text
+
+QUEUE_WITHOUT_NAMESPACE = Rule(
+    "AP211", "queue-without-namespace", Severity.WARNING, "a leaf queue has no namespace whose work could run in it"
+)
+
+
+def queue_without_namespace(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Look at every leaf of a policy that binds namespaces to queues.
+
+    A policy without any namespace, or with a cluster whose admission others manage, leaves the binding to them.
+    """
+    elsewhere = any(s.cluster is not None and "admission" in s.cluster.managed_elsewhere for s in graph.scopes)
+    if elsewhere or not any(leaf.queue.namespaces for leaf in graph.leaves):
+        return
+    for leaf in graph.leaves:
+        if leaf.queue.namespaces or (leaf.queue.kueue is not None and leaf.queue.kueue.local_queues):
+            continue
+        amounts = {r: amount for r, amount in graph.base.values[leaf.id].guaranteed.items() if amount != 0}
+        if any(resource.startswith(GPU_MODEL_PREFIX) for resource in amounts):
+            amounts.pop(GPU, None)
+        promised = ", ".join(amount_text(resource, amount) for resource, amount in sorted(amounts.items()))
+        idle = f", and only others use its guarantee of {promised}" if promised else ""
+        yield Diagnostic(
+            QUEUE_WITHOUT_NAMESPACE,
+            leaf.address,
+            f"`{leaf.id}` has no namespace, so no work runs in it{idle}",
+            leaf.queue.source,
+            hint=f'add namespaces=("{leaf.id}",) to `{leaf.id}`, or remove the queue',
+        )

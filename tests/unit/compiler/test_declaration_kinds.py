@@ -1,0 +1,10 @@
+"""Every kind of declaration that may be left out has a place where AP118 says it belongs."""
+
+from __future__ import annotations
+
+from apportion_compiler.checks.declaration_left_out import FIELDS
+from apportion_policy.unused_declarations import DECLARATION_KINDS
+
+
+def test_every_kind_has_its_place() -> None:
+    assert set(FIELDS) == DECLARATION_KINDS
