@@ -2,7 +2,7 @@
 
 Said only where the policy speaks of the queue's classes by name, on the queue, on one above it, or in the class's own
 `queues`: the default set allows every class everywhere, and most teams never use them all. A guarantee that a
-cluster's share rounds down to nothing is said in any case: the author promised it.
+cluster's share rounds down to nothing, or that an override takes away, is said in any case: the author promised it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from apportion_compiler.graph.values import GPU_MODEL_PREFIX, QueueValues
 from apportion_policy.priority import PriorityClass
 from apportion_policy.quantity import Amount
 from apportion_policy.resources import CPU, GPU, MEMORY, amount_text
+from apportion_policy.source import SourceLocation
 
 NON_PREEMPTIBLE_WITHOUT_GUARANTEE = Rule(
     "AP206",
@@ -123,9 +124,13 @@ def _rounded_away(graph: PolicyGraph, scope: Scope, said: set[str]) -> Iterator[
         for resource, amount in here.items() if 0 in here.values() else ():
             if amount == 0 and written.get(resource, 0) != 0 and leaf.id not in said:
                 classes = tuple(cls for cls in graph.allowed_classes[leaf.id] if not is_preemptible(cls))
-                if not classes or "guaranteed" in scope.values[leaf.id].sources:
+                if not classes:
                     continue
                 said.add(leaf.id)
+                override = scope.values[leaf.id].sources.get("guaranteed")
+                if override is not None:
+                    yield _overridden(graph, scope, leaf, (amount_text(resource, amount), classes), override)
+                    continue
                 names = ", ".join(cls.name for cls in classes)
                 cause = f"the cluster's share of {scope.cluster.share} leaves"
                 place = f"`{scope.cluster.name}` takes {scope.cluster.share} of each guarantee"
@@ -146,6 +151,28 @@ def _rounded_away(graph: PolicyGraph, scope: Scope, said: set[str]) -> Iterator[
                     None,
                     scope.name,
                 )
+
+
+def _overridden(
+    graph: PolicyGraph,
+    scope: Scope,
+    leaf: Node,
+    pinned: tuple[str, tuple[PriorityClass, ...]],
+    override: SourceLocation,
+) -> Diagnostic:
+    nothing, classes = pinned
+    names = ", ".join(cls.name for cls in classes)
+    return Diagnostic(
+        NON_PREEMPTIBLE_WITHOUT_GUARANTEE,
+        leaf.address,
+        f"the override guarantees `{leaf.id}` {nothing}, and {_keeps(graph, scope)} its non-preemptible work ({names}) "
+        f"inside that: none that asks for {nothing.partition(' ')[2]} runs",
+        override,
+        (Related(leaf.queue.source, f"`{leaf.id}` is guaranteed more without the override"),),
+        f"guarantee what this work needs, or leave {names} out of the priority classes of `{leaf.id}`",
+        None,
+        scope.name,
+    )
 
 
 def _absent_models(graph: PolicyGraph, scope: Scope, written: Mapping[str, Amount]) -> str:

@@ -21,6 +21,7 @@ from apportion_policy import (
     PriorityClass,
     ProvisioningPlan,
     Queue,
+    QueueOverride,
     Resources,
 )
 
@@ -82,6 +83,29 @@ def test_what_the_cluster_has_no_machines_for_is_not_the_share_s_fault() -> None
     assert [d.scope for d in found] == ["prod/small"]
     assert "`small`, whose node pools have no H100, leaves 0 GPUs" in found[0].message
     assert "share" not in found[0].message + str(found[0].hint)
+
+
+def test_serving_that_an_override_pins_at_nothing_is_found() -> None:
+    assistant = Queue(id="assistant", namespaces=("a",), guaranteed=Resources(gpu=8, cpu=40, memory="100Gi"))
+    pools = (_pool("h100", "h100"),)
+    policy = Policy(
+        organisation=Organisation(name="acme", owner="@acme/platform"),
+        queues=(assistant,),
+        node_pools=pools,
+        environments=(
+            Environment(
+                name="dev",
+                clusters=(_cluster("gpu-1", pools),),
+                overrides=(QueueOverride(queue="assistant", guaranteed=Resources(gpu=0)),),
+            ),
+        ),
+    )
+    (found,) = (d for d in check_policy(policy, AS_OF).diagnostics if d.code == "AP206")
+    assert found.message == (
+        "the override guarantees `assistant` 0 GPUs, and kai keeps its non-preemptible work (build, inference) inside "
+        "that: none that asks for GPUs runs"
+    )
+    assert found.at == policy.environments[0].overrides[0].source
 
 
 @pytest.mark.parametrize(("name", "near"), [("cpus", "cpu"), ("h10", "h100"), ("h1000", "h100"), ("l40", None)])
