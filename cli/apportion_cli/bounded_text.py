@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
 
 MAX_BYTES = 1 << 30
@@ -21,10 +22,37 @@ def text_of(file: Path | str, at_most: int = MAX_BYTES) -> str:
 
     Raises:
         OSError: If it cannot be read.
-        UnreadableFileError: If it is too long, or no text in UTF-8.
+        UnreadableFileError: If it is a device or too long, or no text in UTF-8.
+    """
+    return _decoded(content_of(file, at_most))
+
+
+def content_of(file: Path | str, at_most: int) -> bytes:
+    """Return what a file holds that the command line names, which may be a pipe.
+
+    Raises:
+        OSError: If it cannot be read.
+        UnreadableFileError: If it is a device, or has more bytes.
     """
     with open(file, "rb") as opened:  # noqa: PTH123
-        return _decoded(opened.read(at_most + 1), at_most)
+        status = os.fstat(opened.fileno())
+        # A terminal is one too, and what is typed ends.
+        if stat.S_ISBLK(status.st_mode) or (stat.S_ISCHR(status.st_mode) and not opened.isatty()):
+            raise UnreadableFileError("it is a device")
+        return _bounded(opened, status, at_most)
+
+
+def content_found(file: Path | str, at_most: int) -> bytes:
+    """Return what a file holds that nobody has named, but that was found where it is looked for.
+
+    Raises:
+        OSError: If it cannot be read.
+        UnreadableFileError: If it is no regular file, or has more bytes.
+    """
+    # A device or a pipe must not be waited for.
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as opened:  # noqa: PTH123
+        return _bounded(opened, _regular(descriptor), at_most)
 
 
 def text_named_by(folder: Path, name: str) -> str:
@@ -42,9 +70,7 @@ def text_named_by(folder: Path, name: str) -> str:
     # A device or a pipe must not be waited for; between the two calls the folder may change.
     descriptor = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as opened:  # noqa: PTH123
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise UnreadableFileError("it is no regular file")
-        return _decoded(opened.read(MAX_NAMED_BYTES + 1), MAX_NAMED_BYTES)
+        return _decoded(_bounded(opened, _regular(descriptor), MAX_NAMED_BYTES))
 
 
 def _bounds(folder: Path) -> Path:
@@ -52,9 +78,22 @@ def _bounds(folder: Path) -> Path:
     return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
 
 
-def _decoded(content: bytes, at_most: int) -> str:
-    if len(content) > at_most:
+def _regular(descriptor: int) -> os.stat_result:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        raise UnreadableFileError("it is a folder" if stat.S_ISDIR(status.st_mode) else "it is no regular file")
+    return status
+
+
+def _bounded(opened: BufferedReader, status: os.stat_result, at_most: int) -> bytes:
+    # The size of a regular file says it before gigabytes are read.
+    content = b"" if status.st_size > at_most else opened.read(at_most + 1)
+    if max(status.st_size, len(content)) > at_most:
         raise UnreadableFileError(f"it has more than the {at_most} bytes that are read")
+    return content
+
+
+def _decoded(content: bytes) -> str:
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from apportion_cli.bounded_text import UnreadableFileError, content_of
 from apportion_cli.commands.version import version_text
 from apportion_cli.console import Console
 from apportion_cli.errors import CannotError
@@ -107,7 +108,9 @@ def _texts(paths: Sequence[str], sources: Sources) -> list[Source]:
 
 def _text(file: str) -> str:
     try:
-        content = sys.stdin.buffer.read(_MOST_BYTES + 1) if file == STDIN else _content(Path(file))
+        content = sys.stdin.buffer.read(_MOST_BYTES + 1) if file == STDIN else content_of(file, _MOST_BYTES)
+    except UnreadableFileError as wrong:
+        raise CannotError(f"{file} cannot be read: {wrong}") from None
     except OSError as refused:
         raise CannotError(f"{file} cannot be read: {refused.strerror}") from refused
     if len(content) > _MOST_BYTES:
@@ -116,11 +119,6 @@ def _text(file: str) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as undecodable:
         raise CannotError(f"{file} is not text in UTF-8: byte {undecodable.start} is none") from None
-
-
-def _content(path: Path) -> bytes:
-    with path.open("rb") as opened:
-        return opened.read(_MOST_BYTES + 1)
 
 
 def _finding(fault: Fault) -> Diagnostic:

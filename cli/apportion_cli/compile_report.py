@@ -96,7 +96,9 @@ def render(
     except ValueError as malformed:
         raise CannotError(f"{out / str(malformed)}", hint="restore the file, or delete its folder") from None
     except OSError as refused:
-        raise CannotError(f"{refused.filename or out} cannot be written: {refused.strerror}") from refused
+        raise CannotError(
+            f"{refused.filename or out} cannot be {'written' if write else 'read'}: {refused.strerror}"
+        ) from refused
     return CompileReport(out, tuple(_report(compilation, tree, out) for tree in trees), foreign)
 
 

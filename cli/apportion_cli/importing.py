@@ -73,6 +73,8 @@ def _refuse_names(wanted: Wanted) -> None:
     from apportion_compiler.naming import is_label, suggested_name
     from apportion_policy.identifiers import parse_owner
 
+    if not wanted.organisation.isprintable():
+        raise click.UsageError("--organisation: give a name; that of the folder has characters that cannot be printed")
     for flag, name in (("--environment", wanted.environment), ("--cluster", wanted.cluster)):
         if name is not None and not is_label(name):
             instead = suggested_name(name)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from apportion_cli.bounded_text import UnreadableFileError, content_of
 from apportion_cli.errors import CannotError
 
 if TYPE_CHECKING:
@@ -37,10 +38,10 @@ def read_files(paths: Sequence[str], sources: Sources) -> Iterator[tuple[str, Ma
             if name in seen:
                 continue
             seen.add(name)
-            content = _bytes(file, MAX_DOCUMENT_BYTES + 1)
-            if len(content) > MAX_DOCUMENT_BYTES:
-                message = f"the file has more than the {MAX_DOCUMENT_BYTES} bytes that are read"
-                yield name, ManifestFile(faults=(unreadable(name, message),))
+            try:
+                content = _bytes(file, MAX_DOCUMENT_BYTES)
+            except UnreadableFileError as wrong:
+                yield name, ManifestFile(faults=(unreadable(name, f"the file cannot be read: {wrong}"),))
                 continue
             try:
                 text = content.decode("utf-8-sig")
@@ -85,7 +86,11 @@ def read_objects(paths: Sequence[str]) -> list[Mapping[str, object]]:
     found: list[Mapping[str, object]] = []
     for path in paths:
         for file in files_of(path):
-            found += _exported(_bytes(file, _MOST_EXPORTED_BYTES), STDIN_NAME if file == STDIN else file)
+            name = STDIN_NAME if file == STDIN else file
+            try:
+                found += _exported(_bytes(file, _MOST_EXPORTED_BYTES), name)
+            except UnreadableFileError as wrong:
+                raise CannotError(f"the export {name} cannot be read: {wrong}") from None
     return found
 
 
@@ -96,7 +101,7 @@ def _exported(content: bytes, name: str) -> list[Mapping[str, object]]:
 
     try:
         document = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         read = read_manifests(content.decode("utf-8-sig", "replace"), name)
         if read.faults or not read.objects:
             why = read.faults[0].message if read.faults else "it holds no Kubernetes objects"
@@ -140,9 +145,11 @@ def _is_within(file: str, root: str) -> bool:
 
 def _bytes(file: str, at_most: int) -> bytes:
     try:
-        if file == STDIN:
-            return sys.stdin.buffer.read(at_most)
-        with open(file, "rb") as opened:  # noqa: PTH123
-            return opened.read(at_most)
+        if file != STDIN:
+            return content_of(file, at_most)
+        content = sys.stdin.buffer.read(at_most + 1)
     except OSError as refused:
         raise CannotError(f"{file} cannot be read: {refused.strerror}") from refused
+    if len(content) > at_most:
+        raise UnreadableFileError(f"it has more than the {at_most} bytes that are read")
+    return content

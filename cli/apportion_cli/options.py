@@ -24,7 +24,7 @@ ALLOW_MISSING_LAYERS = "apportion.allow-missing-layers"
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {"": 1024**2, "Ki": 1024, "Mi": 1024**2, "Gi": 1024**3, "k": 1000, "M": 1000**2, "G": 1000**3}
 _LEAST_TIME_S, _MOST_TIME_S = 0.1, 86_400
-_LEAST_MEMORY = 256 * 1024**2
+_LEAST_MEMORY, _MOST_MEMORY = 256 * 1024**2, 64 * 1024**3
 
 
 def parse_day(text: str) -> date:
@@ -56,6 +56,8 @@ def parse_bytes(text: str) -> int:
         raise ValueError(f"`{text}` is not an amount of memory such as 512Mi or 2Gi") from None
     if size < _LEAST_MEMORY:
         raise ValueError("the interpreter and the model alone need 256Mi")
+    if size > _MOST_MEMORY:
+        raise ValueError(f"a memory limit is at most 64Gi; `{text}` is more")
     return size
 
 

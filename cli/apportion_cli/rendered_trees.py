@@ -8,8 +8,10 @@ from pathlib import Path
 
 import click
 
+from apportion_cli.bounded_text import UnreadableFileError, content_found
 from apportion_cli.errors import CannotError
 
+_MAX_INVENTORY_BYTES = 64 * 1024**2
 _OBJECT_FILES = (".yaml", ".yml", ".json")
 
 
@@ -65,10 +67,12 @@ def clusters_below(source: str) -> Mapping[str, tuple[str, str]]:
         if INVENTORY in names:
             file = Path(folder) / INVENTORY
             try:
-                document = json.loads(file.read_text(encoding="utf-8"))
+                document = json.loads(content_found(file, _MAX_INVENTORY_BYTES))
                 place = str(document["environment"]), str(document["cluster"])
             except OSError as refused:
                 raise CannotError(f"{file} cannot be read: {refused.strerror}") from refused
+            except UnreadableFileError as wrong:
+                raise CannotError(f"{file} cannot be read: {wrong}") from None
             except (ValueError, KeyError, TypeError, RecursionError):
                 raise CannotError(f"{file} is not the inventory of a rendered tree") from None
             # The trees of one cluster lie beside each other, one for each target.

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apportion_cli.bounded_text import UnreadableFileError, text_named_by, text_of
+from apportion_cli.bounded_text import MAX_BYTES, UnreadableFileError, content_found, text_named_by, text_of
 from apportion_cli.console import Console, current
 from apportion_cli.delivery import deliver
 from apportion_cli.errors import CannotError
@@ -119,7 +119,7 @@ def simulate(choice: Choice, load: str | TraceInput, *, as_of: date, keeps_facts
         raise CannotError(f"{choice.source}: {wrong}") from None
     except ScenarioError as wrong:
         file = load if isinstance(load, str) else load.beside or ""
-        line = line_of(Path(file).read_text(encoding="utf-8"), wrong.path) if file else None
+        line = line_of(_text_again(file), wrong.path) if file else None
         raise _unreadable(file or str(load), wrong, line) from None
     _show_faults(console, simulated)
     code = _run(console, simulated)
@@ -195,6 +195,14 @@ def _read(file: str, objects: ScenarioObjects) -> Scenario:
         raise CannotError(f"{file} cannot be read: {wrong}") from None
     except ScenarioError as wrong:
         raise _unreadable(file, wrong, wrong.line) from None
+
+
+def _text_again(file: str) -> str:
+    """Return the text of a scenario that was read before; empty where it is a pipe, or gone by now."""
+    try:
+        return content_found(file, MAX_BYTES).decode("utf-8")
+    except (OSError, ValueError):
+        return ""
 
 
 def _unreadable(file: str, wrong: ScenarioError, line: int | None) -> CannotError:

@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from apportion_cli.base_revision import commit_of, read_file, repository_root
+from apportion_cli.bounded_text import UnreadableFileError, content_found
 from apportion_cli.errors import CannotError
 
 FILE_NAME = "apportion.toml"
@@ -35,6 +36,7 @@ DECIDING = ("policy", "env", "fail-on", "time-limit", "memory-limit", "reserved-
 _LISTS = ("env", "output", "reserved-namespaces", "weaker-enforcement")
 # Formats differ between verbs, and only these take several environments.
 _ONLY_FOR = {"output": ("validate",), "env": ("validate", "compile")}
+_MAX_BYTES = 1024**2
 _PARAMETERS = {"output": "outputs"}
 
 
@@ -147,9 +149,13 @@ def variable(key: str) -> str:
 
 def _read(file: Path, table: tuple[str, ...]) -> dict[str, Any] | None:
     try:
-        text = file.read_bytes()
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        if file.is_dir():
+            return None
+        text = content_found(file, _MAX_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    except UnreadableFileError as wrong:
+        raise CannotError(f"{file} cannot be read: {wrong}") from None
     except OSError as refused:
         raise CannotError(f"{file} cannot be read: {refused.strerror}") from refused
     return _table(text, table, str(file))

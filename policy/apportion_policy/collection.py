@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from apportion_policy.declaration import Declaration
 from apportion_policy.errors import CollectError
+from apportion_policy.evaluation.plain import is_utf8, plain_text
 
 T = TypeVar("T", bound=Declaration)
 
@@ -82,6 +83,11 @@ def _python_files(directory: Path, folder: str) -> Iterator[Path]:
                 meant = name.lstrip(".")[: -len(_SUFFIX)] + _SUFFIX
                 raise CollectError(f"collect: {shown} is not read: rename it to {meant}, or remove it")
             if name.endswith(_SUFFIX):
+                if not is_utf8(str(file)):
+                    shown = plain_text(Path(folder, os.path.relpath(file, directory)).as_posix())
+                    raise CollectError(f"collect: the name of {shown} is not text in UTF-8: rename it")
+                if not file.is_file():
+                    raise CollectError(f"collect: {folder}/{file.relative_to(directory).as_posix()} is no regular file")
                 yield file
 
 

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from apportion_policy.declaration import PlacedDict, reading_document
 from apportion_policy.errors import DocumentFault
 from apportion_policy.evaluation.fault import Fault, FaultKind
+from apportion_policy.evaluation.plain import is_utf8, plain_text
 from apportion_policy.policy import Policy
 from apportion_policy.refused_values import RefusedValue, refused_values
 from apportion_policy.source import SourceLocation
@@ -57,6 +58,9 @@ def load_documents(path: Path) -> tuple[Policy, tuple[str, ...]]:
         if not matches:
             raise _fault("unreadable-input", f"include: no file matches {pattern}", path, node, ("include",))
         for match in matches:
+            if not is_utf8(str(match)) or not match.is_file():
+                message = f"include: {plain_text(match.name)} is no regular file with a name in UTF-8"
+                raise _fault("unreadable-input", message, path, node, ("include",))
             included, included_node = _read(match)
             files.append(str(match))
             unknown = [key for key in included if key not in _LISTS]

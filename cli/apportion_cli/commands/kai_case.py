@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from apportion_cli.bounded_text import text_of
 from apportion_cli.console import current
 from apportion_cli.errors import CannotError
 from apportion_cli.exit_codes import ExitCode
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _ALL = "all"
+_MAX_CHARACTERS = 256 * 1024**2
 
 
 @click.command("kai-case")
@@ -76,12 +77,14 @@ def _read(file: str) -> list[dict[str, Any]]:
     from apportion_runtime.cases.files import Malformed, read_cases
 
     try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+        text = sys.stdin.read(_MAX_CHARACTERS + 1) if file == "-" else text_of(file, _MAX_CHARACTERS)
     except UnicodeDecodeError:
         raise CannotError(f"{file} is not text in UTF-8") from None
     except (OSError, ValueError) as refused:
         reason = refused.strerror if isinstance(refused, OSError) else refused
         raise CannotError(f"{file} cannot be read: {reason}") from None
+    if len(text) > _MAX_CHARACTERS:
+        raise CannotError(f"{file} has more than the {_MAX_CHARACTERS} characters that are read")
     try:
         return read_cases(text)
     except Malformed as wrong:

@@ -122,7 +122,9 @@ class Diagnostic:
     @property
     def fingerprint(self) -> str:
         """A digest that survives line moves and changed numbers: the rule, the object and the scope."""
-        return hashlib.sha256("\x1f".join((self.code, self.address, self.scope or "")).encode()).hexdigest()[:32]
+        return hashlib.sha256(
+            "\x1f".join((self.code, self.address, self.scope or "")).encode(errors="surrogatepass")
+        ).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)

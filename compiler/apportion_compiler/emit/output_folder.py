@@ -14,6 +14,7 @@ import stat
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from apportion_compiler.errors import ApportionCompilerError
@@ -23,10 +24,11 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _MAX_BYTES = 256 * 1024**2
 _MAX_DEPTH = 32
+_MAX_ENTRIES = 100_000
 
 
 class LinkedPathError(ApportionCompilerError):
-    """A symbolic link, or what is neither file nor folder, where a file or folder is written or read."""
+    """A symbolic link, what is neither file nor folder, or what is too large, where a file or folder is written or read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,26 +50,35 @@ class OutputFolder:
     _made: list[str] = field(default_factory=list)
 
     def files(self, below: str = "") -> Iterator[str]:
-        """Yield the name of every entry that is no folder, in order; a link is an entry and is not followed."""
+        """Yield the name of every entry that is no folder, in order; a link is an entry and is not followed.
+
+        Raises:
+            LinkedPathError: If there are more entries than any tree has.
+        """
+        left = [_MAX_ENTRIES]
         try:
             descriptor = _open_below(self._fd, below, self.path)
         except (FileNotFoundError, NotADirectoryError):
             return
         try:
-            yield from _entries(descriptor, below, depth=0)
+            yield from _entries(descriptor, below, 0, left)
         finally:
             os.close(descriptor)
 
-    def read(self, name: str) -> bytes | None:
+    def read(self, name: str, at_most: int | None = None) -> bytes | None:
         """Return a regular file's content; None where there is no such entry.
 
+        Args:
+            name: Of the file.
+            at_most: Return no more than this many bytes of its beginning.
+
         Raises:
-            LinkedPathError: If the entry or a folder above it is a link or no regular file.
+            LinkedPathError: If the entry or a folder above it is a link or no regular file, or it is too large.
             OSError: If it cannot be read.
         """
         try:
             with _parent(self._fd, name, self.path) as (parent, leaf):
-                return _read(parent, leaf, self.path / name)
+                return _read(parent, leaf, self.path / name, at_most)
         except (FileNotFoundError, NotADirectoryError):
             return None
 
@@ -245,7 +256,7 @@ def _parent(top: int, name: str, path: Path, made: list[str] | None = None) -> G
         os.close(descriptor)
 
 
-def _read(parent: int, leaf: str, path: Path) -> bytes:
+def _read(parent: int, leaf: str, path: Path, at_most: int | None) -> bytes:
     try:
         descriptor = os.open(leaf, _FILE, dir_fd=parent)
     except OSError as refused:
@@ -257,8 +268,10 @@ def _read(parent: int, leaf: str, path: Path) -> bytes:
         os.close(descriptor)
         raise LinkedPathError(f"{path} is {_described(status.st_mode)}, which is not read")
     with os.fdopen(descriptor, "rb") as file:
+        if at_most is not None:
+            return file.read(at_most)
         if status.st_size > _MAX_BYTES:
-            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+            raise LinkedPathError(f"{path} has {status.st_size} bytes, and at most {_MAX_BYTES} are read")
         return file.read(_MAX_BYTES)
 
 
@@ -273,9 +286,12 @@ def _open_below(top: int, name: str, path: Path) -> int:
     return descriptor
 
 
-def _entries(folder: int, below: str, depth: int) -> Iterator[str]:
+def _entries(folder: int, below: str, depth: int, left: list[int]) -> Iterator[str]:
     with os.scandir(folder) as found:
-        entries = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in found)
+        entries = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in islice(found, left[0] + 1))
+    left[0] -= len(entries)
+    if left[0] < 0:
+        raise LinkedPathError(f"{below or 'the output folder'} holds too much: more than {_MAX_ENTRIES} entries in all")
     for name, is_folder in entries:
         whole = f"{below}/{name}" if below else name
         if not is_folder or depth == _MAX_DEPTH:
@@ -283,7 +299,7 @@ def _entries(folder: int, below: str, depth: int) -> Iterator[str]:
             continue
         descriptor = os.open(name, _FOLDER, dir_fd=folder)
         try:
-            yield from _entries(descriptor, whole, depth + 1)
+            yield from _entries(descriptor, whole, depth + 1, left)
         finally:
             os.close(descriptor)
 

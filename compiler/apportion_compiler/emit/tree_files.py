@@ -25,6 +25,7 @@ from apportion_compiler.emit.tree import (
 _MARK = GENERATED.encode()
 _MARK_OF_JSON = f'"apiVersion": "{API_VERSION}"'.encode()
 _KINDS = re.compile(rb"(?:[a-z0-9.-]+/v[a-z0-9]+/[A-Z][A-Za-z0-9]+\n)+")
+_MAX_ALLOWLIST_BYTES = 1024**2
 _MAX_MARK_OFFSET = 2048
 """Bytes in which the mark stands: behind the comments that say what the file is for."""
 
@@ -85,17 +86,26 @@ def objects_of_base(base: OutputFolder | None, root: OutputFolder | None, tree: 
 
 
 def compare_tree(root: OutputFolder | None, tree: str, files: Mapping[str, bytes]) -> TreeChange:
-    """Return how a tree differs from the given files."""
+    """Return how a tree differs from the given files.
+
+    Raises:
+        LinkedPathError: If there are more entries than any tree has.
+        OSError: If a file cannot be read.
+    """
     if root is None:
         return TreeChange(tuple(files), (), (), ())
     present = [name.removeprefix(f"{tree}/") for name in root.files(tree)]
-    contents = {name: _content(root, f"{tree}/{name}") for name in present}
-    unwanted = [name for name in present if name not in files]
+    there = {name: _content(root, f"{tree}/{name}", len(files[name]) + 1) for name in present if name in files}
+    unwanted = {
+        name: is_generated(_content(root, f"{tree}/{name}", _MAX_ALLOWLIST_BYTES))
+        for name in present
+        if name not in files
+    }
     return TreeChange(
-        added=tuple(name for name in files if name not in contents),
-        changed=tuple(name for name, content in files.items() if name in contents and contents[name] != content),
-        removed=tuple(name for name in unwanted if is_generated(contents[name])),
-        foreign=tuple(name for name in unwanted if not is_generated(contents[name])),
+        added=tuple(name for name in files if name not in there),
+        changed=tuple(name for name, content in files.items() if name in there and there[name] != content),
+        removed=tuple(name for name, generated in unwanted.items() if generated),
+        foreign=tuple(name for name, generated in unwanted.items() if not generated),
     )
 
 
@@ -133,8 +143,8 @@ def is_generated(content: bytes | None) -> bool:
     return _MARK in head or _MARK_OF_JSON in head or _KINDS.fullmatch(content) is not None or not content
 
 
-def _content(root: OutputFolder, name: str) -> bytes | None:
+def _content(root: OutputFolder, name: str, at_most: int) -> bytes | None:
     try:
-        return root.read(name)
+        return root.read(name, at_most)
     except LinkedPathError:
         return None

@@ -104,3 +104,12 @@ def _plain_character(character: str) -> str:
     if character == "\t":
         return "    "
     return " " if unicodedata.category(character) == "Zs" else _escaped_character(character)
+
+
+def is_utf8(name: str) -> bool:
+    """Tell whether the name of a file is text: names are bytes, and some are none in UTF-8."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

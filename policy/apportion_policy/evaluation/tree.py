@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apportion_policy.evaluation.fault import Fault, FaultKind
-from apportion_policy.evaluation.plain import plain_text
+from apportion_policy.evaluation.plain import is_utf8, plain_text
 from apportion_policy.evaluation.root import begins_project
 
 PYTHON_SUFFIX = ".py"
@@ -78,6 +78,8 @@ def locate(entry: str | Path) -> PolicyTree:
     text = os.fspath(entry)
     if not text or "\0" in text:
         raise EntryError(Fault("unreadable-input", "the path of the policy is empty or holds a null byte"))
+    if not is_utf8(os.path.abspath(text)):  # noqa: PTH100 - links do not matter.
+        raise EntryError(Fault("unreadable-input", f"the path of the policy, {plain_text(text)}, is not text in UTF-8"))
     path, attribute = text, None
     if not os.path.lexists(text) and f"{PYTHON_SUFFIX}:" in text:
         path, _, attribute = text.rpartition(":")
