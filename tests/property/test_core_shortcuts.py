@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apportion_runtime.core.cycle import cycle, run_actions
+from apportion_runtime.core.node_ranking import NodeRankings
 from apportion_runtime.core.nodes import NodeTable
-from apportion_runtime.core.ranking import Rankings
 from apportion_runtime.core.resources import GpuRequest
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.snapshot import Node, Pod, PodGroup, Queue, QueueResource, Settings, Snapshot, SubGroup
-from apportion_runtime.core.solver import search
+from apportion_runtime.core.solver import victim_search as search
 from apportion_runtime.core.status import PENDING, RUNNING
 from apportion_runtime.core.sub_groups import SubGroupSet
 
@@ -46,7 +46,7 @@ def _without_shortcuts(cluster: Cluster) -> Session:
         patch.object(SubGroupSet, "is_flat", False),
         patch.object(NodeTable, "_turn", lambda table, task, i: False),
         patch.object(search, "_has_no_node", lambda session, scenario, nodes: False),
-        patch.object(Rankings, "for_task", lambda rankings, task: None),
+        patch.object(NodeRankings, "for_task", lambda rankings, task: None),
     ):
         return cycle(*cluster)
 

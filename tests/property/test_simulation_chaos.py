@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from apportion_runtime.core.actions import allocate, evicting
-from apportion_runtime.core.prospects import Everyone
+from apportion_runtime.core.actions import allocate, victim_actions
+from apportion_runtime.core.pending_classes import EveryJob
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.events import ObjectDeleted
 from apportion_runtime.sim.history import History
@@ -120,8 +120,8 @@ def test_invariants_hold_where_the_clock_jumps(seed: int, jump_s: float) -> None
 def test_actions_that_end_early_show_nowhere(seed: int) -> None:
     """What is told is the same where every job is tried in every cycle."""
     with (
-        patch.object(allocate, "prospects", lambda *_: Everyone()),
-        patch.object(evicting, "prospects", lambda *_: Everyone()),
+        patch.object(allocate, "class_outcomes", lambda *_: EveryJob()),
+        patch.object(victim_actions, "class_outcomes", lambda *_: EveryJob()),
     ):
         _, expected = _run_checked(seed)
     _, found = _run_checked(seed)

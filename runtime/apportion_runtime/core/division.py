@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from apportion_runtime.core.sums import added
+from apportion_runtime.core.running_totals import added
 
 UNLIMITED = -1.0
 

@@ -25,7 +25,7 @@ from apportion_runtime.core.sub_groups import Member, PodSet, SubGroupSet, copie
 from apportion_runtime.core.task import BY_MEMORY, Task
 
 if TYPE_CHECKING:
-    from apportion_runtime.core.families import Family
+    from apportion_runtime.core.queue_jobs import QueueJobs
 
 JobKey = tuple[int, int, float, str]
 _TASK_ORDER = attrgetter("order")
@@ -46,7 +46,6 @@ class Job:
         "constraints",
         "counts",
         "created",
-        "family",
         "fit_errors",
         "group",
         "index",
@@ -61,6 +60,7 @@ class Job:
         "preemptible",
         "priority",
         "queue",
+        "queue_jobs",
         "root",
         "stale_since",
         "task_errors",
@@ -73,7 +73,7 @@ class Job:
         self.index = index
         # Its place in the session's order, and the jobs of its queue, which are told when it changes.
         self.number = 0
-        self.family: Family | None = None
+        self.queue_jobs: QueueJobs | None = None
         self.uid, self.name, self.queue = group.uid, group.name, group.queue
         self.priority, self.preemptible, self.created = group.priority, group.preemptible, group.created
         self.last_start, self.last_eviction, self.stale_since = group.last_start, group.last_eviction, group.stale_since
@@ -130,7 +130,7 @@ class Job:
         """Return the job with some of its pods, its counts those of now."""
         made = Job.__new__(Job)
         made.group, made.index, made.number = self.group, self.index, self.number
-        made.family = None
+        made.queue_jobs = None
         made.uid, made.name, made.queue = self.uid, self.name, self.queue
         made.priority, made.preemptible, made.created = self.priority, self.preemptible, self.created
         # KAI's clone carries no times: what asks for them asks the job itself.
@@ -165,8 +165,8 @@ class Job:
             self.allocated = self.allocated + task.request
         task.status = status
         self.reckon_anew()
-        if self.family is not None:
-            self.family.changed(self)
+        if self.queue_jobs is not None:
+            self.queue_jobs.changed(self)
 
     def order_key(self, plugins: frozenset[str]) -> JobKey:
         """Return what jobs of a queue are ordered by: the smaller comes first.

@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator
 from operator import itemgetter
 
-from apportion_runtime.core.families import Members
 from apportion_runtime.core.heap import Heap
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.order_tree import Before, Jobs, Kept, OrderedQueue, Siblings
+from apportion_runtime.core.queue_jobs import JobList
 from apportion_runtime.core.queue_order import Key, comes_first, order_key
 from apportion_runtime.core.resources import NO_QUANTITIES, Quantities
 from apportion_runtime.core.shares import QueueShare, Shares
 from apportion_runtime.core.sorted_jobs import SortedJobs
 
-Turn = tuple[int, Members | Job]
+Turn = tuple[int, JobList | Job]
 """What an order is filled with at once: a job, or all of a queue whose jobs are alike; and its number."""
 _NUMBER = itemgetter(0)
 
@@ -124,7 +124,7 @@ class JobOrder:
             self._link(leaf)
         self._mark(leaf)
 
-    def fill_by_queue(self, queues: Iterable[Members]) -> None:
+    def fill_by_queue(self, queues: Iterable[JobList]) -> None:
         """Add the jobs of several queues, each once, as if one by one in the session's order.
 
         A queue whose jobs are alike is added as a whole: its place depends on what its next job counts for, not on
@@ -147,7 +147,7 @@ class JobOrder:
         for turn in turns:
             by_parent.setdefault(queues[turn[1].queue].parent or "", []).append(turn)
         for parent, own in by_parent.items():
-            members = tuple(each for _, each in own if isinstance(each, Members))
+            members = tuple(each for _, each in own if isinstance(each, JobList))
             is_uniform = len(members) == len(own) and all(each.counted == members[0].counted for each in members)
             if parent and is_uniform and not any(queues[child].children for child in queues[parent].children):
                 at_once.append((own[0][0], Siblings(parent, members), own))
@@ -155,7 +155,7 @@ class JobOrder:
                 others += own
         return at_once, others
 
-    def turns(self, queues: Iterable[Members]) -> Iterator[Turn]:
+    def turns(self, queues: Iterable[JobList]) -> Iterator[Turn]:
         """Yield what `fill_by_queue` adds at once, queue by queue, each with its number in the session's order."""
         for members in queues:
             if not members.jobs or not self._shares.holds_jobs_of(members.queue):
@@ -199,7 +199,7 @@ class JobOrder:
         self._link(parent)
         self._mark(parent)
 
-    def _push_alike(self, members: Members) -> None:
+    def _push_alike(self, members: JobList) -> None:
         name = members.queue
         popped = self._popped.get(name)
         leaf = self._pool.get(name) if popped is None else None

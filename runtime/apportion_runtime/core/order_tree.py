@@ -6,9 +6,9 @@ from collections.abc import Sized
 from operator import is_
 from typing import NamedTuple
 
-from apportion_runtime.core.families import Members
 from apportion_runtime.core.heap import Heap
 from apportion_runtime.core.job import Job
+from apportion_runtime.core.queue_jobs import JobList
 from apportion_runtime.core.queue_order import Key
 from apportion_runtime.core.shares import QueueShare
 from apportion_runtime.core.sorted_jobs import SortedJobs
@@ -38,7 +38,7 @@ class OrderedQueue:
         self.parent: OrderedQueue | None = None
         self.stale = False
         # What a leaf was filled with as a whole, as long as no job was added or taken.
-        self.alike: Members | None = None
+        self.alike: JobList | None = None
         # Jobs that were taken from a leaf as victims.
         self.popped: list[Job] = []
         # What it is compared by, the version of its shares then, what else it was made with, and whether something
@@ -103,7 +103,7 @@ class Siblings(NamedTuple):
     """
 
     parent: str
-    members: tuple[Members, ...]
+    members: tuple[JobList, ...]
 
 
 class Kept(NamedTuple):

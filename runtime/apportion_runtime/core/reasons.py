@@ -52,7 +52,7 @@ class Reasons:
         self.is_asked_of: Callable[[Job], bool] | None = None
         """Tells of which jobs one wants to know why no node took a pod; None where it is of all.
 
-        A job of which one does not want to know is asked about again once it changed, or `Standing.ask_again` was called.
+        A job of which one does not want to know is asked about again once it changed, or `SessionCache.ask_again` was called.
         """
         self.are_brief = False
         """Whether nothing is noted of jobs of which one does not want to know that."""

@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from apportion_runtime.core.families import Family, Interest, in_order
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.job_order import JobOrder
+from apportion_runtime.core.node_ranking import NodeRankings
 from apportion_runtime.core.nodes import DEFAULT_GPU_MEMORY, Indices, NodeTable
+from apportion_runtime.core.pending_classes import PendingClasses
 from apportion_runtime.core.plugins.dra import Claims
 from apportion_runtime.core.plugins.gpu_choice import last_new_group
 from apportion_runtime.core.plugins.numa import NumaZones
 from apportion_runtime.core.plugins.predicates import Predicates
 from apportion_runtime.core.plugins.topology import Part, TopologyTrees
-from apportion_runtime.core.prospects import Kinds
-from apportion_runtime.core.ranking import Rankings
+from apportion_runtime.core.queue_jobs import ActiveJobs, QueueJobs, in_order
 from apportion_runtime.core.reasons import Reasons
 from apportion_runtime.core.resources import ResourceIndex
 from apportion_runtime.core.shares import Shares
@@ -76,9 +76,9 @@ class Session:
         self.starts_later = any(
             group.last_start is not None and group.last_start > snapshot.now for group in snapshot.pod_groups
         )
-        self.families: dict[str, Family] = {}
-        self.interest = Interest()
-        self.kinds = Kinds()
+        self.queue_jobs: dict[str, QueueJobs] = {}
+        self.active_jobs = ActiveJobs()
+        self.pending_classes = PendingClasses()
         self._shapes: dict[object, Shape] = {}
         self._open_jobs(snapshot)
         memories = [int(m) for m in self.nodes.gpu_memory if m > DEFAULT_GPU_MEMORY]
@@ -92,7 +92,7 @@ class Session:
         self.topologies = TopologyTrees(snapshot.topologies, self.nodes)
         self.predicates = Predicates(self)
         self.numa = NumaZones(self)
-        self.rankings = Rankings(self)
+        self.rankings = NodeRankings(self)
         # Orders of jobs that searches fill again and again: the places that were made stay.
         self.placing = JobOrder(self.shares, self.plugins, self.min_device_memory)
         self.victims = JobOrder(self.shares, self.plugins, self.min_device_memory, victims=True)
@@ -114,11 +114,11 @@ class Session:
 
     def jobs_without_queue(self) -> Iterator[Job]:
         """Yield the jobs whose queue is not there."""
-        if self.families.keys() <= self.shares.queues.keys():
+        if self.queue_jobs.keys() <= self.shares.queues.keys():
             return
-        for queue, family in self.families.items():
+        for queue, queue_jobs in self.queue_jobs.items():
             if queue not in self.shares.queues:
-                yield from family.jobs.values()
+                yield from queue_jobs.jobs.values()
 
     def _open_jobs(self, snapshot: Snapshot) -> None:
         by_group: dict[str, list[Task]] = {group.uid: [] for group in snapshot.pod_groups}
@@ -166,10 +166,10 @@ class Session:
         """Take in a pod group with its pods, at its place in the session's order; or what it is by now."""
         job = self.jobs[group.uid] = Job(group, tasks, self.resources)
         job.number = number
-        family = self.families.get(job.queue)
-        if family is None:
-            family = self.families[job.queue] = Family(job.queue, self.plugins, self.interest)
-        family.put(job)
+        queue_jobs = self.queue_jobs.get(job.queue)
+        if queue_jobs is None:
+            queue_jobs = self.queue_jobs[job.queue] = QueueJobs(job.queue, self.plugins, self.active_jobs)
+        queue_jobs.put(job)
         return job
 
     def statement(self) -> Statement:
@@ -224,11 +224,11 @@ class Session:
 
     def pending_jobs(self) -> list[Job]:
         """Return the jobs with pods that wait, in order."""
-        return in_order(self.interest.pending.values())
+        return in_order(self.active_jobs.pending.values())
 
     def jobs_of_cycle(self) -> list[Job]:
         """Return the jobs that wait, or changed since the cycle began, in order: nothing was noted of any other."""
-        return in_order({job.uid: job for job in (*self.interest.changed.values(), *self.pending_jobs())}.values())
+        return in_order({job.uid: job for job in (*self.active_jobs.changed.values(), *self.pending_jobs())}.values())
 
     def ready_jobs(self, *, preemptible_only: bool = False, may_evict: bool = False) -> Iterable[Job]:
         """Yield jobs with pods that wait and enough of them to start."""

@@ -9,8 +9,8 @@ import math
 from typing import NamedTuple
 
 from apportion_runtime.core.resources import GPU, Vector
+from apportion_runtime.core.running_totals import added
 from apportion_runtime.core.status import PIPELINED, RELEASING
-from apportion_runtime.core.sums import added
 
 _NONE = -1
 

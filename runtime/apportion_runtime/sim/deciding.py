@@ -134,7 +134,7 @@ class Scheduler:
         return True
 
     def _workload_of(self, group: str) -> int:
-        pods = self._world.records.standing.pods_of(group)
+        pods = self._world.records.session_cache.pods_of(group)
         uid = next((uid for uid in pods if uid in self._world.pods), None)
         return -1 if uid is None else self._world.pods[uid].workload
 
@@ -188,7 +188,7 @@ def _moments(session: Session) -> Iterator[float]:
     for queue in session.shares.queues.values():
         minima.update(value for value in (queue.preempt_min_runtime, queue.reclaim_min_runtime) if value)
     minima.discard(0.0)
-    for job in session.interest.unsettled.values():
+    for job in session.active_jobs.unsettled.values():
         if job.stale_since is not None:
             own = job.group.staleness_grace
             yield job.stale_since + max(0.0, settings.staleness_grace if own is None else own)

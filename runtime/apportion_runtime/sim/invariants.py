@@ -104,7 +104,7 @@ def _mib(pod: PodState, node: Node) -> int:
 
 def _half_started(gangs: Iterable[Running], world: World) -> Iterator[str]:
     """A pod group that never lost a pod has none of its pods placed, or its minimum."""
-    groups = world.records.standing.groups()
+    groups = world.records.session_cache.groups()
     for workload in gangs:
         for group in workload.groups.values():
             record = groups.get(group.name)
@@ -117,8 +117,8 @@ def _half_started(gangs: Iterable[Running], world: World) -> Iterator[str]:
 def over_limit(world: World) -> Iterator[str]:
     """Yield queues whose pods hold more than their limit; what is leaving does not count, as in the engine."""
     held: Counter[tuple[str, int]] = Counter()
-    queues = {queue.name: queue for queue in world.records.standing.fixtures.queues}
-    groups = world.records.standing.groups()
+    queues = {queue.name: queue for queue in world.records.session_cache.cluster_info.queues}
+    groups = world.records.session_cache.groups()
     for pod in world.pods.values():
         group = groups.get(pod.record.group or "")
         if group is None or pod.record.status != RUNNING:

@@ -19,7 +19,7 @@ class Pace:
         world = self._world
         group = running.group_of(pod.record.group)
         if group is not None:
-            record = world.records.standing.groups().get(group.name)
+            record = world.records.session_cache.groups().get(group.name)
             group.works = record is not None and is_satisfied(record.root, group.ready)
         progress = running.progress_of(pod.slot, self._gpus_per_worker(running, pod))
         if progress is None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from apportion_runtime.core.session import Session
+from apportion_runtime.core.session_cache import ClusterInfo, SessionCache
 from apportion_runtime.core.snapshot import Node, Pod, PodGroup
-from apportion_runtime.core.standing import Fixtures, Standing
 from apportion_runtime.snapshots.faults import Fault, Place
 from apportion_runtime.snapshots.kubernetes.configuration import Engine, configured
 from apportion_runtime.snapshots.kubernetes.devices import Claims, Devices
@@ -62,9 +62,9 @@ class Records:
             has_zones=False,
             faults=self.faults,
         )
-        self.standing = Standing(
+        self.session_cache = SessionCache(
             self.engine.settings,
-            Fixtures(
+            ClusterInfo(
                 queues=queues,
                 topologies=topologies,
                 claims=claims.all(),
@@ -79,15 +79,15 @@ class Records:
     @property
     def parents(self) -> dict[str, str | None]:
         """The queues, and of each the one above."""
-        return {queue.name: queue.parent for queue in self.standing.fixtures.queues}
+        return {queue.name: queue.parent for queue in self.session_cache.cluster_info.queues}
 
     def open(self, now: float) -> Session:
         """Return a session on the cluster as it is."""
         if self._nodes_changed:
             nodes = tuple(self._nodes[name] for name in sorted(self._nodes))
-            self.standing.set_fixtures(replace(self.standing.fixtures, nodes=nodes))
+            self.session_cache.set_cluster_info(replace(self.session_cache.cluster_info, nodes=nodes))
             self._nodes_changed = False
-        return self.standing.open(now)
+        return self.session_cache.open(now)
 
     @property
     def nodes(self) -> Mapping[str, Node]:
@@ -114,7 +114,7 @@ class Records:
     def put_group(self, made: Manifest) -> PodGroup | None:
         """Read a pod group; None where the engine passes it over. What the scheduler noted of it stays."""
         name = made["metadata"]["name"]
-        before = self.standing.groups().get(name)
+        before = self.session_cache.groups().get(name)
         for read in self._groups.read([_object(made)]):
             group = read
             if before is not None:
@@ -125,35 +125,35 @@ class Records:
                     stale_since=before.stale_since,
                 )
             self._group_names.add(name)
-            self.standing.put_group(group)
+            self.session_cache.put_group(group)
             return group
         return None
 
     def set_group(self, group: PodGroup) -> None:
         """Have a pod group's record other than it was."""
-        self.standing.put_group(group)
+        self.session_cache.put_group(group)
 
     def drop_group(self, name: str) -> None:
         """Forget a pod group and its pods."""
-        if name in self.standing.groups():
+        if name in self.session_cache.groups():
             self._group_names.discard(name)
-            self.standing.drop_group(name)
+            self.session_cache.drop_group(name)
 
     def put_pod(self, made: Manifest) -> Pod:
         """Read a pod."""
         pod = self._pods.read([_object(made)])[0]
-        self.standing.put_pod(pod)
+        self.session_cache.put_pod(pod)
         return pod
 
     def set_pod(self, pod: Pod) -> Pod:
         """Have a pod's record other than it was, and return it."""
-        self.standing.put_pod(pod)
+        self.session_cache.put_pod(pod)
         return pod
 
     def drop_pod(self, pod: Pod) -> None:
         """Forget a pod."""
-        if pod.uid in self.standing.pods_of(pod.group or ""):
-            self.standing.drop_pod(pod)
+        if pod.uid in self.session_cache.pods_of(pod.group or ""):
+            self.session_cache.drop_pod(pod)
 
 
 def _object(made: Manifest) -> Object:

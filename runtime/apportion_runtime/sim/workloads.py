@@ -220,7 +220,7 @@ class Workloads:
 
     def _wait(self, group: Group, pod: PodState) -> None:
         """Have a group wait, unless what it has is enough."""
-        record = self._world.records.standing.groups().get(group.name)
+        record = self._world.records.session_cache.groups().get(group.name)
         if record is None or not is_satisfied(record.root, group.placed):
             queue = self._world.history.workloads[pod.workload].queue
             self._world.history.begin_wait(group.name, pod.workload, queue, self._world.elapsed_s)
@@ -232,12 +232,12 @@ class Workloads:
         if group is None:
             return
         group.placed[part_of(pod.record.sub_group)] += 1
-        record = self._world.records.standing.groups()[group.name]
+        record = self._world.records.session_cache.groups()[group.name]
         if is_satisfied(record.root, group.placed) and self._world.history.end_wait(group.name, self._world.elapsed_s):
             facts = self._world.history.workloads[pod.workload]
             if facts.why_waiting:
                 facts.end_waiting()
-                self._world.records.standing.ask_again(self.running[pod.workload].groups)
+                self._world.records.session_cache.ask_again(self.running[pod.workload].groups)
             if facts.started_s is None:
                 facts.started_s = self._world.elapsed_s
             self._world.note("started", workload=pod.workload, why=f"{sum(group.placed.values())} pods placed")

@@ -5,15 +5,15 @@ Source: pkg/scheduler/actions/allocate/allocate.go.
 
 from __future__ import annotations
 
+from apportion_runtime.core.allocation import place_job
 from apportion_runtime.core.job_order import JobOrder
-from apportion_runtime.core.placing import place_job
-from apportion_runtime.core.prospects import may_be_placed, prospects
+from apportion_runtime.core.pending_classes import class_outcomes, may_be_placed
 from apportion_runtime.core.session import Session
 
 
 def allocate(session: Session) -> None:
     """Take jobs in order; one that got a step and wants another is put back."""
-    left = prospects(session, "allocate", lambda job: may_be_placed(session, job))
+    left = class_outcomes(session, "allocate", lambda job: may_be_placed(session, job))
     asked = left.asked()
     order = JobOrder(
         session.shares, session.plugins, session.min_device_memory, depth=session.settings.queue_depth.get("allocate")

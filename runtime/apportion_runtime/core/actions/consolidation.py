@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from itertools import chain
 
-from apportion_runtime.core.actions.evicting import for_each_waiting, has_pods_here, victim_order
-from apportion_runtime.core.families import in_order
+from apportion_runtime.core.actions.victim_actions import for_each_waiting, has_pods_here, victim_order
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.job_order import JobOrder
+from apportion_runtime.core.queue_jobs import in_order
 from apportion_runtime.core.resources import mig_slices
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.solver.scenario import Scenario
-from apportion_runtime.core.solver.search import Hunt, solve
+from apportion_runtime.core.solver.victim_search import VictimSearch, solve
 from apportion_runtime.core.statement import Statement
 from apportion_runtime.core.status import RELEASING
 
@@ -38,7 +38,9 @@ def _attempt(session: Session, job: Job) -> Statement | None:
     bound = session.settings.max_consolidation_preemptees
     others = [
         other
-        for other in in_order(chain.from_iterable(family.running().jobs for family in session.families.values()))
+        for other in in_order(
+            chain.from_iterable(queue_jobs.running().jobs for queue_jobs in session.queue_jobs.values())
+        )
         if other.uid != job.uid and other.n_counted != 0 and has_pods_here(other)
     ]
 
@@ -46,7 +48,7 @@ def _attempt(session: Session, job: Job) -> Statement | None:
         # The engine takes the first it meets in a map; here they are the first of the snapshot.
         return victim_order(session, others if bound == _NO_BOUND else others[: bound + 1])
 
-    return solve(session, Hunt(job, victims, _all_placed_anew, "consolidation"))
+    return solve(session, VictimSearch(job, victims, _all_placed_anew, "consolidation"))
 
 
 def _all_placed_anew(scenario: Scenario) -> bool:

@@ -5,14 +5,14 @@ Source: pkg/scheduler/actions/preempt/preempt.go.
 
 from __future__ import annotations
 
-from apportion_runtime.core.actions.evicting import for_each_waiting, has_pods_here, victim_order
+from apportion_runtime.core.actions.victim_actions import for_each_waiting, has_pods_here, victim_order
 from apportion_runtime.core.capacity import over_quota, requested
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.job_order import JobOrder
 from apportion_runtime.core.plugins.min_runtime import keeps_minima, may_be_preempted
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.solver.scenario import Scenario
-from apportion_runtime.core.solver.search import Hunt, solve
+from apportion_runtime.core.solver.victim_search import VictimSearch, solve
 from apportion_runtime.core.statement import Statement
 
 
@@ -27,7 +27,7 @@ def preempt(session: Session) -> None:
     def has_victims(job: Job) -> bool:
         # An attempt places what is of higher priority than its victims, so that the lowest that runs never falls.
         if job.queue not in lowest:
-            running = session.families[job.queue].running().jobs
+            running = session.queue_jobs[job.queue].running().jobs
             lowest[job.queue] = min((other.priority for other in running), default=None)
         least = lowest[job.queue]
         return least is not None and least < job.priority and not _is_over_quota(session, job)
@@ -53,7 +53,7 @@ def _attempt(session: Session, job: Job) -> Statement | None:
         if candidates is None:
             candidates = [
                 other
-                for other in session.families[job.queue].running().jobs
+                for other in session.queue_jobs[job.queue].running().jobs
                 if other.priority < job.priority
                 and other.n_counted != 0
                 and has_pods_here(other)
@@ -64,4 +64,4 @@ def _attempt(session: Session, job: Job) -> Statement | None:
     def validator(scenario: Scenario) -> bool:
         return not protects or keeps_minima(session, scenario, reclaim=False)
 
-    return solve(session, Hunt(job, victims, validator, "preempt"))
+    return solve(session, VictimSearch(job, victims, validator, "preempt"))

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apportion_runtime.core.actions.evicting import for_each_waiting, victim_order
-from apportion_runtime.core.families import Members
+from apportion_runtime.core.actions.victim_actions import for_each_waiting, victim_order
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.job_order import JobOrder
 from apportion_runtime.core.plugins.min_runtime import (
@@ -18,9 +17,10 @@ from apportion_runtime.core.plugins.min_runtime import (
     reclaim_minimum,
 )
 from apportion_runtime.core.plugins.reclaim_rules import can_reclaim, is_fair, may_be_victim, reclaimer_of
+from apportion_runtime.core.queue_jobs import JobList
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.solver.scenario import Scenario
-from apportion_runtime.core.solver.search import Hunt, solve
+from apportion_runtime.core.solver.victim_search import VictimSearch, solve
 from apportion_runtime.core.statement import Statement
 
 
@@ -55,21 +55,21 @@ def _attempt(session: Session, job: Job) -> Statement | None:
             return False
         return "minruntime" not in session.plugins or keeps_minima(session, scenario, reclaim=True)
 
-    return solve(session, Hunt(job, victims, validator, "reclaim"))
+    return solve(session, VictimSearch(job, victims, validator, "reclaim"))
 
 
-def _candidates(session: Session, job: Job) -> Iterator[Members]:
+def _candidates(session: Session, job: Job) -> Iterator[JobList]:
     reclaimer = reclaimer_of(session, job)
     protects = "minruntime" in session.plugins and (session.starts_later or has_reclaim_minima(session))
     judged: dict[str, bool] = {}
-    for queue, family in session.families.items():
+    for queue, queue_jobs in session.queue_jobs.items():
         if queue == job.queue or not may_be_victim(session, reclaimer, queue, judged):
             continue
-        members = family.running()
+        members = queue_jobs.running()
         if protects and members.jobs:
             minimum = reclaim_minimum(session, job, queue)
             if minimum > 0 or session.starts_later:
                 old = [other for other in members.jobs if may_be_reclaimed(session, other, minimum)]
                 if len(old) < len(members.jobs):
-                    members = Members(queue, old, [], are_alike=False)
+                    members = JobList(queue, old, [], are_alike=False)
         yield members

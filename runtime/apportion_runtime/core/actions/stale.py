@@ -5,7 +5,7 @@ Source: pkg/scheduler/actions/stalegangeviction/stalegangeviction.go.
 
 from __future__ import annotations
 
-from apportion_runtime.core.families import in_order
+from apportion_runtime.core.queue_jobs import in_order
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.status import ACTIVE_ALLOCATED_STATUSES
 
@@ -13,7 +13,7 @@ from apportion_runtime.core.status import ACTIVE_ALLOCATED_STATUSES
 def evict_stale_gangs(session: Session) -> None:
     """Evict every pod that holds a place of each gang that is stale for longer than its grace."""
     now = session.now
-    unsettled = session.interest.unsettled
+    unsettled = session.active_jobs.unsettled
     for job in in_order(unsettled.values()):
         if not job.is_stale:
             job.stale_since = None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from apportion_runtime.core.allocation import place_job
 from apportion_runtime.core.explain.fit_errors import JobFitError
 from apportion_runtime.core.explain.histogram import NodeHistogram, histogram
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.nodes import Indices
-from apportion_runtime.core.placing import place_job
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.task import Task
 

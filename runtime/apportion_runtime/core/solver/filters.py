@@ -15,10 +15,10 @@ import numpy as np
 
 from apportion_runtime.core.nodes import Mask
 from apportion_runtime.core.resources import Vector
+from apportion_runtime.core.running_totals import added
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.solver.scenario import Scenario
 from apportion_runtime.core.sub_groups import PodSet, SubGroupSet
-from apportion_runtime.core.sums import added
 from apportion_runtime.core.task import NO_NODE, Task
 
 K = TypeVar("K", bound=Hashable)

@@ -37,7 +37,7 @@ _ABOVE_ALL, _ABOVE_ALL_PARTS = 2.0 * _LARGEST, 2.0
 _PLUGINS = frozenset(("nodeplacement", "nodeavailability", "predicates"))
 
 
-class Ranking:
+class NodeRanking:
     """The nodes as pods of one kind see them; the smaller the number, the better, and infinite where it fits not."""
 
     __slots__ = (
@@ -119,12 +119,12 @@ class Ranking:
         self.number[i] = number
 
 
-class Rankings:
+class NodeRankings:
     """The rankings of a session, made as they are asked for."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._known: dict[tuple[int, int], Ranking] = {}
+        self._known: dict[tuple[int, int], NodeRanking] = {}
         snapshot = session.snapshot
         largest = _LARGEST_SPREAD if session.settings.cpu_placement == "spread" else _LARGEST
         self._possible = (
@@ -140,7 +140,7 @@ class Rankings:
         if _looks_around(pod):
             self._possible = False
 
-    def for_task(self, task: Task) -> Ranking | None:
+    def for_task(self, task: Task) -> NodeRanking | None:
         """Return the up-to-date ranking for a pod; None where its place depends on more than what is free."""
         session = self._session
         pod = task.pod
@@ -160,13 +160,13 @@ class Rankings:
         if found is None:
             if len(self._known) >= _MOST_KEPT:
                 self._known.clear()
-            found = self._known[key] = Ranking(task, mask, session)
+            found = self._known[key] = NodeRanking(task, mask, session)
         else:
             found.update(session.nodes)
         return found
 
 
-def best_of(ranking: Ranking, nodes: Indices, every: Indices) -> tuple[int, bool] | None:
+def best_of(ranking: NodeRanking, nodes: Indices, every: Indices) -> tuple[int, bool] | None:
     """Return the best of some nodes and whether the pod fits there at once; None where it fits on none."""
     if not len(nodes):
         return None

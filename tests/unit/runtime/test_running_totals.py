@@ -6,14 +6,14 @@ import random
 
 import pytest
 
-from apportion_runtime.core.sums import Highest, OrderedSum
+from apportion_runtime.core.running_totals import RunningMaximum, RunningTotal
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_sum_is_that_of_the_rows_in_their_order(seed: int) -> None:
     """Whatever was put, changed and dropped before; floats that do not add exactly tell an order from another."""
     rng = random.Random(seed)
-    made, rows = OrderedSum(2), dict[str, tuple[float, float]]()
+    made, rows = RunningTotal(2), dict[str, tuple[float, float]]()
     for step in range(600):
         key = f"k{rng.randint(0, 60)}"
         if rng.random() < 0.4:
@@ -30,13 +30,13 @@ def test_a_sum_is_that_of_the_rows_in_their_order(seed: int) -> None:
 
 
 def test_nothing_adds_up_to_nothing() -> None:
-    assert OrderedSum(3).total() == [0.0, 0.0, 0.0]
+    assert RunningTotal(3).total() == [0.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_highest_is_that_of_what_is_known(seed: int) -> None:
     rng = random.Random(seed)
-    made, known = Highest(), dict[str, float]()
+    made, known = RunningMaximum(), dict[str, float]()
     for _ in range(400):
         key = f"k{rng.randint(0, 20)}"
         if rng.random() < 0.5:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.job_order import JobOrder
-from apportion_runtime.core.prospects import prospects
+from apportion_runtime.core.pending_classes import class_outcomes
 from apportion_runtime.core.session import Session
-from apportion_runtime.core.solver.easier import SmallestFailed
+from apportion_runtime.core.solver.failure_cache import FailureCache
 from apportion_runtime.core.statement import Statement
 from apportion_runtime.core.status import ALIVE_STATUSES
 from apportion_runtime.core.task import NO_NODE
@@ -38,7 +38,7 @@ def for_each_waiting(
         by_queue: Whether a failure stands for other jobs of the same queue alone.
         preemptible_only: Whether only preemptible jobs are tried.
     """
-    failed: dict[str, SmallestFailed] = {}
+    failed: dict[str, FailureCache] = {}
 
     def is_spared(job: Job) -> bool:
         smallest = failed.get(job.queue if by_queue else "")
@@ -49,7 +49,7 @@ def for_each_waiting(
             return False
         return eligible(job) and not is_spared(job)
 
-    left = prospects(session, action, may_ask, has_victims)
+    left = class_outcomes(session, action, may_ask, has_victims)
     if not left:
         return
     jobs = list(session.ready_jobs(preemptible_only=preemptible_only, may_evict=True))
@@ -78,7 +78,7 @@ def for_each_waiting(
             continue
         statement = attempt(job)
         if statement is None:
-            failed.setdefault(job.queue if by_queue else "", SmallestFailed()).failed(job)
+            failed.setdefault(job.queue if by_queue else "", FailureCache()).failed(job)
         else:
             statement.commit()
             left.changed()

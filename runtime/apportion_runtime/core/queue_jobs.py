@@ -1,6 +1,6 @@
-"""The jobs of one queue: which of them wait, and which run and may be evicted, kept until one of them changes.
+"""The jobs of each queue: which are pending, and which run and may be evicted, kept until one of them changes.
 
-What is done about all jobs of a session is done about those that are of interest: no turn looks at every job.
+Actions visit the active jobs of a session alone: no cycle looks at every job.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from apportion_runtime.core.resources import NO_QUANTITIES, Quantities
 _NUMBER = attrgetter("number")
 
 
-class Members(NamedTuple):
+class JobList(NamedTuple):
     """Some jobs of a queue.
 
     Attributes:
@@ -33,28 +33,28 @@ class Members(NamedTuple):
     counted: Quantities = NO_QUANTITIES
 
 
-class Interest:
-    """The jobs of a session that something may have to be done about, by id.
+class ActiveJobs:
+    """The jobs of a session that a cycle has to look at, by id.
 
     Attributes:
         changed: Those that changed since the cycle began.
         pending: Those with pods that wait.
         unsettled: Those that changed since stale gangs were looked for, and those that were stale then.
-        stirred: Those that came, changed or left since `prospects` looked at them.
+        unclassified: Those that came, changed or left since `class_outcomes` looked at them.
     """
 
-    __slots__ = ("changed", "pending", "stirred", "unsettled")
+    __slots__ = ("changed", "pending", "unclassified", "unsettled")
 
     def __init__(self) -> None:
         self.changed: dict[str, Job] = {}
         self.pending: dict[str, Job] = {}
         self.unsettled: dict[str, Job] = {}
-        self.stirred: dict[str, None] = {}
+        self.unclassified: dict[str, None] = {}
 
     def note(self, job: Job) -> None:
         """A job came or changed."""
         self.changed[job.uid] = self.unsettled[job.uid] = job
-        self.stirred[job.uid] = None
+        self.unclassified[job.uid] = None
         if job.n_pending:
             self.pending[job.uid] = job
         else:
@@ -65,7 +65,7 @@ class Interest:
         self.changed.pop(uid, None)
         self.pending.pop(uid, None)
         self.unsettled.pop(uid, None)
-        self.stirred[uid] = None
+        self.unclassified[uid] = None
 
 
 def in_order(jobs: Iterable[Job]) -> list[Job]:
@@ -73,62 +73,62 @@ def in_order(jobs: Iterable[Job]) -> list[Job]:
     return sorted(jobs, key=_NUMBER)
 
 
-class Family:
+class QueueJobs:
     """All jobs of a queue."""
 
-    __slots__ = ("_interest", "_plugins", "_running", "_waiting", "jobs", "pending", "queue")
+    __slots__ = ("_active_jobs", "_plugins", "_running", "_waiting", "jobs", "pending", "queue")
 
-    def __init__(self, queue: str, plugins: frozenset[str], interest: Interest) -> None:
+    def __init__(self, queue: str, plugins: frozenset[str], active_jobs: ActiveJobs) -> None:
         self.queue = queue
         self.jobs: dict[str, Job] = {}
         self.pending: dict[str, Job] = {}
         self._plugins = plugins
-        self._interest = interest
-        self._waiting: Members | None = None
-        self._running: Members | None = None
+        self._active_jobs = active_jobs
+        self._waiting: JobList | None = None
+        self._running: JobList | None = None
 
     def put(self, job: Job) -> None:
         """Take in a job, which will tell when it changes, at the end or in the place of what it was."""
         before = self.jobs.get(job.uid)
         if before is not None:
-            before.family = None
+            before.queue_jobs = None
         self.jobs[job.uid] = job
-        job.family = self
+        job.queue_jobs = self
         self.changed(job)
 
     def remove(self, job: Job) -> None:
         """Let go of a job."""
         del self.jobs[job.uid]
         self.pending.pop(job.uid, None)
-        job.family = None
-        self._interest.drop(job.uid)
+        job.queue_jobs = None
+        self._active_jobs.drop(job.uid)
         self._waiting = self._running = None
 
     def changed(self, job: Job) -> None:
         """Forget what was kept: a job changed."""
-        self._interest.note(job)
+        self._active_jobs.note(job)
         if job.n_pending:
             self.pending[job.uid] = job
         else:
             self.pending.pop(job.uid, None)
         self._waiting = self._running = None
 
-    def waiting(self, device_memory: int | None) -> Members:
+    def waiting(self, device_memory: int | None) -> JobList:
         """Return the jobs with pods that wait; alike where each asks for the same next.
 
         `device_memory` is MiB of the smallest device of the cluster, the same throughout a session.
         """
         if self._waiting is None:
             jobs = in_order(self.pending.values())
-            self._waiting = _members(self.queue, jobs, [job.init_request(device_memory) for job in jobs])
+            self._waiting = _job_list(self.queue, jobs, [job.init_request(device_memory) for job in jobs])
             self._waiting.ordered.sort(key=self._key, reverse=True)
         return self._waiting
 
-    def running(self) -> Members:
+    def running(self) -> JobList:
         """Return the preemptible jobs that hold a place; alike where each holds the same."""
         if self._running is None:
             jobs = [job for job in self.jobs.values() if job.n_active_allocated and job.preemptible]
-            self._running = _members(self.queue, jobs, [job.allocated_quantities for job in jobs])
+            self._running = _job_list(self.queue, jobs, [job.allocated_quantities for job in jobs])
             self._running.ordered.sort(key=self._key)
         return self._running
 
@@ -136,6 +136,6 @@ class Family:
         return job.order_key(self._plugins)
 
 
-def _members(queue: str, jobs: list[Job], counted: list[Quantities]) -> Members:
+def _job_list(queue: str, jobs: list[Job], counted: list[Quantities]) -> JobList:
     are_alike = all(each == counted[0] for each in counted[1:])
-    return Members(queue, jobs, list(jobs), are_alike, counted[0] if counted else NO_QUANTITIES)
+    return JobList(queue, jobs, list(jobs), are_alike, counted[0] if counted else NO_QUANTITIES)

@@ -1,8 +1,8 @@
-"""Whether an action can still do anything for the jobs that wait, asked once of all that are of one kind.
+"""Equivalence classes of pending jobs: whether an action can still succeed for any job, evaluated once a class.
 
-Where hundreds wait for a full cluster they are of few kinds. An action that can do nothing for any kind that is left only
-takes its jobs in turn and passes over them: of that nothing stays but why they wait, so that it may end at once where
-nobody asks for that (`Reasons.are_brief`).
+Where hundreds of jobs wait for a full cluster they fall into few classes. An action that can succeed for none of the
+classes left would take each job and skip it; nothing remains of that but why each waits, so the action ends at once
+where nobody asks for the reasons (`Reasons.are_brief`).
 """
 
 from __future__ import annotations
@@ -12,52 +12,52 @@ from typing import TYPE_CHECKING
 
 from apportion_runtime.core.capacity import over_capacity, requested
 from apportion_runtime.core.job import Job
-from apportion_runtime.core.ranking import best_of
-from apportion_runtime.core.solver.easier import signature
+from apportion_runtime.core.node_ranking import best_of
+from apportion_runtime.core.solver.failure_cache import signature
 from apportion_runtime.core.status import PENDING
 
 if TYPE_CHECKING:
     from apportion_runtime.core.session import Session
 
-_Kind = object
+_Class = object
 _Alike = dict[str, Job]
 _Test = Callable[[Job], bool]
 _PASSED_OVER, _BOUND_TO_FAIL, _MAY_SUCCEED = range(3)
 
 
-class Kinds:
-    """The jobs with pods that wait, by kind, kept from cycle to cycle."""
+class PendingClasses:
+    """The pending jobs by class, kept from cycle to cycle."""
 
     def __init__(self) -> None:
-        self.jobs: dict[_Kind, _Alike] = {}
-        self.kind_of: dict[str, _Kind] = {}
+        self.jobs: dict[_Class, _Alike] = {}
+        self.class_by_job: dict[str, _Class] = {}
         # Those that came or changed since they were asked about last.
-        self.unsaid: _Alike = {}
+        self.unreported: _Alike = {}
 
     def refresh(self, session: Session) -> None:
         """Look at the jobs that changed since it was last done."""
-        interest = session.interest
-        for uid in interest.stirred:
-            self.unsaid.pop(uid, None)
-            kind = self.kind_of.pop(uid, None)
-            if kind is not None:
-                self._leave(kind, uid)
-            job = interest.pending.get(uid)
+        active_jobs = session.active_jobs
+        for uid in active_jobs.unclassified:
+            self.unreported.pop(uid, None)
+            class_ = self.class_by_job.pop(uid, None)
+            if class_ is not None:
+                self._leave(class_, uid)
+            job = active_jobs.pending.get(uid)
             if job is not None and session.shares.holds_jobs_of(job.queue):
-                kind = self.kind_of[uid] = _kind(session, job)
-                self.jobs.setdefault(kind, {})[uid] = job
-                self.unsaid[uid] = job
-        interest.stirred = {}
+                class_ = self.class_by_job[uid] = _class_of(session, job)
+                self.jobs.setdefault(class_, {})[uid] = job
+                self.unreported[uid] = job
+        active_jobs.unclassified = {}
 
-    def _leave(self, kind: _Kind, uid: str) -> None:
-        alike = self.jobs[kind]
+    def _leave(self, class_: _Class, uid: str) -> None:
+        alike = self.jobs[class_]
         del alike[uid]
         if not alike:
-            del self.jobs[kind]
+            del self.jobs[class_]
 
 
-class Prospects:
-    """Jobs that an action has not taken yet, by kind; what holds for one of a kind holds for all.
+class ClassOutcomes:
+    """The jobs that an action has not taken yet, by class; the outcome of one job is that of its whole class.
 
     Args:
         session: The session.
@@ -66,28 +66,28 @@ class Prospects:
     """
 
     def __init__(self, session: Session, is_tried: _Test, may_succeed: _Test) -> None:
-        kinds = session.kinds
-        kinds.refresh(session)
+        pending_classes = session.pending_classes
+        pending_classes.refresh(session)
         self._session = session
-        self._kind_of = kinds.kind_of
+        self._class_by_job = pending_classes.class_by_job
         self._is_tried, self._may_succeed = is_tried, may_succeed
-        self._left = dict(kinds.jobs)
+        self._left = dict(pending_classes.jobs)
         self._taken: set[str] = set()
-        # What was found out of kinds, as long as it holds, and one that may succeed.
-        self._fates: dict[_Kind, int] = {}
-        self._one: _Kind = None
+        # Outcomes of classes while they hold, and a class that may succeed.
+        self._outcomes: dict[_Class, int] = {}
+        self._one: _Class = None
 
     def __contains__(self, uid: object) -> bool:
         """Tell whether a job is tried when it is taken."""
-        return self._fate(uid if uid in self._left else self._kind_of[str(uid)]) != _PASSED_OVER
+        return self._outcome(uid if uid in self._left else self._class_by_job[str(uid)]) != _PASSED_OVER
 
     def __bool__(self) -> bool:
         """Tell whether trying any job that is left may come to anything."""
-        if self._fates.get(self._one) == _MAY_SUCCEED:
+        if self._outcomes.get(self._one) == _MAY_SUCCEED:
             return True
-        for kind in list(self._left):
-            if self._fate(kind) == _MAY_SUCCEED:
-                self._one = kind
+        for class_ in list(self._left):
+            if self._outcome(class_) == _MAY_SUCCEED:
+                self._one = class_
                 return True
         return False
 
@@ -95,41 +95,43 @@ class Prospects:
         """Have a job wait again that was taken; it stands for itself, as part of it has its place."""
         self._left[job.uid] = {job.uid: job}
         self._taken.discard(job.uid)
-        self._fates.pop(job.uid, None)
+        self._outcomes.pop(job.uid, None)
 
     def take(self, job: Job) -> None:
         """Have a job be tried, so that others may not be tried any more."""
         self._taken.add(job.uid)
-        self._fates = {kind: fate for kind, fate in self._fates.items() if fate == _PASSED_OVER}
+        self._outcomes = {class_: outcome for class_, outcome in self._outcomes.items() if outcome == _PASSED_OVER}
 
     def changed(self) -> None:
         """Have something be given or taken, so that any job may be tried."""
-        self._fates.clear()
+        self._outcomes.clear()
 
     def asked(self) -> _Alike:
         """Return the jobs by id of which it is still asked why they wait."""
-        kinds, reasons = self._session.kinds, self._session.reasons
-        kinds.unsaid = {uid: job for uid, job in kinds.unsaid.items() if reasons.is_asked(job)}
-        return {uid: job for uid, job in kinds.unsaid.items() if job.is_ready}
+        pending_classes, reasons = self._session.pending_classes, self._session.reasons
+        pending_classes.unreported = {
+            uid: job for uid, job in pending_classes.unreported.items() if reasons.is_asked(job)
+        }
+        return {uid: job for uid, job in pending_classes.unreported.items() if job.is_ready}
 
-    def _fate(self, kind: _Kind) -> int:
-        fate = self._fates.get(kind)
-        if fate is None:
-            fate = self._fates[kind] = self._find_out(kind)
-        return fate
+    def _outcome(self, class_: _Class) -> int:
+        outcome = self._outcomes.get(class_)
+        if outcome is None:
+            outcome = self._outcomes[class_] = self._evaluate(class_)
+        return outcome
 
-    def _find_out(self, kind: _Kind) -> int:
+    def _evaluate(self, class_: _Class) -> int:
         # Those that came last are taken last.
-        for uid, job in reversed(self._left[kind].items()):
+        for uid, job in reversed(self._left[class_].items()):
             if uid not in self._taken:
                 if not job.is_ready or not self._is_tried(job):
                     return _PASSED_OVER
                 return _MAY_SUCCEED if self._may_succeed(job) else _BOUND_TO_FAIL
-        del self._left[kind]
+        del self._left[class_]
         return _PASSED_OVER
 
 
-class Everyone:
+class EveryJob:
     """All jobs are tried."""
 
     def __contains__(self, uid: object) -> bool:
@@ -154,16 +156,16 @@ class Everyone:
         return {}
 
 
-def prospects(
+def class_outcomes(
     session: Session, action: str, is_tried: _Test, may_succeed: _Test = lambda job: True
-) -> Prospects | Everyone:
-    """Return what the jobs that wait may hope for.
+) -> ClassOutcomes | EveryJob:
+    """Return the outcomes of the classes of pending jobs.
 
-    Where why they wait is noted of each, or some are left out, all are tried.
+    Where the reason of each is recorded, or the queue depth is bounded, every job is tried.
     """
     if not session.reasons.are_brief or session.settings.queue_depth.get(action) is not None:
-        return Everyone()
-    return Prospects(session, is_tried, may_succeed)
+        return EveryJob()
+    return ClassOutcomes(session, is_tried, may_succeed)
 
 
 def may_be_placed(session: Session, job: Job) -> bool:
@@ -183,8 +185,8 @@ def may_be_placed(session: Session, job: Job) -> bool:
     return ranking is None or best_of(ranking, session.nodes.all, session.nodes.all) is not None
 
 
-def _kind(session: Session, job: Job) -> _Kind:
-    """Return what jobs of a queue have in common that get a place, or take another's, where the others would."""
+def _class_of(session: Session, job: Job) -> _Class:
+    """Return the class of a job: jobs of one class are placed, or take a place, where the others would."""
     if len(job.tasks) == 1 and job.is_flat and not job.group.preemption_delay:
         (task,) = job.tasks.values()
         pod = task.pod

@@ -1,4 +1,4 @@
-"""Where scenarios come from: victims are taken in order and heap up until some of them suffice.
+"""Scenario generators: victims are accumulated in order until a subset of them frees enough.
 
 Source: pkg/scheduler/actions/common/solvers (pod_scenario_builder.go, sub_scenario_emitter.go),
 plugins/nodelocalgreedy, plugins/multinodegang.
@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from apportion_runtime.core.job import Job, tasks_to_evict
 from apportion_runtime.core.job_order import JobOrder
 from apportion_runtime.core.nodes import Mask
+from apportion_runtime.core.running_totals import added
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.solver.filters import Filter, filters_for
 from apportion_runtime.core.solver.scenario import Scenario
-from apportion_runtime.core.sums import added
 from apportion_runtime.core.task import NO_NODE, Task
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class ScenarioInput:
     """What one probe of a search knows.
 
     Attributes:
@@ -38,7 +38,7 @@ class Search:
     feasible: Mask
 
 
-def _accumulated(search: Search) -> Iterator[Scenario]:
+def _accumulated(search: ScenarioInput) -> Iterator[Scenario]:
     """Yield the one scenario, growing by a batch of victims each time, whenever the filters let it pass."""
     pending = search.preemptor.tasks_to_allocate(real=False)
     if not pending:
@@ -70,7 +70,7 @@ def passes(filters: Sequence[Filter], scenario: Scenario) -> bool:
     return all(each.passes(scenario) for each in filters)
 
 
-def node_local_greedy(search: Search) -> Iterator[Scenario]:
+def node_local_greedy(search: ScenarioInput) -> Iterator[Scenario]:
     """For each node of the latest victim, evict every victim so far that touches it."""
     for base in _accumulated(search):
         if not base.potential:
@@ -96,7 +96,7 @@ def _batches_touching(base: Scenario, node: int) -> list[list[Task]]:
     return [batch for batch in by_job.values() if batch]
 
 
-def multi_node_gang(search: Search) -> Iterator[Scenario]:
+def multi_node_gang(search: ScenarioInput) -> Iterator[Scenario]:
     """Evict from several nodes at once: as few as could hold what is asked, then more."""
     for base in _accumulated(search):
         if not base.potential:
@@ -105,7 +105,7 @@ def multi_node_gang(search: Search) -> Iterator[Scenario]:
         yield from _by_nodes(search, base)
 
 
-def _by_nodes(search: Search, base: Scenario) -> Iterator[Scenario]:
+def _by_nodes(search: ScenarioInput, base: Scenario) -> Iterator[Scenario]:
     nodes = search.session.nodes
     quotas = [task.gpu.quota for task in base.pending]
     freed: dict[int, float] = {}
@@ -156,7 +156,7 @@ def _smallest_prefix(order: Sequence[int], capacity: Mapping[int, float], wanted
     return len(order) + 1
 
 
-GENERATORS: Mapping[str, Callable[[Search], Iterator[Scenario]]] = {
+GENERATORS: Mapping[str, Callable[[ScenarioInput], Iterator[Scenario]]] = {
     "sg-nodelocalgreedy": node_local_greedy,
     "sg-multinodegang": multi_node_gang,
 }

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
-from apportion_runtime.core.families import Members
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.job_order import JobOrder, Turn
 from apportion_runtime.core.order_tree import Siblings
+from apportion_runtime.core.queue_jobs import JobList
 from apportion_runtime.core.session import Session
 
 _NUMBER = itemgetter(0)
@@ -26,7 +26,7 @@ class Waiting(NamedTuple):
     `at_once` has siblings that can be added as a whole, with their number and each of their turns; `others` are the rest.
     """
 
-    by_queue: Mapping[str, Members]
+    by_queue: Mapping[str, JobList]
     at_once: Sequence[tuple[int, Siblings, Sequence[Turn]]]
     others: Sequence[Turn]
 
@@ -34,13 +34,15 @@ class Waiting(NamedTuple):
 def waiting_jobs(session: Session) -> Waiting:
     """Return the jobs with pods that wait."""
     memory = session.min_device_memory
-    found = {queue: family.waiting(memory) for queue, family in session.families.items() if family.pending}
+    found = {
+        queue: queue_jobs.waiting(memory) for queue, queue_jobs in session.queue_jobs.items() if queue_jobs.pending
+    }
     order = session.placing
     at_once, others = order.siblings(sorted(order.turns(found.values()), key=_NUMBER))
     return Waiting(found, at_once, others)
 
 
-def placing_order(session: Session, waiting: Waiting, preemptor: Job, involved: set[str]) -> JobOrder:
+def simulation_order(session: Session, waiting: Waiting, preemptor: Job, involved: set[str]) -> JobOrder:
     """Return the order of jobs that wait or are involved; it is good until the next one is asked for.
 
     Args:
@@ -69,7 +71,7 @@ def placing_order(session: Session, waiting: Waiting, preemptor: Job, involved: 
     for queue, jobs in own.items():
         before = waiting.by_queue[queue].jobs if queue in waiting.by_queue else ()
         mixed = list(({job.uid: job for job in before} | jobs).values())
-        turns += order.turns((Members(queue, mixed, [], are_alike=False),))
+        turns += order.turns((JobList(queue, mixed, [], are_alike=False),))
     turns.sort(key=_NUMBER)
     order.fill_in_turn(turns)
     return order

@@ -15,17 +15,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from apportion_runtime.core.allocation import place_job
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.job_order import JobOrder
 from apportion_runtime.core.nodes import Indices, Mask
-from apportion_runtime.core.placing import place_job
 from apportion_runtime.core.resources import Vector
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.snapshot import Allocation
 from apportion_runtime.core.solver.filters import filters_for
-from apportion_runtime.core.solver.generators import GENERATORS, Search, passes
-from apportion_runtime.core.solver.placing_order import Waiting, placing_order, waiting_jobs
 from apportion_runtime.core.solver.scenario import Scenario
+from apportion_runtime.core.solver.scenario_generators import GENERATORS, ScenarioInput, passes
+from apportion_runtime.core.solver.simulation_order import Waiting, simulation_order, waiting_jobs
 from apportion_runtime.core.statement import Statement
 from apportion_runtime.core.status import ACTIVE_ALLOCATED_STATUSES, PIPELINED, RELEASING
 from apportion_runtime.core.sub_groups import SubGroupSet
@@ -44,7 +44,7 @@ def feasible_nodes(session: Session, job: Job) -> Mask:
 
 
 @dataclass(frozen=True, slots=True)
-class Hunt:
+class VictimSearch:
     """A search for victims.
 
     Attributes:
@@ -61,24 +61,24 @@ class Hunt:
 
 
 @dataclass(slots=True)
-class _Probing:
-    """A hunt under way: what is the same in each try, as each is taken back before the next.
+class _SearchState:
+    """The state of a search: what is the same in each try, as each is taken back before the next.
 
     Attributes:
         session: The session.
-        hunt: The hunt.
+        victim_search: The search.
         tasks: Pods of the next step.
-        claims: What the claims of each of these pods held when the hunt began.
+        claims: What the claims of each of these pods held when the search began.
         feasible: Nodes that come into question without any eviction.
         victims: Those who may be evicted; each try takes from it and has it rewound.
         waiting: Jobs with pods that wait.
-        free_gpus: Devices free on each node when the hunt began, good while no try has left a trace.
+        free_gpus: Devices free on each node when the search began, good while no try has left a trace.
         failed: Scenarios that are known to fail.
         left_traces: Whether a try that was taken back may have left the session other than it was.
     """
 
     session: Session
-    hunt: Hunt
+    victim_search: VictimSearch
     tasks: Sequence[Task]
     claims: Sequence[dict[str, Allocation | None]]
     feasible: Mask
@@ -86,7 +86,7 @@ class _Probing:
     waiting: Waiting
     free_gpus: Vector
     failed: set[object]
-    left_traces: bool = False
+    dirtied_session: bool = False
 
     def order_of_victims(self) -> JobOrder:
         """Return the order of victims from its beginning.
@@ -94,26 +94,26 @@ class _Probing:
         The engine fills it anew for each try. To rewind it comes to the same as long as no share and no job differs
         from what it was.
         """
-        return self.hunt.victims() if self.left_traces else self.victims.rewind()
+        return self.victim_search.victims() if self.dirtied_session else self.victims.rewind()
 
 
-def solve(session: Session, hunt: Hunt) -> Statement | None:
+def solve(session: Session, victim_search: VictimSearch) -> Statement | None:
     """Return a statement that evicts victims and has the job's next step wait for their places.
 
     The session is as before where nothing is found.
     """
-    job = hunt.job
+    job = victim_search.job
     used_before = job.n_active_used
     tasks = list(job.tasks_to_allocate(real=False))
     if not tasks:
         return None
-    victims = hunt.victims().rewindable()
+    victims = victim_search.victims().rewindable()
     if not victims:
         return None
     claims = [task.claims for task in tasks]
-    probing = _Probing(
+    state = _SearchState(
         session,
-        hunt,
+        victim_search,
         tasks,
         claims,
         feasible_nodes(session, job),
@@ -123,7 +123,7 @@ def solve(session: Session, hunt: Hunt) -> Statement | None:
         set(),
     )
     for name in session.settings.generators:
-        solution = _solve_with(probing, name)
+        solution = _solve_with(state, name)
         if solution is not None:
             # A gang of which only some parts are needed fails this test although it was placed: the engine then
             # neither commits nor takes back, and the session keeps the phantom until the cycle ends.
@@ -149,9 +149,9 @@ class _Solution(NamedTuple):
     is_plain: bool
 
 
-def _solve_with(probing: _Probing, generator: str) -> _Solution | None:
+def _solve_with(state: _SearchState, generator: str) -> _Solution | None:
     """Find for how many pods room can be made, then make it for all; the victims of each success go first after it."""
-    n = len(probing.tasks)
+    n = len(state.tasks)
     recorded: _Batches = []
     kept: _Solution | None = None
 
@@ -159,22 +159,22 @@ def _solve_with(probing: _Probing, generator: str) -> _Solution | None:
         nonlocal kept
         if kept is not None:
             return True
-        solution = _probe(probing, generator, k, recorded)
+        solution = _probe(state, generator, k, recorded)
         if solution is None:
             return False
         recorded[:] = solution.batches
         if k == n and solution.is_settled:
             kept = solution
             return True
-        if k < n and solution.is_plain and probing.hunt.job.is_flat:
-            kept = _leap(probing, k, solution)
+        if k < n and solution.is_plain and state.victim_search.job.is_flat:
+            kept = _leap(state, k, solution)
         else:
             solution.statement.discard()
         return True
 
     if not _largest(n, succeeds):
         return None
-    return kept if kept is not None else _probe(probing, generator, n, recorded)
+    return kept if kept is not None else _probe(state, generator, n, recorded)
 
 
 def _largest(n: int, succeeds: Callable[[int], bool]) -> int:
@@ -194,42 +194,42 @@ def _largest(n: int, succeeds: Callable[[int], bool]) -> int:
     return low
 
 
-def _probe(probing: _Probing, generator: str, n: int, recorded: _Batches) -> _Solution | None:
+def _probe(state: _SearchState, generator: str, n: int, recorded: _Batches) -> _Solution | None:
     """Try with some of the pods.
 
-    The engine tries with copies of them: they remember what their claims held when the hunt began, on whatever node
+    The engine tries with copies of them: they remember what their claims held when the search began, on whatever node
     that was, and replace the pods themselves once one was placed.
     """
-    pending = probing.tasks[:n]
+    pending = state.tasks[:n]
     before = [task.claims for task in pending]
-    for task, claims in zip(pending, probing.claims, strict=False):
+    for task, claims in zip(pending, state.claims, strict=False):
         task.claims = claims
-    solution = _first_solution(probing, generator, n, recorded)
-    for task, claims, own in zip(pending, probing.claims, before, strict=False):
+    solution = _first_solution(state, generator, n, recorded)
+    for task, claims, own in zip(pending, state.claims, before, strict=False):
         if task.claims is claims:
             task.claims = own
     return solution
 
 
-def _first_solution(probing: _Probing, generator: str, n: int, recorded: _Batches) -> _Solution | None:
-    session, hunt = probing.session, probing.hunt
-    partial = _partial(hunt.job, probing.tasks[:n])
+def _first_solution(state: _SearchState, generator: str, n: int, recorded: _Batches) -> _Solution | None:
+    session, victim_search = state.session, state.victim_search
+    partial = _partial(victim_search.job, state.tasks[:n])
     before = [list(batch) for batch in recorded]
-    nodes = probing.feasible.copy()
+    nodes = state.feasible.copy()
     nodes[[task.node for batch in before for task in batch if task.node != NO_NODE]] = True
-    search = Search(session, partial, before, probing.order_of_victims, nodes)
+    search = ScenarioInput(session, partial, before, state.order_of_victims, nodes)
     for scenario in GENERATORS[generator](search):
         key = scenario.fingerprint()
-        if key in probing.failed:
+        if key in state.failed:
             continue
-        solution = _simulate(probing, scenario, nodes)
+        solution = _simulate(state, scenario, nodes)
         if solution is not None:
             return solution
-        probing.failed.add(key)
+        state.failed.add(key)
     return None
 
 
-def _leap(probing: _Probing, k: int, made: _Solution) -> _Solution | None:
+def _leap(state: _SearchState, k: int, made: _Solution) -> _Solution | None:
     """Make room for all pods by evicting those who made room for `k`; None where the numbers between have to be tried.
 
     These would succeed with the same victims. As pods of a flat job are placed one after the other without regard to their
@@ -237,35 +237,35 @@ def _leap(probing: _Probing, k: int, made: _Solution) -> _Solution | None:
     no more room than `k` did, which was too little. What is left to ask of each is whether the filters let it pass,
     whether the job comes first, and the action's own word.
     """
-    session, job, n = probing.session, probing.hunt.job, len(probing.tasks)
+    session, job, n = state.session, state.victim_search.job, len(state.tasks)
     numbers = [k]
     while numbers[-1] < n:
         numbers.append(min(numbers[-1] * 2, n))
     recorded = made.batches
     victims = [task for batch in recorded for task in batch]
-    statement, free_gpus = _evictions(probing, made, victims)
-    nodes = probing.feasible.copy()
+    statement, free_gpus = _evictions(state, made, victims)
+    nodes = state.feasible.copy()
     nodes[[task.node for task in victims if task.node != NO_NODE]] = True
     scenarios: list[Scenario] = []
     for number in numbers[1:]:
-        partial = _partial(job, probing.tasks[:number])
+        partial = _partial(job, state.tasks[:number])
         scenario = Scenario(session, partial, partial.tasks_to_allocate(real=False), [list(each) for each in recorded])
         if not passes(filters_for(session, scenario, nodes, free_gpus), scenario):
             statement.discard()
             return None
         scenarios.append(scenario)
-    solution = _simulate(probing, scenarios[-1], nodes, scenarios[:-1], statement)
+    solution = _simulate(state, scenarios[-1], nodes, scenarios[:-1], statement)
     if solution is None or (solution.is_settled and solution.is_plain):
         return solution
     solution.statement.discard()
     return None
 
 
-def _comes_first(probing: _Probing, scenario: Scenario, involved: set[str]) -> bool:
+def _comes_first(state: _SearchState, scenario: Scenario, involved: set[str]) -> bool:
     """Tell whether the job that asks comes before all of its victims, which are evicted."""
-    session, preemptor = probing.session, scenario.preemptor
+    session, preemptor = state.session, scenario.preemptor
     preemptor.init_vector(session.min_device_memory)
-    order = placing_order(session, probing.waiting, preemptor, involved)
+    order = simulation_order(session, state.waiting, preemptor, involved)
     left = {*involved, preemptor.uid}
     first = next((job.uid for job in iter(lambda: order.pop_past(left), None) if job.uid in left), None)
     for uid in involved:
@@ -293,7 +293,7 @@ def _cap_members(group: SubGroupSet) -> bool:
 
 
 def _simulate(
-    probing: _Probing,
+    state: _SearchState,
     scenario: Scenario,
     feasible: Mask,
     smaller: Sequence[Scenario] = (),
@@ -302,20 +302,20 @@ def _simulate(
     """Try a scenario.
 
     Args:
-        probing: The hunt.
+        state: The search.
         scenario: What is tried.
         feasible: Nodes that come into question without any eviction.
         smaller: Scenarios of fewer pods with the same victims, which would fail only by the job's place in the order or
             the action's own word.
         statement: The evictions where they stand already; they are taken back where the try fails.
     """
-    session, hunt = probing.session, probing.hunt
+    session, victim_search = state.session, state.victim_search
     chosen = scenario.victims()
     # A pod on a node that is not there cannot be evicted, and the engine gives up on whatever needs it.
     if not chosen or any(task.node == NO_NODE for task in chosen):
         return None
-    leaves_traces = _leaves_traces(session, scenario)
-    probing.left_traces |= leaves_traces
+    leaves_traces = _dirties_session(session, scenario)
+    state.dirtied_session |= leaves_traces
     # Evicted pods stand where they stood, so the nodes are known before they are placed anew.
     reachable = feasible.copy()
     reachable[[task.node for task in chosen]] = True
@@ -324,17 +324,17 @@ def _simulate(
         if not leaves_traces and scenario.potential and _has_no_node(session, scenario, nodes):
             return None
         statement = session.statement()
-        _evict(probing, statement, chosen)
+        _evict(state, statement, chosen)
     involved = {task.job for task in chosen}
-    if not all(_comes_first(probing, other, involved) for other in smaller):
+    if not all(_comes_first(state, other, involved) for other in smaller):
         statement.discard()
         return None
-    placed = _place_all(probing, statement, scenario, involved, nodes)
+    placed = _place_all(state, statement, scenario, involved, nodes)
     if placed is _Placed.NOT:
         statement.discard()
         return None
     gone = _gone(chosen)
-    if not all(map(hunt.validator, (scenario, *smaller))):
+    if not all(map(victim_search.validator, (scenario, *smaller))):
         statement.discard()
         return None
     batches = _batches_of(gone, scenario)
@@ -343,26 +343,26 @@ def _simulate(
     return _Solution(statement, chosen, batches, is_same and not leaves_traces, is_plain)
 
 
-def _evict(probing: _Probing, statement: Statement, victims: Sequence[Task]) -> None:
+def _evict(state: _SearchState, statement: Statement, victims: Sequence[Task]) -> None:
     for task in victims:
-        statement.evict(task, (probing.hunt.action, probing.hunt.job.uid))
+        statement.evict(task, (state.victim_search.action, state.victim_search.job.uid))
 
 
-def _evictions(probing: _Probing, made: _Solution, victims: Sequence[Task]) -> tuple[Statement, Vector]:
+def _evictions(state: _SearchState, made: _Solution, victims: Sequence[Task]) -> tuple[Statement, Vector]:
     """Take a try back to no more than the evictions of some victims, in their order.
 
     Return its statement, and the devices that are free on each node without the evictions.
     """
-    statement, session = made.statement, probing.session
+    statement, session = made.statement, state.session
     is_same = len(victims) == len(made.victims) and all(map(is_, victims, made.victims))
-    if is_same and not probing.left_traces:
+    if is_same and not state.dirtied_session:
         statement.rollback(len(victims))
         for uid in {task.job for task in victims}:
             session.jobs[uid].reckon_anew()
-        return statement, probing.free_gpus
+        return statement, state.free_gpus
     statement.discard()
     free_gpus = session.nodes.free_gpus()
-    _evict(probing, statement, victims)
+    _evict(state, statement, victims)
     return statement, free_gpus
 
 
@@ -383,7 +383,7 @@ def _has_no_node(session: Session, scenario: Scenario, nodes: Indices) -> bool:
     )
 
 
-def _leaves_traces(session: Session, scenario: Scenario) -> bool:
+def _dirties_session(session: Session, scenario: Scenario) -> bool:
     """Tell whether the session may differ from before once the try is taken back: the same try might end otherwise.
 
     The engine does not balance its books of shared devices, of resource claims and of pods that it evicted twice.
@@ -439,11 +439,11 @@ class _Placed(Enum):
 
 
 def _place_all(
-    probing: _Probing, statement: Statement, scenario: Scenario, involved: set[str], nodes: Indices
+    state: _SearchState, statement: Statement, scenario: Scenario, involved: set[str], nodes: Indices
 ) -> _Placed:
     """Place the preemptor and its victims anew, in the order of jobs: a victim may come first and stay."""
-    session, preemptor = probing.session, scenario.preemptor
-    order = placing_order(session, probing.waiting, preemptor, involved)
+    session, preemptor = state.session, scenario.preemptor
+    order = simulation_order(session, state.waiting, preemptor, involved)
     left = {*involved, preemptor.uid}
     placed = is_moved = False
     while order and left:

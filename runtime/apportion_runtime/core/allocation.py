@@ -11,11 +11,11 @@ import numpy as np
 
 from apportion_runtime.core.capacity import over_capacity, requested
 from apportion_runtime.core.job import Job
+from apportion_runtime.core.node_ranking import best_of
 from apportion_runtime.core.nodes import Indices
 from apportion_runtime.core.plugins.gpu_choice import choose_devices
 from apportion_runtime.core.plugins.node_scores import free_of, node_scores
 from apportion_runtime.core.plugins.pod_affinity import preference_scores
-from apportion_runtime.core.ranking import best_of
 from apportion_runtime.core.sub_groups import PodSet, SubGroupSet, order_members
 from apportion_runtime.core.task import Task
 

@@ -1,4 +1,4 @@
-"""Which jobs need not be tried because one that asked for no more has just failed.
+"""The failure cache: jobs that need not be tried, because one that requests no more has just failed.
 
 Source: pkg/scheduler/actions/common/minimal_job_comparison.go, api/podgroup_info (signatures).
 """
@@ -14,7 +14,7 @@ from apportion_runtime.core.status import ACTIVE_ALLOCATED_STATUSES, PENDING
 from apportion_runtime.core.sub_groups import PodSet
 
 
-class SmallestFailed:
+class FailureCache:
     """The smallest job that failed, for each set of constraints."""
 
     def __init__(self) -> None:

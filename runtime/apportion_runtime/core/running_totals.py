@@ -1,6 +1,6 @@
-"""Running numbers of many things that change one at a time, without looking at all of them for each change.
+"""Running totals and maxima of many values that change one at a time.
 
-The results are those of going through all of them in order, bit for bit.
+The results are those of adding all values in order, bit for bit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def added(numbers: Iterable[float]) -> float:
     return total
 
 
-class OrderedSum:
+class RunningTotal:
     """The sum of rows, added from the first to the last as floats are: a new row is the last."""
 
     __slots__ = ("_n", "_places", "_rows", "_sums", "_total", "_valid")
@@ -85,7 +85,7 @@ class OrderedSum:
         return made
 
 
-class Highest:
+class RunningMaximum:
     """The highest of many numbers, each under a key."""
 
     __slots__ = ("_heap", "_known")

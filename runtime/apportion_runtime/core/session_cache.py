@@ -1,4 +1,4 @@
-"""A cluster between cycles: of what did not change since the last one, nothing is opened again.
+"""The session cache: a session kept between cycles, of which only what changed is opened again.
 
 Records go in one by one, and `open` gives the session that a snapshot of all of them would give: jobs whose records
 changed, or that were decided about, are made anew, and so is every node that was charged for anything since. Where
@@ -14,6 +14,7 @@ from itertools import chain
 from apportion_runtime.core.plugins.gpu_choice import last_new_group
 from apportion_runtime.core.reasons import Reasons
 from apportion_runtime.core.resources import NO_QUANTITIES, plus
+from apportion_runtime.core.running_totals import RunningMaximum, RunningTotal
 from apportion_runtime.core.session import Decided, Session
 from apportion_runtime.core.snapshot import (
     Claim,
@@ -28,7 +29,6 @@ from apportion_runtime.core.snapshot import (
     Topology,
 )
 from apportion_runtime.core.status import ACTIVE_USED_STATUSES, ALLOCATED_STATUSES, PENDING
-from apportion_runtime.core.sums import Highest, OrderedSum
 from apportion_runtime.core.task import BY_MEMORY, NO_NODE, Task
 
 _MOST_CHANGES = 200_000
@@ -39,8 +39,8 @@ _N_COUNTED = 9
 
 
 @dataclass(frozen=True, slots=True)
-class Fixtures:
-    """What a cluster has beside its pods; a change opens the session anew."""
+class ClusterInfo:
+    """What a cluster has besides its pods; a change opens a new session."""
 
     nodes: tuple[Node, ...] = ()
     queues: tuple[Queue, ...] = ()
@@ -59,12 +59,12 @@ class _Changes:
     others: bool = False
 
 
-class Standing:
-    """The records of a cluster, and the session they were opened to last."""
+class SessionCache:
+    """The records of a cluster, and the session last opened from them."""
 
-    def __init__(self, settings: Settings, fixtures: Fixtures) -> None:
+    def __init__(self, settings: Settings, cluster_info: ClusterInfo) -> None:
         self.settings = settings
-        self._fixtures = fixtures
+        self._cluster_info = cluster_info
         self._groups: dict[str, PodGroup] = {}
         self._pods: dict[str, dict[str, Pod]] = {_NO_GROUP: {}}
         self._numbers: dict[str, int] = {}
@@ -72,20 +72,20 @@ class Standing:
         self._here: dict[str, dict[str, Pod]] = {}
         self._session: Session | None = None
         self._tasks: dict[str, Task] = {}
-        self._sharing = Highest()
-        self._starts = Highest()
-        self._by_queue: dict[str, OrderedSum] = {}
+        self._sharing = RunningMaximum()
+        self._starts = RunningMaximum()
+        self._by_queue: dict[str, RunningTotal] = {}
         self._read_changes = 0
         self._changes = _Changes()
 
     @property
-    def fixtures(self) -> Fixtures:
+    def cluster_info(self) -> ClusterInfo:
         """What the cluster has beside its pods."""
-        return self._fixtures
+        return self._cluster_info
 
-    def set_fixtures(self, fixtures: Fixtures) -> None:
+    def set_cluster_info(self, cluster_info: ClusterInfo) -> None:
         """Have other nodes, queues or devices."""
-        self._fixtures = fixtures
+        self._cluster_info = cluster_info
         self._session = None
 
     def groups(self) -> Mapping[str, PodGroup]:
@@ -122,13 +122,13 @@ class Standing:
         session = self._session
         if session is not None and uid in session.jobs:
             job = session.jobs.pop(uid)
-            session.families[job.queue].remove(job)
+            session.queue_jobs[job.queue].remove(job)
             self._by_queue[job.queue].drop(uid)
 
     def ask_again(self, groups: Iterable[str]) -> None:
         """Have it be asked again why pod groups wait of which nobody wanted to know (`Reasons.is_asked_of`)."""
         if self._session is not None:
-            self._session.interest.stirred.update(dict.fromkeys(groups))
+            self._session.active_jobs.unclassified.update(dict.fromkeys(groups))
 
     def put_pod(self, pod: Pod) -> None:
         """Add a pod, or have it other than it was; the pod group it names is there already."""
@@ -177,7 +177,7 @@ class Standing:
 
     def snapshot(self, now: float) -> Snapshot:
         """Return everything as it is."""
-        known = self._fixtures
+        known = self._cluster_info
         pods = chain.from_iterable(self._pods[uid].values() for uid in chain(self._groups, (_NO_GROUP,)))
         return Snapshot(
             nodes=known.nodes,
@@ -207,7 +207,7 @@ class Standing:
         return session
 
     def _is_intricate(self) -> bool:
-        known = self._fixtures
+        known = self._cluster_info
         return bool(known.claims or known.devices or known.device_classes) or any(n.numa for n in known.nodes)
 
     def _has_new_resources(self, session: Session) -> bool:
@@ -298,7 +298,7 @@ class Standing:
                     waiting = cpu, memory, gpu + task.gpu.memory_as_gpus(session.min_device_memory)
         usage = self._by_queue.get(job.queue)
         if usage is None:
-            usage = self._by_queue[job.queue] = OrderedSum(_N_COUNTED)
+            usage = self._by_queue[job.queue] = RunningTotal(_N_COUNTED)
         usage.put(uid, (*held, *(NO_QUANTITIES if job.preemptible else held), *waiting))
 
     def _renew(self, session: Session) -> None:
@@ -316,5 +316,5 @@ class Standing:
         session.decided = Decided()
         for job in chain(session.jobs_of_cycle(), session.jobs_without_queue()):
             job.forget_notes()
-        session.interest.changed = {}
+        session.active_jobs.changed = {}
         session.reasons = Reasons(session)

@@ -11,8 +11,8 @@ import pytest
 from apportion_runtime.core.cycle import cycle, run_actions
 from apportion_runtime.core.resources import GpuRequest
 from apportion_runtime.core.session import Session
+from apportion_runtime.core.session_cache import ClusterInfo, SessionCache
 from apportion_runtime.core.snapshot import Node, Pod, PodGroup, Queue, QueueResource, Settings, SubGroup
-from apportion_runtime.core.standing import Fixtures, Standing
 from apportion_runtime.core.status import NAMES, PENDING, RELEASING, RUNNING, SUCCEEDED
 from apportion_runtime.core.task import NO_NODE
 
@@ -21,7 +21,7 @@ _FREE = QueueResource(-1.0, -1.0, 1.0)
 _SIZES = (GpuRequest(1, 1.0), GpuRequest(2, 1.0), GpuRequest(1, 0.5), GpuRequest(1, 0.25), GpuRequest(1, 0.0, 20_000))
 
 
-def _fixtures(rng: random.Random) -> Fixtures:
+def _fixtures(rng: random.Random) -> ClusterInfo:
     nodes = tuple(
         Node(
             f"node-{n}",
@@ -37,7 +37,7 @@ def _fixtures(rng: random.Random) -> Fixtures:
         Queue(f"q{i}", "top", _FREE, _FREE, QueueResource(float(rng.randint(0, 6)), -1.0, 1.0), created=float(i))
         for i in range(3)
     ]
-    return Fixtures(nodes, tuple(queues))
+    return ClusterInfo(nodes, tuple(queues))
 
 
 class _World:
@@ -45,7 +45,7 @@ class _World:
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
-        self.standing = Standing(Settings(), _fixtures(self.rng))
+        self.session_cache = SessionCache(Settings(), _fixtures(self.rng))
         self.n = 0
         self.now = 100.0
 
@@ -56,13 +56,13 @@ class _World:
         size = rng.randint(1, 4)
         priority = rng.choice((50, 50, 75, 125))
         root = SubGroup("", None, (SubGroup("default", rng.randint(1, size)),))
-        self.standing.put_group(
+        self.session_cache.put_group(
             PodGroup(name, name, "ns", f"q{rng.randint(0, 3)}", priority, priority < 100, self.now, root)
         )
         gpu = rng.choice(_SIZES)
         selector = {"zone": "a"} if rng.random() < 0.2 else {}
         for i in range(size):
-            self.standing.put_pod(
+            self.session_cache.put_pod(
                 Pod(
                     f"{name}-{i}", f"{name}-{i}", "ns", name, request={"cpu": 1000.0, "memory": 1e9, "pods": 1.0},
                     gpu=gpu, created=self.now, node_selector=selector,
@@ -70,40 +70,40 @@ class _World:
             )  # fmt: skip
 
     def leave(self) -> None:
-        gone = self.rng.choice(list(self.standing.groups()))
-        self.standing.drop_group(gone)
+        gone = self.rng.choice(list(self.session_cache.groups()))
+        self.session_cache.drop_group(gone)
 
     def other(self) -> None:
         self.n += 1
-        node = self.rng.choice(self.standing.fixtures.nodes).name
-        self.standing.put_pod(
+        node = self.rng.choice(self.session_cache.cluster_info.nodes).name
+        self.session_cache.put_pod(
             Pod(f"other-{self.n}", "other", "kube-system", None, RUNNING, node, request={"cpu": 500.0, "pods": 1.0},
                 scheduler="default-scheduler")
         )  # fmt: skip
 
     def toggle_node(self) -> None:
-        known = self.standing.fixtures
+        known = self.session_cache.cluster_info
         i = self.rng.randrange(len(known.nodes))
         node = replace(known.nodes[i], unschedulable=not known.nodes[i].unschedulable)
-        self.standing.set_fixtures(replace(known, nodes=(*known.nodes[:i], node, *known.nodes[i + 1 :])))
+        self.session_cache.set_cluster_info(replace(known, nodes=(*known.nodes[:i], node, *known.nodes[i + 1 :])))
 
     def end_some(self) -> None:
-        for group in list(self.standing.groups()):
-            for pod in list(self.standing.pods_of(group).values()):
+        for group in list(self.session_cache.groups()):
+            for pod in list(self.session_cache.pods_of(group).values()):
                 if pod.status == RELEASING and self.rng.random() < 0.7:
-                    self.standing.put_pod(replace(pod, status=PENDING, node=None, gpu_groups=()))
+                    self.session_cache.put_pod(replace(pod, status=PENDING, node=None, gpu_groups=()))
                 elif pod.status == RUNNING and self.rng.random() < 0.1:
-                    self.standing.put_pod(replace(pod, status=SUCCEEDED, node=None, gpu_groups=()))
+                    self.session_cache.put_pod(replace(pod, status=SUCCEEDED, node=None, gpu_groups=()))
 
     def apply(self, session: Session) -> None:
         for task in session.decided.binds:
             job = session.jobs[task.job]
-            self.standing.put_group(replace(job.group, last_start=job.last_start))
-            self.standing.put_pod(
+            self.session_cache.put_group(replace(job.group, last_start=job.last_start))
+            self.session_cache.put_pod(
                 replace(task.pod, status=RUNNING, node=session.nodes.names[task.node], gpu_groups=task.gpu_groups)
             )
         for task, _, _ in session.decided.evictions:
-            self.standing.put_pod(replace(task.pod, status=RELEASING))
+            self.session_cache.put_pod(replace(task.pod, status=RELEASING))
 
 
 def _decided(session: Session) -> dict[str, Any]:
@@ -128,12 +128,12 @@ def test_opened_again_is_opened_anew(seed: int, is_brief: bool) -> None:
     for step in range(25):
         for _ in range(world.rng.randint(0, 3)):
             thing = world.rng.choice(things)
-            if thing != world.leave or world.standing.groups():
+            if thing != world.leave or world.session_cache.groups():
                 thing()
         world.end_some()
         world.now += 10.0
-        anew = cycle(world.standing.snapshot(world.now), world.standing.settings)
-        again = world.standing.open(world.now)
+        anew = cycle(world.session_cache.snapshot(world.now), world.session_cache.settings)
+        again = world.session_cache.open(world.now)
         again.reasons.are_brief = is_brief
         again.reasons.is_asked_of = (lambda job: False) if is_brief else None
         run_actions(again)
