@@ -162,10 +162,12 @@ def _overridden(
 ) -> Diagnostic:
     nothing, classes = pinned
     names = ", ".join(cls.name for cls in classes)
+    share = "1" if scope.cluster is None else str(scope.cluster.share)
+    rounded = "" if share == "1" else f" and the cluster's share of {share}"
     return Diagnostic(
         NON_PREEMPTIBLE_WITHOUT_GUARANTEE,
         leaf.address,
-        f"the override guarantees `{leaf.id}` {nothing}, and {_keeps(graph, scope)} its non-preemptible work ({names}) "
+        f"with the override{rounded} `{leaf.id}` is guaranteed {nothing}, and {_keeps(graph, scope)} its non-preemptible work ({names}) "
         f"inside that: none that asks for {nothing.partition(' ')[2]} runs",
         override,
         (Related(leaf.queue.source, f"`{leaf.id}` is guaranteed more without the override"),),

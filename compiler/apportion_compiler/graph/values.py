@@ -225,18 +225,38 @@ def scope_values(
     filled: dict[str, Mapping[str, Amount]] = {}
     of_leaf: dict[int, Mapping[str, Amount]] = {}
     by_model: dict[str, Mapping[str, Amount]] = {}
+    whole: dict[str, Mapping[str, Amount]] = {}
     for id_ in reversed(tuple(nodes)):
         children, declared = nodes[id_].children, drafts[id_].guaranteed
         if here.scales:
             by_model[id_] = _models_of(written[id_], [by_model[child] for child in children])
         if children:
             if here.scales:
+                below = [whole[child] for child in children]
+                whole[id_] = {**_summed(below), **written[id_]}
                 declared = here.with_models(written[id_], declared, by_model[id_])
+                declared = _without_remainder(declared, written[id_], _summed(below))
             filled[id_] = _fill(declared, [filled[child] for child in children], managed)
         else:
+            whole[id_] = written[id_]
             alike = of_leaf.get(id(declared))
             filled[id_] = alike or of_leaf.setdefault(id(declared), _fill(declared, [], managed))
     return {id_: drafts[id_].finished(id_, filled[id_]) for id_ in nodes}
+
+
+_DIVISIBLE = (CPU, MEMORY)
+"""Amounts whose unit is so small that a remainder of rounding is worth nothing to anybody."""
+
+
+def _summed(below: Sequence[Mapping[str, Amount]]) -> dict[str, Amount]:
+    return {r: _total(amounts.get(r, 0) for amounts in below) for r in _DIVISIBLE if any(r in a for a in below)}
+
+
+def _without_remainder(
+    declared: Mapping[str, Amount], written: Mapping[str, Amount], below: Mapping[str, Amount]
+) -> Mapping[str, Amount]:
+    """Leave out what the queues below are promised whole, so that it stays their sum whatever rounding leaves of each."""
+    return {r: a for r, a in declared.items() if r not in _DIVISIBLE or written.get(r) != below.get(r, 0)}
 
 
 def _environment_overrides(environment: Environment | None, cluster: Cluster | None) -> list[QueueOverride]:

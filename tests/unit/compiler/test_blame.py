@@ -102,7 +102,7 @@ def test_serving_that_an_override_pins_at_nothing_is_found() -> None:
     )
     (found,) = (d for d in check_policy(policy, AS_OF).diagnostics if d.code == "AP206")
     assert found.message == (
-        "the override guarantees `assistant` 0 GPUs, and kai keeps its non-preemptible work (build, inference) inside "
+        "with the override `assistant` is guaranteed 0 GPUs, and kai keeps its non-preemptible work (build, inference) inside "
         "that: none that asks for GPUs runs"
     )
     assert found.at == policy.environments[0].overrides[0].source

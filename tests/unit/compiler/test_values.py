@@ -271,3 +271,18 @@ def test_an_override_for_a_cluster_holds_there_alone_and_goes_before_its_environ
     assert (hall.guaranteed, hall.priority) == ({"cpu": 40_000, "memory": 8 * 2**30}, None)
     assert (cloud.guaranteed, cloud.priority) == ({"cpu": 10_000, "memory": 4 * 2**30}, 7)
     assert cloud.sources["guaranteed"] == overrides[0].source
+
+
+def test_a_parent_that_is_promised_what_its_children_are_stays_their_sum_after_rounding() -> None:
+    """A remainder of a byte or a millicore would be a quota of its own on engines whose quotas add up."""
+    child = Queue(id="a", guaranteed=Resources(cpu=32, memory="100Gi"))
+    parent = Queue(
+        id="p",
+        guaranteed=Resources(cpu=64, memory="201Gi"),
+        children=(child, child.model_copy(update={"id": "b"})),
+    )
+    [scope] = _graph(parent, share="1/3").scopes
+    held, each = scope.values["p"].guaranteed, scope.values["a"].guaranteed
+    assert (held["cpu"], each["cpu"]) == (21332, 10666)
+    # What the parent has beyond its children is its own, rounded like any other amount.
+    assert held["memory"] == 201 * 1024**3 // 3
