@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _EXACT, _APPROXIMATED, _UNUSED = "exact", "approx", "-"
+_RELYING = f"{_EXACT}*"
 
 
 def clusters_text(report: str) -> str:
@@ -29,13 +30,16 @@ def fidelity_text(report: str) -> str:
             features[line["feature"]] = None
             verdicts.setdefault(target["target"], {})[line["feature"]] = _verdict(line)
     rows = [["", *verdicts], *([f, *(of.get(f, _UNUSED) for of in verdicts.values())] for f in features)]
-    return _table(rows)
+    relying = any(_RELYING in row for row in rows)
+    return _table(rows) + (f"\n{_RELYING}: provided that configuration of the engine is applied" if relying else "")
 
 
 def _verdict(line: Mapping[str, Any]) -> str:
     if line["code"] is not None:
         return str(line["code"])
-    return _EXACT if line["verdict"] == _EXACT else _APPROXIMATED
+    if line["verdict"] != _EXACT:
+        return _APPROXIMATED
+    return _RELYING if line.get("provided") else _EXACT
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:

@@ -8,7 +8,7 @@ from apportion_compiler.checks.capacity import Shortage, shortages_one_node_down
 from apportion_compiler.checks.capacity_remedy import overcommit_text, shortage_found
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
 from apportion_compiler.graph.graph import PolicyGraph
-from apportion_policy.quantity import decimal_text, gpu_text, memory_text
+from apportion_policy.quantity import decimal_text, gpu_text, readable_memory
 from apportion_policy.resources import CPU, MEMORY, amount_text
 
 GUARANTEES_OVER_CAPACITY_ONE_NODE_DOWN = Rule(
@@ -38,4 +38,4 @@ def _message(graph: PolicyGraph, shortage: Shortage) -> str:
 def _machine(resource: str, amount: int) -> str:
     if resource == CPU:
         return f"{decimal_text(amount)}-core"
-    return memory_text(amount) if resource == MEMORY else f"{gpu_text(amount)}-GPU"
+    return readable_memory(amount)[0] if resource == MEMORY else f"{gpu_text(amount)}-GPU"

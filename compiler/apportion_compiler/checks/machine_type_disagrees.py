@@ -12,7 +12,7 @@ from apportion_compiler.graph.graph import PolicyGraph
 from apportion_compiler.machine_types import AWS_MACHINES, Machine, gke_machine
 from apportion_policy.pool import NodePool
 from apportion_policy.providers import Gke
-from apportion_policy.quantity import Unlimited, memory_text, parse_cpu, parse_memory
+from apportion_policy.quantity import Unlimited, decimal_text, parse_cpu, parse_memory, readable_memory
 from apportion_policy.source import SourceLocation
 
 MACHINE_TYPE_DISAGREES = Rule(
@@ -72,14 +72,14 @@ def _sizes(pool: NodePool, machine: Machine) -> Iterator[_Fault]:
     cpu = None if pool.cpu is None else parse_cpu(pool.cpu)
     if cpu is not None and not isinstance(cpu, Unlimited) and cpu > machine.cores * 1000:
         yield (
-            f"{pool.cpu} cores a machine, and {pool.machine_type} has {machine.cores}",
+            f"{decimal_text(cpu)} cores a machine, and {pool.machine_type} has {machine.cores}",
             f"count less than {machine.cores}: the kubelet keeps a part",
             None,
         )
     memory = None if pool.memory is None else parse_memory(pool.memory)
     if memory is not None and not isinstance(memory, Unlimited) and memory > machine.memory_gb * _GIB:
         yield (
-            f"{memory_text(memory)} of memory a machine, and {pool.machine_type} has {machine.memory_gb}Gi",
+            f"{readable_memory(memory)[0]} of memory a machine, and {pool.machine_type} has {machine.memory_gb}Gi",
             f"count less than {machine.memory_gb}Gi: the kubelet keeps a part",
             None,
         )

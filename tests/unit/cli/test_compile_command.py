@@ -191,6 +191,7 @@ def test_the_demonstration_reads_the_json_report(run: Run, project: Path) -> Non
     head, *rows = (line.split() for line in fidelity_text(report).splitlines())
     assert head == ["kai"]
     assert ["guaranteed", "exact"] in rows
+    assert ["namespaces", "exact*"] in rows
 
 
 def test_what_is_waived_is_counted_and_shown_only_if_verbose(run: Run, project: Path) -> None:

@@ -8,10 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apportion_compiler.compile import check_policy
 from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.orgtree.report import effective_limits
-from apportion_policy import Accelerator, Cluster, Engine, Environment, NodePool, Organisation, Policy, Queue, Resources
+from apportion_policy import (
+    Accelerator,
+    Cluster,
+    Engine,
+    Environment,
+    Gke,
+    NodePool,
+    Organisation,
+    Policy,
+    Queue,
+    Resources,
+)
 from apportion_policy.quantity import UNLIMITED, Amount, parse_cpu, parse_memory, readable_memory
 from apportion_policy.resources import amount_text
 
@@ -72,3 +84,25 @@ def test_limits_of_models_and_of_all_gpus_bound_each_other(limit: Resources, res
     )
     graph = build_graph(declare(policy), date(2026, 11, 21))
     assert effective_limits(graph, graph.scope("prod", "gpu-1"), resource)["vision"] == amount
+
+
+def test_machines_are_described_in_the_units_of_people() -> None:
+    pool = NodePool(
+        id="l4",
+        provider=Gke(),
+        machine_type="g2-standard-4",
+        cpu="37500m",
+        memory="82463372083",
+        min_nodes=2,
+        max_nodes=2,
+    )
+    policy = Policy(
+        organisation=Organisation(name="acme", owner="@acme/platform"),
+        queues=(Queue(id="a", namespaces=("a",), guaranteed=Resources(memory="100Gi")),),
+        node_pools=(pool,),
+        environments=(Environment(name="prod", clusters=(CLUSTER.model_copy(update={"pools": ("l4",)}),)),),
+    )
+    said = "\n".join(d.message for d in check_policy(policy, date(2026, 11, 21)).diagnostics)
+    assert "37.5 cores a machine, and g2-standard-4 has 4" in said
+    assert "76.8Gi of memory a machine, and g2-standard-4 has 16Gi" in said
+    assert "one 76.8Gi node of `l4` down" in said

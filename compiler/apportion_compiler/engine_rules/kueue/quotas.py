@@ -107,7 +107,7 @@ def _limit(about: About, path: str, field: str, quota: Mapping[str, object], rul
     if field == "lendingLimit" and rules.lends_at_most_nominal and over:
         yield about.rejected(
             at, "Invalid", "must be less than or equal to the nominalQuota",
-            f"lower lendingLimit to {quota['nominalQuota']}",
+            f"lower lendingLimit of {quota.get('name')} to {quota['nominalQuota']}",
         )  # fmt: skip
 
 
