@@ -84,7 +84,7 @@ def _command(case: dict[str, Any], folder: Path) -> Path:
 
 
 def test_there_are_enough_cases() -> None:
-    assert len(CASES) >= 40
+    assert len(CASES) >= 110
     assert sum(bool(yaml.safe_load(path.read_text(encoding="utf-8")).get("fast")) for path in CASES.values()) >= 8
 
 

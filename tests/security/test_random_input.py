@@ -10,16 +10,33 @@ import json
 import random
 import resource
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from datetime import date
 from pathlib import Path
 
 import pytest
 
+from apportion_compiler.compile import Target, compile_policy
 from apportion_compiler.diagnostics.diagnostic import ValueEdit
+from apportion_compiler.emit.tree import render_target
 from apportion_compiler.fixes_python import python_edit
 from apportion_compiler.fixes_yaml import yaml_edit
 from apportion_compiler.manifests.reading import read_manifests
-from apportion_policy import Organisation, Policy, Queue, wire
+from apportion_policy import (
+    Accelerator,
+    Cluster,
+    Environment,
+    NodePool,
+    Organisation,
+    Policy,
+    Queue,
+    Resources,
+    Rules,
+    RuleSeverity,
+    Waiver,
+    wire,
+)
 from apportion_policy.documents import load_document
 from apportion_policy.errors import DocumentFault
 from apportion_policy.evaluation.answer import AnswerError, layers_line, outcome, read_answer, read_layers, whole_size
@@ -96,6 +113,85 @@ def _readers(folder: Path) -> list[Callable[[str], object]]:
         python_edit(text, ValueEdit(SourceLocation("policy.py", 1, 0), _EDIT, 1))
 
     return [policy_document, answered, scenario, snapshot, fixes, lambda text: read_manifests(text, "a.yaml")]
+
+
+_VALUES: tuple[object, ...] = (
+    "c", "prod", "p", "vision", "team", "lead", "3", "48", "0.17.0", "64Gi", "@acme/x", "kai", "volcano", 3, 7, 100, None, True, False, 0, 1, -1, 2**31, 2**63, 10**400, 1.5, 1e308, "", "a", "b", "kube-system", "h100", "1/3", "10Gi",
+    "-1", "1e9", "\x1b[31m", "\u202e", "\udcff", "../x", "a" * 5000, "unlimited", "2026-11-23", "AP201", "kueue", "native",
+    [], {}, [[]], ["a"], {"a": "b"}, {"$at": 0}, {"$at": 10**30}, {"gpu": {"h100": 1}},
+)  # fmt: skip
+
+
+def _rich() -> Policy:
+    pools = (
+        NodePool(
+            id="p", max_nodes=4, min_nodes=4, cpu=96, memory="1Ti", accelerator=Accelerator(model="h100", count=8)
+        ),
+    )
+    clusters = [
+        Cluster(name=engine, engine=engine, engine_version=version, pools=pools, share="1/2")
+        for engine, version in (("kai", "0.17.0"), ("kueue", "0.18.3"), ("volcano", "1.13.0"), ("native", "1.34"))
+    ]
+    promised = Resources(cpu=8, memory="64Gi", gpu={"h100": 4})
+    lead = Queue(id="lead", guaranteed=promised, limit=promised)
+    team = Queue(id="team", parent=lead, namespaces=("team",), guaranteed=promised, over_quota_weight=2)
+    return Policy(
+        organisation=Organisation(name="acme", owner="@acme/platform"),
+        queues=(lead, team),
+        node_pools=pools,
+        environments=(Environment(name="prod", clusters=tuple(clusters)),),
+        waivers=(Waiver(code="AP201", address="queue lead", reason="r", owner="@acme/a", expires=date(2027, 1, 1)),),
+        rules=Rules(severity={"AP604": RuleSeverity.OFF}),
+    )
+
+
+def _places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, held in steps:
+        yield (*path, key)
+        yield from _places(held, (*path, key))
+
+
+def _judge_random(number: int, seed: int, folder: Path) -> int:
+    """Judge, emit and report policies of which some values are others; return how many were policies."""
+    chance = random.Random(seed)
+    header, good = wire.dump(_rich()).split(b"\n", 1)
+    places = [path for path in _places(json.loads(good)) if path[-1] != "$at"]
+    n_policies = 0
+    for at in range(number):
+        document = json.loads(good)
+        for path in chance.choices(places, k=chance.randrange(1, 3)):
+            held = document
+            with contextlib.suppress(KeyError, IndexError, TypeError):
+                for step in path[:-1]:
+                    held = held[step]
+                alike = [value for value in _VALUES if type(value) is type(held[path[-1]])]
+                held[path[-1]] = deepcopy(chance.choice(alike or _VALUES if chance.random() < 0.8 else _VALUES))
+        try:
+            policy = wire.load(header + b"\n" + json.dumps(document).encode(), folder)
+        except wire.WireError:
+            continue
+        n_policies += 1
+        try:
+            scopes = [(e.name, c.name, c.engine.value) for e in policy.environments for c in e.clusters]
+            targets = tuple(Target(*scope) for scope in dict.fromkeys(scopes) if "/" not in scope[0] + scope[1])
+            compilation = compile_policy(policy, targets, date(2026, 11, 23))
+            for target, output in compilation.outputs.items():
+                render_target(output, {"environment": target.environment, "cluster": target.cluster})
+        except Exception as fault:
+            raise AssertionError(f"policy {at} of seed {seed}: {document!r}") from fault
+    return n_policies
+
+
+def test_random_policies_end_in_findings_or_objects(tmp_path: Path, fixed_seed: int) -> None:
+    assert _judge_random(60, fixed_seed, tmp_path) > 0
+
+
+@pytest.mark.slow
+def test_many_random_policies_keep_the_parent_below_600_mib(tmp_path: Path, fixed_seed: int) -> None:
+    assert _judge_random(600, fixed_seed, tmp_path) > 20
+    unit = 1 if sys.platform == "darwin" else 1024
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit < 600 * 1024**2
 
 
 def _read_random(number: int, seed: int, folder: Path) -> None:

@@ -139,7 +139,9 @@ def _keys(document: bytes | None, member: str, name: str, *, optional: bool = Fa
         return ()
     try:
         loaded = json.loads(document)
-    except (ValueError, RecursionError) as malformed:
+    except RecursionError as deep:
+        raise ValueError(f"{name} is nested too deeply") from deep
+    except ValueError as malformed:
         raise ValueError(f"{name} is no JSON: {malformed}") from malformed
     entries = loaded.get(member, [] if optional else None) if isinstance(loaded, dict) else None
     if not isinstance(entries, list):

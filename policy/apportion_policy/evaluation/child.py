@@ -60,9 +60,12 @@ def main(arguments: Sequence[str]) -> None:
     _write(answer_to, answer.layers_line(raised))
     if not is_enough(raised, required):
         os._exit(0)
-    faults, document = _evaluate(tree, limits, trail)
-    _flush_prints()
-    _write(answer_to, answer.outcome(faults=faults, files=tuple(trail.files_read), document=document))
+    try:
+        faults, document = _evaluate(tree, limits, trail)
+        _flush_prints()
+        _write(answer_to, answer.outcome(faults=faults, files=tuple(trail.files_read), document=document))
+    except BaseException:  # noqa: BLE001 - the policy may have replaced whatever these call.
+        os._exit(1)
     os._exit(0)
 
 
