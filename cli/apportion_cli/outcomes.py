@@ -13,7 +13,7 @@ from datetime import date
 from typing import TYPE_CHECKING, TypeVar
 
 from apportion_cli.errors import CannotError
-from apportion_runtime.sim.report.wording import counted, devices, elapsed, lasting, percent
+from apportion_runtime.sim.report.number_format import counted, devices, elapsed, lasting, percent
 from apportion_runtime.sim.scenario_fields import Fields
 from apportion_runtime.sim.summary import QueueSummary, upwards
 

@@ -21,7 +21,7 @@ from apportion_cli.rendered_trees import is_rendered, refuse_policy_options
 if TYPE_CHECKING:
     from apportion_compiler.compile import Target
     from apportion_compiler.ir.program import Program
-    from apportion_runtime.sim.engines.choosing import Model
+    from apportion_runtime.sim.engines.engine_detection import Model
     from apportion_runtime.sim.scenario import NodeShape
 
 _TEMPLATES = "templates"
@@ -48,7 +48,7 @@ def read_objects(
         CannotError: If something cannot be read, or the engine has no model here.
         click.UsageError: If it is not clear which cluster is meant, or there is no such one.
     """
-    from apportion_runtime.sim.engines.choosing import NoModelError, choose, of_model
+    from apportion_runtime.sim.engines.engine_detection import NoModelError, choose, of_model
 
     found: list[dict[str, Any]]
     environment = name = ""
@@ -147,7 +147,7 @@ def _compiled(
 
 def _one_cluster(wanted: Sequence[Target], cluster: str | None, engine: str | None) -> tuple[Target, ...]:
     """Return the targets of the one cluster that is meant."""
-    from apportion_runtime.sim.engines.choosing import NoModelError, known, named
+    from apportion_runtime.sim.engines.engine_detection import NoModelError, known, named
 
     by_cluster: dict[tuple[str, str], list[Target]] = {}
     for target in wanted:
@@ -184,7 +184,7 @@ def _engine(targets: Sequence[Target]) -> str:
 
 
 def _has_model(engine: str) -> bool:
-    from apportion_runtime.sim.engines.choosing import NoModelError, named
+    from apportion_runtime.sim.engines.engine_detection import NoModelError, named
 
     try:
         named(engine)

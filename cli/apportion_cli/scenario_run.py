@@ -175,7 +175,7 @@ def _scenario(load: str | TraceInput, objects: ScenarioObjects) -> Scenario:
     if isinstance(load, str):
         return _read(load, objects)
     beside = None if load.beside is None else _read(load.beside, objects)
-    return load.onto(beside, objects.model.dialect)
+    return load.onto(beside, objects.model.workload_labels)
 
 
 def _read(file: str, objects: ScenarioObjects) -> Scenario:
@@ -188,7 +188,7 @@ def _read(file: str, objects: ScenarioObjects) -> Scenario:
         return list(documents(text_named_by(folder, name)))
 
     try:
-        return read_scenario(text_of(file), read, objects.model.dialect, objects.nodes)
+        return read_scenario(text_of(file), read, objects.model.workload_labels, objects.nodes)
     except OSError as refused:
         raise CannotError(f"{file} cannot be read: {refused.strerror}") from refused
     except UnreadableFileError as wrong:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from apportion_runtime.sim.report.number_format import amount, counted, lasting, percent, waited
 from apportion_runtime.sim.report.tree import in_tree
-from apportion_runtime.sim.report.wording import amount, counted, lasting, percent, waited
 
 if TYPE_CHECKING:
     from apportion_runtime.sim.report.comparison import Changed, Comparison
@@ -51,7 +51,7 @@ def _model_lines(models: Sequence[ModelSummary]) -> list[str]:
 
 def comparison_text(comparison: Comparison) -> str:
     """Return what differs: of the cluster, of each queue, and of the workloads whose end moved most."""
-    from apportion_runtime.sim.report.comparison_words import both, named
+    from apportion_runtime.sim.report.comparison_labels import both, named
 
     name = comparison.after.name
     if comparison.is_empty:

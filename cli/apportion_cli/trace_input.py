@@ -15,10 +15,10 @@ from apportion_cli.console import current
 from apportion_cli.errors import CannotError
 
 if TYPE_CHECKING:
-    from apportion_runtime.sim.dialect import Dialect
     from apportion_runtime.sim.history import Stay
     from apportion_runtime.sim.scenario import Scenario
     from apportion_runtime.sim.traces.records import Source, Trace
+    from apportion_runtime.sim.workload_labels import WorkloadLabels
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 _OPENB, _SACCT = "openb", "sacct"
@@ -69,7 +69,7 @@ class TraceInput:
     def __str__(self) -> str:
         return f"--trace {self.form}:{','.join(self.files)}"
 
-    def onto(self, scenario: Scenario | None, dialect: Dialect) -> Scenario:
+    def onto(self, scenario: Scenario | None, workload_labels: WorkloadLabels) -> Scenario:
         """Return the trace as a scenario, with the nodes, workloads and events of another one beside it.
 
         Raises:
@@ -81,7 +81,7 @@ class TraceInput:
         try:
             trace = self._transformed(self._read())
             self.run[:] = [trace]
-            made = scenario_of(trace, patience_s=_EVERY_S if self.inflate else None, dialect=dialect)
+            made = scenario_of(trace, patience_s=_EVERY_S if self.inflate else None, workload_labels=workload_labels)
         except TraceError as wrong:
             raise CannotError(str(wrong)) from None
         except ValueError as wrong:

@@ -17,10 +17,10 @@ import time
 from engine_objects import OBJECTS, classes
 
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.engines.choosing import named
+from apportion_runtime.sim.engines.engine_detection import named
 from apportion_runtime.sim.invariants import broken, over_limit
 from apportion_runtime.sim.scenario import NodeShape, Pool, Scenario, Work
-from apportion_runtime.sim.shorthand import Short, Size, manifest_of
+from apportion_runtime.sim.workload_manifests import Size, WorkloadFields, manifest_of
 
 _GPUS = 8
 _SEED = 20_261_122
@@ -30,12 +30,12 @@ _CHECKED_EVERY = 5_000
 
 def _scenario(n_workloads: int, n_nodes: int, n_queues: int, engine: str, load: float) -> Scenario:
     rng = random.Random(_SEED)
-    is_kai, dialect = engine == "kai", named(engine).dialect
+    is_kai, workload_labels = engine == "kai", named(engine).workload_labels
     shape = NodeShape(
         {"nvidia.com/gpu.count": str(_GPUS), "nvidia.com/gpu.memory": "80000"},
         {"cpu": "128", "memory": "1Ti", "pods": "110", "nvidia.com/gpu": str(_GPUS)},
     )
-    jobs: list[tuple[Short, float]] = []
+    jobs: list[tuple[WorkloadFields, float]] = []
     asked_s = 0.0
     for number in range(n_workloads):
         n_pods, gpus = rng.choice((1, 1, 1, 2, 4, 8)), rng.choice((0.5 if is_kai else 1, 1, 1, 2))
@@ -45,7 +45,9 @@ def _scenario(n_workloads: int, n_nodes: int, n_queues: int, engine: str, load: 
         priority = rng.choice(("train", "train", "train", "build-preemptible"))
         size = Size("2", "8Gi", gpus)
         namespace = "ns" if is_kai else queue
-        short = Short("Job", f"w{number:05}", namespace, queue, priority, size, n_pods, n_pods, dialect=dialect)
+        short = WorkloadFields(
+            "Job", f"w{number:05}", namespace, queue, priority, size, n_pods, n_pods, workload_labels=workload_labels
+        )
         jobs.append((short, work_s))
     lasts_s = asked_s / (load * n_nodes * _GPUS)
     works = tuple(

@@ -24,7 +24,7 @@ from apportion_compiler.engine_rules.workloads import workload_verdicts
 from apportion_compiler.ir.program import Program
 from apportion_policy import Queue, Resources
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.engines.choosing import named, of_model
+from apportion_runtime.sim.engines.engine_detection import named, of_model
 from apportion_runtime.sim.scenario_reading import read_scenario
 
 from ..bindings.programs import H100, ORDINARY, program
@@ -69,7 +69,7 @@ def starts(engine: str, made: Program, existing: list[dict[str, Any]], manifests
     works = [{"manifest": manifest, "duration": "1m"} for manifest in manifests]
     model = named(engine)
     scenario = read_scenario(
-        json.dumps({"until": "1h", "nodes": nodes, "workloads": works}), lambda _: [], model.dialect
+        json.dumps({"until": "1h", "nodes": nodes, "workloads": works}), lambda _: [], model.workload_labels
     )
     history = Cluster(of_model(existing, model), scenario, model, admit=partial(admit, engine)).run()
     return all(facts.started_s is not None for facts in history.workloads)

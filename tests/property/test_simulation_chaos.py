@@ -18,7 +18,7 @@ from apportion_runtime.sim.events import ObjectDeleted
 from apportion_runtime.sim.history import History
 from apportion_runtime.sim.invariants import broken, over_limit
 from apportion_runtime.sim.scenario import Incident, NodeShape, Pool, Scaling, Scenario, Timing, Work
-from apportion_runtime.sim.shorthand import Short, Size, manifest_of
+from apportion_runtime.sim.workload_manifests import Size, WorkloadFields, manifest_of
 
 pytestmark = pytest.mark.property
 _KINDS = ("Pod", "Job", "Deployment", "RayCluster", "RayService", "PyTorchJob", "MPIJob", "JobSet", "LeaderWorkerSet")
@@ -42,7 +42,7 @@ def _work(rng: random.Random, number: int) -> Work:
     kind = rng.choice(_KINDS)
     pods = rng.randint(1, 4)
     size = Size("1", "2Gi", rng.choice((0.5, 0.25, 1, 1, 2)), rng.choice((0, 0, 0, 20_000)))
-    short = Short(
+    short = WorkloadFields(
         kind, f"w{number:02}", "ns", f"q{rng.randint(0, 2)}", rng.choice(("train", "build", "inference", "")), size, pods,
         rng.choice((None, 1)), rng.choice((None, Size("1", "1Gi"))),
     )  # fmt: skip

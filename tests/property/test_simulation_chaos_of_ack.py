@@ -12,12 +12,12 @@ import pytest
 
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.engines.ack.engine import Ack
-from apportion_runtime.sim.engines.choosing import ACK
+from apportion_runtime.sim.engines.engine_detection import ACK
 from apportion_runtime.sim.engines.kube_scheduler.amounts import pod_requests
 from apportion_runtime.sim.events import ObjectDeleted
 from apportion_runtime.sim.invariants import broken
 from apportion_runtime.sim.scenario import Incident, NodeShape, Pool, Scenario, Timing, Work
-from apportion_runtime.sim.shorthand import Short, Size, manifest_of
+from apportion_runtime.sim.workload_manifests import Size, WorkloadFields, manifest_of
 
 pytestmark = pytest.mark.property
 _KINDS = ("Job", "Job", "RayJob", "RayJob", "PyTorchJob", "MPIJob", "Pod", "Deployment")
@@ -73,10 +73,10 @@ _OBJECTS = (
 def _work(rng: random.Random, number: int) -> Work:
     kind = rng.choice(_KINDS)
     labels = {"quota.scheduling.alibabacloud.com/preemptible": "false"} if rng.random() < 0.2 else {}
-    short = Short(
+    short = WorkloadFields(
         kind, f"w{number:02}", rng.choice(_SPACES), "", rng.choice(("high", "low", "")),
         Size("1", "2Gi", rng.choice((0, 1, 1, 2))), rng.randint(1, 5), None, Size("1", "1Gi"), labels=labels,
-        dialect=ACK.dialect,
+        workload_labels=ACK.workload_labels,
     )  # fmt: skip
     services = kind == "Deployment"
     return Work(

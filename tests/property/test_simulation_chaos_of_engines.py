@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.engines.choosing import NATIVE, VOLCANO, Model
+from apportion_runtime.sim.engines.engine_detection import NATIVE, VOLCANO, Model
 from apportion_runtime.sim.engines.kube_scheduler.amounts import pod_requests
 from apportion_runtime.sim.events import ObjectDeleted
 from apportion_runtime.sim.invariants import broken
 from apportion_runtime.sim.scenario import Demand, Incident, NodeShape, Pool, Scaling, Scenario, Timing, Work
-from apportion_runtime.sim.shorthand import Short, Size, manifest_of
+from apportion_runtime.sim.workload_manifests import Size, WorkloadFields, manifest_of
 
 pytestmark = pytest.mark.property
 _KINDS = ("Pod", "Job", "Deployment", "RayCluster", "PyTorchJob", "MPIJob", "LeaderWorkerSet")
@@ -78,11 +78,11 @@ _VOLCANO = (
 def _work(rng: random.Random, model: Model, number: int) -> Work:
     kind = "Deployment" if number == 0 else rng.choice(_KINDS)
     served = number == 0
-    short = Short(
+    short = WorkloadFields(
         kind, "served" if served else f"w{number:02}", f"ns{0 if served else rng.randint(0, 1)}",
         "" if model is NATIVE else f"q{rng.randint(0, 2)}", rng.choice(("high", "low", "")),
         Size("1", "2Gi", rng.choice((0, 1, 1, 2))), rng.randint(1, 4), rng.choice((None, 1, 2)),
-        rng.choice((None, Size("1", "1Gi"))), dialect=model.dialect,
+        rng.choice((None, Size("1", "1Gi"))), workload_labels=model.workload_labels,
     )  # fmt: skip
     arrives = rng.uniform(0, 3000)
     services = kind in ("Deployment", "LeaderWorkerSet", "RayCluster")

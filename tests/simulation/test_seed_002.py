@@ -13,7 +13,7 @@ import yaml
 from apportion_cli.main import main
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.engines.ack.engine import Ack
-from apportion_runtime.sim.engines.choosing import ACK
+from apportion_runtime.sim.engines.engine_detection import ACK
 from apportion_runtime.sim.scenario_reading import read_scenario
 
 _EXAMPLE = Path(__file__).parents[2] / "examples" / "seed-002-ack-kube-queue"
@@ -59,7 +59,7 @@ def cluster_until(moment: float, rendered: Path) -> Cluster:
     objects = [
         made for file in sorted((rendered / "ack").glob("[0-9]*.yaml")) for made in yaml.safe_load_all(file.read_text())
     ]
-    scenario = read_scenario((_EXAMPLE / "scenario.yaml").read_text(), read, ACK.dialect)
+    scenario = read_scenario((_EXAMPLE / "scenario.yaml").read_text(), read, ACK.workload_labels)
     cluster = Cluster(objects, scenario, ACK)
     while (cluster.world.events.next_at() or 0.0) <= scenario.start + moment:
         cluster.step()

@@ -11,7 +11,7 @@ from apportion_runtime.kube.connection import Connection
 from apportion_runtime.kube.errors import Refused, Unreachable
 from apportion_runtime.kube.lease import DURATION_S, Leadership
 from apportion_runtime.kube.mirror import Mirror
-from apportion_runtime.kube.scheduler import take_turn
+from apportion_runtime.kube.scheduler import run_cycle
 from apportion_runtime.kube.serving import Counters
 
 _LISTED_S = 60.0
@@ -93,7 +93,7 @@ def _turns(
         mirror.changed.clear()
         began = time.monotonic()
         try:
-            turn = take_turn(mirror, now, scheduler=options.scheduler, shard=options.shard)
+            turn = run_cycle(mirror, now, scheduler=options.scheduler, shard=options.shard)
         except (Refused, Unreachable) as failed:
             say(f"the turn was not finished: {failed}")
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from apportion_runtime.admission import words
+from apportion_runtime.admission import api_names
 from apportion_runtime.admission.grouping import group as group_of
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.grouping.pod_group import pod_group
@@ -20,8 +20,8 @@ from apportion_runtime.kube.cluster import Cluster, Manifest
 from apportion_runtime.kube.errors import Refused
 from apportion_runtime.kube.resources import POD, POD_GROUP
 from apportion_runtime.snapshots.faults import Fault, Place
+from apportion_runtime.snapshots.kubernetes.api_names import GPU_FRACTION, GPU_MEMORY, LAST_START, STALE_SINCE
 from apportion_runtime.snapshots.kubernetes.reader import read_cluster
-from apportion_runtime.snapshots.kubernetes.words import GPU_FRACTION, GPU_MEMORY, LAST_START, STALE_SINCE
 from apportion_runtime.snapshots.loading import Found
 from apportion_runtime.snapshots.quantities import time_text
 
@@ -41,7 +41,7 @@ class Turn:
     faults: tuple[Fault, ...] = ()
 
 
-def take_turn(cluster: Cluster, now: float, *, scheduler: str = words.SCHEDULER, shard: str | None = None) -> Turn:
+def run_cycle(cluster: Cluster, now: float, *, scheduler: str = api_names.SCHEDULER, shard: str | None = None) -> Turn:
     """Decide one cycle over a cluster as it is, and do what was decided.
 
     Args:
@@ -69,7 +69,7 @@ def take_turn(cluster: Cluster, now: float, *, scheduler: str = words.SCHEDULER,
 def _group(cluster: Cluster, scheduler: str, turn: Turn) -> None:
     """Have every pod that asks for the scheduler belong to a pod group."""
     for pod in [one for one in cluster.objects() if one["kind"] == POD]:
-        if words.POD_GROUP in annotations_of(pod) or _is_over(pod):
+        if api_names.POD_GROUP in annotations_of(pod) or _is_over(pod):
             continue
         try:
             grouping = group_of(pod, cluster, scheduler=scheduler)
@@ -93,9 +93,9 @@ def _put_group(cluster: Cluster, grouping: Grouping) -> None:
 
 
 def _mark(cluster: Cluster, pod: Manifest, grouping: Grouping) -> None:
-    marks: dict[str, object] = {"annotations": {words.POD_GROUP: grouping.name}}
-    if grouping.sub_group and labels_of(pod).get(words.SUB_GROUP) != grouping.sub_group:
-        marks["labels"] = {words.SUB_GROUP: grouping.sub_group}
+    marks: dict[str, object] = {"annotations": {api_names.POD_GROUP: grouping.name}}
+    if grouping.sub_group and labels_of(pod).get(api_names.SUB_GROUP) != grouping.sub_group:
+        marks["labels"] = {api_names.SUB_GROUP: grouping.sub_group}
     metadata = pod["metadata"]
     cluster.merge(POD, metadata["namespace"], metadata["name"], {"metadata": marks})
 

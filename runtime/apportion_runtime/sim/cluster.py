@@ -11,7 +11,8 @@ from typing import Any
 from apportion_runtime.admission.objects import name_of, namespace_of
 from apportion_runtime.sim.autoscaler import Autoscalers
 from apportion_runtime.sim.clock import Clock
-from apportion_runtime.sim.engines.choosing import KAI, Model
+from apportion_runtime.sim.cluster_retention import ClusterExpires
+from apportion_runtime.sim.engines.engine_detection import KAI, Model
 from apportion_runtime.sim.engines.job_events import JobChanged
 from apportion_runtime.sim.events import (
     Arrives,
@@ -36,7 +37,6 @@ from apportion_runtime.sim.events import (
 )
 from apportion_runtime.sim.history import ENDED_BY_DELETION, ENDED_BY_EVICTION, ENDED_BY_NODE, History
 from apportion_runtime.sim.invariants import broken
-from apportion_runtime.sim.lingering import ClusterExpires
 from apportion_runtime.sim.machines import cordon, note_capacity, remove_node, set_ready
 from apportion_runtime.sim.node_pools import NodePools
 from apportion_runtime.sim.records import Records
@@ -106,7 +106,7 @@ class Cluster:
             Arrives: lambda event: self.workloads.arrive(event.workload),
             AutoscaleDue: lambda event: self._autoscalers.look(event.number),
             CronDue: lambda event: self.workloads.cron_jobs.make(event.workload, event.number),
-            CycleDue: lambda _: engine.take_turn() if self.world.takes_turn() else None,
+            CycleDue: lambda _: engine.run_cycle() if self.world.takes_turn() else None,
             FillDue: lambda event: self.workloads.try_again(event.workload),
             Leaves: lambda event: self.workloads.leave(event.workload, only_if_unstarted=event.only_if_unstarted),
             NodeDrains: lambda event: self._drain(event.node),

@@ -10,7 +10,6 @@ import yaml
 
 from apportion_runtime.admission.objects import name_of, namespace_of
 from apportion_runtime.sim.clock import DEFAULT_START
-from apportion_runtime.sim.dialect import KAI_DIALECT, Dialect
 from apportion_runtime.sim.provisioning.offers import GpuQuota, Offer, Queued
 from apportion_runtime.sim.scenario import (
     Demand,
@@ -25,7 +24,8 @@ from apportion_runtime.sim.scenario import (
 )
 from apportion_runtime.sim.scenario_fields import Fields, ScenarioError
 from apportion_runtime.sim.serving import autoscaling_of, scalings_of
-from apportion_runtime.sim.shorthand import KINDS, Short, Size, manifest_of
+from apportion_runtime.sim.workload_labels import KAI_WORKLOAD_LABELS, WorkloadLabels
+from apportion_runtime.sim.workload_manifests import KINDS, Size, WorkloadFields, manifest_of
 from apportion_runtime.snapshots.places import line_of
 from apportion_runtime.snapshots.quantities import parse_time
 from apportion_runtime.snapshots.yaml_bounds import BoundsError, check_bounds
@@ -38,14 +38,17 @@ _GPU_COUNT_LABEL, _GPU_MEMORY_LABEL = "nvidia.com/gpu.count", "nvidia.com/gpu.me
 
 
 def read_scenario(
-    text: str, read: Reader, dialect: Dialect = KAI_DIALECT, policy_nodes: Mapping[str, NodeShape] | None = None
+    text: str,
+    read: Reader,
+    workload_labels: WorkloadLabels = KAI_WORKLOAD_LABELS,
+    policy_nodes: Mapping[str, NodeShape] | None = None,
 ) -> Scenario:
     """Return the scenario that a text describes.
 
     Args:
         text: It.
         read: Reads the files that it names.
-        dialect: How workloads in short speak to the engine.
+        workload_labels: How workloads in short speak to the engine.
         policy_nodes: Nodes of the policy's pools, by the pool's id; None where there is no policy.
 
     Raises:
@@ -63,13 +66,13 @@ def read_scenario(
     except (ValueError, RecursionError) as wrong:
         raise ScenarioError(f"it is no YAML: {wrong}", None) from None
     try:
-        return _scenario(document, read, dialect, policy_nodes)
+        return _scenario(document, read, workload_labels, policy_nodes)
     except ScenarioError as wrong:
         raise ScenarioError(str(wrong), line_of(text, wrong.path)) from None
 
 
 def _scenario(
-    document: object, read: Reader, dialect: Dialect, policy_nodes: Mapping[str, NodeShape] | None
+    document: object, read: Reader, workload_labels: WorkloadLabels, policy_nodes: Mapping[str, NodeShape] | None
 ) -> Scenario:
     if not isinstance(document, Mapping):
         raise ScenarioError("a scenario is a mapping with nodes and workloads")
@@ -80,7 +83,7 @@ def _scenario(
         until_s=fields.maybe_seconds("until"),
         timing=_timing(fields.maybe("timing")),
         pools=tuple(_pool(each, policy_nodes) for each in fields.each("nodes")),
-        works=tuple(work for each in fields.each("workloads") for work in _works(each, read, dialect)),
+        works=tuple(work for each in fields.each("workloads") for work in _works(each, read, workload_labels)),
         objects=tuple(_objects(fields, read)),
         incidents=tuple(_incident(each, read) for each in fields.each("events")),
     )
@@ -214,8 +217,8 @@ def _shape(fields: Fields, base: NodeShape) -> NodeShape:
     return NodeShape(labels, allocatable, (*base.taints, *(t for t in taints if t not in base.taints)))
 
 
-def _works(fields: Fields, read: Reader, dialect: Dialect) -> Iterator[Work]:
-    manifests = _manifests(fields, read, dialect)
+def _works(fields: Fields, read: Reader, workload_labels: WorkloadLabels) -> Iterator[Work]:
+    manifests = _manifests(fields, read, workload_labels)
     count, every = fields.whole("count", 1), fields.seconds("every")
     like = Work(
         manifest={},
@@ -277,7 +280,7 @@ def _scaling(fields: Fields) -> Scaling:
     return made
 
 
-def _manifests(fields: Fields, read: Reader, dialect: Dialect) -> list[Manifest]:
+def _manifests(fields: Fields, read: Reader, workload_labels: WorkloadLabels) -> list[Manifest]:
     inline, file = fields.raw("manifest"), fields.text("file")
     if inline is not None:
         if not isinstance(inline, Mapping) or not inline.get("kind") or not name_of(inline):
@@ -289,10 +292,10 @@ def _manifests(fields: Fields, read: Reader, dialect: Dialect) -> list[Manifest]
         if not found:
             raise fields.fault("file", f"there is no workload {wanted} in {file}" if wanted else f"{file} is empty")
         return found
-    return [_short(fields, dialect)]
+    return [_short(fields, workload_labels)]
 
 
-def _short(fields: Fields, dialect: Dialect) -> Manifest:
+def _short(fields: Fields, workload_labels: WorkloadLabels) -> Manifest:
     kind = fields.text("kind", "Job")
     if kind not in KINDS:
         raise fields.fault("kind", f"`{kind}` cannot be said in short; known are {', '.join(KINDS)}")
@@ -300,7 +303,7 @@ def _short(fields: Fields, dialect: Dialect) -> Manifest:
     if not name:
         raise fields.fault("name", "a workload has a name")
     head = fields.maybe("head")
-    short = Short(
+    short = WorkloadFields(
         kind=kind,
         name=name,
         namespace=fields.object_name("namespace", "default"),
@@ -316,14 +319,14 @@ def _short(fields: Fields, dialect: Dialect) -> Manifest:
         annotations=fields.texts("annotations"),
         node_selector=fields.texts("node_selector"),
         tolerations=tuple({key: str(each.raw(key)) for key in each.data} for each in fields.each("tolerations")),
-        dialect=dialect,
+        workload_labels=workload_labels,
     )
     if short.least is not None and short.least > short.pods:
         raise fields.fault("min", f"{short.least} is more than the pods that it wants: {short.pods}")
-    if short.queue and not dialect.has_queues:
+    if short.queue and not workload_labels.has_queues:
         raise fields.fault("queue", "this engine has no queues; say the namespace whose quota holds")
     sizes = (short.size, short.head)
-    if not dialect.shares_gpus and any(size and (size.gpu_memory or 0 < size.gpus < 1) for size in sizes):
+    if not workload_labels.shares_gpus and any(size and (size.gpu_memory or 0 < size.gpus < 1) for size in sizes):
         raise fields.fault("gpus", "this engine knows no parts of a device")
     if head is not None:
         head.done()

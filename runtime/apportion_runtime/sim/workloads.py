@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from apportion_runtime.admission import words
+from apportion_runtime.admission import api_names
 from apportion_runtime.admission.expanding import Ending, Replacing, Slot, expand, is_suspended
 from apportion_runtime.admission.objects import GroupingError, kind_of, labels_of, name_of, namespace_of
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.status import SUCCEEDED
-from apportion_runtime.sim.asking import gpus_of
+from apportion_runtime.sim.cluster_retention import ClusterExpires, stays_s
 from apportion_runtime.sim.cron_jobs import CronJobs
 from apportion_runtime.sim.engines.engine import Denied, Engine
 from apportion_runtime.sim.events import FillDue, Leaves, Scaled
+from apportion_runtime.sim.gpu_requests import gpus_of
 from apportion_runtime.sim.history import (
     ENDED_BY_DELETION,
     ENDED_BY_EVICTION,
@@ -22,16 +23,15 @@ from apportion_runtime.sim.history import (
     ENDED_BY_SUCCESS,
     WorkloadFacts,
 )
+from apportion_runtime.sim.job_submission import wants_last
 from apportion_runtime.sim.kubelet import Kubelet
-from apportion_runtime.sim.lingering import ClusterExpires, stays_s
-from apportion_runtime.sim.pace import Pace
 from apportion_runtime.sim.pod_groups import Lookup
 from apportion_runtime.sim.progress import is_satisfied, part_of
 from apportion_runtime.sim.running import Group, Running
 from apportion_runtime.sim.scaling import scaled
 from apportion_runtime.sim.scenario import Manifest, Work
 from apportion_runtime.sim.store import Conflict
-from apportion_runtime.sim.submitting import wants_last
+from apportion_runtime.sim.work_rate import WorkRate
 from apportion_runtime.sim.world import PodState, World
 
 _CRON_JOB = ("batch", "CronJob")
@@ -52,7 +52,7 @@ class Workloads:
         self._admit = admit
         self.works: list[Work] = []
         self.running: dict[int, Running] = {}
-        self._pace = Pace(world)
+        self._work_rate = WorkRate(world)
         self.cron_jobs = CronJobs(world, self)
         self.kubelet = Kubelet(world, startup_s=self._startup_s, ready=self._ready, stops=self._stops)
 
@@ -81,7 +81,7 @@ class Workloads:
         except (Conflict, GroupingError, KeyError, ValueError) as refused:
             self._refuse(number, f"nothing is known of {refused}" if isinstance(refused, KeyError) else str(refused))
             return
-        facts.queue = labels_of(made).get(words.QUEUE, "")
+        facts.queue = labels_of(made).get(api_names.QUEUE, "")
         world.note("arrived", workload=number)
         running = self.running[number] = Running(number, work, made, expansion)
         running.slots = {slot.key: slot for slot in expansion.slots}
@@ -262,7 +262,7 @@ class Workloads:
             group.ready[part_of(pod.record.sub_group)] += 1
         if wants_last(running, pod, self._world.pods):
             self._fill(running)
-        self._pace.reckon(running, pod)
+        self._work_rate.reckon(running, pod)
 
     def _stops(self, pod: PodState) -> None:
         running = self.running.get(pod.workload)
@@ -278,7 +278,7 @@ class Workloads:
             if was_ready:
                 group.ready[part] -= 1
         if was_ready and not running.outcome and pod.slot not in running.over:
-            self._pace.reckon(running, pod)
+            self._work_rate.reckon(running, pod)
         if running.expansion.replacing is Replacing.AT_ONCE and pod.slot not in running.over and not running.outcome:
             if running.pods.get(pod.slot) == pod.uid:
                 del running.pods[pod.slot]

@@ -11,7 +11,7 @@ from apportion_runtime.snapshots.checking import Places, check_snapshot
 from apportion_runtime.snapshots.codec import Malformed
 from apportion_runtime.snapshots.document import KIND, is_snapshot, read_document
 from apportion_runtime.snapshots.faults import UNREADABLE, Fault, Path, Place
-from apportion_runtime.snapshots.kubernetes import words
+from apportion_runtime.snapshots.kubernetes import api_names
 from apportion_runtime.snapshots.kubernetes.objects import SHAPES
 from apportion_runtime.snapshots.kubernetes.reader import read_cluster
 from apportion_runtime.snapshots.loading import Found, Source, load
@@ -20,9 +20,9 @@ from apportion_runtime.snapshots.places import located
 _OF_OBJECTS: Mapping[str, Path] = {
     "name": ("metadata", "name"),
     "node": ("spec", "nodeName"),
-    "group": ("metadata", "annotations", words.POD_GROUP),
-    "sub_group": ("metadata", "labels", words.SUB_GROUP),
-    "gpu_groups": ("metadata", "annotations", words.GPU_FRACTION),
+    "group": ("metadata", "annotations", api_names.POD_GROUP),
+    "sub_group": ("metadata", "labels", api_names.SUB_GROUP),
+    "gpu_groups": ("metadata", "annotations", api_names.GPU_FRACTION),
     "queue": ("spec", "queue"),
     "parent": ("spec", "parentQueue"),
     "resources": ("spec", "resources"),

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from apportion_runtime.core.divisions.kueue import FlavorResource, Node, Quota
-from apportion_runtime.sim.engines.kueue.fair_preempting import fair_targets
-from apportion_runtime.sim.engines.kueue.ledger import Ledger, cohort_name
-from apportion_runtime.sim.engines.kueue.preempting import Asking, Situation, classical_targets
+from apportion_runtime.sim.engines.kueue.fair_preemption import fair_targets
+from apportion_runtime.sim.engines.kueue.preemption import Asking, Situation, classical_targets
 from apportion_runtime.sim.engines.kueue.records import STRATEGIES, Holder, Preemption, Queue
+from apportion_runtime.sim.engines.kueue.usage_tree import UsageTree, cohort_name
 
 _DATA = Path(__file__).parent / "kueue"
 _FILES = ("preemption-classical", "preemption-hierarchical", "preemption-fair-sharing")
@@ -86,11 +86,11 @@ def _situation(case: Mapping[str, Any]) -> Situation:
                 evicted=said["evicted"],
             )
         )
-    ledger = Ledger(queues.values(), cohorts, [holder for of in holders.values() for holder in of])
+    ledger = UsageTree(queues.values(), cohorts, [holder for of in holders.values() for holder in of])
     return Situation(queues, ledger, holders)
 
 
-def _in_use(ledger: Ledger) -> dict[tuple[str, FlavorResource], int]:
+def _in_use(ledger: UsageTree) -> dict[tuple[str, FlavorResource], int]:
     return {(name, fr): used for name, usage in ledger.usage.items() for fr, used in usage.items() if used}
 
 

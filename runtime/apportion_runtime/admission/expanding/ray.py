@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from apportion_runtime.admission import words
+from apportion_runtime.admission import api_names
 from apportion_runtime.admission.expanding.expansion import Ending, Expansion, Replacing, Slot, child, slot
 from apportion_runtime.admission.objects import GroupingError, Manifest, labels_of, name_of, nested, text, whole
 
@@ -77,7 +77,7 @@ def _with_cluster(workload: Manifest, beside_head: tuple[Mapping[str, Any], ...]
     config = nested(workload, "spec", "rayClusterConfig" if workload.get("kind") == "RayService" else "rayClusterSpec")
     if beside_head:
         config = _with_containers(config, beside_head)
-    labels = {key: value for key, value in labels_of(workload).items() if key == words.QUEUE}
+    labels = {key: value for key, value in labels_of(workload).items() if key == api_names.QUEUE}
     cluster = child(("ray.io/v1", "RayCluster"), f"{name_of(workload)}-cluster", workload, config or {}, labels=labels)
     return replace(_expand(cluster, workload), children=(cluster,))
 
@@ -85,14 +85,14 @@ def _with_cluster(workload: Manifest, beside_head: tuple[Mapping[str, Any], ...]
 def _expand(cluster: Manifest, workload: Manifest) -> Expansion:
     name = name_of(cluster)
     owner = ("RayCluster", name)
-    queue = labels_of(workload).get(words.QUEUE)
-    own = {_CLUSTER_NAME: name} if not queue else {_CLUSTER_NAME: name, words.QUEUE: queue}
+    queue = labels_of(workload).get(api_names.QUEUE)
+    own = {_CLUSTER_NAME: name} if not queue else {_CLUSTER_NAME: name, api_names.QUEUE: queue}
     head = nested(cluster, "spec", "headGroupSpec", "template") or {}
-    labels = {**own, words.RAY_GROUP: words.RAY_HEAD_GROUP, words.RAY_TYPE: "head"}
+    labels = {**own, api_names.RAY_GROUP: api_names.RAY_HEAD_GROUP, api_names.RAY_TYPE: "head"}
     slots: list[Slot] = [slot("head", head, owner, labels, is_worker=False)]
     for number, group in enumerate(nested(cluster, "spec", "workerGroupSpecs") or ()):
         called = text(group, "groupName") or f"worker-group-{number}"
-        labels = {**own, words.RAY_GROUP: called, words.RAY_TYPE: "worker"}
+        labels = {**own, api_names.RAY_GROUP: called, api_names.RAY_TYPE: "worker"}
         replicas = 0 if group.get("suspended") else whole(group, "replicas") or 0
         hosts = 1 if (said := whole(group, "numOfHosts")) is None else said
         slots += (

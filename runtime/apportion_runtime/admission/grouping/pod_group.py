@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apportion_runtime.admission import words
+from apportion_runtime.admission import api_names
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.objects import Manifest, labels_of, name_of, uid_of
 
@@ -56,8 +56,8 @@ def _merged(fresh: dict[str, Any], before: Manifest) -> dict[str, Any]:
             fresh["spec"][key] = old[key]
     if "topologyConstraint" not in fresh["spec"] and "topologyConstraint" in old:
         fresh["spec"]["topologyConstraint"] = old["topologyConstraint"]
-    fresh["metadata"]["labels"].pop(words.NODE_POOL, None)
-    for key in (words.NODE_POOL, words.QUEUE):
+    fresh["metadata"]["labels"].pop(api_names.NODE_POOL, None)
+    for key in (api_names.NODE_POOL, api_names.QUEUE):
         if key in labels_of(before):
             fresh["metadata"]["labels"][key] = labels_of(before)[key]
     fresh["metadata"] = {

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from apportion_runtime.admission import words
+from apportion_runtime.admission import api_names
 from apportion_runtime.admission.grouping.default import Owners, constraint_of, group_by_default
 from apportion_runtime.admission.grouping.grouping import Constraint, Grouping, Part
 from apportion_runtime.admission.objects import (
@@ -40,17 +40,21 @@ def group_ray(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) 
     cluster = _cluster(owner, objects)
     made = group_by_default(owner, pod, owners, objects)
     parts = [
-        Part(words.RAY_HEAD_GROUP, 1, constraint=_constraint(nested(cluster, "spec", "headGroupSpec"), "headGroupSpec"))
+        Part(
+            api_names.RAY_HEAD_GROUP,
+            1,
+            constraint=_constraint(nested(cluster, "spec", "headGroupSpec"), "headGroupSpec"),
+        )
     ]
     for number, group in enumerate(nested(cluster, "spec", "workerGroupSpecs") or ()):
         part = _workers(group, number)
         if part is not None:
             parts.append(part)
-    named = labels_of(owner).get(words.RAY_PRIORITY)
+    named = labels_of(owner).get(api_names.RAY_PRIORITY)
     if named is not None:
         made = replace(made, priority_class=named)
     made = replace(made, min_members=sum(part.min_members for part in parts))
-    return made.with_parts(parts, labels_of(pod).get(words.RAY_GROUP, ""))
+    return made.with_parts(parts, labels_of(pod).get(api_names.RAY_GROUP, ""))
 
 
 def _cluster(owner: Manifest, objects: Objects) -> Manifest:
@@ -95,6 +99,6 @@ def _constraint(group: Manifest | None, what: str) -> Constraint | None:
         return None
     if not found.topology:
         raise GroupingError(
-            f"topology annotation ({words.TOPOLOGY}) is required for {what} when topology placement annotations are set"
+            f"topology annotation ({api_names.TOPOLOGY}) is required for {what} when topology placement annotations are set"
         )
     return found

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from apportion_runtime.admission import words
+from apportion_runtime.admission import api_names
 from apportion_runtime.admission.grouping.default import Owners, group_by_default, group_name, priority_class
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.objects import (
@@ -25,14 +25,14 @@ from apportion_runtime.admission.objects import (
 def group_deployment(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
     """Return a pod group for each replica, of class inference unless another is named on the Deployment or the pod."""
     made = group_by_default(owner, pod, owners, objects)
-    named = priority_class((owner,), pod, objects, words.INFERENCE)
+    named = priority_class((owner,), pod, objects, api_names.INFERENCE)
     return replace(made, owner=pod, name=group_name(pod), priority_class=named)
 
 
 def group_job(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) -> Grouping:
     """Return one pod group for the Job; its pods start one by one unless an annotation asks for more at once."""
     made = group_by_default(owner, pod, owners, objects)
-    said = annotations_of(owner).get(words.MIN_MEMBERS)
+    said = annotations_of(owner).get(api_names.MIN_MEMBERS)
     return made if said is None else replace(made, min_members=number_in(said, "min-member annotation value"))
 
 
@@ -52,6 +52,6 @@ def group_pod(owner: Manifest, pod: Manifest, owners: Owners, objects: Objects) 
     """Return a pod group for a pod without an owner; the pods of a Spark application share one."""
     made = group_by_default(owner, pod, owners, objects)
     said = labels_of(pod)
-    if words.SPARK_NAME in said and words.SPARK_SELECTOR in said:
-        return replace(made, name=said[words.SPARK_SELECTOR])
+    if api_names.SPARK_NAME in said and api_names.SPARK_SELECTOR in said:
+        return replace(made, name=said[api_names.SPARK_SELECTOR])
     return made

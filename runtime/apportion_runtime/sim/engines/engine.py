@@ -67,7 +67,7 @@ class Engine(Protocol):
         """Return what is done at each kind of its own events."""
         ...
 
-    def take_turn(self) -> None:
+    def run_cycle(self) -> None:
         """Look at the cluster and decide. It is called at the scheduler's next turn after anything changed."""
         ...
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from apportion_runtime.admission import words
+from apportion_runtime.admission import api_names
 from apportion_runtime.admission.expanding import can_suspend
 from apportion_runtime.admission.grouping import group as group_of
 from apportion_runtime.admission.grouping.grouping import Grouping
@@ -22,7 +22,7 @@ from apportion_runtime.sim.running import Group, Running
 from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.sim.world import World
 
-_OF_KAI = ("gpu-fraction", "gpu-memory", "gpu-fraction-num-devices", words.POD_GROUP)
+_OF_KAI = ("gpu-fraction", "gpu-memory", "gpu-fraction-num-devices", api_names.POD_GROUP)
 """Annotations that no other engine reads."""
 
 
@@ -78,7 +78,7 @@ class Gangs:
         return name, grouping.sub_group
 
     def _grouping(self, made: Manifest) -> Grouping:
-        as_kai = {**made, "spec": {**made["spec"], "schedulerName": words.SCHEDULER}}
+        as_kai = {**made, "spec": {**made["spec"], "schedulerName": api_names.SCHEDULER}}
         lone = Grouping(made, namespace_of(made), f"pg-{name_of(made)}-{made['metadata']['uid']}", "", "")
         try:
             return group_of(as_kai, Lookup(self._world)) or lone

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from apportion_runtime.admission import words
+from apportion_runtime.admission import api_names
 from apportion_runtime.admission.expanding.ray import BY_JOB, submission_mode
 from apportion_runtime.admission.objects import kind_of
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.status import PENDING
-from apportion_runtime.sim.deciding import Scheduler
 from apportion_runtime.sim.engines.engine import Denied, Handlers
 from apportion_runtime.sim.node_pools import NodePools
 from apportion_runtime.sim.pod_groups import PodGrouper
 from apportion_runtime.sim.provisioning.autoscaler import Autoscaler, consuming
 from apportion_runtime.sim.running import Running
 from apportion_runtime.sim.scenario import Manifest
+from apportion_runtime.sim.scheduling_loop import Scheduler
 from apportion_runtime.sim.workloads import Workloads
 from apportion_runtime.sim.world import PodState, World
 
@@ -58,9 +58,9 @@ class Kai:
         """Return what is done at each event of the autoscaler."""
         return self._autoscaler.handlers()
 
-    def take_turn(self) -> None:
+    def run_cycle(self) -> None:
         """Run a cycle if it could decide anything."""
-        self._scheduler.take_turn()
+        self._scheduler.run_cycle()
 
     def admit(self, made: Manifest) -> Manifest:
         """Return the object as it is kept, unless its operator refuses it.
@@ -83,8 +83,8 @@ class Kai:
     def take_in(self, running: Running, made: Manifest) -> Pod:
         """Make the pod's group if need be, and read the pod."""
         spec = made["spec"]
-        if running.manifest["kind"] in _SCHEDULED_BY_OPERATOR and spec.get("schedulerName") != words.SCHEDULER:
-            made = self._world.store.update({**made, "spec": {**spec, "schedulerName": words.SCHEDULER}})
+        if running.manifest["kind"] in _SCHEDULED_BY_OPERATOR and spec.get("schedulerName") != api_names.SCHEDULER:
+            made = self._world.store.update({**made, "spec": {**spec, "schedulerName": api_names.SCHEDULER}})
         return self._world.records.put_pod(self._grouper.grouped(running, made))
 
     def starts_together(self, running: Running) -> bool:

@@ -52,11 +52,11 @@ class Native(PlainEngine):
         facts.queue = facts.namespace
         history.parents.setdefault(facts.namespace, None)
 
-    def take_turn(self) -> None:
+    def run_cycle(self) -> None:
         """Give places to pods."""
         self.world.history.n_cycles += 1
         waiting = self.pods.waiting()
-        unplaced = self._scheduler.take_turn([pod for pod in waiting if self._scheduler.is_mine(pod.record)])
+        unplaced = self._scheduler.run_cycle([pod for pod in waiting if self._scheduler.is_mine(pod.record)])
         for each in unplaced:
             self.explain(each.pod, each.why)
         for pod in waiting:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from apportion_runtime.admission.objects import kind_of, labels_of
 from apportion_runtime.core.snapshot import Expression, Pod
-from apportion_runtime.sim.engines.admitting import Admission
+from apportion_runtime.sim.engines.api_admission import Admission
 from apportion_runtime.sim.engines.engine import Handlers
 from apportion_runtime.sim.engines.gangs import Gangs
 from apportion_runtime.sim.engines.kube_scheduler.pods import PodFacts, pod_facts
@@ -142,7 +142,7 @@ class PlainEngine:
         """Return what is done at each event of the autoscaler."""
         return self.autoscaler.handlers()
 
-    def take_turn(self) -> None:
+    def run_cycle(self) -> None:
         """Decide nothing."""
 
     def admit(self, made: Manifest) -> Manifest:

@@ -1,6 +1,6 @@
 """The report as one HTML page that needs nothing else: no network, no other file.
 
-Numbers come from the report object; this module only says where they stand. `drawing.py` has the geometry, `templates/`
+Numbers come from the report object; this module only says where they stand. `chart_geometry.py` has the geometry, `templates/`
 the page.
 """
 
@@ -14,8 +14,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from apportion_runtime.sim.report import wording
-from apportion_runtime.sim.report.drawing import draw_lanes, filled, line, ticks
+from apportion_runtime.sim.report import number_format
+from apportion_runtime.sim.report.chart_geometry import draw_lanes, filled, line, ticks
 from apportion_runtime.sim.report.report import WAIT_BOUNDS_S, Inputs, Preemption, QueueSeries, Report, WorkloadReport
 from apportion_runtime.sim.report.steps import area, highest
 from apportion_runtime.sim.report.tree import in_tree
@@ -47,13 +47,13 @@ def html_page(report: Report) -> str:
     losers = sorted({found.queue for found in report.preemptions}, key=lambda name: order.get(name, -1))
     return environment().get_template("report.html.j2").render(
         title=report.name,
-        subtitle=f"{wording.moment(report.start)}, {wording.lasting(until)} simulated, "
-        f"{wording.counted(report.summary.n_workloads, 'workload')}",
+        subtitle=f"{number_format.moment(report.start)}, {number_format.lasting(until)} simulated, "
+        f"{number_format.counted(report.summary.n_workloads, 'workload')}",
         inputs=list(_inputs(report.inputs)),
         models=[found for found in report.summary.models if found.model or len(report.summary.models) > 1],
         tiles=tiles(report),
         queues=list(_queue_rows(report, series, widest)),
-        widest=wording.devices(widest),
+        widest=number_format.devices(widest),
         ticks=ticks(until),
         gantt=lanes,
         shows_waits=shows_waits,
@@ -91,7 +91,7 @@ def environment() -> Environment:
         keep_trailing_newline=True,
     )
     for name in ("amount", "counted", "devices", "lasting", "percent", "waited"):
-        found.filters[name] = getattr(wording, name)
+        found.filters[name] = getattr(number_format, name)
     return found
 
 
@@ -107,18 +107,18 @@ def tiles(report: Report) -> list[Tile]:
     found = report.summary
     outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in found.outcomes.items())
     return [
-        Tile("utilisation", "utilisation", found.utilisation, wording.percent(found.utilisation), "of the GPUs' time"),
+        Tile("utilisation", "utilisation", found.utilisation, number_format.percent(found.utilisation), "of the GPUs' time"),
         Tile(
-            "gpu_hours", "GPU-hours", found.gpu_hours, wording.amount(found.gpu_hours),
-            f"of {wording.amount(found.capacity_gpu_hours)}",
+            "gpu_hours", "GPU-hours", found.gpu_hours, number_format.amount(found.gpu_hours),
+            f"of {number_format.amount(found.capacity_gpu_hours)}",
         ),
         Tile(
-            "fragmentation", "fragmentation", found.fragmentation, wording.percent(found.fragmentation) or "none",
+            "fragmentation", "fragmentation", found.fragmentation, number_format.percent(found.fragmentation) or "none",
             "of the free GPUs' time is of no use to a pod of this load",
         ),
-        Tile("makespan_s", "makespan", found.makespan_s, wording.lasting(found.makespan_s)),
+        Tile("makespan_s", "makespan", found.makespan_s, number_format.lasting(found.makespan_s)),
         Tile("n_evictions", "evictions", found.n_evictions, f"{found.n_evictions:,}"),
-        Tile("lost_gpu_hours", "GPU-hours lost", found.lost_gpu_hours, wording.amount(found.lost_gpu_hours)),
+        Tile("lost_gpu_hours", "GPU-hours lost", found.lost_gpu_hours, number_format.amount(found.lost_gpu_hours)),
         Tile("n_workloads", "workloads", found.n_workloads, f"{found.n_workloads:,}", outcomes),
     ]  # fmt: skip
 
@@ -145,10 +145,10 @@ def _queue_rows(report: Report, series: Mapping[str, QueueSeries], widest: float
         own = series[queue.name]
         mean, fair = (value / hours if hours else 0.0 for value in (queue.gpu_hours, queue.fair_gpu_hours))
         quota = own.quota[-1][1] if own.quota else -1.0
-        most, text = highest(own.allocated), wording.devices(quota) if quota >= 0 else "no bound"
+        most, text = highest(own.allocated), number_format.devices(quota) if quota >= 0 else "no bound"
         said = (
-            f"{wording.devices(mean)} GPUs in the mean, {wording.devices(most)} at most, "
-            f"fair share {wording.devices(fair)}, quota {text}"
+            f"{number_format.devices(mean)} GPUs in the mean, {number_format.devices(most)} at most, "
+            f"fair share {number_format.devices(fair)}, quota {text}"
         )
         yield _QueueRow(
             queue, depth, percent(mean), percent(most), percent(fair), percent(quota) if quota >= 0 else None, text, said
@@ -212,7 +212,7 @@ def _wait_rows(report: Report, queues: Sequence[QueueSummary]) -> Iterator[_Wait
 
 def _bounds() -> Iterator[str]:
     for bound in WAIT_BOUNDS_S:
-        yield f"up to {wording.lasting(bound)}" if bound else "none"
+        yield f"up to {number_format.lasting(bound)}" if bound else "none"
     yield "more"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apportion_runtime.sim.history import Fact, History
-from apportion_runtime.sim.report.wording import counted, elapsed
+from apportion_runtime.sim.report.number_format import counted, elapsed
 
 MOST_LINES = 20
 _TOLD = {

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from apportion_runtime.sim.clock import DEFAULT_START
-from apportion_runtime.sim.dialect import KAI_DIALECT, Dialect
 from apportion_runtime.sim.machines import node_manifest
 from apportion_runtime.sim.scenario import NodeShape, Pool, Scenario, Timing, Work
-from apportion_runtime.sim.shorthand import Short, Size, manifest_of
 from apportion_runtime.sim.traces.records import End, Trace, TraceError, TraceJob, TraceNode
 from apportion_runtime.sim.traces.rows import kubernetes_name
+from apportion_runtime.sim.workload_labels import KAI_WORKLOAD_LABELS, WorkloadLabels
+from apportion_runtime.sim.workload_manifests import Size, WorkloadFields, manifest_of
 
 ROW_ANNOTATION = "apportion.dev/trace-row"
 """File and line that a workload comes of."""
@@ -32,7 +32,7 @@ def scenario_of(
     checkpoint_s: float | None = None,
     patience_s: float | None = None,
     until_s: float | None = None,
-    dialect: Dialect = KAI_DIALECT,
+    workload_labels: WorkloadLabels = KAI_WORKLOAD_LABELS,
 ) -> Scenario:
     """Return a scenario: the nodes are among its objects, under the names that they have in the trace.
 
@@ -43,9 +43,9 @@ def scenario_of(
         checkpoint_s: How often what was done is kept; None loses it with the pod. Traces do not say.
         patience_s: After how long a job that has not run leaves; None waits as long as it has to.
         until_s: When it ends; a trace with jobs that stay for ever needs it only if nothing else ends them.
-        dialect: How workloads speak to the engine. Where it is not KAI's, a job's namespace is its queue's name.
+        workload_labels: How workloads speak to the engine. Where it is not KAI's, a job's namespace is its queue's name.
     """
-    if not dialect.shares_gpus:
+    if not workload_labels.shares_gpus:
         sharing = next((job for job in trace.jobs if _is_sharing(job)), None)
         if sharing is not None:
             raise TraceError(
@@ -56,7 +56,7 @@ def scenario_of(
         objects=tuple(node_object(node) for node in trace.nodes),
         works=tuple(
             replace(
-                work_of(job, trace.name, dialect=dialect),
+                work_of(job, trace.name, workload_labels=workload_labels),
                 startup_s=startup_s,
                 checkpoint_s=checkpoint_s,
                 cancelled_s=patience_s,
@@ -86,11 +86,11 @@ def node_object(node: TraceNode) -> Mapping[str, Any]:
     return node_manifest(Pool(pool, shape, size=1, least=1, most=1), node.name)
 
 
-def work_of(job: TraceJob, namespace: str, *, dialect: Dialect = KAI_DIALECT) -> Work:
+def work_of(job: TraceJob, namespace: str, *, workload_labels: WorkloadLabels = KAI_WORKLOAD_LABELS) -> Work:
     """Return the workload of a job; one that never ran leaves when it left, whether or not it has a place by then."""
     ran = job.end is not End.NEVER_RAN
     return Work(
-        manifest=_manifest(job, namespace if dialect is KAI_DIALECT else job.queue, dialect),
+        manifest=_manifest(job, namespace if workload_labels is KAI_WORKLOAD_LABELS else job.queue, workload_labels),
         arrives_s=job.arrives_s,
         work_s=job.stays_s if ran else None,
         lifetime_s=None if ran else job.stays_s,
@@ -102,21 +102,21 @@ def _is_sharing(job: TraceJob) -> bool:
     return job.gpus > 0 and job.gpu_milli < 1000
 
 
-def _manifest(job: TraceJob, namespace: str, dialect: Dialect) -> Mapping[str, Any]:
+def _manifest(job: TraceJob, namespace: str, workload_labels: WorkloadLabels) -> Mapping[str, Any]:
     shared = _is_sharing(job)
     gpus = job.gpu_milli / 1000 if shared else float(job.gpus)
-    short = Short(
+    short = WorkloadFields(
         kind="Job",
         name=job.name,
         namespace=namespace,
-        queue=job.queue if dialect.has_queues else "",
+        queue=job.queue if workload_labels.has_queues else "",
         priority=job.priority,
         size=Size(f"{job.cpu_milli}m", f"{job.memory_mib}Mi", gpus),
         pods=job.n_pods,
         least=job.n_pods if job.n_pods > 1 else None,
         annotations={ROW_ANNOTATION: f"{job.file}:{job.line}"},
         node_selector={MODEL_LABEL: job.gpu_models[0]} if len(job.gpu_models) == 1 else {},
-        dialect=dialect,
+        workload_labels=workload_labels,
     )
     made = manifest_of(short)
     template = made["spec"]["template"]

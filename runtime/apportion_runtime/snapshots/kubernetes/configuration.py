@@ -12,7 +12,7 @@ from typing import Any
 
 from apportion_runtime.core.snapshot import Settings
 from apportion_runtime.snapshots.faults import IGNORED_VALUE, QUANTITY, Fault
-from apportion_runtime.snapshots.kubernetes import words
+from apportion_runtime.snapshots.kubernetes import api_names
 from apportion_runtime.snapshots.kubernetes.objects import Object
 from apportion_runtime.snapshots.quantities import NANO, parse_duration, parse_integer
 
@@ -30,13 +30,13 @@ class Engine:
     """What decides how objects are read, and the settings of the core."""
 
     settings: Settings = field(default_factory=Settings)
-    node_pool_key: str = words.NODE_POOL
+    node_pool_key: str = api_names.NODE_POOL
     node_pool: str = ""
-    queue_key: str = words.QUEUE
-    reservation_app: str = words.RESERVATION_APP
-    mig_worker_key: str = words.MIG_WORKER
-    gpu_worker_key: str = words.GPU_WORKER
-    cpu_worker_key: str = words.CPU_WORKER
+    queue_key: str = api_names.QUEUE
+    reservation_app: str = api_names.RESERVATION_APP
+    mig_worker_key: str = api_names.MIG_WORKER
+    gpu_worker_key: str = api_names.GPU_WORKER
+    cpu_worker_key: str = api_names.CPU_WORKER
     stuck_after_s: float = 120.0
     restricts_nodes: bool = False
     is_full_hierarchy: bool = True

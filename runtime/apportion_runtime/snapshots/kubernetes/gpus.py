@@ -12,12 +12,12 @@ from dataclasses import replace
 
 from apportion_runtime.core.resources import GpuRequest, is_mig, whole_or_fraction
 from apportion_runtime.snapshots.faults import IGNORED_VALUE, Fault
-from apportion_runtime.snapshots.kubernetes import words
+from apportion_runtime.snapshots.kubernetes import api_names
 from apportion_runtime.snapshots.kubernetes.objects import Object
 from apportion_runtime.snapshots.quantities import parse_integer
 
 _FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
-_READ = (words.GPU_FRACTION, words.GPU_MEMORY, words.GPU_FRACTION_DEVICES)
+_READ = (api_names.GPU_FRACTION, api_names.GPU_MEMORY, api_names.GPU_FRACTION_DEVICES)
 
 
 def gpu_request(pod: Object, asked: GpuRequest, claimed: int, faults: list[Fault]) -> tuple[GpuRequest, bool]:
@@ -48,29 +48,29 @@ def gpu_request(pod: Object, asked: GpuRequest, claimed: int, faults: list[Fault
 def _part(pod: Object, annotations: Mapping[str, str], asked: GpuRequest, faults: list[Fault]) -> GpuRequest:
     made = asked
     is_part = False
-    memory = _integer(pod, words.GPU_MEMORY, faults) or 0
+    memory = _integer(pod, api_names.GPU_MEMORY, faults) or 0
     if memory > 0:
         made, is_part = whole_or_fraction(0.0, memory), True
     portion = _portion(pod, faults)
     if 0 < portion <= 1:
         made, is_part = whole_or_fraction(portion), True
-    if is_part and annotations.get(words.GPU_FRACTION_DEVICES):
-        devices = _integer(pod, words.GPU_FRACTION_DEVICES, faults)
+    if is_part and annotations.get(api_names.GPU_FRACTION_DEVICES):
+        devices = _integer(pod, api_names.GPU_FRACTION_DEVICES, faults)
         if devices is not None:
             return GpuRequest(devices, portion, memory)
     return made
 
 
 def _portion(pod: Object, faults: list[Fault]) -> float:
-    text = pod.annotations.get(words.GPU_FRACTION)
+    text = pod.annotations.get(api_names.GPU_FRACTION)
     if text is None:
         return 0.0
     if not _FLOAT.fullmatch(text) or not math.isfinite(float(text)):
-        _ignored(pod, words.GPU_FRACTION, f"`{text}` is not a number", faults)
+        _ignored(pod, api_names.GPU_FRACTION, f"`{text}` is not a number", faults)
         return 0.0
     portion = float(text)
     if not 0 < portion <= 1:
-        _ignored(pod, words.GPU_FRACTION, f"`{text}` is not between 0 and 1", faults)
+        _ignored(pod, api_names.GPU_FRACTION, f"`{text}` is not between 0 and 1", faults)
     return portion
 
 
@@ -93,7 +93,7 @@ def _ignored(pod: Object, key: str, why: str, faults: list[Fault]) -> None:
 
 def gpu_groups(labels: Mapping[str, str]) -> tuple[str, ...]:
     """Return the shared devices that a pod holds, by the names that the engine gave them."""
-    first = labels.get(words.GPU_GROUP)
+    first = labels.get(api_names.GPU_GROUP)
     if first is None:
         return ()
-    return (first, *(labels[key] for key in sorted(labels) if key.startswith(words.GPU_GROUPS_PREFIX)))
+    return (first, *(labels[key] for key in sorted(labels) if key.startswith(api_names.GPU_GROUPS_PREFIX)))

@@ -11,7 +11,7 @@ from typing import Any
 
 from apportion_runtime.core.snapshot import PodGroup, SubGroup, Topology, TopologyConstraint
 from apportion_runtime.snapshots.faults import IGNORED_VALUE, QUANTITY, UNKNOWN_CLASS, UNKNOWN_SUB_GROUP, Fault
-from apportion_runtime.snapshots.kubernetes import words
+from apportion_runtime.snapshots.kubernetes import api_names
 from apportion_runtime.snapshots.kubernetes.configuration import Engine
 from apportion_runtime.snapshots.kubernetes.objects import Object
 from apportion_runtime.snapshots.kubernetes.times import created, duration, stamp
@@ -45,7 +45,7 @@ class PodGroupReader:
     ) -> None:
         self._priorities = {made.name: made.data.get("value") or 0 for made in classes}
         defaults = [made.data.get("value") or 0 for made in classes if made.data.get("globalDefault")]
-        self._default = defaults[0] if defaults else words.DEFAULT_PRIORITY
+        self._default = defaults[0] if defaults else api_names.DEFAULT_PRIORITY
         self._queues = queues
         self._aliases = aliases
         self._engine = engine
@@ -89,7 +89,9 @@ class PodGroupReader:
             priority = self._priority(group)
             said = spec.get("preemptibility")
             preemptible = (
-                said == _PREEMPTIBLE if said in (_PREEMPTIBLE, _NON_PREEMPTIBLE) else priority < words.PREEMPTIBLE_BELOW
+                said == _PREEMPTIBLE
+                if said in (_PREEMPTIBLE, _NON_PREEMPTIBLE)
+                else priority < api_names.PREEMPTIBLE_BELOW
             )
         return PodGroup(
             uid=group.name,
@@ -100,11 +102,11 @@ class PodGroupReader:
             preemptible=preemptible,
             created=created(group, faults),
             root=self._root(group),
-            last_start=stamp(group, words.LAST_START, faults),
-            last_eviction=stamp(group, words.LAST_EVICTION, faults),
+            last_start=stamp(group, api_names.LAST_START, faults),
+            last_eviction=stamp(group, api_names.LAST_EVICTION, faults),
             preemption_delay=duration(group, "preemptionDelay", QUANTITY, faults),
             staleness_grace=duration(group, "stalenessGracePeriod", QUANTITY, faults),
-            stale_since=stamp(group, words.STALE_SINCE, faults),
+            stale_since=stamp(group, api_names.STALE_SINCE, faults),
         )
 
     def _priority(self, group: Object) -> int:

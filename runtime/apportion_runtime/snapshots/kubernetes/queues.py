@@ -11,7 +11,7 @@ from typing import Any
 from apportion_runtime.core.resources import UNLIMITED
 from apportion_runtime.core.snapshot import Queue, QueueResource
 from apportion_runtime.snapshots.faults import QUANTITY, Fault
-from apportion_runtime.snapshots.kubernetes import words
+from apportion_runtime.snapshots.kubernetes import api_names
 from apportion_runtime.snapshots.kubernetes.configuration import Engine
 from apportion_runtime.snapshots.kubernetes.objects import Object
 from apportion_runtime.snapshots.kubernetes.times import created, duration
@@ -47,7 +47,7 @@ def _queue(queue: Object, faults: list[Fault]) -> Queue:
         cpu=_resource(resources.get("cpu"), float),
         memory=_resource(resources.get("memory"), _bytes),
         gpu=_resource(resources.get("gpu"), float),
-        priority=words.DEFAULT_QUEUE_PRIORITY if priority is None else priority,
+        priority=api_names.DEFAULT_QUEUE_PRIORITY if priority is None else priority,
         created=created(queue, faults),
         preempt_min_runtime=duration(queue, "preemptMinRuntime", QUANTITY, faults),
         reclaim_min_runtime=duration(queue, "reclaimMinRuntime", QUANTITY, faults),

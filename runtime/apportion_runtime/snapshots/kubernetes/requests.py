@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from apportion_runtime.core.resources import GpuRequest, hundredths, is_mig
-from apportion_runtime.snapshots.kubernetes import words
+from apportion_runtime.snapshots.kubernetes import api_names
 from apportion_runtime.snapshots.kubernetes.amounts import CPU, MEMORY, PODS, scalar
 from apportion_runtime.snapshots.quantities import thousandths, whole
 
@@ -37,7 +37,7 @@ class Requirements:
                 made.cpu += thousandths(nanos)
             elif name == MEMORY:
                 made.memory += whole(nanos)
-            elif name in words.WHOLE_GPUS:
+            elif name in api_names.WHOLE_GPUS:
                 made._add_gpus(whole(nanos))
             elif is_mig(name):
                 made.mig[name] = made.mig.get(name, 0) + whole(nanos)

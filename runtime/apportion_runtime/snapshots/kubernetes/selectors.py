@@ -118,8 +118,8 @@ def _compare(left: Value, right: Value) -> int:
 
 
 def _order(version: Value) -> tuple[Value, ...]:
-    words = [(not word.isdigit(), int(word) if word.isdigit() else 0, word) for word in version["prerelease"]]
-    return version["semver"], not words, words
+    api_names = [(not word.isdigit(), int(word) if word.isdigit() else 0, word) for word in version["prerelease"]]
+    return version["semver"], not api_names, api_names
 
 
 def _nanos(amount: Value) -> int:

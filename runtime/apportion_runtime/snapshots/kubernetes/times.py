@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from apportion_runtime.snapshots.faults import IGNORED_VALUE, QUANTITY, Fault
-from apportion_runtime.snapshots.kubernetes import words
+from apportion_runtime.snapshots.kubernetes import api_names
 from apportion_runtime.snapshots.kubernetes.objects import Object
 from apportion_runtime.snapshots.quantities import parse_duration, parse_time
 
 _HINT = "write a time such as 2026-11-21T08:00:00Z"
-_STAMPS = (words.STALE_SINCE, words.LAST_START, words.LAST_EVICTION)
+_STAMPS = (api_names.STALE_SINCE, api_names.LAST_START, api_names.LAST_EVICTION)
 
 
 def created(of: Object, faults: list[Fault]) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from apportion_runtime.snapshots.kubernetes import words
+from apportion_runtime.snapshots.kubernetes import api_names
 from apportion_runtime.snapshots.kubernetes.objects import Object
 
 Names = Collection[tuple[str, str]]
@@ -30,7 +30,7 @@ class Existing:
         """Return the config maps that a pod cannot do without and the cluster has not."""
         if self._config_maps is None:
             return ()
-        shared = pod.annotations.get(words.SHARED_GPU_CONFIG_MAP)
+        shared = pod.annotations.get(api_names.SHARED_GPU_CONFIG_MAP)
         wanted = {
             ref.get("name") or ""
             for ref in _config_map_refs(pod.spec)

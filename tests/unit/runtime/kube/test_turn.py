@@ -9,7 +9,7 @@ import pytest
 
 from apportion_runtime.kube.cluster import Manifest
 from apportion_runtime.kube.errors import Refused
-from apportion_runtime.kube.scheduler import take_turn
+from apportion_runtime.kube.scheduler import run_cycle
 
 NOW = 1_763_712_000.0
 
@@ -119,7 +119,7 @@ TREE = (queue("all", None, 4), queue("nlp", "all", 2), queue("vision", "all", 2,
 
 def test_pods_are_grouped_and_bound_within_their_queues_limit() -> None:
     cluster = Memory(node("n1", 4), TRAIN, *TREE, pod("a", "vision", 2), pod("b", "vision", 1))
-    turn = take_turn(cluster, NOW)
+    turn = run_cycle(cluster, NOW)
     assert turn.grouped == ["team/a", "team/b"]
     assert sum(cluster.node_of(name) == "n1" for name in "ab") == 1
     (waiting,) = set(turn.waiting)
@@ -129,16 +129,16 @@ def test_pods_are_grouped_and_bound_within_their_queues_limit() -> None:
 
 def test_a_second_turn_does_nothing_more() -> None:
     cluster = Memory(node("n1", 4), TRAIN, *TREE, pod("a", "vision", 2))
-    take_turn(cluster, NOW)
-    again = take_turn(cluster, NOW + 1)
+    run_cycle(cluster, NOW)
+    again = run_cycle(cluster, NOW + 1)
     assert (again.bound, again.evicted, again.grouped, again.refused) == ([], [], [], [])
 
 
 def test_what_a_queue_is_promised_is_taken_back() -> None:
     cluster = Memory(node("n1", 4), TRAIN, *TREE, pod("b1", "nlp", 2), pod("b2", "nlp", 2))
-    take_turn(cluster, NOW)
+    run_cycle(cluster, NOW)
     cluster.create(pod("mine", "vision", 2))
-    turn = take_turn(cluster, NOW + 1)
+    turn = run_cycle(cluster, NOW + 1)
     assert len(turn.evicted) == 1
     assert set(cluster.evicted) < {"b1", "b2"}
     assert cluster.node_of("mine") is None
@@ -148,14 +148,14 @@ def test_pods_of_another_scheduler_are_left_alone() -> None:
     other = pod("a", "vision", 1)
     other["spec"]["schedulerName"] = "default-scheduler"
     cluster = Memory(node("n1", 4), TRAIN, *TREE, other)
-    turn = take_turn(cluster, NOW)
+    turn = run_cycle(cluster, NOW)
     assert (turn.bound, turn.grouped) == ([], [])
 
 
 def test_a_pod_that_shares_a_gpu_is_told_who_would_give_it_one() -> None:
     sharing = pod("a", "vision", 0, **{"gpu-fraction": "0.5"})
     cluster = Memory(node("n1", 4), TRAIN, *TREE, sharing)
-    turn = take_turn(cluster, NOW)
+    turn = run_cycle(cluster, NOW)
     assert turn.bound == []
     assert "binder" in cluster.told["a"]
 
@@ -163,11 +163,11 @@ def test_a_pod_that_shares_a_gpu_is_told_who_would_give_it_one() -> None:
 def test_a_write_that_is_refused_is_told_and_tried_again() -> None:
     cluster = Memory(node("n1", 4), TRAIN, *TREE, pod("a", "vision", 2))
     cluster.refuses = {"a"}
-    assert take_turn(cluster, NOW).refused == ["team/a: the pod was changed"]
+    assert run_cycle(cluster, NOW).refused == ["team/a: the pod was changed"]
     cluster.refuses = set()
-    assert take_turn(cluster, NOW + 1).bound == ["team/a"]
+    assert run_cycle(cluster, NOW + 1).bound == ["team/a"]
 
 
 def test_a_shard_that_is_not_there_is_refused() -> None:
     with pytest.raises(KeyError):
-        take_turn(Memory(node("n1", 4), *TREE), NOW, shard="mars")
+        run_cycle(Memory(node("n1", 4), *TREE), NOW, shard="mars")

@@ -8,8 +8,8 @@ import pytest
 
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.engines.ack.engine import Ack
-from apportion_runtime.sim.engines.choosing import ACK, KAI
 from apportion_runtime.sim.engines.engine import UnreadableError
+from apportion_runtime.sim.engines.engine_detection import ACK, KAI
 from apportion_runtime.sim.history import Fact, History
 from apportion_runtime.sim.invariants import broken
 from apportion_runtime.sim.scenario_fields import ScenarioError
@@ -50,7 +50,7 @@ def queue(path: str, policy: str, **spec: Any) -> Node:
 
 
 def cluster_of(text: str, *objects: Node) -> Cluster:
-    scenario = read_scenario(text, lambda name: [], ACK.dialect)
+    scenario = read_scenario(text, lambda name: [], ACK.workload_labels)
     return Cluster(objects or (TREE,), scenario, ACK)
 
 

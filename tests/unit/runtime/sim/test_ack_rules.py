@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from apportion_runtime.sim.engines.ack.amounts import amounts, text
-from apportion_runtime.sim.engines.ack.book import Book
 from apportion_runtime.sim.engines.ack.job_queue import Backoff, JobQueue, Policy, QueueSettings, Unit, read_queue
-from apportion_runtime.sim.engines.ack.stamps import stamp
+from apportion_runtime.sim.engines.ack.quota_accounts import QuotaAccounts
+from apportion_runtime.sim.engines.ack.timestamps import stamp
 from apportion_runtime.sim.engines.ack.tree import Tree, TreeError, read_tree
 from apportion_runtime.sim.engines.ack.victims import Held, Wanting, add, over_max, victims
 
@@ -129,7 +129,7 @@ HELD = Sequence[tuple[str, int, bool]]
 def test_a_job_leaves_its_queue_while_its_quota_has_room(
     held: HELD, quota: str, cpu: int, preemptible: bool, refused: str | None
 ) -> None:
-    book = Book(tree())
+    book = QuotaAccounts(tree())
     for at, amount, is_preemptible in held:
         book.take(at, {"cpu": amount * 1000}, preemptible=is_preemptible)
     said = book.refusal(quota, {"cpu": cpu * 1000}, preemptible=preemptible)
@@ -138,7 +138,7 @@ def test_a_job_leaves_its_queue_while_its_quota_has_room(
 
 
 def test_a_full_parent_refuses_what_is_lent_and_not_what_is_promised() -> None:
-    book = Book(tree(algorithm_max=24))
+    book = QuotaAccounts(tree(algorithm_max=24))
     book.take(TEXT, {"cpu": 14_000}, preemptible=True)
     said = book.refusal(VIDEO, {"cpu": 13_000}, preemptible=True)
     assert said is not None
@@ -152,8 +152,8 @@ def test_a_full_parent_refuses_what_is_lent_and_not_what_is_promised() -> None:
 
 
 def test_a_bound_of_two_gibibytes_of_memory_is_none_to_kube_queue() -> None:
-    assert Book(tree()).refusal(VIDEO, {"cpu": 1000, "memory": 2**40}, preemptible=True) is None
-    said = Book(tree()).refusal(VIDEO, {"cpu": 1000, "memory": 2**31}, preemptible=False)
+    assert QuotaAccounts(tree()).refusal(VIDEO, {"cpu": 1000, "memory": 2**40}, preemptible=True) is None
+    said = QuotaAccounts(tree()).refusal(VIDEO, {"cpu": 1000, "memory": 2**31}, preemptible=False)
     assert said is not None
     assert "Insufficient quota(memory)" in said.why
 
@@ -161,7 +161,7 @@ def test_a_bound_of_two_gibibytes_of_memory_is_none_to_kube_queue() -> None:
 @pytest.mark.parametrize(("lent", "n_cpu"), [(None, 24), ('{"cpu": 12}', 24), ('{"cpu": 8}', 20), ('{"cpu": 1}', 13)])
 def test_what_a_quota_does_not_lend_is_kept_from_its_siblings(lent: str | None, n_cpu: int) -> None:
     made = tree(lent=lent, algorithm_max=24)
-    book = Book(made)
+    book = QuotaAccounts(made)
     book.take(INTERNS, {"cpu": (n_cpu - 13) * 1000}, preemptible=True)
     assert book.refusal(VIDEO, {"cpu": 13_000}, preemptible=True) is None
     assert book.refusal(VIDEO, {"cpu": 14_000}, preemptible=True) is not None
@@ -170,7 +170,7 @@ def test_what_a_quota_does_not_lend_is_kept_from_its_siblings(lent: str | None, 
 
 
 def test_what_is_given_back_is_free_on_the_whole_path() -> None:
-    book = Book(tree())
+    book = QuotaAccounts(tree())
     book.take(VIDEO, {"cpu": 5}, preemptible=False)
     book.give_back(VIDEO, {"cpu": 5}, preemptible=False)
     assert book.used == {path: {"cpu": 0} for path in (VIDEO, "root/algorithm", "root")}
@@ -255,7 +255,7 @@ def test_attempts_in_vain_count_as_if_each_had_been_made(now: float) -> None:
 
 
 def test_a_refusal_stands_until_something_of_that_quota_is_given_back() -> None:
-    book = Book(tree())
+    book = QuotaAccounts(tree())
     for path in (TEXT, INTERNS):
         book.take(path, {"cpu": 1000}, preemptible=True)
     before = {path: book.n_given.get(path, 0) for path in ("root/algorithm", TEXT, INTERNS)}

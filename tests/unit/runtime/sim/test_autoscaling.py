@@ -18,8 +18,8 @@ from apportion_runtime.sim.autoscaling import (
     stabilised,
 )
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.engines.choosing import NATIVE
 from apportion_runtime.sim.engines.engine import UnreadableError
+from apportion_runtime.sim.engines.engine_detection import NATIVE
 from apportion_runtime.sim.history import History
 from apportion_runtime.sim.scenario_fields import ScenarioError
 from apportion_runtime.sim.scenario_reading import read_scenario
@@ -138,7 +138,7 @@ workloads:
     saturates: 100
     demand: [{{at: 0, total: 60}}, {{at: 10m, total: 400}}, {{at: 20m, total: 100}}]
 """
-    return Cluster(scalers, read_scenario(text, lambda name: [], NATIVE.dialect), NATIVE).run()
+    return Cluster(scalers, read_scenario(text, lambda name: [], NATIVE.workload_labels), NATIVE).run()
 
 
 def scaled(history: History) -> list[tuple[float, str]]:

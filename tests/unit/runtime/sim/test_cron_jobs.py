@@ -6,7 +6,7 @@ import pytest
 
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.cron import due_times
-from apportion_runtime.sim.engines.choosing import NATIVE
+from apportion_runtime.sim.engines.engine_detection import NATIVE
 from apportion_runtime.sim.history import History
 from apportion_runtime.sim.scenario_reading import read_scenario
 
@@ -24,7 +24,7 @@ workloads:
       metadata: {{name: tick, namespace: ai}}
       spec: {{schedule: "*/10 * * * *", {spec} jobTemplate: {{spec: {{completions: 1, template: {template}}}}}}}
 """
-    return Cluster((), read_scenario(text, lambda name: [], NATIVE.dialect), NATIVE).run()
+    return Cluster((), read_scenario(text, lambda name: [], NATIVE.workload_labels), NATIVE).run()
 
 
 def jobs(history: History) -> list[tuple[float, str]]:

@@ -9,8 +9,8 @@ import pytest
 
 from apportion_runtime.core.snapshot import Node, Pod
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.engines.choosing import NATIVE
 from apportion_runtime.sim.engines.engine import UnreadableError
+from apportion_runtime.sim.engines.engine_detection import NATIVE
 from apportion_runtime.sim.engines.kube_scheduler.amounts import amounts, pod_requests
 from apportion_runtime.sim.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.sim.engines.kube_scheduler.pods import PodFacts, pod_facts
@@ -25,7 +25,7 @@ GPU = "nvidia.com/gpu"
 
 
 def run(text: str, *objects: Made) -> tuple[History, Cluster]:
-    cluster = Cluster(objects, read_scenario(text, lambda name: [], NATIVE.dialect), NATIVE)
+    cluster = Cluster(objects, read_scenario(text, lambda name: [], NATIVE.workload_labels), NATIVE)
     return cluster.run(), cluster
 
 

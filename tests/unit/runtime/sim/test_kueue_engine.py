@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.engines.choosing import KUEUE
 from apportion_runtime.sim.engines.engine import UnreadableError
+from apportion_runtime.sim.engines.engine_detection import KUEUE
 from apportion_runtime.sim.engines.kueue.engine import Kueue
-from apportion_runtime.sim.engines.kueue.ledger import Ledger
+from apportion_runtime.sim.engines.kueue.usage_tree import UsageTree
 from apportion_runtime.sim.events import ObjectDeleted
 from apportion_runtime.sim.history import Fact, History
 from apportion_runtime.sim.invariants import broken
@@ -70,7 +70,7 @@ def _job(name: str, queue: str, at: str, pods: int, **more: Any) -> Made:
 
 def _cluster(jobs: list[Made], *objects: Made, nodes: str = NODES, **more: Any) -> Cluster:
     text = nodes + yaml.safe_dump({"workloads": jobs, **more})
-    return Cluster([*FLAVORS, *objects], read_scenario(text, lambda name: [], KUEUE.dialect), KUEUE)
+    return Cluster([*FLAVORS, *objects], read_scenario(text, lambda name: [], KUEUE.workload_labels), KUEUE)
 
 
 def _engine(cluster: Cluster) -> Kueue:
@@ -401,7 +401,7 @@ def test_whatever_happens_no_quota_is_given_twice_and_no_pod_is_lost(seed: int) 
         assert wrong == [], f"event {n_events}"
         rules = engine.configured.rules
         holders = [unit.holder for unit in engine.units.values() if unit.holder is not None]
-        ledger = Ledger(rules.queues.values(), rules.cohorts, holders)
+        ledger = UsageTree(rules.queues.values(), rules.cohorts, holders)
         for name in ("a", "b", "c"):
             assert ledger.available(name, ("gpu", _GPU)) >= 0, f"event {n_events}: {name}"
         if n_events % 40 == 0:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.engines.choosing import KUEUE
+from apportion_runtime.sim.engines.engine_detection import KUEUE
 from apportion_runtime.sim.history import Fact, History
 from apportion_runtime.sim.scenario_reading import read_scenario
 
@@ -43,7 +43,7 @@ def _configuration(**values: Any) -> Made:
 
 def _run(workloads: str, *objects: Made, events: str = "") -> History:
     text = f"{_NODES}workloads:\n{workloads}\n{events}"
-    return Cluster([_FLAVOR, *objects], read_scenario(text, lambda name: [], KUEUE.dialect), KUEUE).run()
+    return Cluster([_FLAVOR, *objects], read_scenario(text, lambda name: [], KUEUE.workload_labels), KUEUE).run()
 
 
 def _of(history: History, workload: str, what: str) -> list[Fact]:

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from apportion_runtime.core.divisions.kueue import Node, Quota
-from apportion_runtime.sim.engines.kueue.admitting import Entry, Outcome, Rules, run_cycle
-from apportion_runtime.sim.engines.kueue.assigning import amount_text, mismatch
-from apportion_runtime.sim.engines.kueue.book import Book
-from apportion_runtime.sim.engines.kueue.ledger import cohort_name
+from apportion_runtime.sim.engines.kueue.flavor_assigner import amount_text, mismatch
+from apportion_runtime.sim.engines.kueue.pending_queue import PendingQueue, Why
+from apportion_runtime.sim.engines.kueue.quota_holders import QuotaHolders
 from apportion_runtime.sim.engines.kueue.records import (
     ANY,
     LOWER_PRIORITY,
@@ -26,7 +25,8 @@ from apportion_runtime.sim.engines.kueue.records import (
     Preemption,
     Queue,
 )
-from apportion_runtime.sim.engines.kueue.waiting import Waiting, Why
+from apportion_runtime.sim.engines.kueue.scheduling_cycle import Entry, Outcome, Rules, run_cycle
+from apportion_runtime.sim.engines.kueue.usage_tree import cohort_name
 
 _GPU = "nvidia.com/gpu"
 
@@ -55,7 +55,7 @@ def _rules(
 
 
 def _decide(rules: Rules, heads: Sequence[Pending], holders: Sequence[Holder] = ()) -> list[Entry]:
-    book = Book(rules.queues.values(), rules.cohorts, holders)
+    book = QuotaHolders(rules.queues.values(), rules.cohorts, holders)
     before = {name: dict(usage) for name, usage in book.ledger.usage.items()}
     entries = run_cycle(rules, heads, book.situation(100.0), refuses=lambda workload, queue: "")
     after = {name: {fr: v for fr, v in usage.items() if v} for name, usage in book.ledger.usage.items()}
@@ -64,7 +64,7 @@ def _decide(rules: Rules, heads: Sequence[Pending], holders: Sequence[Holder] = 
 
 
 def test_more_important_work_is_next_then_what_waits_for_longest() -> None:
-    waiting = Waiting()
+    waiting = PendingQueue()
     for key, priority, ordered_at in (("late", 0, 2.0), ("early", 0, 1.0), ("important", 5, 3.0)):
         waiting.push(_pending(key, priority=priority, ordered_at=ordered_at), now=3.0)
     assert [each.key for each in (waiting.pop(), waiting.pop(), waiting.pop()) if each] == [
@@ -76,7 +76,7 @@ def test_more_important_work_is_next_then_what_waits_for_longest() -> None:
 
 
 def test_what_does_not_fit_is_parked_with_its_like_until_something_changes() -> None:
-    waiting = Waiting()
+    waiting = PendingQueue()
     for key in ("one", "two"):
         waiting.push(_pending(key, ordered_at=0.0, shape="large"), now=0.0)
     waiting.push(_pending("small", ordered_at=1.0, shape="small"), now=1.0)
@@ -93,7 +93,7 @@ def test_what_does_not_fit_is_parked_with_its_like_until_something_changes() -> 
 
 
 def test_a_strict_queue_waits_for_its_head() -> None:
-    waiting = Waiting(STRICT)
+    waiting = PendingQueue(STRICT)
     waiting.push(_pending("head", ordered_at=0.0, shape="s"), now=0.0)
     waiting.push(_pending("next", ordered_at=1.0, shape="s"), now=1.0)
     head = waiting.pop()
@@ -105,14 +105,14 @@ def test_a_strict_queue_waits_for_its_head() -> None:
 
 
 def test_what_backs_off_is_not_woken_before_its_time() -> None:
-    waiting = Waiting()
+    waiting = PendingQueue()
     waiting.push(_pending("w"), now=0.0, not_before=60.0)
     assert not waiting.wake(59.0)
     assert waiting.wake(60.0)
 
 
 def test_one_whose_victims_are_leaving_stays_ahead_of_more_important_work() -> None:
-    waiting = Waiting()
+    waiting = PendingQueue()
     waiting.push(_pending("preemptor"), now=0.0)
     head = waiting.pop()
     assert head is not None

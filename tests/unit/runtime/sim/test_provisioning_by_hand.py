@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.engines.choosing import ACK, KAI, NATIVE, VOLCANO, Model
+from apportion_runtime.sim.engines.engine_detection import ACK, KAI, NATIVE, VOLCANO, Model
 from apportion_runtime.sim.history import History
 from apportion_runtime.sim.scenario_reading import read_scenario
 
@@ -54,7 +54,7 @@ def _job(name: str, request: str, pods: int, key: str = "autoscaling.x-k8s.io") 
 
 def _run(workloads: list[dict[str, Any]], events: list[dict[str, Any]], pool: str = _POOL) -> tuple[Cluster, History]:
     text = pool + yaml.safe_dump({"workloads": workloads, "events": events, "until": "4h"})
-    cluster = Cluster([], read_scenario(text, lambda name: [], NATIVE.dialect), NATIVE)
+    cluster = Cluster([], read_scenario(text, lambda name: [], NATIVE.workload_labels), NATIVE)
     return cluster, cluster.run()
 
 
@@ -141,7 +141,7 @@ def test_kai_places_the_pods_of_a_request_on_its_nodes() -> None:
         }
     )
     queues = (queue("top"), queue("a", "top", 4))
-    history = Cluster(queues, read_scenario(text, lambda name: [], KAI.dialect), KAI).run()
+    history = Cluster(queues, read_scenario(text, lambda name: [], KAI.workload_labels), KAI).run()
     assert _at(history, "request-provisioned") == [1920.0]
     assert len(_at(history, "bound")) == 2
     assert _at(history, "node-left"), "they go when they are idle"
@@ -152,7 +152,7 @@ def test_requests_are_answered_whichever_engine_there_is(model: Model) -> None:
     text = _POOL + yaml.safe_dump({"events": [{"at": "0s", "made": _request("mine")}], "until": "4h"})
     history = Cluster(
         {"ack": [TREE], "volcano": [config_map()]}[model.name],
-        read_scenario(text, lambda name: [], model.dialect),
+        read_scenario(text, lambda name: [], model.workload_labels),
         model,
     ).run()
     assert _at(history, "request-provisioned") == [1920.0]

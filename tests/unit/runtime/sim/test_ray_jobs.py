@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.engines.choosing import ACK, KUEUE, NATIVE, VOLCANO, Model
+from apportion_runtime.sim.engines.engine_detection import ACK, KUEUE, NATIVE, VOLCANO, Model
 from apportion_runtime.sim.history import History
 from apportion_runtime.sim.scenario_reading import read_scenario
 
@@ -64,7 +64,7 @@ def _cluster(job: Made, model: Model = NATIVE, *objects: Made, text: str = "", c
         f"nodes: [{{pool: n, count: 1, cpu: {cpu}}}]\nuntil: 1h\n"
         f"workloads: [{{file: w.yaml, duration: 100s, startup: 10s}}]\n{text}",
         lambda name: [job],
-        model.dialect,
+        model.workload_labels,
     )
     return Cluster(objects, scenario, model)
 

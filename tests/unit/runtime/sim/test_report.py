@@ -9,16 +9,16 @@ from itertools import pairwise
 import pytest
 
 from apportion_runtime.sim.history import ENDED_BY_SUCCESS, Fact, History, Sample, Taken, WorkloadFacts
+from apportion_runtime.sim.report.chart_geometry import draw_lanes, ticks
 from apportion_runtime.sim.report.comparison import Change, compare
+from apportion_runtime.sim.report.comparison_labels import both
 from apportion_runtime.sim.report.comparison_page import comparison_page
-from apportion_runtime.sim.report.comparison_words import both
-from apportion_runtime.sim.report.drawing import draw_lanes, ticks
 from apportion_runtime.sim.report.fragmentation import fragmentation
+from apportion_runtime.sim.report.number_format import elapsed, lasting
 from apportion_runtime.sim.report.page import html_page
 from apportion_runtime.sim.report.report import WAIT_BOUNDS_S, Preemption, Report, build_report
 from apportion_runtime.sim.report.steps import area, stacked, thinned
 from apportion_runtime.sim.report.story import story
-from apportion_runtime.sim.report.wording import elapsed, lasting
 
 from .histories import crowded
 

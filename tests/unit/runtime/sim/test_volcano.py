@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.engines.choosing import VOLCANO
 from apportion_runtime.sim.engines.engine import UnreadableError
+from apportion_runtime.sim.engines.engine_detection import VOLCANO
 from apportion_runtime.sim.engines.volcano.amounts import Amounts
 from apportion_runtime.sim.engines.volcano.capacity import Capacity, QueueSpec
 from apportion_runtime.sim.engines.volcano.configuration import ConfigurationError, read_configuration
@@ -173,7 +173,7 @@ def queue(name: str, **spec: Any) -> Made:
 
 
 def run(text: str, *objects: Made, config: Made | None = None) -> History:
-    scenario = read_scenario(text, lambda name: [], VOLCANO.dialect)
+    scenario = read_scenario(text, lambda name: [], VOLCANO.workload_labels)
     return Cluster((config or config_map(), *objects), scenario, VOLCANO).run()
 
 

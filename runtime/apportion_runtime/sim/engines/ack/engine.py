@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from apportion_runtime.admission.expanding import is_suspended
 from apportion_runtime.admission.objects import kind_of, labels_of, namespace_of, nested
 from apportion_runtime.core.snapshot import Pod
-from apportion_runtime.sim.engines.ack import jobs, words
+from apportion_runtime.sim.engines.ack import api_names, jobs
 from apportion_runtime.sim.engines.ack.amounts import GPU
 from apportion_runtime.sim.engines.ack.kube_queue import KubeQueue
 from apportion_runtime.sim.engines.ack.scheduling import AckScheduler
@@ -90,7 +90,7 @@ class Ack(PlainEngine):
         owner = made["metadata"]["ownerReferences"][0] if self.starts_together(running) else {}
         if owner.get("kind") == "RayCluster":
             n_members = sum(not slot.comes_last for slot in running.slots.values())
-            marks = {words.GANG_NAME: str(owner["name"]), words.GANG_MIN: str(n_members)}
+            marks = {api_names.GANG_NAME: str(owner["name"]), api_names.GANG_MIN: str(n_members)}
             metadata = {**made["metadata"], "labels": {**labels_of(made), **marks}}
             made = self.world.store.update({**made, "metadata": metadata})
         self.scheduler.members.take_in(made, self.world.now)
@@ -98,7 +98,7 @@ class Ack(PlainEngine):
 
     def starts_together(self, running: Running) -> bool:
         """Tell whether ACK's KubeRay marks the pods of a workload as a gang."""
-        key, scheduler = words.RAY_GANG
+        key, scheduler = api_names.RAY_GANG
         return kind_of(running.manifest) == _RAY_JOB and labels_of(running.manifest).get(key) == scheduler
 
     def left(self, pod: PodState) -> None:
@@ -106,12 +106,12 @@ class Ack(PlainEngine):
         self.scheduler.left(pod)
         super().left(pod)
 
-    def take_turn(self) -> None:
+    def run_cycle(self) -> None:
         """Let jobs go, and give places to pods."""
         self.world.history.n_cycles += 1
-        self.queue.take_turn()
+        self.queue.run_cycle()
         waiting = self.pods.waiting()
-        unplaced = self.scheduler.take_turn([pod for pod in waiting if self.scheduler.is_mine(pod.record)])
+        unplaced = self.scheduler.run_cycle([pod for pod in waiting if self.scheduler.is_mine(pod.record)])
         for each in unplaced:
             self.explain(each.pod, each.why)
         for pod in waiting:
@@ -146,10 +146,10 @@ class Ack(PlainEngine):
 
 def _tree_of(world: World) -> Tree:
     """Return the tree. Raises `UnreadableError` where there is not one, or one that cannot be read."""
-    found = [made for made in world.store.list("ElasticQuotaTree") if namespace_of(made) == words.TREE_NAMESPACE]
+    found = [made for made in world.store.list("ElasticQuotaTree") if namespace_of(made) == api_names.TREE_NAMESPACE]
     if len(found) != 1:
         how_many = "no ElasticQuotaTree" if not found else f"{len(found)} ElasticQuotaTrees"
-        raise UnreadableError(f"there is {how_many} in {words.TREE_NAMESPACE}; ACK reads exactly one")
+        raise UnreadableError(f"there is {how_many} in {api_names.TREE_NAMESPACE}; ACK reads exactly one")
     try:
         return read_tree(found[0])
     except TreeError as wrong:

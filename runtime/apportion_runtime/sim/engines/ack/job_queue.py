@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 
 from apportion_runtime.admission.objects import Manifest, annotations_of, nested
-from apportion_runtime.sim.engines.ack import words
+from apportion_runtime.sim.engines.ack import api_names
 from apportion_runtime.sim.engines.ack.amounts import Amounts
 from apportion_runtime.snapshots.yaml_bounds import check_bounds
 
@@ -235,8 +235,8 @@ def read_queue(made: Manifest) -> QueueSettings:
     priority = nested(made, "spec", "priority")
     if priority is not None and (isinstance(priority, bool) or not isinstance(priority, int)):
         raise ValueError(f"Queue {made['metadata']['name']}: spec.priority `{priority}` is not a whole number")
-    name, quota = str(made["metadata"]["name"]), notes.get(words.FULL_NAME, "")
-    return QueueSettings(name, quota, policy, priority or 0, _backoff(notes.get(words.QUEUE_ARGS, ""), name))
+    name, quota = str(made["metadata"]["name"]), notes.get(api_names.FULL_NAME, "")
+    return QueueSettings(name, quota, policy, priority or 0, _backoff(notes.get(api_names.QUEUE_ARGS, ""), name))
 
 
 def _backoff(written: str, name: str) -> Backoff:
@@ -244,12 +244,12 @@ def _backoff(written: str, name: str) -> Backoff:
         check_bounds(written)
         said = yaml.safe_load(written) or {}
         assert isinstance(said, Mapping)
-        first = float(said.get(words.FIRST_BACKOFF, _FIRST_BACKOFF_S))
-        longest = float(said.get(words.LONGEST_BACKOFF, _LONGEST_BACKOFF_S))
+        first = float(said.get(api_names.FIRST_BACKOFF, _FIRST_BACKOFF_S))
+        longest = float(said.get(api_names.LONGEST_BACKOFF, _LONGEST_BACKOFF_S))
         assert 0 < first <= longest
     except (yaml.YAMLError, ValueError, TypeError, AssertionError):
         raise ValueError(
-            f"Queue {name}: {words.QUEUE_ARGS} says `{written}`; write {words.FIRST_BACKOFF} and "
-            f"{words.LONGEST_BACKOFF} as YAML, in seconds, the first at most the second"
+            f"Queue {name}: {api_names.QUEUE_ARGS} says `{written}`; write {api_names.FIRST_BACKOFF} and "
+            f"{api_names.LONGEST_BACKOFF} as YAML, in seconds, the first at most the second"
         ) from None
     return Backoff(first, longest)

@@ -13,7 +13,7 @@ from apportion_runtime.admission.expanding import is_suspended, with_suspended
 from apportion_runtime.admission.expanding.expansion import defaulted
 from apportion_runtime.admission.grouping.kubeflow import ROLES
 from apportion_runtime.admission.objects import Manifest, annotations_of, kind_of, labels_of, name_of, nested
-from apportion_runtime.sim.engines.ack import words
+from apportion_runtime.sim.engines.ack import api_names
 from apportion_runtime.sim.engines.ack.amounts import times, total
 from apportion_runtime.sim.engines.kube_scheduler.amounts import pod_requests
 from apportion_runtime.sim.store import ClusterApi
@@ -39,21 +39,24 @@ def is_known(job: Manifest) -> bool:
 
 def held_back(job: Manifest) -> Manifest:
     """Return a job suspended by its field whose annotation says so."""
-    by_annotation = kind_of(job)[0] == _BY_ANNOTATION and annotations_of(job).get(words.SUSPEND) == "true"
+    by_annotation = kind_of(job)[0] == _BY_ANNOTATION and annotations_of(job).get(api_names.SUSPEND) == "true"
     return with_suspended(job, suspended=True) if by_annotation and is_known(job) and not is_suspended(job) else job
 
 
 def resumed(job: Manifest, at: str) -> dict[str, Any]:
     """Return a job that left its queue at a moment."""
-    said = {words.DEQUEUED_AT: at, **({words.SUSPEND: "false"} if words.SUSPEND in annotations_of(job) else {})}
+    said = {
+        api_names.DEQUEUED_AT: at,
+        **({api_names.SUSPEND: "false"} if api_names.SUSPEND in annotations_of(job) else {}),
+    }
     return noted(with_suspended(job, suspended=False), said)
 
 
 def suspended(job: Manifest) -> dict[str, Any]:
     """Return a job that is back in its queue."""
-    said = {words.SUSPEND: "true"} if words.SUSPEND in annotations_of(job) else {}
+    said = {api_names.SUSPEND: "true"} if api_names.SUSPEND in annotations_of(job) else {}
     made = noted(with_suspended(job, suspended=True), said)
-    del made["metadata"]["annotations"][words.DEQUEUED_AT]
+    del made["metadata"]["annotations"][api_names.DEQUEUED_AT]
     return made
 
 
@@ -113,5 +116,5 @@ def _speaking(job: Manifest) -> Mapping[str, Any]:
 
 def is_preemptible(job: Manifest) -> bool:
     """Tell whether a job may use what is lent; one that says nothing may (`--defaultPreemptible`, on unless set)."""
-    said = [labels_of(job).get(key, "") for key in words.PREEMPTIBLE_LABELS]
+    said = [labels_of(job).get(key, "") for key in api_names.PREEMPTIBLE_LABELS]
     return "true" in said or not any(said)

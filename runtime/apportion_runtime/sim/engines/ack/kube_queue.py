@@ -14,12 +14,12 @@ from dataclasses import replace
 from typing import Any
 
 from apportion_runtime.admission.objects import kind_of, name_of, namespace_of
-from apportion_runtime.sim.engines.ack import jobs, words
+from apportion_runtime.sim.engines.ack import api_names, jobs
 from apportion_runtime.sim.engines.ack.amounts import GPU
-from apportion_runtime.sim.engines.ack.book import Book
 from apportion_runtime.sim.engines.ack.job_queue import JobQueue, Policy, Unit
 from apportion_runtime.sim.engines.ack.queues import queue_of, settings
-from apportion_runtime.sim.engines.ack.stamps import stamp
+from apportion_runtime.sim.engines.ack.quota_accounts import QuotaAccounts
+from apportion_runtime.sim.engines.ack.timestamps import stamp
 from apportion_runtime.sim.engines.ack.tree import Tree
 from apportion_runtime.sim.engines.gangs import Gangs
 from apportion_runtime.sim.engines.job_events import JobChanged
@@ -50,7 +50,7 @@ class KubeQueue:
         ranks = {path: number for number, path in enumerate(tree.quotas)}
         order = sorted(known.values(), key=lambda each: (-each.priority, ranks.get(each.quota, len(ranks)), each.name))
         self.queues = {each.name: JobQueue(each) for each in order}
-        self.book = Book(tree)
+        self.book = QuotaAccounts(tree)
         self._queue_of: dict[int, JobQueue] = {}
         self._let_go: dict[int, tuple[Unit, JobQueue, float]] = {}
         """The jobs that hold their quota, and since when."""
@@ -85,7 +85,7 @@ class KubeQueue:
         except ValueError as refused:
             self._never(running, str(refused))
             return
-        running.manifest = world.store.update(jobs.noted(job, {words.ENQUEUED_AT: self._stamp()}))
+        running.manifest = world.store.update(jobs.noted(job, {api_names.ENQUEUED_AT: self._stamp()}))
         unit = Unit(
             job=running.number,
             name=jobs.unit_name(job),
@@ -114,7 +114,7 @@ class KubeQueue:
         world.history.begin_wait(self._gangs.name_of(running), running.number, facts.queue, world.elapsed_s)
         world.note("waiting", workload=running.number, why=why)
 
-    def take_turn(self) -> None:
+    def run_cycle(self) -> None:
         """Let go whom the quotas have room for."""
         self._take_back()
         vain = self.book.is_vain
@@ -285,7 +285,7 @@ class KubeQueue:
         """Write where everybody stands into the status of the queues where that changed."""
         for name in self._changed:
             details = {"queueItemDetails": self.queues[name].details()}
-            self._world.store.patch_status("Queue", words.QUEUE_NAMESPACE, name, details)
+            self._world.store.patch_status("Queue", api_names.QUEUE_NAMESPACE, name, details)
         self._changed.clear()
 
     def _wake_in_time(self) -> None:
@@ -306,7 +306,7 @@ def _unit_object(running: Running, unit: Unit, queue: str) -> dict[str, Any]:
     job = running.manifest
     reference = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": name_of(job)}
     return {
-        "apiVersion": words.QUEUE_API,
+        "apiVersion": api_names.QUEUE_API,
         "kind": _UNIT,
         "metadata": {
             "name": unit.name,

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from apportion_runtime.admission.objects import Manifest, annotations_of, kind_of, namespace_of
-from apportion_runtime.sim.engines.ack import words
+from apportion_runtime.sim.engines.ack import api_names
 from apportion_runtime.sim.engines.ack.job_queue import Policy, QueueSettings, read_queue
 from apportion_runtime.sim.engines.ack.tree import Quota, Tree
 from apportion_runtime.sim.generated_names import generated_name
@@ -22,7 +22,7 @@ QUEUE_NAME = "kube-queue/queue-name"
 
 def is_queue(made: Manifest) -> bool:
     """Tell whether an object is a queue that kube-queue looks at."""
-    return kind_of(made) == ("scheduling.x-k8s.io", "Queue") and namespace_of(made) == words.QUEUE_NAMESPACE
+    return kind_of(made) == ("scheduling.x-k8s.io", "Queue") and namespace_of(made) == api_names.QUEUE_NAMESPACE
 
 
 def settings(tree: Tree, objects: Iterable[Manifest]) -> tuple[dict[str, QueueSettings], list[dict[str, Any]]]:
@@ -42,14 +42,14 @@ def _generated(quota: Quota) -> dict[str, Any]:
     prefix = (quota.path.lower().replace("/", "-").replace("_", "-") + "-")[-_LONGEST:]
     parent = "" if quota.parent is None else quota.parent.rpartition("/")[2]
     return {
-        "apiVersion": words.QUEUE_API,
+        "apiVersion": api_names.QUEUE_API,
         "kind": "Queue",
         "metadata": {
             "name": generated_name(prefix, quota.path),
             "generateName": prefix,
-            "namespace": words.QUEUE_NAMESPACE,
-            "labels": {words.GENERATED: "true"},
-            "annotations": {words.FULL_NAME: quota.path, words.PARENT_NAME: parent},
+            "namespace": api_names.QUEUE_NAMESPACE,
+            "labels": {api_names.GENERATED: "true"},
+            "annotations": {api_names.FULL_NAME: quota.path, api_names.PARENT_NAME: parent},
         },
         "spec": {"queuePolicy": Policy.ROUND.value},
         "status": {"queueItemDetails": {"active": [], "backoff": []}},

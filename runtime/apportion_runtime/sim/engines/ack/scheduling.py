@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from apportion_runtime.core.snapshot import Node
-from apportion_runtime.sim.engines.ack import words
+from apportion_runtime.sim.engines.ack import api_names
 from apportion_runtime.sim.engines.ack.amounts import total
 from apportion_runtime.sim.engines.ack.job_queue import Backoff
 from apportion_runtime.sim.engines.ack.members import Members
 from apportion_runtime.sim.engines.ack.tree import Tree
 from apportion_runtime.sim.engines.ack.victims import RECLAIM, Held, Wanting, over_max, victims
-from apportion_runtime.sim.engines.evicting import evict
+from apportion_runtime.sim.engines.eviction import evict
 from apportion_runtime.sim.engines.kube_scheduler import KubeScheduler, NodeState, PodFacts, Profile
 from apportion_runtime.sim.engines.kube_scheduler.filters import explained
 from apportion_runtime.sim.engines.kube_scheduler.profiles import DEFAULT
@@ -129,7 +129,7 @@ class AckScheduler(KubeScheduler):
         self.members.place(pod.uid, pod.request)
         return True
 
-    def take_turn(self, waiting: Sequence[PodFacts]) -> list[Unplaced]:
+    def run_cycle(self, waiting: Sequence[PodFacts]) -> list[Unplaced]:
         """Give places to pods and gangs, the most important and then the oldest first; return those that got none."""
         world = self._world
         if not waiting:
@@ -208,7 +208,7 @@ class AckScheduler(KubeScheduler):
         for pod in gang.pods:
             state = world.pods[pod.uid]
             said = f"{state.name} in gang failed to be scheduled in cycle {attempts.cycle}: {why}"
-            world.note(words.GANG_FAILED, workload=state.workload, pod=state.name, why=said)
+            world.note(api_names.GANG_FAILED, workload=state.workload, pod=state.name, why=said)
         self._make_room(gang.key, gang.pods)
         is_held = all(each.is_held for each in failed)
         return [Unplaced(pod, why, is_held=is_held) for pod in gang.pods]

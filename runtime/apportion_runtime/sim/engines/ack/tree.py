@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apportion_runtime.admission.objects import Manifest, labels_of, nested
-from apportion_runtime.sim.engines.ack import words
+from apportion_runtime.sim.engines.ack import api_names
 from apportion_runtime.sim.engines.ack.amounts import Amounts, amounts, minus
 
 
@@ -98,7 +98,7 @@ class Tree:
     def quota_of(self, made: Manifest) -> str | None:
         """Return the full name of the node that a job or a pod counts at; None where it counts nowhere."""
         labels = labels_of(made)
-        for key in words.QUOTA_LABELS:
+        for key in api_names.QUOTA_LABELS:
             if key in labels:
                 return self.by_name.get(labels[key])
         return self.by_namespace.get(str(nested(made, "metadata", "namespace") or ""))
@@ -117,7 +117,7 @@ def read_tree(made: Manifest) -> Tree:
     children: dict[str, tuple[str, ...]] = {}
     _read(root, None, "spec.root", quotas, children)
     by_namespace = {namespace: path for path, quota in quotas.items() for namespace in quota.namespaces}
-    return Tree(quotas, children, dict(_by_name(words.ROOT, quotas, children)), by_namespace)
+    return Tree(quotas, children, dict(_by_name(api_names.ROOT, quotas, children)), by_namespace)
 
 
 def _by_name(
@@ -138,7 +138,7 @@ def _read(
 ) -> str:
     if not isinstance(node, Mapping):
         raise TreeError(f"{at}: a node is a mapping")
-    name = words.ROOT if parent is None else str(node.get("name") or "")
+    name = api_names.ROOT if parent is None else str(node.get("name") or "")
     if not name:
         raise TreeError(f"{at}.name: a node has a name")
     path = name if parent is None else f"{parent}/{name}"
@@ -177,11 +177,11 @@ def _kept(node: Mapping[str, Any], minimum: Amounts, at: str) -> dict[str, int]:
     attributes = node.get("attributes") or {}
     if not isinstance(attributes, Mapping):
         raise TreeError(f"{at}.attributes: it is not a mapping")
-    written = attributes.get(words.LEND_LIMIT)
+    written = attributes.get(api_names.LEND_LIMIT)
     if written is None:
         return {}
     try:
         lent = amounts(json.loads(written))
     except (ValueError, TypeError, AttributeError) as wrong:
-        raise TreeError(f"{at}.attributes[{words.LEND_LIMIT}]: {wrong}") from None
+        raise TreeError(f"{at}.attributes[{api_names.LEND_LIMIT}]: {wrong}") from None
     return {name: amount for name, amount in minus(minimum, lent).items() if amount > 0}

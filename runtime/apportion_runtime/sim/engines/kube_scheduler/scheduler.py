@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from apportion_runtime.core.snapshot import NodeTerm, Pod, Toleration
-from apportion_runtime.sim.engines.evicting import evict
+from apportion_runtime.sim.engines.eviction import evict
 from apportion_runtime.sim.engines.kube_scheduler.amounts import CPU
 from apportion_runtime.sim.engines.kube_scheduler.filters import Filters, explained
 from apportion_runtime.sim.engines.kube_scheduler.misfit import Misfit
@@ -77,7 +77,7 @@ class KubeScheduler:
         """Tell whether a pod names one of the profiles."""
         return (pod.scheduler or DEFAULT) in self._profiles
 
-    def take_turn(self, waiting: Sequence[PodFacts]) -> list[Unplaced]:
+    def run_cycle(self, waiting: Sequence[PodFacts]) -> list[Unplaced]:
         """Give places to pods, and return those that got none."""
         if self.nodes.refresh():
             self._hopeless.clear()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from apportion_runtime.sim.engines.engine import Handlers
-from apportion_runtime.sim.engines.kueue.unit import Phase, Unit
+from apportion_runtime.sim.engines.kueue.workload_state import Phase, WorkloadState
 from apportion_runtime.sim.events import EngineEvent
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Deadlines:
         """Return what is done at each of its events."""
         return {ReadyDue: self._ready_due, RecoveryDue: self._recovery_due, TimeIsUp: self._time_is_up}
 
-    def begin(self, unit: Unit) -> None:
+    def begin(self, unit: WorkloadState) -> None:
         """A workload was admitted."""
         world, ready = self._engine.world, self._engine.configured.settings.pods_ready
         unit.admitted_at, unit.was_ready, unit.lost_at = world.now, False, None
@@ -61,7 +61,7 @@ class Deadlines:
         if unit.longest_s is not None:
             world.events.plan(world.now + unit.longest_s - unit.spent_s, TimeIsUp(unit.key, unit.turn))
 
-    def lost(self, unit: Unit) -> None:
+    def lost(self, unit: WorkloadState) -> None:
         """A pod of an admitted workload is gone before its work was done."""
         world, ready = self._engine.world, self._engine.configured.settings.pods_ready
         if ready is None or ready.recovery_s is None or not unit.was_ready:
@@ -70,11 +70,11 @@ class Deadlines:
             unit.lost_at = world.now
             world.events.plan(world.now + ready.recovery_s, RecoveryDue(unit.key, unit.turn, world.now))
 
-    def _admitted(self, event: ReadyDue | RecoveryDue | TimeIsUp) -> Unit | None:
+    def _admitted(self, event: ReadyDue | RecoveryDue | TimeIsUp) -> WorkloadState | None:
         unit = self._engine.units.get(event.key)
         return unit if unit is not None and unit.turn == event.turn and unit.phase is Phase.ADMITTED else None
 
-    def _n_missing(self, unit: Unit) -> int:
+    def _n_missing(self, unit: WorkloadState) -> int:
         """Return how many pods are not ready of those that should be."""
         engine = self._engine
         running = engine.workloads.running[unit.number]

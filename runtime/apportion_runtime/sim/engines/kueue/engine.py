@@ -14,12 +14,11 @@ from apportion_runtime.admission.objects import labels_of, name_of, uid_of
 from apportion_runtime.sim.engines.engine import Handlers, UnreadableError
 from apportion_runtime.sim.engines.kube_scheduler import KubeScheduler, PodFacts, read_profiles
 from apportion_runtime.sim.engines.kube_scheduler.profiles import KIND
-from apportion_runtime.sim.engines.kueue.admitting import Entry, Outcome, run_cycle
-from apportion_runtime.sim.engines.kueue.book import Book
+from apportion_runtime.sim.engines.kueue.api_names import PRIORITY_CLASS, WORKLOAD
 from apportion_runtime.sim.engines.kueue.deadlines import Deadlines
 from apportion_runtime.sim.engines.kueue.jobs import Jobs
-from apportion_runtime.sim.engines.kueue.leaving import Leaving
-from apportion_runtime.sim.engines.kueue.ledger import Ledger
+from apportion_runtime.sim.engines.kueue.object_reader import Configured, List, read, selects, unmodelled
+from apportion_runtime.sim.engines.kueue.pending_queue import PendingQueue
 from apportion_runtime.sim.engines.kueue.pod_sets import (
     Path,
     originals_of,
@@ -30,13 +29,14 @@ from apportion_runtime.sim.engines.kueue.pod_sets import (
     with_templates,
 )
 from apportion_runtime.sim.engines.kueue.provisioner import Provisioner
-from apportion_runtime.sim.engines.kueue.reading import Configured, List, read, selects, unmodelled
+from apportion_runtime.sim.engines.kueue.provisioning_requests import flavor_update
+from apportion_runtime.sim.engines.kueue.queue_samples import sample
+from apportion_runtime.sim.engines.kueue.quota_holders import QuotaHolders
+from apportion_runtime.sim.engines.kueue.quota_release import QuotaRelease
 from apportion_runtime.sim.engines.kueue.records import Holder, Pending, PodSet, Queue
-from apportion_runtime.sim.engines.kueue.requesting import flavor_update
-from apportion_runtime.sim.engines.kueue.sampling import sample
-from apportion_runtime.sim.engines.kueue.unit import Phase, Unit, set_status, workload_object
-from apportion_runtime.sim.engines.kueue.waiting import Waiting
-from apportion_runtime.sim.engines.kueue.words import PRIORITY_CLASS, WORKLOAD
+from apportion_runtime.sim.engines.kueue.scheduling_cycle import Entry, Outcome, run_cycle
+from apportion_runtime.sim.engines.kueue.usage_tree import UsageTree
+from apportion_runtime.sim.engines.kueue.workload_state import Phase, WorkloadState, set_status, workload_object
 from apportion_runtime.sim.engines.plain import PlainEngine
 from apportion_runtime.sim.events import EngineEvent
 from apportion_runtime.sim.history import ENDED_BY_SUCCESS
@@ -70,10 +70,10 @@ class Kueue(PlainEngine):
         self.configured: Configured = readable(world.store.list)
         world.records.faults.extend(unmodelled(world.store.list))
         self._jobs = Jobs(world.store, lambda: self.configured)
-        self.units: dict[str, Unit] = {}
-        self._by_number: dict[int, Unit] = {}
-        self.waiting = {name: Waiting(queue.strategy) for name, queue in self.configured.rules.queues.items()}
-        self.book = Book(self.configured.rules.queues.values(), self.configured.rules.cohorts)
+        self.units: dict[str, WorkloadState] = {}
+        self._by_number: dict[int, WorkloadState] = {}
+        self.waiting = {name: PendingQueue(queue.strategy) for name, queue in self.configured.rules.queues.items()}
+        self.book = QuotaHolders(self.configured.rules.queues.values(), self.configured.rules.cohorts)
         self._freed: list[str] = []
         self._releasing = False
         self._dirty = True
@@ -92,7 +92,7 @@ class Kueue(PlainEngine):
         """Take in what it acts upon."""
         super().begin(workloads, pools)
         self._scheduler = KubeScheduler(self.world, workloads, self.pods.facts, self._profiles)
-        self.leaving = Leaving(self)
+        self.leaving = QuotaRelease(self)
         self.deadlines = Deadlines(self)
         self.world.store.watch("LocalQueue", self._queue_changed)
 
@@ -131,7 +131,7 @@ class Kueue(PlainEngine):
         self.world.note("queued", workload=running.number, why=f"Created Workload: {unit.key}")
         self.wait(unit)
 
-    def wait(self, unit: Unit) -> None:
+    def wait(self, unit: WorkloadState) -> None:
         """Have a workload wait in its queue, not before its time."""
         world = self.world
         unit.phase, self._dirty = Phase.WAITING, True
@@ -158,7 +158,7 @@ class Kueue(PlainEngine):
             waiting.wake(self.world.now)
         self.world.touch()
 
-    def _cohort_of(self, queue: str) -> Iterator[Waiting]:
+    def _cohort_of(self, queue: str) -> Iterator[PendingQueue]:
         root = self._root(queue)
         for name, waiting in self.waiting.items():
             if name == queue or self._root(name) == root:
@@ -186,13 +186,13 @@ class Kueue(PlainEngine):
                 unit.queue = self.configured.local_queues.get((unit.namespace, unit.local_queue), "")
                 self.wait(unit)
 
-    def take_turn(self) -> None:
+    def run_cycle(self) -> None:
         """Admit workloads, and place the pods of those that were."""
         self.world.history.n_cycles += 1
         while self._run_cycle():
             self._dirty = True
         waiting = self.pods.waiting()
-        unplaced = self._scheduler.take_turn([pod for pod in waiting if self._scheduler.is_mine(pod.record)])
+        unplaced = self._scheduler.run_cycle([pod for pod in waiting if self._scheduler.is_mine(pod.record)])
         for each in unplaced:
             self.explain(each.pod, each.why)
         for pod in waiting:
@@ -252,7 +252,7 @@ class Kueue(PlainEngine):
         was_parked = not waiting.is_waiting(unit.key)
         return is_new or was_parked
 
-    def _reserve(self, unit: Unit, entry: Entry) -> None:
+    def _reserve(self, unit: WorkloadState, entry: Entry) -> None:
         """Give a workload its quota; it is admitted when its checks are ready."""
         world, assignment = self.world, entry.assignment
         unit.phase, unit.flavors, unit.message = Phase.RESERVED, assignment.flavors, ""
@@ -284,7 +284,7 @@ class Kueue(PlainEngine):
             self.provisioner.ask(unit, check)
         self.admit_if_ready(unit)
 
-    def admit_if_ready(self, unit: Unit) -> None:
+    def admit_if_ready(self, unit: WorkloadState) -> None:
         """Release the job of a workload whose checks are all ready."""
         if unit.phase is not Phase.RESERVED or any(check not in unit.ready for check in unit.checks):
             return
@@ -305,19 +305,19 @@ class Kueue(PlainEngine):
         self._change(unit, with_suspended(with_templates(running.manifest, templates), suspended=False))
         self.deadlines.begin(unit)
 
-    def _released(self, unit: Unit, name: str, template: Manifest) -> Manifest:
+    def _released(self, unit: WorkloadState, name: str, template: Manifest) -> Manifest:
         made = updated(template, flavor_update(self.configured.rules.flavors, unit.flavors.get(name, {})))
         for check in unit.checks:
             update = unit.ready[check].get(name)
             made = made if update is None else updated(made, update)
         return made
 
-    def suspend(self, unit: Unit) -> None:
+    def suspend(self, unit: WorkloadState) -> None:
         """Hold a job back again, with its templates as they were."""
         running = self.workloads.running[unit.number]
         self._change(unit, with_suspended(with_templates(running.manifest, unit.originals), suspended=True))
 
-    def _change(self, unit: Unit, manifest: Manifest) -> None:
+    def _change(self, unit: WorkloadState, manifest: Manifest) -> None:
         self._releasing = True
         self.workloads.change(unit.number, manifest)
         self._releasing = False
@@ -374,7 +374,7 @@ class Kueue(PlainEngine):
         elif unit.phase is Phase.ADMITTED:
             self.deadlines.lost(unit)
 
-    def _reclaim(self, unit: Unit) -> None:
+    def _reclaim(self, unit: WorkloadState) -> None:
         """Count only the pods that a Job still wants, when fewer are left to do than run at a time."""
         running = self.workloads.running[unit.number]
         if running.manifest["kind"] != "Job" or unit.holder is None or len(unit.pod_sets) != 1:
@@ -396,7 +396,7 @@ class Kueue(PlainEngine):
             facts.why_waiting = why
             self.world.note("waiting", workload=number, why=why)
 
-    def pods_of(self, unit: Unit) -> list[PodState]:
+    def pods_of(self, unit: WorkloadState) -> list[PodState]:
         """Return the pods of a workload that are there."""
         running = self.workloads.running[unit.number]
         uids = [uid for group in running.groups.values() for uid in group.pods]
@@ -409,16 +409,16 @@ class Kueue(PlainEngine):
             names.append(above)
         return "/" + "/".join(reversed(names))
 
-    def job_uid(self, unit: Unit) -> str:
+    def job_uid(self, unit: WorkloadState) -> str:
         """Return the uid of a workload's job."""
         return uid_of(self.workloads.running[unit.number].manifest)
 
-    def job_name(self, unit: Unit) -> str:
+    def job_name(self, unit: WorkloadState) -> str:
         """Return the name of a workload's job."""
         return name_of(self.workloads.running[unit.number].manifest)
 
 
-def _pairs(unit: Unit) -> Iterator[tuple[PodSet, PodSet]]:
+def _pairs(unit: WorkloadState) -> Iterator[tuple[PodSet, PodSet]]:
     """Yield what each pod set of a workload got, and what it is as a whole."""
     return zip(unit.assigned, unit.pod_sets, strict=True)
 
@@ -427,7 +427,7 @@ def readable(objects: List) -> Configured:
     """Return what the objects say. Raises `UnreadableError` where that cannot be reckoned with."""
     try:
         configured = read(objects)
-        Ledger(configured.rules.queues.values(), configured.rules.cohorts)
+        UsageTree(configured.rules.queues.values(), configured.rules.cohorts)
     except ValueError as wrong:
         raise UnreadableError(str(wrong)) from None
     return configured

@@ -18,6 +18,15 @@ from apportion_runtime.admission.objects import (
     uid_of,
 )
 from apportion_runtime.sim.engines.engine import Denied
+from apportion_runtime.sim.engines.kueue.api_names import (
+    DEFAULT_LOCAL_QUEUE,
+    ELASTIC,
+    MAX_TIME,
+    PRIORITY_CLASS,
+    QUEUE_NAME,
+    TOPOLOGY,
+)
+from apportion_runtime.sim.engines.kueue.object_reader import Configured, selects
 from apportion_runtime.sim.engines.kueue.pod_sets import (
     FRAMEWORKS,
     Place,
@@ -27,17 +36,8 @@ from apportion_runtime.sim.engines.kueue.pod_sets import (
     pod_set,
     shape,
 )
-from apportion_runtime.sim.engines.kueue.reading import Configured, selects
 from apportion_runtime.sim.engines.kueue.records import PodSet
-from apportion_runtime.sim.engines.kueue.unit import Unit, workload_name
-from apportion_runtime.sim.engines.kueue.words import (
-    DEFAULT_LOCAL_QUEUE,
-    ELASTIC,
-    MAX_TIME,
-    PRIORITY_CLASS,
-    QUEUE_NAME,
-    TOPOLOGY,
-)
+from apportion_runtime.sim.engines.kueue.workload_state import WorkloadState, workload_name
 from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.sim.store import ClusterApi
 from apportion_runtime.snapshots.quantities import parse_time
@@ -142,7 +142,7 @@ class Jobs:
         except ValueError as wrong:
             raise Denied(str(wrong)) from None
 
-    def unit(self, number: int, job: Manifest) -> Unit | str:
+    def unit(self, number: int, job: Manifest) -> WorkloadState | str:
         """Return the workload of a job that Kueue manages, or why there is none."""
         local, configured = self.queue_name(job), self._configured()
         if not local:
@@ -154,7 +154,7 @@ class Jobs:
         pod_sets = self.pod_sets(found)
         priority = self._of_pods(found[0].template if found else {}) if said is None else configured.classes[said]
         created = parse_time(str(job["metadata"]["creationTimestamp"]))
-        return Unit(
+        return WorkloadState(
             number=number,
             namespace=namespace_of(job),
             name=workload_name(job),

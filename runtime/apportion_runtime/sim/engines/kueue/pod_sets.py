@@ -15,8 +15,8 @@ from apportion_runtime.admission.expanding.ray import BY_JOB, submission_mode, s
 from apportion_runtime.admission.grouping.kubeflow import ROLES
 from apportion_runtime.admission.objects import annotations_of, kind_of, nested, text, whole
 from apportion_runtime.sim.engines.kube_scheduler.amounts import amount, pod_requests
+from apportion_runtime.sim.engines.kueue.api_names import COMPLETIONS_EQUAL, MIN_PARALLELISM
 from apportion_runtime.sim.engines.kueue.records import PodSet
-from apportion_runtime.sim.engines.kueue.words import COMPLETIONS_EQUAL, MIN_PARALLELISM
 from apportion_runtime.sim.scenario import Manifest
 
 Path = tuple[str | int, ...]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apportion_runtime.admission.objects import name_of, namespace_of
-from apportion_runtime.sim.engines.kueue.reading import Provisioning
-from apportion_runtime.sim.engines.kueue.requesting import (
+from apportion_runtime.sim.engines.kueue.api_names import WORKLOAD
+from apportion_runtime.sim.engines.kueue.object_reader import Provisioning
+from apportion_runtime.sim.engines.kueue.provisioning_requests import (
     Answer,
     answer_of,
     consuming_updates,
@@ -15,8 +16,7 @@ from apportion_runtime.sim.engines.kueue.requesting import (
     request_name,
     request_objects,
 )
-from apportion_runtime.sim.engines.kueue.unit import Phase, Unit, owner_number
-from apportion_runtime.sim.engines.kueue.words import WORKLOAD
+from apportion_runtime.sim.engines.kueue.workload_state import Phase, WorkloadState, owner_number
 from apportion_runtime.sim.provisioning.autoscaler import REQUEST
 from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.sim.store import Change
@@ -38,7 +38,7 @@ class Provisioner:
         """Return the workload that a request was made for; -1 where somebody made it by hand."""
         return owner_number(made, self._engine.units)
 
-    def ask(self, unit: Unit, check: str) -> None:
+    def ask(self, unit: WorkloadState, check: str) -> None:
         """Ask for the machines of a workload that got quota, unless it needs none."""
         engine = self._engine
         config = engine.configured.provisioning[check]
@@ -69,7 +69,7 @@ class Provisioner:
                 if unit.phase is Phase.RESERVED and check not in unit.ready:
                     self.ask(unit, check)
 
-    def _asking(self, request: Manifest) -> list[tuple[Unit, str]]:
+    def _asking(self, request: Manifest) -> list[tuple[WorkloadState, str]]:
         """Return whose request it is, and of which check."""
         return [
             (unit, check)
@@ -85,7 +85,7 @@ class Provisioner:
             assert config is not None
             self._follow(unit, check, config, request)
 
-    def _follow(self, unit: Unit, check: str, config: Provisioning, request: Manifest) -> None:
+    def _follow(self, unit: WorkloadState, check: str, config: Provisioning, request: Manifest) -> None:
         engine = self._engine
         answer, message = answer_of(request)
         if answer is Answer.FAILED or (answer is Answer.EXPIRED and unit.phase is not Phase.ADMITTED):
@@ -107,7 +107,7 @@ class Provisioner:
             if said:
                 engine.note_waiting(unit.number, said[0]["message"])
 
-    def forget(self, unit: Unit) -> None:
+    def forget(self, unit: WorkloadState) -> None:
         """Delete the requests of a workload that is over, or is leaving, and their templates."""
         store = self._engine.world.store
         names, unit.requests = tuple(unit.requests.values()), {}

@@ -8,7 +8,7 @@ from apportion_runtime.admission.objects import annotations_of, kind_of, name_of
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.status import GATED
 from apportion_runtime.sim.engines.engine import reading
-from apportion_runtime.sim.engines.evicting import evict
+from apportion_runtime.sim.engines.eviction import evict
 from apportion_runtime.sim.engines.gangs import Gangs
 from apportion_runtime.sim.engines.kube_scheduler import KubeScheduler, read_profiles
 from apportion_runtime.sim.engines.kube_scheduler.amounts import CPU, GPUS, amounts, pod_requests
@@ -16,7 +16,8 @@ from apportion_runtime.sim.engines.kube_scheduler.nodes import Nodes
 from apportion_runtime.sim.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.sim.engines.kube_scheduler.profiles import KIND
 from apportion_runtime.sim.engines.plain import PlainEngine, Pods
-from apportion_runtime.sim.engines.volcano import allocating, taking
+from apportion_runtime.sim.engines.volcano import allocation_actions as allocating
+from apportion_runtime.sim.engines.volcano import eviction_actions
 from apportion_runtime.sim.engines.volcano.amounts import Amounts, total
 from apportion_runtime.sim.engines.volcano.capacity import DEFAULT, ROOT, Capacity, QueueSpec, queue_spec
 from apportion_runtime.sim.engines.volcano.configuration import CONFIG_MAP, read_configuration
@@ -40,8 +41,8 @@ _ACTIONS = {
     "enqueue": allocating.enqueue,
     "allocate": allocating.allocate,
     "backfill": allocating.backfill,
-    taking.PREEMPT: taking.preempt,
-    taking.RECLAIM: taking.reclaim,
+    eviction_actions.PREEMPT: eviction_actions.preempt,
+    eviction_actions.RECLAIM: eviction_actions.reclaim,
 }
 
 
@@ -130,7 +131,7 @@ class Volcano(PlainEngine):
             del self._groups[key]
             self._jobs.pop(key, None)
 
-    def take_turn(self) -> None:
+    def run_cycle(self) -> None:
         """Run the actions in their order, and carry out what they decided."""
         world = self.world
         world.history.n_cycles += 1
@@ -221,7 +222,7 @@ class Volcano(PlainEngine):
         """Have kube-scheduler, which every cluster has, place the pods that do not name Volcano."""
         unplaced: list[PodFacts] = []
         others = self.pods.waiting(lambda pod: pod.scheduler != SCHEDULER)
-        for each in self._beside.take_turn([pod for pod in others if self._beside.is_mine(pod.record)]):
+        for each in self._beside.run_cycle([pod for pod in others if self._beside.is_mine(pod.record)]):
             self.explain(each.pod, each.why)
             unplaced.append(each.pod)
         for pod in others:
@@ -250,7 +251,7 @@ def _spec(made: Manifest) -> QueueSpec:
 
 
 def _because(victim: Task, by: Task, action: str) -> str:
-    if action == taking.RECLAIM:
+    if action == eviction_actions.RECLAIM:
         return f"queue {victim.queue} holds more than it deserves, and queue {by.queue} takes back"
     return f"priority {victim.job.group.priority} is lower than {by.job.group.priority} in queue {by.queue}"
 

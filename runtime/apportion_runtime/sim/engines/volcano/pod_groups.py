@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apportion_runtime.admission import words
+from apportion_runtime.admission import api_names
 from apportion_runtime.admission.expanding import Slot
 from apportion_runtime.admission.objects import (
     annotations_of,
@@ -118,8 +118,8 @@ def _of_ray(workload: Manifest, slots: list[Slot]) -> list[Slot]:
     }
     found: list[Slot] = []
     for slot in slots:
-        group = slot.labels[words.RAY_GROUP]
-        if group == words.RAY_HEAD_GROUP or left[group] > 0:
+        group = slot.labels[api_names.RAY_GROUP]
+        if group == api_names.RAY_HEAD_GROUP or left[group] > 0:
             found.append(slot)
             left[group] = left.get(group, 0) - 1
     return found
@@ -132,8 +132,8 @@ def _cluster_of(workload: Manifest) -> Manifest:
 
 def _of_replica(world: World, running: Running, made: Manifest) -> GroupState:
     """Return the group of one leader and its workers, as LeaderWorkerSet makes it for each of its replicas."""
-    number = labels_of(made).get(words.LWS_GROUP, "0")
-    own = [slot for slot in running.slots.values() if slot.labels.get(words.LWS_GROUP, "0") == number]
+    number = labels_of(made).get(api_names.LWS_GROUP, "0")
+    own = [slot for slot in running.slots.values() if slot.labels.get(api_names.LWS_GROUP, "0") == number]
     return GroupState(
         f"{namespace_of(made)}/{name_of(running.manifest)}-{number}",
         annotations_of(made).get(QUEUE_ANNOTATION) or DEFAULT,

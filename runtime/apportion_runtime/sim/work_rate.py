@@ -1,4 +1,4 @@
-"""How fast the work of a workload goes on with the pods that are ready."""
+"""The rate at which a workload makes progress with the pods that are ready."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from apportion_runtime.sim.running import ALL, Running
 from apportion_runtime.sim.world import PodState, World
 
 
-class Pace:
+class WorkRate:
     """Reckons the pace anew whenever a pod begins or stops to work."""
 
     def __init__(self, world: World) -> None:

@@ -1,4 +1,4 @@
-"""The workloads that wait in one ClusterQueue: who is next, and who is not looked at until something changes.
+"""The pending workloads of one ClusterQueue: the next head, and those parked until something changes.
 
 Source: kubernetes-sigs/kueue v0.18.3, pkg/cache/queue/cluster_queue.go and inadmissible_workloads.go.
 """
@@ -29,7 +29,7 @@ _HOPELESS = (Why.NO_FIT, Why.NO_CANDIDATES)
 
 
 @dataclass(slots=True)
-class Waiting:
+class PendingQueue:
     """One queue. Those that are parked come back by `wake`; those that back off, not before their time.
 
     Attributes:

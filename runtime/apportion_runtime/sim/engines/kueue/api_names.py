@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apportion_runtime.sim.dialect import Dialect, by
+from apportion_runtime.sim.workload_labels import WorkloadLabels, by
 
 API = "kueue.x-k8s.io/v1beta2"
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
@@ -21,4 +21,4 @@ PROVISIONING = "kueue.x-k8s.io/provisioning-request"
 WORKLOAD, CONFIGURATION = "Workload", "Configuration"
 CONFIGURATION_GROUP = "config.kueue.x-k8s.io"
 
-DIALECT = Dialect(queue_labels=by(QUEUE_NAME), priority_labels=by(PRIORITY_CLASS))
+WORKLOAD_LABELS = WorkloadLabels(queue_labels=by(QUEUE_NAME), priority_labels=by(PRIORITY_CLASS))

@@ -1,4 +1,4 @@
-"""A workload as Kueue has it: where it stands between its queue and its pods, and its Workload object."""
+"""A workload's state in Kueue, from its queue to its pods, and its Workload object."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 from apportion_runtime.admission.objects import annotations_of, kind_of, name_of, namespace_of, nested, uid_of
 from apportion_runtime.sim.engines.kube_scheduler.amounts import GPUS
+from apportion_runtime.sim.engines.kueue.api_names import API, PARAMETERS, PRIORITY_CLASS, WORKLOAD
 from apportion_runtime.sim.engines.kueue.pod_sets import Path, Place, Update
 from apportion_runtime.sim.engines.kueue.records import Holder, Pending, PodSet
-from apportion_runtime.sim.engines.kueue.words import API, PARAMETERS, PRIORITY_CLASS, WORKLOAD
 from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.sim.store import ClusterApi
 
@@ -30,7 +30,7 @@ class Phase(Enum):
 
 
 @dataclass(slots=True)
-class Unit:
+class WorkloadState:
     """A workload.
 
     Attributes:
@@ -116,7 +116,7 @@ def workload_name(job: Manifest) -> str:
     return f"{kind.lower()}-{name_of(job)}"[:_MAX_PREFIX] + f"-{digest}"
 
 
-def workload_object(job: Manifest, unit: Unit, priority_class: str) -> dict[str, Any]:
+def workload_object(job: Manifest, unit: WorkloadState, priority_class: str) -> dict[str, Any]:
     """Return the Workload of a job."""
     reference = {
         "apiVersion": job["apiVersion"],
@@ -152,7 +152,7 @@ def workload_object(job: Manifest, unit: Unit, priority_class: str) -> dict[str,
 
 
 def set_status(
-    store: ClusterApi, unit: Unit, now: str, conditions: Iterable[tuple[str, bool, str, str]], **more: Any
+    store: ClusterApi, unit: WorkloadState, now: str, conditions: Iterable[tuple[str, bool, str, str]], **more: Any
 ) -> None:
     """Write conditions of a Workload (type, whether it holds, reason, message), and whatever else is said of its status."""
     made = store.get(WORKLOAD, unit.namespace, unit.name)
@@ -172,7 +172,7 @@ def set_status(
     store.patch_status(WORKLOAD, unit.namespace, unit.name, {"conditions": [*kept, *written.values()], **more})
 
 
-def owner_number(made: Manifest, units: Mapping[str, Unit]) -> int:
+def owner_number(made: Manifest, units: Mapping[str, WorkloadState]) -> int:
     """Return the workload that an object was made for, by its owner; -1 where it is nobody's."""
     for reference in made["metadata"].get("ownerReferences") or ():
         unit = units.get(f"{namespace_of(made)}/{reference['name']}") if reference.get("kind") == WORKLOAD else None

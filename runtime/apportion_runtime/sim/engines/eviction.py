@@ -1,4 +1,4 @@
-"""An eviction, carried out and written into the history, whichever engine decided it."""
+"""Evictions: carried out and recorded in the history, whichever engine decided them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work that is given to pods once all of them are ready: that of a RayJob, whose cluster comes first.
+"""RayJob submission: the work starts once all pods of the cluster are ready.
 
 What was submitted stays so while pods come and go, until the workload is suspended. Source: KubeRay 1.7,
 ray-operator/controllers/ray/rayjob_controller.go, which waits for a cluster's state to become `ready`, and never asks again.

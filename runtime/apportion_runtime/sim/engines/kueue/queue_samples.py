@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from apportion_runtime.core.divisions.kueue import FlavorResource
 from apportion_runtime.sim.engines.kube_scheduler.amounts import GPUS
-from apportion_runtime.sim.engines.kueue.unit import Phase
+from apportion_runtime.sim.engines.kueue.workload_state import Phase
 from apportion_runtime.sim.history import Sample
 
 if TYPE_CHECKING:

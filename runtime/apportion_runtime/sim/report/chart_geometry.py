@@ -7,9 +7,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from apportion_runtime.sim.report.number_format import lasting
 from apportion_runtime.sim.report.report import WorkloadReport
 from apportion_runtime.sim.report.steps import Steps, thinned
-from apportion_runtime.sim.report.wording import lasting
 from apportion_runtime.sim.summary import NOT_ARRIVED
 
 WIDTH = 10_000

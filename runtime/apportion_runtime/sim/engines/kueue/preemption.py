@@ -1,4 +1,4 @@
-"""Which workloads have to go so that another has room, where queues do not share fairly.
+"""Preemption targets without fair sharing.
 
 Source: kubernetes-sigs/kueue v0.18.3, pkg/scheduler/preemption/preemption.go and preemption/classical.
 """
@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from apportion_runtime.core.divisions.kueue import FlavorResource
-from apportion_runtime.sim.engines.kueue.ledger import Ledger
 from apportion_runtime.sim.engines.kueue.records import (
     ANY,
     LOWER_OR_NEWER,
@@ -21,6 +20,7 @@ from apportion_runtime.sim.engines.kueue.records import (
     Queue,
     Target,
 )
+from apportion_runtime.sim.engines.kueue.usage_tree import UsageTree
 
 IN_QUEUE, RECLAMATION = "InClusterQueue", "InCohortReclamation"
 WHILE_BORROWING, FAIR = "InCohortReclaimWhileBorrowing", "InCohortFairSharing"
@@ -42,7 +42,7 @@ class Situation:
     """The queues, what they use, and who holds it. `holders` is by queue, and stays as it is for a cycle."""
 
     queues: Mapping[str, Queue]
-    ledger: Ledger
+    ledger: UsageTree
     holders: Mapping[str, Iterable[Holder]]
     now: float = 0.0
     _found: dict[tuple[object, ...], list[Holder]] = field(default_factory=dict)
@@ -121,7 +121,7 @@ def _attempts(situation: Situation, asking: Asking, *, near: bool, others: bool)
     return (False, True) if forbidden and not near else (True, False)
 
 
-def _is_under_nominal(ledger: Ledger, asking: Asking) -> bool:
+def _is_under_nominal(ledger: UsageTree, asking: Asking) -> bool:
     name = asking.queue.name
     return all(ledger.quota_of(name, fr).nominal > ledger.usage[name].get(fr, 0) for fr in asking.contested)
 
@@ -148,7 +148,7 @@ def _candidates(situation: Situation, asking: Asking) -> tuple[list[_Candidate],
     return own, near, far
 
 
-def _borrowers(ledger: Ledger, cohort: str, before: str, asking: Asking) -> Iterator[str]:
+def _borrowers(ledger: UsageTree, cohort: str, before: str, asking: Asking) -> Iterator[str]:
     """Yield the queues below a cohort that use more than their own, without a subtree that was looked at already."""
     for child in ledger.cohorts_in(cohort):
         if child != before and not ledger.within(child, asking.contested):
@@ -178,7 +178,7 @@ def _variant(holder: Holder, asking: Asking, *, has_advantage: bool) -> _Variant
     return _Variant.NOT_BORROWING if is_above else _Variant.BORROWING
 
 
-def _fit_in_quota(ledger: Ledger, name: str, amounts: Amounts) -> tuple[bool, Amounts]:
+def _fit_in_quota(ledger: UsageTree, name: str, amounts: Amounts) -> tuple[bool, Amounts]:
     """Tell whether a node's own quota has room for amounts, and return what is to be found above it."""
     fits = not any(ledger.borrows(name, fr, amount) for fr, amount in amounts.items())
     return fits, {fr: max(0, amount - ledger.local(name, fr)) for fr, amount in amounts.items()}
@@ -198,7 +198,7 @@ def _taken(situation: Situation, asking: Asking, ordered: Iterable[_Candidate], 
     return []
 
 
-def _is_open(ledger: Ledger, asking: Asking, candidate: _Candidate, *, borrowing: bool) -> bool:
+def _is_open(ledger: UsageTree, asking: Asking, candidate: _Candidate, *, borrowing: bool) -> bool:
     name = candidate.holder.queue
     if name == asking.queue.name:
         return True
@@ -214,7 +214,7 @@ def _is_open(ledger: Ledger, asking: Asking, candidate: _Candidate, *, borrowing
     return True
 
 
-def has_room(ledger: Ledger, asking: Asking, *, borrowing: bool) -> bool:
+def has_room(ledger: UsageTree, asking: Asking, *, borrowing: bool) -> bool:
     """Tell whether what is asked for fits, borrowed or not."""
     name = asking.queue.name
     if not borrowing and any(ledger.borrows(name, fr, amount) for fr, amount in asking.usage.items()):
@@ -222,7 +222,7 @@ def has_room(ledger: Ledger, asking: Asking, *, borrowing: bool) -> bool:
     return ledger.fits(name, asking.usage)
 
 
-def put_back(ledger: Ledger, asking: Asking, targets: list[Target], *, borrowing: bool) -> list[Target]:
+def put_back(ledger: UsageTree, asking: Asking, targets: list[Target], *, borrowing: bool) -> list[Target]:
     """Let those stay who need not go, the last taken first, and count all of them as there again."""
     for number in range(len(targets) - 2, -1, -1):
         holder = targets[number].holder
@@ -237,7 +237,7 @@ def put_back(ledger: Ledger, asking: Asking, targets: list[Target], *, borrowing
     return targets
 
 
-def restore(ledger: Ledger, targets: Iterable[Target]) -> None:
+def restore(ledger: UsageTree, targets: Iterable[Target]) -> None:
     """Count targets as there again."""
     for target in targets:
         ledger.use(target.holder.queue, target.holder.usage)

@@ -1,4 +1,4 @@
-"""Which engine a cluster has: it is read from the objects, and one without a model is refused, never run as another.
+"""Engine detection: the objects tell which engine a cluster runs; one without a model is refused, never run as another.
 
 An engine is added by one entry of `MODELS` with how it is recognised, what makes it, and how its workloads speak.
 """
@@ -9,17 +9,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from apportion_runtime.admission.objects import kind_of, name_of
-from apportion_runtime.sim.dialect import ACK_DIALECT, KAI_DIALECT, PLAIN_DIALECT, Dialect
 from apportion_runtime.sim.engines.ack.engine import Ack
 from apportion_runtime.sim.engines.engine import Engine
 from apportion_runtime.sim.engines.kai import CLASSES as KAI_CLASSES
 from apportion_runtime.sim.engines.kai import Kai
+from apportion_runtime.sim.engines.kueue.api_names import WORKLOAD_LABELS as KUEUE_WORKLOAD_LABELS
 from apportion_runtime.sim.engines.kueue.engine import Kueue
-from apportion_runtime.sim.engines.kueue.words import DIALECT as KUEUE_DIALECT
 from apportion_runtime.sim.engines.native import Native
+from apportion_runtime.sim.engines.volcano.api_names import VOLCANO_WORKLOAD_LABELS
 from apportion_runtime.sim.engines.volcano.engine import Volcano
-from apportion_runtime.sim.engines.volcano.words import VOLCANO_DIALECT
 from apportion_runtime.sim.scenario import Manifest
+from apportion_runtime.sim.workload_labels import (
+    ACK_WORKLOAD_LABELS,
+    KAI_WORKLOAD_LABELS,
+    PLAIN_DIALECT,
+    WorkloadLabels,
+)
 from apportion_runtime.sim.world import World
 
 SYSTEM_CLASSES: Mapping[str, int] = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
@@ -59,7 +64,7 @@ class Model:
     title: str
     is_of: Callable[[Manifest], bool]
     made_by: Callable[[World], Engine] | None = None
-    dialect: Dialect = PLAIN_DIALECT
+    workload_labels: WorkloadLabels = PLAIN_DIALECT
     reads: Callable[[Manifest], bool] = _plain
     priority_classes: Mapping[str, int] = field(default_factory=lambda: SYSTEM_CLASSES)
 
@@ -87,7 +92,7 @@ KAI = Model(
     "KAI Scheduler",
     _of_groups("scheduling.run.ai", "kai.scheduler"),
     made_by=Kai,
-    dialect=KAI_DIALECT,
+    workload_labels=KAI_WORKLOAD_LABELS,
     reads=_everything,
     priority_classes=KAI_CLASSES,
 )
@@ -96,21 +101,21 @@ ACK = Model(
     "ACK (ElasticQuotaTree and kube-queue)",
     _of_kinds(("scheduling.sigs.k8s.io", "ElasticQuotaTree"), ("scheduling.x-k8s.io", "Queue")),
     made_by=Ack,
-    dialect=ACK_DIALECT,
+    workload_labels=ACK_WORKLOAD_LABELS,
 )
 KUEUE = Model(
     "kueue",
     "Kueue",
     _of_groups("kueue.x-k8s.io", "config.kueue.x-k8s.io"),
     made_by=Kueue,
-    dialect=KUEUE_DIALECT,
+    workload_labels=KUEUE_WORKLOAD_LABELS,
 )
 VOLCANO = Model(
     "volcano",
     "Volcano",
     _of_groups("scheduling.volcano.sh", "batch.volcano.sh"),
     made_by=Volcano,
-    dialect=VOLCANO_DIALECT,
+    workload_labels=VOLCANO_WORKLOAD_LABELS,
 )
 KOORDINATOR = Model(
     "koordinator",

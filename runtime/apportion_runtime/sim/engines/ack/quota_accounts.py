@@ -1,4 +1,4 @@
-"""kube-queue's accounts: what the jobs that left their queues hold, and whether one more may leave.
+"""kube-queue's quota accounting: what dequeued jobs hold, and whether one more may be dequeued.
 
 A job holds what it asks for from the moment it leaves its queue until it is over, whatever its pods do meanwhile. One that
 is preemptible may take its quota, and every one above it, up to `max`; one that is not is held to `min`, and passes
@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from apportion_runtime.sim.engines.ack import words
+from apportion_runtime.sim.engines.ack import api_names
 from apportion_runtime.sim.engines.ack.amounts import Amounts, at_least, minus, text, total
 from apportion_runtime.sim.engines.ack.tree import Quota, Tree
 
@@ -34,7 +34,7 @@ class Refusal(NamedTuple):
 
 
 @dataclass(slots=True)
-class Book:
+class QuotaAccounts:
     """What is held of each quota, by full name; inner ones hold what those below them do."""
 
     tree: Tree
@@ -126,7 +126,7 @@ class Book:
 
 def _exceeded(bound: Amounts, demand: Amounts, used: Amounts, n_jobs: int) -> str | None:
     """Return the first resource of which there would be too much, `jobs` for too many jobs; None where there is none."""
-    most = bound.get(words.MAX_JOBS)
+    most = bound.get(api_names.MAX_JOBS)
     if most is not None and most < _NO_BOUND and n_jobs + 1 > most:
         return _JOBS
     for resource, amount in bound.items():
@@ -138,7 +138,7 @@ def _exceeded(bound: Amounts, demand: Amounts, used: Amounts, n_jobs: int) -> st
 
 def _of(resource: str, amount: Amounts, jobs: int | None = None) -> str:
     if resource == _JOBS:
-        return str(amount[words.MAX_JOBS] if jobs is None else jobs)
+        return str(amount[api_names.MAX_JOBS] if jobs is None else jobs)
     return text(resource, amount.get(resource, 0))
 
 

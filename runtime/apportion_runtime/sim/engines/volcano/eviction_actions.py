@@ -1,4 +1,4 @@
-"""Volcano's actions that take: preempt within a queue, reclaim between queues.
+"""Volcano's actions that evict: preempt within a queue, reclaim between queues.
 
 Source: pkg/scheduler/actions/preempt, reclaim; pkg/scheduler/framework/session_plugins.go (Preemptable, Reclaimable,
 BuildVictimsPriorityQueue); the preemptable functions of priority, gang, conformance and capacity.

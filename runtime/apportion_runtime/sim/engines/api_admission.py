@@ -1,4 +1,4 @@
-"""What the API server makes of an object before it keeps it: the admission plugins that every cluster has.
+"""Admission by the API server: the plugins that every cluster has.
 
 ValidatingAdmissionPolicies are not evaluated.
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from apportion_runtime.sim.dialect import Dialect, by
 from apportion_runtime.sim.engines.volcano.pod_groups import (
     LEAST_ANNOTATION,
     QUEUE_ANNOTATION,
@@ -10,8 +9,9 @@ from apportion_runtime.sim.engines.volcano.pod_groups import (
     RAY_CLASS,
     SCHEDULER,
 )
+from apportion_runtime.sim.workload_labels import WorkloadLabels, by
 
-VOLCANO_DIALECT = Dialect(
+VOLCANO_WORKLOAD_LABELS = WorkloadLabels(
     scheduler=SCHEDULER,
     queue_labels=by(QUEUE_LABEL),
     queue_annotations=by(QUEUE_ANNOTATION),

@@ -1,4 +1,4 @@
-"""What Kueue reads: its objects and its manager's configuration, v1beta2 and the v1beta1 before it."""
+"""Reads Kueue's objects and its manager's configuration, v1beta2 and v1beta1."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from apportion_runtime.admission.objects import kind_of, name_of, namespace_of, 
 from apportion_runtime.core.divisions.kueue import UNLIMITED, FlavorResource, Node, Quota
 from apportion_runtime.core.plugins.predicates import matches
 from apportion_runtime.sim.engines.kube_scheduler.amounts import amount
-from apportion_runtime.sim.engines.kueue.admitting import Rules
-from apportion_runtime.sim.engines.kueue.ledger import cohort_name
+from apportion_runtime.sim.engines.kueue.api_names import CONFIGURATION, CONFIGURATION_GROUP, PROVISIONING
 from apportion_runtime.sim.engines.kueue.pod_sets import FRAMEWORKS, Counting
 from apportion_runtime.sim.engines.kueue.records import (
     BEST_EFFORT,
@@ -24,7 +23,8 @@ from apportion_runtime.sim.engines.kueue.records import (
     Preemption,
     Queue,
 )
-from apportion_runtime.sim.engines.kueue.words import CONFIGURATION, CONFIGURATION_GROUP, PROVISIONING
+from apportion_runtime.sim.engines.kueue.scheduling_cycle import Rules
+from apportion_runtime.sim.engines.kueue.usage_tree import cohort_name
 from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.snapshots.faults import IGNORED_VALUE, Fault
 from apportion_runtime.snapshots.kubernetes.terms import label_selector

@@ -14,10 +14,10 @@ from typing import Any
 from apportion_runtime.admission.expanding.expansion import defaulted
 from apportion_runtime.admission.objects import annotations_of, name_of, nested, uid_of
 from apportion_runtime.sim.engines.kube_scheduler.amounts import containers_of
+from apportion_runtime.sim.engines.kueue.api_names import MANAGED, PARAMETERS, WORKLOAD
+from apportion_runtime.sim.engines.kueue.object_reader import Provisioning
 from apportion_runtime.sim.engines.kueue.pod_sets import Update, updated
-from apportion_runtime.sim.engines.kueue.reading import Provisioning
 from apportion_runtime.sim.engines.kueue.records import Flavor, PodSet
-from apportion_runtime.sim.engines.kueue.words import MANAGED, PARAMETERS, WORKLOAD
 from apportion_runtime.sim.provisioning.autoscaler import CLASS_OF, CONSUMES, condition
 from apportion_runtime.sim.scenario import Manifest
 

@@ -1,4 +1,4 @@
-"""What every ClusterQueue and Cohort uses at a moment of a cycle: reckoned forward, and back.
+"""Usage of every ClusterQueue and Cohort during a cycle, with additions that can be undone.
 
 Source: kubernetes-sigs/kueue v0.18.3, pkg/cache/scheduler/resource_node.go and clusterqueue_snapshot.go.
 """
@@ -12,7 +12,7 @@ from apportion_runtime.core.divisions.kueue import CohortTree, DominantShare, Fl
 from apportion_runtime.sim.engines.kueue.records import Amounts, Holder, Queue
 
 
-class Ledger(CohortTree):
+class UsageTree(CohortTree):
     """The tree of cohorts with what is in use now."""
 
     def __init__(self, queues: Iterable[Queue], cohorts: Iterable[Node], holders: Iterable[Holder] = ()) -> None:

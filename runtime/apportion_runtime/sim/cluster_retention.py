@@ -1,4 +1,4 @@
-"""What stays for a while after a workload's work is done: the cluster of a RayJob, with all that its pods hold.
+"""Retention of a RayJob's cluster after its work is done, with everything that its pods hold.
 
 A RayJob whose `shutdownAfterJobFinishes` is set keeps its cluster for `ttlSecondsAfterFinished`. A Job's pods end by
 themselves and hold nothing any more, however long the Job's object stays. Source: KubeRay 1.6,

@@ -1,4 +1,4 @@
-"""How a workload says its queue, its priority and its scheduler, which each engine wants said in another way."""
+"""The labels, annotations and fields by which a workload names its queue, priority and scheduler on each engine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from apportion_runtime.admission import words
+from apportion_runtime.admission import api_names
 from apportion_runtime.admission.expanding import with_suspended
 from apportion_runtime.admission.objects import kind_of
 
@@ -23,7 +23,7 @@ def nothing(value: str) -> Mapping[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class WorkloadLabels:
     """The words that a workload described in short gets.
 
     Attributes:
@@ -47,7 +47,7 @@ class Dialect:
     pod_annotations: Said = nothing
     priority_labels: Said = nothing
     names_class: bool = True
-    least_annotation: str = words.MIN_MEMBERS
+    least_annotation: str = api_names.MIN_MEMBERS
     shares_gpus: bool = False
     has_queues: bool = True
     finished: Callable[[dict[str, Any]], dict[str, Any]] = lambda made: made
@@ -58,10 +58,10 @@ def by(*keys: str) -> Said:
     return lambda value: dict.fromkeys(keys, value) if value else {}
 
 
-KAI_DIALECT = Dialect(
-    scheduler=words.SCHEDULER,
-    queue_labels=by(words.QUEUE),
-    priority_labels=by(words.PRIORITY),
+KAI_WORKLOAD_LABELS = WorkloadLabels(
+    scheduler=api_names.SCHEDULER,
+    queue_labels=by(api_names.QUEUE),
+    priority_labels=by(api_names.PRIORITY),
     names_class=False,
     shares_gpus=True,
 )
@@ -79,10 +79,10 @@ def _for_kube_queue(made: dict[str, Any]) -> dict[str, Any]:
     return {**held, "metadata": metadata, "spec": {**held["spec"], "shutdownAfterJobFinishes": True}}
 
 
-ACK_DIALECT = Dialect(
+ACK_WORKLOAD_LABELS = WorkloadLabels(
     finished=_for_kube_queue,
     queue_labels=by("quota.scheduling.alibabacloud.com/name"),
     pod_labels=by("quota.scheduling.alibabacloud.com/name"),
 )
 """The queue is the quota, which a job's namespace says as well."""
-PLAIN_DIALECT = Dialect(has_queues=False)
+PLAIN_DIALECT = WorkloadLabels(has_queues=False)

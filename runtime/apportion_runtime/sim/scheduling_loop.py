@@ -1,4 +1,4 @@
-"""The scheduler's turn: a cycle on the records, and what is done about its decisions."""
+"""The scheduling loop: a cycle on the records, and carrying out its decisions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Scheduler:
         # The queues as they were when a sample of them was taken last.
         self._sampled: dict[str, tuple[QueueShare, int]] = {}
 
-    def take_turn(self) -> None:
+    def run_cycle(self) -> None:
         """Run a cycle if it could decide anything."""
         world = self._world
         waits = world.n_pending > 0

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from apportion_runtime.core.divisions.kueue import DominantShare, FlavorResource, Node
-from apportion_runtime.sim.engines.kueue.assigning import Assigner, Assignment, Mode
-from apportion_runtime.sim.engines.kueue.fair_preempting import fair_targets
-from apportion_runtime.sim.engines.kueue.ledger import Ledger, rank
-from apportion_runtime.sim.engines.kueue.preempting import Asking, Situation, classical_targets
+from apportion_runtime.sim.engines.kueue.fair_preemption import fair_targets
+from apportion_runtime.sim.engines.kueue.flavor_assigner import Assignment, FlavorAssigner, Mode
+from apportion_runtime.sim.engines.kueue.pending_queue import Why
+from apportion_runtime.sim.engines.kueue.preemption import Asking, Situation, classical_targets
 from apportion_runtime.sim.engines.kueue.records import ANY, STRATEGIES, Amounts, Flavor, Holder, Pending, Queue, Target
-from apportion_runtime.sim.engines.kueue.waiting import Why
+from apportion_runtime.sim.engines.kueue.usage_tree import UsageTree, rank
 
 Refuses = Callable[[Pending, Queue], str]
 """Says why a workload cannot be looked at in its queue; empty where it can."""
@@ -112,7 +112,7 @@ def _nominate(rules: Rules, situation: Situation, entry: Entry) -> None:
         is_own = any(target.holder.queue == queue.name for target in found)
         return Mode.PREEMPT if is_own else Mode.RECLAIM, borrowing
 
-    assigner = Assigner(
+    assigner = FlavorAssigner(
         queue, situation.ledger, rules.flavors, shares_fairly=rules.strategies is not None, simulate=simulate
     )
 
@@ -190,7 +190,7 @@ def _skip(entry: Entry, message: str) -> Amounts:
     return {}
 
 
-def _kept_for(ledger: Ledger, queue: Queue, assignment: Assignment) -> dict[FlavorResource, int]:
+def _kept_for(ledger: UsageTree, queue: Queue, assignment: Assignment) -> dict[FlavorResource, int]:
     kept: dict[FlavorResource, int] = {}
     for fr, amount in assignment.usage.items():
         quota, used = ledger.quota_of(queue.name, fr), ledger.usage[queue.name].get(fr, 0)
@@ -220,7 +220,7 @@ def _importance(entry: Entry) -> tuple[int, float, str]:
     return -workload.priority, workload.ordered_at, workload.key
 
 
-def _winner(ledger: Ledger, first: str, left: Mapping[str, Entry]) -> Entry:
+def _winner(ledger: UsageTree, first: str, left: Mapping[str, Entry]) -> Entry:
     """Return who is next in the tree of cohorts that a queue is in: at each cohort the child with the least share."""
     root = ledger.root(first)
     if root == first:
@@ -237,7 +237,7 @@ _Standing = tuple[bool, DominantShare]
 """Whether a node would borrow what a workload asks for, and its share then."""
 
 
-def _shares(ledger: Ledger, entry: Entry) -> Iterator[tuple[str, _Standing]]:
+def _shares(ledger: UsageTree, entry: Entry) -> Iterator[tuple[str, _Standing]]:
     """Yield each cohort above a workload, and how its child would stand there that the workload is below."""
     name, usage = entry.workload.queue, entry.assignment.usage
     with ledger.with_use(name, usage):
@@ -249,7 +249,7 @@ def _shares(ledger: Ledger, entry: Entry) -> Iterator[tuple[str, _Standing]]:
 
 
 def _best_below(
-    ledger: Ledger, cohort: str, left: Mapping[str, Entry], shares: Mapping[str, Mapping[str, _Standing]]
+    ledger: UsageTree, cohort: str, left: Mapping[str, Entry], shares: Mapping[str, Mapping[str, _Standing]]
 ) -> Entry | None:
     found = [_best_below(ledger, child, left, shares) for child in ledger.cohorts_in(cohort)]
     candidates = [entry for entry in found if entry is not None]

@@ -1,21 +1,21 @@
-"""Who holds quota, and what all of it comes to: kept up to date, so that a cycle begins where the last one ended."""
+"""The workloads that hold quota and their total usage, kept up to date between cycles."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from apportion_runtime.core.divisions.kueue import Node
-from apportion_runtime.sim.engines.kueue.ledger import Ledger
-from apportion_runtime.sim.engines.kueue.preempting import Situation
+from apportion_runtime.sim.engines.kueue.preemption import Situation
 from apportion_runtime.sim.engines.kueue.records import Holder, Queue
+from apportion_runtime.sim.engines.kueue.usage_tree import UsageTree
 
 
-class Book:
+class QuotaHolders:
     """The holders of a cluster, by queue and key."""
 
     def __init__(self, queues: Iterable[Queue], cohorts: Iterable[Node], holders: Iterable[Holder] = ()) -> None:
         self._queues = {queue.name: queue for queue in queues}
-        self.ledger = Ledger(self._queues.values(), cohorts)
+        self.ledger = UsageTree(self._queues.values(), cohorts)
         self._held: dict[str, dict[str, Holder]] = {name: {} for name in self._queues}
         self._lists = {name: of.values() for name, of in self._held.items()}
         for holder in holders:

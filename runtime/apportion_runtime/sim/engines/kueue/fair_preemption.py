@@ -1,4 +1,4 @@
-"""Which workloads have to go so that another has room, where queues share fairly.
+"""Preemption targets under fair sharing.
 
 Source: kubernetes-sigs/kueue v0.18.3, pkg/scheduler/preemption/preemption.go and preemption/fairsharing.
 """
@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from apportion_runtime.core.divisions.kueue import DominantShare
-from apportion_runtime.sim.engines.kueue.ledger import Ledger, rank
-from apportion_runtime.sim.engines.kueue.preempting import (
+from apportion_runtime.sim.engines.kueue.preemption import (
     FAIR,
     IN_QUEUE,
     RECLAMATION,
@@ -22,6 +21,7 @@ from apportion_runtime.sim.engines.kueue.preempting import (
     restore,
 )
 from apportion_runtime.sim.engines.kueue.records import FINAL_SHARE, NEVER, STRATEGIES, Holder, Target
+from apportion_runtime.sim.engines.kueue.usage_tree import UsageTree, rank
 
 _NO_SHARE = (False, -1.0)
 
@@ -64,7 +64,7 @@ def _first_round(
     situation: Situation, asking: Asking, candidates: Iterable[Holder], strategy: str
 ) -> tuple[bool, list[Target], list[Holder]]:
     ledger, own = situation.ledger, asking.queue.name
-    choosing = _Choosing(situation, asking, candidates)
+    choosing = _TargetSearch(situation, asking, candidates)
     targets: list[Target] = []
     rejected: list[Holder] = []
     is_within_nominal = not any(ledger.borrows(own, fr) for fr in asking.contested)
@@ -91,7 +91,7 @@ def _first_round(
 
 
 def _second_round(situation: Situation, asking: Asking, rejected: Iterable[Holder], targets: list[Target]) -> bool:
-    choosing = _Choosing(situation, asking, rejected)
+    choosing = _TargetSearch(situation, asking, rejected)
     for name in choosing:
         mine, theirs = choosing.shares(name)
         holder = choosing.take(name)
@@ -103,14 +103,14 @@ def _second_round(situation: Situation, asking: Asking, rejected: Iterable[Holde
     return False
 
 
-def _fits(ledger: Ledger, asking: Asking) -> bool:
+def _fits(ledger: UsageTree, asking: Asking) -> bool:
     ledger.give_back(asking.queue.name, asking.usage)
     fits = has_room(ledger, asking, borrowing=True)
     ledger.use(asking.queue.name, asking.usage)
     return fits
 
 
-class _Choosing:
+class _TargetSearch:
     """Goes down from the root to the child with the largest share, again and again, until nobody is left.
 
     Attributes:

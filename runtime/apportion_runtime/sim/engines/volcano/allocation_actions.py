@@ -1,4 +1,4 @@
-"""Volcano's actions that give: enqueue, allocate, backfill.
+"""Volcano's actions that allocate: enqueue, allocate, backfill.
 
 Source: pkg/scheduler/actions/enqueue, allocate, backfill.
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apportion_runtime.sim.report import wording
+from apportion_runtime.sim.report import number_format
 from apportion_runtime.sim.report.comparison import Change, Value
 
 _NAMES = {
@@ -29,12 +29,12 @@ def written(field: str, value: Value) -> str:
     if value is None or isinstance(value, str):
         return value or _NONE
     if field in _MOMENTS:
-        return wording.elapsed(value)
+        return number_format.elapsed(value)
     if field in _PARTS:
-        return wording.percent(value)
+        return number_format.percent(value)
     if field in _COUNTS or field.startswith("outcomes."):
         return f"{value:,.0f}"
-    return wording.lasting(value) if field.endswith("_s") else wording.amount(value)
+    return number_format.lasting(value) if field.endswith("_s") else number_format.amount(value)
 
 
 def both(change: Change) -> str:

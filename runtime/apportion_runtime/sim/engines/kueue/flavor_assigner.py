@@ -1,4 +1,4 @@
-"""Which flavor each resource of a workload gets: the first that fits, or the best of those that might.
+"""The flavor assigner: the flavor of each resource of a workload, the first that fits or the best that might.
 
 Source: kubernetes-sigs/kueue v0.18.3, pkg/scheduler/flavorassigner/flavorassigner.go, preemption/preemption_oracle.go.
 """
@@ -13,8 +13,8 @@ from typing import Any
 from apportion_runtime.core.divisions.kueue import FlavorResource
 from apportion_runtime.core.plugins.predicates import matches
 from apportion_runtime.core.snapshot import Toleration
-from apportion_runtime.sim.engines.kueue.ledger import Ledger
 from apportion_runtime.sim.engines.kueue.records import NEVER, Flavor, Fungibility, Group, Pending, PodSet, Queue
+from apportion_runtime.sim.engines.kueue.usage_tree import UsageTree
 from apportion_runtime.snapshots.kubernetes.terms import node_terms, tolerations
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -75,7 +75,7 @@ class Assignment:
         return self.mode is Mode.FIT
 
 
-class Assigner:
+class FlavorAssigner:
     """Gives flavors to one workload.
 
     Args:
@@ -87,7 +87,7 @@ class Assigner:
     """
 
     def __init__(
-        self, queue: Queue, ledger: Ledger, flavors: Mapping[str, Flavor], *, shares_fairly: bool, simulate: Simulate
+        self, queue: Queue, ledger: UsageTree, flavors: Mapping[str, Flavor], *, shares_fairly: bool, simulate: Simulate
     ) -> None:
         self._queue = queue
         self._ledger = ledger

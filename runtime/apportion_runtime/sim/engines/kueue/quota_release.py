@@ -1,4 +1,4 @@
-"""How a workload gives its quota back before it is over: preempted, tried again by a check, not ready in time, or for good.
+"""Releasing quota before a workload finishes: preempted, retried by a check, not ready in time, or deactivated.
 
 Its job is suspended, the quota stays counted until the last pod is gone, and then it waits again, or never.
 
@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from apportion_runtime.sim.engines.evicting import evict
-from apportion_runtime.sim.engines.kueue.preempting import FAIR, IN_QUEUE, RECLAMATION, WHILE_BORROWING
-from apportion_runtime.sim.engines.kueue.requesting import backoff_s
-from apportion_runtime.sim.engines.kueue.unit import Phase, Unit, set_status
+from apportion_runtime.sim.engines.eviction import evict
+from apportion_runtime.sim.engines.kueue.preemption import FAIR, IN_QUEUE, RECLAMATION, WHILE_BORROWING
+from apportion_runtime.sim.engines.kueue.provisioning_requests import backoff_s
+from apportion_runtime.sim.engines.kueue.workload_state import Phase, WorkloadState, set_status
 
 if TYPE_CHECKING:
     from apportion_runtime.sim.engines.kueue.engine import Kueue
@@ -26,14 +26,14 @@ _IN_WORDS = {
 }
 
 
-class Leaving:
+class QuotaRelease:
     """What is done to workloads that have to go."""
 
     def __init__(self, engine: Kueue) -> None:
         self._engine = engine
         self._deactivated: dict[str, str] = {}
 
-    def preempt(self, unit: Unit, by: Unit, reason: str) -> bool:
+    def preempt(self, unit: WorkloadState, by: WorkloadState, reason: str) -> bool:
         """Have a workload go for another; tell whether it was not going already."""
         if unit.phase not in (Phase.RESERVED, Phase.ADMITTED):
             return False
@@ -47,7 +47,7 @@ class Leaving:
         self.leave(unit, "Preempted", message, by=by, rule=reason)
         return True
 
-    def try_again(self, unit: Unit, check: str, message: str, base_s: float, most_s: float) -> None:
+    def try_again(self, unit: WorkloadState, check: str, message: str, base_s: float, most_s: float) -> None:
         """A check has failed and is tried again: the workload gives its quota back, and backs off."""
         world = self._engine.world
         retries = unit.retries[check] = unit.retries.get(check, 0) + 1
@@ -56,7 +56,7 @@ class Leaving:
         world.note("retried", workload=unit.number, why=f"{check}: {message}; not before {wait:.0f}s have gone by")
         self.leave(unit, "AdmissionCheck", f"Evicted due to {check} requesting Retry: {message}")
 
-    def not_ready(self, unit: Unit) -> None:
+    def not_ready(self, unit: WorkloadState) -> None:
         """The pods of a workload were not ready in time."""
         world, ready = self._engine.world, self._engine.configured.settings.pods_ready
         assert ready is not None
@@ -70,14 +70,16 @@ class Leaving:
             unit.ordered_at = world.now
         self.leave(unit, "PodsReadyTimeout", message)
 
-    def deactivate(self, unit: Unit, message: str) -> None:
+    def deactivate(self, unit: WorkloadState, message: str) -> None:
         """Have a workload go for good: somebody has to activate it again."""
         engine = self._engine
         engine.world.note("deactivated", workload=unit.number, why=message)
         self._deactivated[unit.key] = message
         self.leave(unit, "Deactivated", message)
 
-    def leave(self, unit: Unit, reason: str, message: str, *, by: Unit | None = None, rule: str = "") -> None:
+    def leave(
+        self, unit: WorkloadState, reason: str, message: str, *, by: WorkloadState | None = None, rule: str = ""
+    ) -> None:
         """Have a workload go: its job is suspended, and its pods leave with their grace."""
         engine, world = self._engine, self._engine.world
         was_admitted = unit.phase is Phase.ADMITTED
@@ -105,7 +107,7 @@ class Leaving:
             engine.suspend(unit)
         self.go_on(unit)
 
-    def go_on(self, unit: Unit) -> None:
+    def go_on(self, unit: WorkloadState) -> None:
         """Once the last pod of a workload is gone, free its quota; it waits again, unless it goes for good."""
         engine = self._engine
         if engine.pods_of(unit):

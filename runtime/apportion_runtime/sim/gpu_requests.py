@@ -1,9 +1,9 @@
-"""How many GPUs a workload asks for, as its pods say, before any of them has a place."""
+"""The GPUs that a workload requests, read from its pod templates."""
 
 from __future__ import annotations
 
 from apportion_runtime.admission.expanding import Expansion, Slot
-from apportion_runtime.snapshots.kubernetes.words import GPU_FRACTION, GPU_FRACTION_DEVICES
+from apportion_runtime.snapshots.kubernetes.api_names import GPU_FRACTION, GPU_FRACTION_DEVICES
 from apportion_runtime.snapshots.quantities import NANO, parse_quantity
 
 _GPU = "nvidia.com/gpu"
