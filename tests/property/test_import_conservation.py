@@ -100,7 +100,7 @@ def test_what_is_declared_comes_out_again_or_is_noted(engine: str, data: st.Data
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", [*ENGINES, "native"])
 @settings(max_examples=20, suppress_health_check=list(HealthCheck), deadline=None)
 @given(data=st.data())
 def test_of_many_trees_too(engine: str, data: st.DataObject) -> None:

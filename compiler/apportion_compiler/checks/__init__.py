@@ -26,6 +26,10 @@ from apportion_compiler.checks.invalid_name import INVALID_NAME, invalid_name
 from apportion_compiler.checks.invalid_topology import INVALID_TOPOLOGY, invalid_topology
 from apportion_compiler.checks.lending_over_guarantee import LENDING_OVER_GUARANTEE, lending_over_guarantee
 from apportion_compiler.checks.limit_over_parent import LIMIT_OVER_PARENT, limit_over_parent
+from apportion_compiler.checks.local_queue_of_another_owner import (
+    LOCAL_QUEUE_OF_ANOTHER_OWNER,
+    local_queue_of_another_owner,
+)
 from apportion_compiler.checks.machine_type_disagrees import MACHINE_TYPE_DISAGREES, machine_type_disagrees
 from apportion_compiler.checks.manifests import MANIFEST_RULES
 from apportion_compiler.checks.minimum_runtime_ineffective import (
@@ -111,6 +115,7 @@ CHECKS: tuple[Check, ...] = (
     workload_on_inner_queue,
     reserved_namespace,
     enforcement_weakened,
+    local_queue_of_another_owner,
     object_without_owner,
     quota_oversubscribed,
     guarantee_over_limit,
@@ -179,6 +184,7 @@ _RULES: tuple[Rule, ...] = (
     REQUIRED_RULE_DISABLED,
     RESERVED_LABEL,
     ENFORCEMENT_WEAKENED,
+    LOCAL_QUEUE_OF_ANOTHER_OWNER,
     QUOTA_OVERSUBSCRIBED,
     GUARANTEE_OVER_LIMIT,
     LIMIT_OVER_PARENT,

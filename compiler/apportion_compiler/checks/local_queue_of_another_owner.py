@@ -1,0 +1,40 @@
+"""AP126: a queue puts a LocalQueue into a namespace that belongs to a queue of another owner.
+
+Work of that namespace which names no other queue may then be counted against this one: a LocalQueue of the name
+`default` takes all of it. The rule is required.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
+from apportion_compiler.graph.graph import PolicyGraph
+
+LOCAL_QUEUE_OF_ANOTHER_OWNER = Rule(
+    "AP126",
+    "local-queue-of-another-owner",
+    Severity.ERROR,
+    "a queue puts a LocalQueue into a namespace of another owner's queue",
+    required=True,
+)
+
+
+def local_queue_of_another_owner(graph: PolicyGraph) -> Iterator[Diagnostic]:
+    """Compare the owner of each LocalQueue's queue with that of its namespace."""
+    of_namespace = {namespace: node for node in graph.leaves for namespace in node.queue.namespaces}
+    for node in graph.leaves:
+        declared = None if node.queue.kueue is None else node.queue.kueue.local_queues
+        for local in declared or ():
+            holder = of_namespace.get(local.namespace)
+            if holder is None or graph.owners[holder.id] == graph.owners[node.id]:
+                continue
+            yield Diagnostic(
+                LOCAL_QUEUE_OF_ANOTHER_OWNER,
+                node.address,
+                f"`{node.id}` puts the LocalQueue {local.name} into the namespace {local.namespace}, which belongs to "
+                f"`{holder.id}` of {graph.owners[holder.id] or 'no owner'}",
+                local.source,
+                related=(Related(holder.queue.source, f"`{holder.id}` names {local.namespace}"),),
+                hint=f"take {local.namespace} out of `local_queues` of `{node.id}`, or give both queues one owner",
+            )
