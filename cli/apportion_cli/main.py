@@ -27,12 +27,12 @@ _COMPLETE = "_APPORTION_COMPLETE"
 @click.group(
     cls=VerbGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 fine, 1 findings, 2 usage, 3 could not do it, 10 changes, 70 a fault of apportion.",
+    epilog="Exit codes: 0 success, 1 findings, 2 usage error, 3 environment error, 10 changes, 70 internal error.",
 )
 @click.version_option(package_name="apportion", prog_name=PROGRAM, message="%(prog)s %(version)s")
 @console_options
 def apportion() -> None:
-    """Policy as code for shared AI clusters: check it, compile it, see what it says."""
+    """Policy as code for shared AI clusters: validate it, compile it for every engine, simulate it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

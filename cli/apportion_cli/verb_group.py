@@ -9,6 +9,8 @@ from click.shell_completion import CompletionItem
 
 from apportion_cli.verbs import ALIASES, VERBS
 
+_WIDEST = max(map(len, VERBS))
+
 
 class VerbGroup(click.Group):
     """Lists the verbs of the table without importing them."""
@@ -36,13 +38,15 @@ class VerbGroup(click.Group):
         raise click.UsageError(f"there is no command `{name}`" + (f"; did you mean `{near[0]}`?" if near else ""), ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(
-                [
-                    (name, verb.help + "".join(f" (alias: {alias})" for alias in verb.aliases))
-                    for name, verb in VERBS.items()
-                ]
-            )
+        for section in dict.fromkeys(verb.section for verb in VERBS.values()):
+            with formatter.section(section):
+                formatter.write_dl(
+                    [
+                        (name.ljust(_WIDEST), verb.help + "".join(f" (alias: {alias})" for alias in verb.aliases))
+                        for name, verb in VERBS.items()
+                        if verb.section == section
+                    ]
+                )
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         verbs = [CompletionItem(name, help=verb.help) for name, verb in VERBS.items() if name.startswith(incomplete)]

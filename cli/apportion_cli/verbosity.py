@@ -90,7 +90,7 @@ _VERBOSE = click.option(
     is_flag=True,
     expose_value=False,
     callback=_verbose,
-    help="Say which files were read, and what a policy printed.",
+    help="List the files read and show the policy's own output.",
 )
 _COLOR = click.option(
     "--color/--no-color",

@@ -8,37 +8,44 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """Where a verb's command is, as `module:attribute`, and its line in the help."""
+    """Where a verb's command is, as `module:attribute`, its section and its line in the help."""
 
     target: str
+    section: str
     help: str
     aliases: tuple[str, ...] = ()
 
 
-def _verb(name: str, help_line: str, *aliases: str) -> tuple[str, Verb]:
-    return name, Verb(f"apportion_cli.commands.{name}:{name}", help_line, aliases)
+def _verb(section: str, name: str, help_line: str, *aliases: str, function: str = "") -> tuple[str, Verb]:
+    return name, Verb(f"apportion_cli.commands.{function or name}:{function or name}", section, help_line, aliases)
 
+
+_AUTHOR, _CHECK, _DELIVER = "Author a policy", "Check it", "Deliver it"
+_OPERATE, _INSPECT, _OTHER = "Operate clusters", "Inspect", "Other commands"
 
 VERBS: Mapping[str, Verb] = dict(
     (
-        _verb("init", "Write a first policy, with a CI workflow and pre-commit hooks."),
-        _verb("validate", "Check a policy; every finding points at its line.", "check"),
-        ("compile", Verb("apportion_cli.commands.compile:compile_", "Write the manifests of a policy.", ("build",))),
-        _verb("bind", "Write a workload that runs in a queue."),
-        ("import", Verb("apportion_cli.commands.import_:import_", "Write the objects of an engine as a policy.")),
-        _verb("simulate", "Decide one scheduling cycle over a snapshot of a cluster, and say why."),
-        _verb("preview", "Say what `up` would do to an environment's clusters."),
-        _verb("up", "Bring an environment's clusters to the policy, in updates that are each valid."),
-        _verb("drift", "Say what an environment's clusters hold beside what was written to them."),
-        _verb("scheduler", "Schedule a cluster's pods: the packaged scheduler."),
-        _verb("explain", "Explain a rule, a queue of a policy, or a job or queue of a cluster."),
-        _verb("graph", "Draw the organisation's tree with its quotas."),
-        _verb("rules", "List the rules."),
-        _verb("schema", "Print the JSON Schema of a policy, a report or a snapshot."),
-        _verb("doctor", "Look at the installation and at the settings in force."),
-        _verb("completion", "Print the completion script of a shell."),
-        _verb("version", "Print the version."),
-        _verb("dev", "Do a chore of this repository (for contributors)."),
+        _verb(_AUTHOR, "init", "Write a first policy, with a CI workflow and pre-commit hooks."),
+        _verb(_AUTHOR, "import", "Write a policy from the objects of an existing cluster.", function="import_"),
+        _verb(_AUTHOR, "bind", "Write a workload that runs in a queue."),
+        _verb(_CHECK, "validate", "Check a policy or manifests; every finding names its line.", "check"),
+        _verb(_CHECK, "simulate", "Simulate a policy under a workload; --cycle decides one cycle of a snapshot."),
+        (
+            "compile",
+            Verb("apportion_cli.commands.compile:compile_", _DELIVER, "Write the manifests of a policy.", ("build",)),
+        ),
+        _verb(_DELIVER, "preview", "Preview what `up` would change in an environment's clusters."),
+        _verb(_DELIVER, "up", "Apply the policy to an environment's clusters in a sequence of valid updates."),
+        _verb(_OPERATE, "drift", "Detect drift: compare an environment's clusters with what was applied."),
+        _verb(_OPERATE, "scheduler", "Run the packaged scheduler."),
+        _verb(_INSPECT, "explain", "Explain a rule, a queue of a policy, or a job or queue of a cluster."),
+        _verb(_INSPECT, "graph", "Draw the queue tree with its quotas."),
+        _verb(_INSPECT, "rules", "List the rules."),
+        _verb(_INSPECT, "schema", "Print the JSON Schema of a policy, a report or a snapshot."),
+        _verb(_INSPECT, "doctor", "Check the installation and the settings in force."),
+        _verb(_OTHER, "completion", "Print the completion script of a shell."),
+        _verb(_OTHER, "version", "Print the version."),
+        _verb(_OTHER, "dev", "Development commands for contributors."),
     )
 )
 """Verbs in the order of the help. A command's function is called as its verb, with `_` where that is a builtin."""

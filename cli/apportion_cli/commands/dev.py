@@ -17,7 +17,7 @@ from apportion_cli.verbosity import console_options
 
 @click.group()
 def dev() -> None:
-    """Do a chore of this repository (for contributors)."""
+    """Development commands for contributors."""
 
 
 dev.add_command(kai_case)

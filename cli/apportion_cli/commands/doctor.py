@@ -74,7 +74,7 @@ def doctor(
     time_limit: float | None,
     memory_limit: int | None,
 ) -> int:
-    """Look at the installation, the confinement of policies, the tools on PATH and the settings in force.
+    """Check the installation, the confinement of policies, the tools on PATH and the settings in force.
 
     With --export, look at a cluster instead: does it have the API versions, the engine's version and the configuration
     that the policy's output relies on?

@@ -52,7 +52,7 @@ def drift(
     time_limit: float | None,
     memory_limit: int | None,
 ) -> int:
-    """Say what the clusters of ENV hold beside what was written to them; exit 10 if anything does.
+    """Detect drift: compare the clusters of ENV with what was applied; exit 10 if they differ.
 
     ENV is the stack, and the engine looks at its clusters. With --export, ENV is an environment of the policy, and
     what it compiles to is compared with the file. Nothing is changed.

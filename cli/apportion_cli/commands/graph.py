@@ -41,7 +41,7 @@ def graph(
     time_limit: float | None,
     memory_limit: int | None,
 ) -> int:
-    """Draw the tree of POLICY: what each queue is promised, and how far it may go.
+    """Draw the queue tree of POLICY with guaranteed quotas and limits.
 
     Without --env, the policy as written; with it, the values on that environment's cluster.
     """

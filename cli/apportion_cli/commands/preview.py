@@ -87,7 +87,7 @@ def preview(
     outputs: tuple[Output, ...],
     as_of: date,
 ) -> None:
-    """Say what `up` would do to the clusters of ENV: what changes below each queue, and in how many updates.
+    """Preview what `up` would change in the clusters of ENV: changes by queue, and the number of updates.
 
     ENV is the stack, whose configuration names the policy and its environment. Needs `pulumi` on PATH.
     """

@@ -92,9 +92,9 @@ def simulate(
     as_of: date,
     fail_on: str,
 ) -> int:
-    """Decide one scheduling cycle over SNAPSHOT as KAI Scheduler does, or run a whole scenario.
+    """Simulate POLICY under the workload of a scenario or a trace; --cycle decides one cycle of SNAPSHOT.
 
-    A scenario (docs/simulation.md) says nodes, workloads and what happens; POLICY is compiled for its cluster first.
+    A scenario (docs/simulation.md) lists nodes, workloads and events; POLICY is compiled for its cluster first.
     SNAPSHOT is a document of kind Snapshot (docs/snapshot.md), or Kubernetes objects as kubectl prints them.
 
     \b

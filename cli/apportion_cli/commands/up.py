@@ -43,7 +43,7 @@ def up(
     outputs: tuple[Output, ...],
     as_of: date,
 ) -> None:
-    """Bring the clusters of ENV to the policy, in as many updates as its engines need.
+    """Apply the policy to the clusters of ENV in a sequence of valid updates.
 
     ENV is the stack, whose configuration names the policy and its environment. An update that was interrupted is
     finished by the next one, which asks whether to clear the lock that it left. Needs `pulumi` on PATH.

@@ -39,7 +39,7 @@ def test_help_of_every_verb_reads_at_80_columns(verb: str, run: Run) -> None:
 def test_help_lists_the_verbs(run: Run) -> None:
     result = run("--help")
     assert result.code == 0
-    listed = re.findall(r"^  ([a-z]+) {2,}\S", result.out.partition("Commands:")[2], re.MULTILINE)
+    listed = re.findall(r"^  ([a-z]+) {2,}\S", result.out.partition("Author a policy:")[2], re.MULTILINE)
     assert listed == list(VERBS)
     assert [line for line in result.out.splitlines() if len(line) > 80] == []
 

@@ -147,7 +147,7 @@ def _queue_rows(report: Report, series: Mapping[str, QueueSeries], widest: float
         quota = own.quota[-1][1] if own.quota else -1.0
         most, text = highest(own.allocated), number_format.devices(quota) if quota >= 0 else "no bound"
         said = (
-            f"{number_format.devices(mean)} GPUs in the mean, {number_format.devices(most)} at most, "
+            f"{number_format.devices(mean)} GPUs in use on average, {number_format.devices(most)} at most, "
             f"fair share {number_format.devices(fair)}, quota {text}"
         )
         yield _QueueRow(

@@ -17,7 +17,7 @@ _TOLD = {
 }  # fmt: skip
 """What is told, and how readily it is left out where there is too much to tell: the greater, the sooner."""
 _WORDS = {
-    "arrived": "comes", "started": "starts", "waiting": "waits", "finished": "is over", "refused": "is refused",
+    "arrived": "arrives", "started": "starts", "waiting": "waits", "finished": "finished", "refused": "is refused",
     "scaled": "is scaled", "denied": "gets no pods", "node-failed": "fails", "node-drained": "drains",
     "node-joined": "joins", "node-left": "leaves", "node-asked": "is asked for", "deleted": "is deleted",
     "request-provisioned": "gets its machines", "request-failed": "gets no machines", "booking-expired": "expires",
