@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from apportion_runtime.sim.scenario import NodeShape
 
 _TEMPLATES = "templates"
+_SHARD = "SchedulingShard"
 _NATIVE, _NODE_POOLS = "native", "node-pools"
 
 
@@ -67,6 +68,24 @@ def read_objects(
     except NoModelError as none:
         raise CannotError(f"{source}: {none}") from None
     return ScenarioObjects(of_model(found, model), model, environment, name, nodes)
+
+
+def one_shard(objects: Sequence[Mapping[str, Any]], shard: str | None, source: str) -> Sequence[Mapping[str, Any]]:
+    """Return the objects with one SchedulingShard: each has nodes, queues and a scheduler of its own.
+
+    Raises:
+        CannotError: If there is no such shard, or there are several and none is named.
+    """
+    names = sorted(str(made["metadata"]["name"]) for made in objects if made.get("kind") == _SHARD)
+    listed = ", ".join(names) or "none"
+    if shard is not None and shard not in names:
+        raise CannotError(f"{source}: there is no shard {shard}; there is {listed}")
+    if shard is None and len(names) > 1:
+        raise CannotError(
+            f"{source}: the cluster is divided into the shards {listed}, and a simulation is of one",
+            hint="name it with --shard; its queues are those of its GPU model, such as vision-h100",
+        )
+    return [made for made in objects if made.get("kind") != _SHARD or made["metadata"]["name"] == (shard or names[0])]
 
 
 def _rendered(source: str) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from apportion_cli.delivery import deliver
 from apportion_cli.errors import CannotError
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.options import Output
-from apportion_cli.scenario_objects import ScenarioObjects, documents, read_objects
+from apportion_cli.scenario_objects import ScenarioObjects, documents, one_shard, read_objects
 
 if TYPE_CHECKING:
     from apportion_cli.trace_input import TraceInput
@@ -40,6 +40,7 @@ class Choice:
     env: str | None = None
     cluster: str | None = None
     engine: str | None = None
+    shard: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +107,11 @@ def simulate(choice: Choice, load: str | TraceInput, *, as_of: date, keeps_facts
     found = read_objects(choice.source, env=choice.env, cluster=choice.cluster, engine=choice.engine, as_of=as_of)
     if isinstance(found, int):
         return found
+    objects = one_shard(found.objects, choice.shard, choice.source)
     scenario = with_flavor_labels(_scenario(load, found), found.objects)
     try:
         simulated = Cluster(
-            found.objects,
+            objects,
             scenario,
             found.model,
             keeps_facts=keeps_facts,
@@ -125,6 +127,10 @@ def simulate(choice: Choice, load: str | TraceInput, *, as_of: date, keeps_facts
     code = _run(console, simulated)
     history = simulated.finish()
     _show_refused(console, history)
+    for missed in history.missed_events[:_MOST_REFUSED]:
+        console.err(f"apportion: warning: event at {missed}")
+    if len(history.missed_events) > _MOST_REFUSED:
+        console.err(f"apportion: warning: {len(history.missed_events) - _MOST_REFUSED} more events named nothing")
     if not isinstance(load, str):
         load.show_packing(history.stays)
     inputs = Inputs(
@@ -132,7 +138,7 @@ def simulate(choice: Choice, load: str | TraceInput, *, as_of: date, keeps_facts
         environment=found.environment,
         cluster=found.cluster,
         engine=found.model.name,
-        digest=hashlib.sha256(json.dumps(found.objects, sort_keys=True).encode()).hexdigest(),
+        digest=hashlib.sha256(json.dumps(objects, sort_keys=True).encode()).hexdigest(),
         scenario=load if isinstance(load, str) else ", ".join(load.files),
     )
     return Simulated(build_report(history, scenario.name, scenario.start, inputs), history, code)

@@ -10,7 +10,7 @@ import pytest
 
 from apportion_compiler.backends import EMITTERS
 from apportion_compiler.bindings import KINDS
-from apportion_compiler.bindings.bind import bind
+from apportion_compiler.bindings.bind import bind, bound
 from apportion_compiler.bindings.capacity_rules import capacity_verdicts
 from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.bindings.options import Options
@@ -164,6 +164,18 @@ def test_what_users_of_a_provider_select_by_is_judged(selector: dict[str, str], 
     pods["nodeSelector"] = selector
     found = [verdict.message for verdict in capacity_verdicts(made, (work,))]
     assert found == ([f"no node pool that queue vision may use {expected}"] if expected else [])
+
+
+@pytest.mark.parametrize(("engine", "other"), [("kueue", "kai"), ("native", "volcano"), ("kai", "kueue")])
+def test_work_that_is_written_for_another_engine_is_found(engine: str, other: str) -> None:
+    found = [v for v in capacity_verdicts(cluster(engine)[0], [job(other)]) if "queue or scheduler of" in v.message]
+    assert [v.message for v in found] == [f"it names a queue or scheduler of {other}, and cluster gpu runs {engine}"]
+    assert found[0].effect is (Effect.IGNORED if other == "kueue" else Effect.PENDING)
+
+
+def test_a_pod_larger_than_the_machines_of_its_model_is_remarked() -> None:
+    remarks = bound(cluster("kai")[0], "vision", "Job", Options(gpus=2000, gpu_model="h100", cpu=1_000_000)).remarks
+    assert any("in one pod, and no machine that queue vision may use has more than" in remark for remark in remarks)
 
 
 def _renamed(value: Any, key: str, queue: str) -> Any:

@@ -130,8 +130,9 @@ def simulate(
                 against_env or (env if takes_place else None),
                 against_cluster or (cluster if takes_place else None),
                 against_engine or engine,
+                shard,
             )
-        choice = Choice(policy or ".", env, cluster, engine)
+        choice = Choice(policy or ".", env, cluster, engine, shard)
         load = replace(trace, beside=scenario) if trace is not None else scenario or ""
         return run_scenario(choice, load, as_of=as_of, outputs=outputs, against=other)
     if policy is not None or not snapshots or formats & _OF_SCENARIOS or against is not None:

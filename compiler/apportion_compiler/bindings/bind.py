@@ -87,7 +87,7 @@ def bound(program: Program, queue_id: str, kind: str, options: Options) -> Bound
     small = (
         ()
         if options.cpu or options.memory
-        else small_share(program, queue, gpus=gpus, cpu=work.cpu, memory=work.memory)
+        else small_share(program, queue, options.gpu_model, gpus=gpus, cpu=work.cpu, memory=work.memory)
     )
     placed = replace(placed, notes=(*placed.notes, *(f"{name}: {clause}" for clause in small)))
     if elastic is not None:

@@ -52,7 +52,7 @@ def beyond_bounds(
     for clause in _beyond_amounts(program, queue, cls, model, asked):
         n_found += 1
         yield Excess(clause, waits=together or bool(never))
-    pools = [pool for pool in program.pools if pool.id in queue.pools]
+    pools = [pool for pool in program.pools if pool.id in queue.pools and _may_hold(pool, model)]
     for pods in sets:
         for _, clause in beyond_machine(queue, pools, pod_requests(pods.spec)):
             n_found += 1
@@ -62,6 +62,11 @@ def beyond_bounds(
     parted = [*_beyond_pools(program, queue, asked)]
     for clause in parted or (clause for pods in sets for clause in _beyond_nodes(program, queue, pods)):
         yield Excess(clause, waits=True)
+
+
+def _may_hold(pool: NodePool, model: str | None) -> bool:
+    """Tell whether pods that select a GPU model may run in a pool."""
+    return model is None or pool.gpu_model == model
 
 
 def _beyond_amounts(

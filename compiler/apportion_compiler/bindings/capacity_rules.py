@@ -13,7 +13,7 @@ from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.bindings.gangs import starts_together
 from apportion_compiler.bindings.requests import pod_requests
 from apportion_compiler.bindings.work import GPU_RESOURCE
-from apportion_compiler.engine_rules.verdict import Manifest, Verdict
+from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.engine_rules.workload_rules.site import Workload, site_of, template_field
 from apportion_compiler.ir.program import NodePool, PriorityClass, Program, Queue
 from apportion_compiler.naming import object_name
@@ -38,12 +38,26 @@ def capacity_verdicts(program: Program, manifests: Sequence[Manifest]) -> Iterat
         queue = queues.get(workload.namespace)
         if queue is None:
             continue
+        yield from _of_another_engine(program, queue, workload)
         try:
             yield from _of_pods(program, queue, workload)
             yield from _of_workload(program, queue, workload)
         except BindingError:
             # An amount that is no quantity; the rules on devices and the API server's schema say so.
             continue
+
+
+def _of_another_engine(program: Program, queue: Queue, workload: Workload) -> Iterator[Verdict]:
+    others = workload.other_engines(program.engine)
+    if not others:
+        return
+    # Nobody places pods whose scheduler is not there; without it they run, past every quota of the engine.
+    effect = Effect.PENDING if workload.names_scheduler_of(others) else Effect.IGNORED
+    yield workload.verdict(
+        effect, "", "Invalid",
+        f"it names a queue or scheduler of {' and '.join(others)}, and cluster {program.cluster} runs {program.engine}",
+        f"write it for {program.engine}: `apportion bind {queue.id} --from FILE`",
+    )  # fmt: skip
 
 
 def _of_pods(program: Program, queue: Queue, workload: Workload) -> Iterator[Verdict]:

@@ -21,11 +21,19 @@ from apportion_policy.resources import CPU, GPU, MEMORY, amount_text
 _SPREAD = "spread"
 
 
-def small_share(program: Program, queue: Queue, *, gpus: int, cpu: int, memory: int) -> Iterator[str]:
+def small_share(
+    program: Program, queue: Queue, model: str | None, *, gpus: int, cpu: int, memory: int
+) -> Iterator[str]:
     """Yield a clause where pods get much less of a machine's cpu and memory than of its GPUs, and nobody said so."""
     for pool in program.pools:
         devices = pool.machine.get(GPU)
-        if not gpus or pool.id not in queue.pools or not isinstance(devices, int) or devices < gpus:
+        if (
+            not gpus
+            or pool.id not in queue.pools
+            or model not in (None, pool.gpu_model)
+            or not isinstance(devices, int)
+            or devices < gpus
+        ):
             continue
         shares = {
             resource: held * gpus // devices

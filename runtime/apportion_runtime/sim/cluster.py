@@ -194,17 +194,31 @@ class Cluster:
             set_ready(self.world, node, ready=True)
         elif pool:
             self.pools.join(node, pool)
+        else:
+            self._has_node(node, "joins")
 
     def _fail(self, node: str) -> None:
-        if self.world.store.get("Node", "", node) is not None:
+        if self._has_node(node, "fails"):
             set_ready(self.world, node, ready=False)
             self.workloads.kubelet.lose_node(node)
 
     def _drain(self, node: str) -> None:
-        if self.world.store.get("Node", "", node) is not None:
+        if self._has_node(node, "drains"):
             cordon(self.world, node)
             for uid in list(self.world.pods_on.get(node, ())):
                 self.workloads.kubelet.stop(self.world.pods[uid], ENDED_BY_EVICTION)
+
+    def _has_node(self, node: str, what: str) -> bool:
+        """Tell whether a node of an event is there, and note where it is not."""
+        if self.world.store.get("Node", "", node) is not None:
+            return True
+        self._miss(f"node {node} {what}, and there is no such node then")
+        return False
+
+    def _miss(self, why: str) -> None:
+        """Note an event of the scenario that nothing came of."""
+        self.history.missed_events.append(f"{self.world.elapsed_s:g} s: {why}")
+        self.world.note("event-without-effect", why=why)
 
     def _make(self, manifests: Iterable[Manifest]) -> None:
         """Somebody made objects; what is there already is passed over."""
@@ -216,6 +230,7 @@ class Cluster:
         world = self.world
         made = world.store.get(kind, namespace, name)
         if made is None:
+            self._miss(f"{kind} {namespace}/{name} is deleted, and there is no such object then")
             return
         world.note("deleted", why=f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}")
         if kind == "Pod":

@@ -148,6 +148,8 @@ class History:
     """The GPU model of each node that names one."""
     parents: dict[str, str | None] = field(default_factory=dict)
     """The queues there are, and of each the one above."""
+    missed_events: list[str] = field(default_factory=list)
+    """Events of the scenario that named nothing that was there, with their moments."""
     n_cycles: int = 0
     ended_s: float = 0.0
     _open: dict[str, _Open] = field(default_factory=dict)

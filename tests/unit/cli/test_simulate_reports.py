@@ -206,3 +206,24 @@ def test_the_devices_of_each_pod_are_in_json(run: Run, files: Path) -> None:
     assert [(fact["gpus"], fact["gpu_groups"]) for fact in bound] == [(0.5, [shared])] * 2
     inner = next(found for found in report["workloads"] if found["name"] == "inner")
     assert inner["why_waiting"] == "queue top has queues below it, and only queues without take jobs"
+
+
+def test_a_cluster_in_shards_is_simulated_shard_by_shard(run: Run, files: Path) -> None:
+    shard = "---\n{{apiVersion: kai.scheduler/v1, kind: SchedulingShard, metadata: {{name: {0}}}, spec: {{partitionLabelValue: {0}}}}}\n"
+    tree = (files / "wide.yaml").read_text() + shard.format("h100") + shard.format("l4")
+    (files / "wide.yaml").write_text(tree)
+    unnamed = run("simulate", "wide.yaml", "--scenario", "scenario.yaml")
+    assert unnamed.code == 3
+    assert "divided into the shards h100, l4, and a simulation is of one" in unnamed.err
+    assert (
+        "there is no shard b300" in run("simulate", "wide.yaml", "--scenario", "scenario.yaml", "--shard", "b300").err
+    )
+    assert run("simulate", "wide.yaml", "--scenario", "scenario.yaml", "--shard", "l4").code == 0
+
+
+def test_an_event_that_names_nothing_is_warned_of(run: Run, files: Path) -> None:
+    events = "events: [{at: 1m, node: nope, what: fails}, {at: 2m, deleted: {kind: Pod, namespace: x, name: y}}]\n"
+    (files / "scenario.yaml").write_text(SCENARIO + events)
+    found = run("simulate", "wide.yaml", "--scenario", "scenario.yaml")
+    assert "apportion: warning: event at 60 s: node nope fails, and there is no such node then\n" in found.err
+    assert "apportion: warning: event at 120 s: Pod x/y is deleted, and there is no such object then\n" in found.err

@@ -97,13 +97,24 @@ class Workload:
 
     def is_for_another(self, engine: str) -> bool:
         """Tell whether it names a queue or scheduler of another engine, and none of this one."""
+        return bool(self.other_engines(engine))
+
+    def other_engines(self, engine: str) -> tuple[str, ...]:
+        """Return the engines whose queue or scheduler it names, where it names none of this one."""
         schedulers = {text_at(pods.spec, "schedulerName") for pods in self.sets}
         named = {
             other
             for other, (scheduler, keys) in _MARKS.items()
             if scheduler in schedulers or any(self.marked(key) or self.marked(key, annotation=True) for key in keys)
         }
-        return bool(named) and engine not in named
+        return () if engine in named else tuple(sorted(named))
+
+    def names_scheduler_of(self, engines: Collection[str]) -> bool:
+        """Tell whether a pod names the scheduler of one of these engines."""
+        return any(
+            text_at(pods.spec, "schedulerName") in {_MARKS[engine][0] for engine in engines} - {""}
+            for pods in self.sets
+        )
 
     def verdict(self, effect: Effect, field: str, kind: str, message: str, cure: str) -> Verdict:
         """Return a verdict on it."""
