@@ -267,7 +267,7 @@ def _changed(change: TreeChange, *, check: bool) -> str:
         for names, word in ((change.added, "written"), (change.changed, "changed"), (change.removed, "removed"))
         if names
     ]
-    return ", ".join(parts)
+    return ", ".join(parts) or "entries that the policy did not write"
 
 
 def _count(n: int, noun: str) -> str:

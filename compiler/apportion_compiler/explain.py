@@ -79,8 +79,7 @@ def _guarantees(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValue
     for resource in _resources(values):
         amount = values.guaranteed.get(resource, 0)
         if resource in values.declared:
-            at = values.sources.get("guaranteed", _field_source(node, "guaranteed"))
-            origin = _where(graph, scope, node, "guaranteed")
+            origin, at = _origin(graph, scope, node, "guaranteed", resource)
         elif node.children:
             at, origin = NOWHERE, "unset: the sum of its children"
         else:
@@ -97,8 +96,9 @@ def _limits(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) -
     for resource in _resources(values):
         effective = effective_limits(graph, scope, resource)[node.id]
         if resource in values.limit and values.limit[resource] == effective:
-            at = values.sources.get("limit", _field_source(node, "limit"))
-            yield Explained(f"limit {resource}", _bound(resource, effective), _where(graph, scope, node, "limit"), at)
+            yield Explained(
+                f"limit {resource}", _bound(resource, effective), *_origin(graph, scope, node, "limit", resource)
+            )
         elif isinstance(effective, Unlimited):
             yield Explained(f"limit {resource}", "none", "unset, here and above", NOWHERE)
         else:
@@ -110,16 +110,14 @@ def _limits(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) -
                     f"limit {resource}", _bound(resource, effective), f"what the limit of {bound} comes to", NOWHERE
                 )
                 continue
-            source = scope.values[holder].sources.get("limit", _field_source(graph.nodes[holder], "limit"))
+            _, source = _origin(graph, scope, graph.nodes[holder], "limit", resource)
             yield Explained(f"limit {resource}", _bound(resource, effective), f"the limit of `{holder}`", source)
 
 
 def _lending(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) -> Iterator[Explained]:
     for resource, amount in sorted(values.lending_limit.items()):
-        at = values.sources.get("lending_limit", _field_source(node, "lending_limit"))
-        yield Explained(
-            f"lending limit {resource}", amount_text(resource, amount), _where(graph, scope, node, "lending_limit"), at
-        )
+        origin, at = _origin(graph, scope, node, "lending_limit", resource)
+        yield Explained(f"lending limit {resource}", amount_text(resource, amount), origin, at)
     if not values.lending_limit:
         yield Explained("lending limit", "all of the idle guarantee", "unset", NOWHERE)
 
@@ -198,13 +196,6 @@ def _classes(graph: PolicyGraph, node: Node) -> Iterator[Explained]:
     yield Explained("priority classes", names or "none", origin, node.queue.source if named else NOWHERE)
 
 
-def _where(graph: PolicyGraph, scope: Scope, node: Node, field: str) -> str:
-    origin = _changed(graph, scope, node, field)
-    if scope.cluster is not None and str(scope.cluster.share) != "1":
-        origin += f", times the cluster's share {scope.cluster.share}"
-    return origin
-
-
 def _changed(graph: PolicyGraph, scope: Scope, node: Node, field: str) -> str:
     """Return whether the queue has a value itself or by an override, and the last day of that if it has one."""
     if field not in scope.values[node.id].sources:
@@ -212,6 +203,24 @@ def _changed(graph: PolicyGraph, scope: Scope, node: Node, field: str) -> str:
     overrides = in_force(node.queue, graph.as_of, scope.environment)
     ends = [override.end for override in overrides if getattr(override, field) is not None]
     return f"override in force until {min(ends)}" if ends else "override of the environment"
+
+
+def _origin(graph: PolicyGraph, scope: Scope, node: Node, field: str, resource: str) -> tuple[str, SourceLocation]:
+    """Return where the amount of a resource was written: an override that mentions it, else the queue."""
+    at = scope.values[node.id].sources.get(f"{field}/{resource}")
+    origin = "on the queue" if at is None else _override_at(graph, scope, node, at)
+    if scope.cluster is not None and str(scope.cluster.share) != "1":
+        origin += f", times the cluster's share {scope.cluster.share}"
+    return origin, _field_source(node, field) if at is None else at
+
+
+def _override_at(graph: PolicyGraph, scope: Scope, node: Node, at: SourceLocation) -> str:
+    for timed in in_force(node.queue, graph.as_of, scope.environment):
+        if timed.source == at:
+            return f"override in force until {timed.end}"
+    changes = () if scope.environment is None else scope.environment.overrides
+    is_for_cluster = any(change.source == at and change.clusters is not None for change in changes)
+    return "override for the cluster" if is_for_cluster else "override of the environment"
 
 
 def _field_source(node: Node, field: str) -> SourceLocation:

@@ -47,7 +47,7 @@ class QueueValues(NamedTuple):
     `guaranteed` holds every managed resource and, for queues that speak of models, one key for each model beside the
     total `gpu`. `limit` and `lending_limit` hold what was declared; a missing key is no bound. `declared` names the
     resources whose guarantee the author wrote; the others were filled. `sources` says where each changed field was
-    written when it was not on the queue itself. Minimum runtimes are seconds.
+    written when it was not on the queue itself; of amounts also where each resource was (`limit/cpu`). Minimum runtimes are seconds.
     """
 
     id: str
@@ -351,6 +351,8 @@ def _draft(queue: Queue, environment: Sequence[QueueOverride], timed: Sequence[O
             if getattr(override, field) is not None:
                 amounts[field] = overridden(held, override, field)
                 draft.sources[field] = override.source
+                mentioned = counter.count(getattr(override, field))
+                draft.sources |= {f"{field}/{resource}": override.source for resource in mentioned}
         if override.over_quota_weight is not None:
             weight = overridden_weight(weight, override.over_quota_weight)
             draft.sources["over_quota_weight"] = override.source

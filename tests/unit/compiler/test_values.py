@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apportion_compiler.explain import explain_queue
 from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import PolicyGraph, build_graph
 from apportion_policy import (
@@ -270,7 +271,10 @@ def test_an_override_for_a_cluster_holds_there_alone_and_goes_before_its_environ
     hall, cloud = (scope.values["a"] for scope in graph.scopes)
     assert (hall.guaranteed, hall.priority) == ({"cpu": 40_000, "memory": 8 * 2**30}, None)
     assert (cloud.guaranteed, cloud.priority) == ({"cpu": 10_000, "memory": 4 * 2**30}, 7)
-    assert cloud.sources["guaranteed"] == overrides[0].source
+    assert cloud.sources["guaranteed/cpu"] == overrides[0].source
+    assert cloud.sources["guaranteed/memory"] == overrides[1].source
+    told = {item.field: item.origin for item in explain_queue(graph, graph.scopes[1], "a").values}
+    assert told["guaranteed cpu"] == "override for the cluster, times the cluster's share 1/2"
 
 
 def test_a_parent_that_is_promised_what_its_children_are_stays_their_sum_after_rounding() -> None:
