@@ -35,6 +35,15 @@ _WORKFLOWS = ".github/workflows/apportion"
 _PIPELINE = ".gitlab-ci.yml"
 _APPLYING = "  up:\n"
 """How the job of the overrides' workflow begins that needs stacks."""
+_OF_STACKS = (
+    (
+        "# has changed is a pull request, or, where the repository's variable APPORTION_OVERRIDES is `apply`, goes to the "
+        "clusters.\n",
+        "# has changed is a pull request.\n",
+    ),
+    ("vars.APPORTION_OVERRIDES != 'apply' && ", ""),
+)
+"""What that workflow says of the job, and what it says instead."""
 
 
 def scaffold_files(
@@ -59,6 +68,8 @@ def _github(*, with_pulumi: bool) -> Mapping[str, str]:
         found |= {f"{_WORKFLOWS}-{name}.yml": _template(f"{_WORKFLOWS}-{name}.yml") for name in ("preview", "deploy")}
     else:
         overrides = overrides.partition(_APPLYING)[0]
+        for with_stacks, without in _OF_STACKS:
+            overrides = overrides.replace(with_stacks, without)
     return {**found, f"{_WORKFLOWS}-overrides.yml": overrides}
 
 
