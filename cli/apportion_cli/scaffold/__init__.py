@@ -37,9 +37,8 @@ _APPLYING = "  up:\n"
 """How the job of the overrides' workflow begins that needs stacks."""
 _OF_STACKS = (
     (
-        "# has changed is a pull request, or, where the repository's variable APPORTION_OVERRIDES is `apply`, goes to the "
-        "clusters.\n",
-        "# has changed is a pull request.\n",
+        "is a pull request, or, where the repository's variable APPORTION_OVERRIDES is `apply`, goes to the clusters.",
+        "is a pull request.",
     ),
     ("vars.APPORTION_OVERRIDES != 'apply' && ", ""),
 )

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from apportion_compiler.backends.metadata import GROUP, MANAGED_BY_LABEL, MANAGER
-from apportion_compiler.plain_objects import Manifest, items, labels_of, mapping, text
+from apportion_compiler.plain_objects import Manifest, group_of, items, labels_of, mapping, text
+from apportion_compiler.readers.kueue_adoption import current_spec
 from apportion_compiler.rollout.differences import below, field_changes
 from apportion_compiler.rollout.identity import Identity, identity_of
 from apportion_compiler.rollout.unmanaged import unmanaged
@@ -51,7 +52,8 @@ def drift(wanted: Sequence[Manifest], export: Sequence[Manifest]) -> tuple[Drift
             found.append(Drifted("missing", key))
             continue
         expected = manifest if _is_managed(there[key]) else _unmarked(manifest)
-        fields = (*_lost(expected, there[key]), *_added(expected, there[key]))
+        stored = _in_written_version(expected, there[key])
+        fields = (*_lost(expected, stored), *_added(expected, stored))
         if fields:
             found.append(Drifted("changed", key, fields))
     written = {identity_of(m) for m in wanted}
@@ -62,6 +64,13 @@ def drift(wanted: Sequence[Manifest], export: Sequence[Manifest]) -> tuple[Drift
         *(Drifted("left", key) for key in sorted(left)),
         *(Drifted("unmanaged", key, ((path, None, name),)) for key, path, name in others if key not in left),
     )
+
+
+def _in_written_version(written: Manifest, stored: Manifest) -> Manifest:
+    """Return a stored object in the version that was written: an export may be of an older one that is still served."""
+    if written.get("apiVersion") == stored.get("apiVersion") or group_of(stored) != "kueue.x-k8s.io":
+        return stored
+    return {**stored, "apiVersion": written["apiVersion"], "spec": current_spec(stored)}
 
 
 def _is_managed(stored: Manifest) -> bool:

@@ -153,3 +153,17 @@ def test_an_export_of_something_else_is_refused_in_words(
     (tmp_path / "export.json").write_text(text)
     assert main(["drift", "queued", "-p", str(policy), "--export", str(tmp_path / "export.json")]) == 3
     assert "apportion: error: " in capsys.readouterr().err
+
+
+def test_an_export_of_kueue_s_former_version_is_no_drift_by_itself() -> None:
+    written: dict[str, Any] = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {"name": "a"},
+        "spec": {"cohortName": "research", "flavorFungibility": {"whenCanBorrow": "MayStopSearch"}},
+    }
+    former = {"cohort": "research", "flavorFungibility": {"whenCanBorrow": "Borrow"}}
+    there = {**written, "apiVersion": "kueue.x-k8s.io/v1beta1", "spec": former}
+    assert drift([written], [there]) == ()
+    (found,) = drift([written], [{**there, "spec": {**former, "cohort": "product"}}])
+    assert found.fields == (("spec.cohortName", "research", "product"),)
