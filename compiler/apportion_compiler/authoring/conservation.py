@@ -152,8 +152,11 @@ def _different(declared: object, made: object, path: str) -> Iterator[tuple[str,
         for key, value in declared.items():
             yield from _different(value, made.get(key), _below(path, str(key)))
     elif isinstance(declared, list | tuple) and isinstance(made, list | tuple):
+        # The queues below one have no order.
+        named = {_item_name(item): item for item in made} if path.endswith(".children") else None
         for place, value in enumerate(declared):
-            yield from _different(value, made[place] if place < len(made) else None, f"{path}[{place}]")
+            instead = made[place] if place < len(made) else None
+            yield from _different(value, instead if named is None else named.get(_item_name(value)), f"{path}[{place}]")
     elif isinstance(declared, str) and isinstance(made, str) and path.endswith(".yaml"):
         yield from _different(_document(declared), _document(made), path)
     elif isinstance(declared, Mapping | list | tuple):
@@ -161,6 +164,11 @@ def _different(declared: object, made: object, path: str) -> Iterator[tuple[str,
             yield below, value, made
     elif declared is not None and not _same(declared, made):
         yield path, declared, made
+
+
+def _item_name(item: object) -> str | None:
+    """Return the name of an item of a list; None where it has none."""
+    return text(item, "name")
 
 
 def _leaves(value: object, path: str) -> Iterator[tuple[str, object]]:

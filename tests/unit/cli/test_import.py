@@ -165,3 +165,17 @@ def test_an_object_beside_the_queues_that_the_policy_overwrites_is_named(run: Ru
     result = run("import", "--from", "kai", "queues.yaml", "--out", "acme")
     assert "apportion: ClusterRole apportion-team: `rules[0].resources[0]: x` is not kept, it becomes" in result.err
     assert result.code == 1
+
+
+def test_the_order_of_queues_below_one_is_no_loss(run: Run) -> None:
+    leaves = ", ".join(
+        f"{{name: {name}, namespaces: [{name}], min: {{cpu: {cpu}}}, max: {{cpu: 40}}}}"
+        for name, cpu in (("video", 20), ("nlp", 12))
+    )
+    Path("tree.yaml").write_text(
+        "apiVersion: scheduling.sigs.k8s.io/v1beta1\nkind: ElasticQuotaTree\n"
+        "metadata: {name: elasticquotatree, namespace: kube-system}\n"
+        f"spec: {{root: {{name: root, min: {{cpu: 40}}, max: {{cpu: 40}}, children: [{leaves}]}}}}\n",
+        encoding="utf-8",
+    )
+    assert run("import", "--from", "ack", "tree.yaml", "--out", "acme").code == 0
