@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Evaluate = Callable[[], "tuple[Inputs, Report]"]
 
 # One fix can uncover the next fault, as where a parent's guarantee was hidden behind an unknown id.
-_MAX_STEPS = 30
+_MAX_STEPS = 100
 
 
 def fix_policy(console: Console, evaluate: Evaluate, *, unsafe: bool) -> None:
@@ -74,7 +74,7 @@ def fix_policy(console: Console, evaluate: Evaluate, *, unsafe: bool) -> None:
 
 
 def _next_step(report: Report, refused: dict[str, str], *, unsafe: bool) -> list[Finding]:
-    """Return findings whose fixes do not touch each other."""
+    """Return findings whose fixes do not touch each other: of unsafe ones the first of each file."""
     from apportion_compiler.fixes import compatible
 
     wanted = [
@@ -83,7 +83,13 @@ def _next_step(report: Report, refused: dict[str, str], *, unsafe: bool) -> list
         if finding.edit is not None and finding.level != "waived" and (unsafe or not finding.is_unsafe)
     ]
     by_edit = {f.edit: f for f in reversed(wanted) if f.edit is not None and _key(f) not in refused}
-    return [by_edit[edit] for edit in compatible(f.edit for f in wanted if f.edit in by_edit)]
+    step = [by_edit[edit] for edit in compatible(f.edit for f in wanted if f.edit in by_edit)]
+    # One cause may have several findings, each with a fix of its own: the first of a file may be enough.
+    first: dict[str, Finding] = {}
+    for finding in step:
+        if finding.is_unsafe and finding.edit is not None:
+            first.setdefault(finding.edit.file, finding)
+    return [finding for finding in step if not finding.is_unsafe or finding in first.values()]
 
 
 def _key(finding: Finding) -> str:

@@ -84,3 +84,16 @@ def test_every_form_says_whether_a_fix_is_safe(run: Run) -> None:
 def _errors(run: Run) -> list[dict[str, object]]:
     findings = json.loads(run("validate", "-o", "json").out)["findings"]
     return [finding for finding in findings if finding["severity"] == "error"]
+
+
+def test_one_cause_gets_one_fix(run: Run) -> None:
+    """A guarantee over its limit and over its parent: what cures the one cures the other, and no limit rises."""
+    queue = 'Queue(id="a", parent="p", namespaces=("a",), guaranteed=Resources(gpu={}), limit=Resources(gpu=16))'
+    text = (
+        "from apportion_policy import Organisation, Policy, Queue, Resources\n"
+        'policy = Policy(organisation=Organisation(name="acme", owner="@a/b"), '
+        'queues=(Queue(id="p", guaranteed=Resources(gpu=16)), {}))\n'
+    )
+    Path("policy.py").write_text(text.format(queue.format(18)), encoding="utf-8")
+    assert run("validate", "policy.py", "--unsafe-fixes").code == 0
+    assert Path("policy.py").read_text(encoding="utf-8") == text.format(queue.format(16))
