@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apportion_runtime.core.cycle import cycle
-from apportion_runtime.core.resources import GpuRequest
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.snapshot import Snapshot
 from apportion_runtime.core.task import Task
@@ -53,23 +52,11 @@ def test_the_same_cluster_gives_the_same_decisions(cluster: Cluster) -> None:
     assert _numbers(once) == _numbers(again)
 
 
-def _in_eighths(asked: GpuRequest) -> GpuRequest:
-    """Return a request for parts of devices that add up without rounding.
-
-    The engine sums its queues' devices as floats in the order of a map: where 0.1, 0.2 and 0.7 come to a queue's limit,
-    its own decision depends on that order.
-    """
-    if asked.memory:
-        return replace(asked, memory=max(125, asked.memory // 125 * 125))
-    return replace(asked, portion=max(1, int(asked.portion * 8)) / 8) if 0 < asked.portion < 1 else asked
-
-
 @st.composite
 def _shuffled(draw: st.DrawFn) -> tuple[Cluster, Snapshot]:
     snapshot, how = draw(clusters())
     # Where only some jobs may be moved, the engine takes the first it meets in a map, the core the first listed.
     how = replace(how, max_consolidation_preemptees=-1)
-    snapshot = replace(snapshot, pods=tuple(replace(pod, gpu=_in_eighths(pod.gpu)) for pod in snapshot.pods))
     return (snapshot, how), replace(
         snapshot,
         nodes=tuple(draw(st.permutations(snapshot.nodes))),
@@ -81,6 +68,7 @@ def _shuffled(draw: st.DrawFn) -> tuple[Cluster, Snapshot]:
 
 @given(both=_shuffled())
 def test_the_order_of_objects_changes_nothing(both: tuple[Cluster, Snapshot]) -> None:
+    """Sums of parts of devices are rounded in the order of the pods; what is decided does not depend on it."""
     (snapshot, how), shuffled = both
     assert _decisions(cycle(snapshot, how)) == _decisions(cycle(shuffled, how))
 
