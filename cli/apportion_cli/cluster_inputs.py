@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from apportion_compiler.diagnostics.diagnostic import Diagnostic
     from apportion_compiler.diagnostics.report import Report
     from apportion_runtime.core.snapshot import Settings, Snapshot
+    from apportion_runtime.snapshots.document_loader import Source
     from apportion_runtime.snapshots.faults import Fault
-    from apportion_runtime.snapshots.loading import Source
 
 _MOST_BYTES = 2 * 1024**3
 
@@ -68,7 +68,7 @@ def read_cluster(paths: Sequence[str], *, now: float | None, shard: str | None) 
     """
     from apportion_compiler.diagnostics.report import Finding, Report
     from apportion_runtime.snapshots.faults import has_errors
-    from apportion_runtime.snapshots.reading import read_snapshot
+    from apportion_runtime.snapshots.snapshot_reader import read_snapshot
 
     first = paths[0]
     sources = Sources(project_root(Path.cwd() / "snapshot" if first == STDIN else Path(first).absolute()), None)
@@ -93,7 +93,7 @@ def nearest(word: str, name: str, known: Sequence[str]) -> click.UsageError:
 
 
 def _texts(paths: Sequence[str], sources: Sources) -> list[Source]:
-    from apportion_runtime.snapshots.loading import Source
+    from apportion_runtime.snapshots.document_loader import Source
 
     read: dict[str, Source] = {}
     for path in paths:

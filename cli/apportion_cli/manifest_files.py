@@ -13,8 +13,8 @@ from apportion_cli.errors import CannotError
 
 if TYPE_CHECKING:
     from apportion_cli.sources import Sources
+    from apportion_compiler.manifests.manifest_parser import ManifestFile
     from apportion_compiler.manifests.placed import Placed
-    from apportion_compiler.manifests.reading import ManifestFile
 
 _MOST_EXPORTED_BYTES = 1024**3
 STDIN = "-"
@@ -28,7 +28,7 @@ def read_files(paths: Sequence[str], sources: Sources) -> Iterator[tuple[str, Ma
     Raises:
         CannotError: If a path leads to nothing that can be read.
     """
-    from apportion_compiler.manifests.reading import ManifestFile, read_manifests, unreadable
+    from apportion_compiler.manifests.manifest_parser import ManifestFile, read_manifests, unreadable
     from apportion_policy.documents import MAX_DOCUMENT_BYTES
 
     seen: set[str] = set()
@@ -97,7 +97,7 @@ def read_objects(paths: Sequence[str]) -> list[Mapping[str, object]]:
 def _exported(content: bytes, name: str) -> list[Mapping[str, object]]:
     import json
 
-    from apportion_compiler.manifests.reading import read_manifests
+    from apportion_compiler.manifests.manifest_parser import read_manifests
 
     try:
         document = json.loads(content)

@@ -78,7 +78,7 @@ def _judged(
     from functools import partial
 
     from apportion_compiler.bindings.capacity_rules import capacity_verdicts
-    from apportion_compiler.manifests.checking import check_manifests
+    from apportion_compiler.manifests.manifest_checks import check_manifests
     from apportion_compiler.workload_shapes import shape_of
 
     beside = clusters.get(_NO_TREE, ())

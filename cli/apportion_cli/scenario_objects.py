@@ -115,7 +115,7 @@ def documents(text: str) -> Iterator[dict[str, Any]]:
     Raises:
         ValueError: If it is neither JSON nor YAML.
     """
-    from apportion_runtime.snapshots.loading import NotText, documents_of
+    from apportion_runtime.snapshots.document_loader import NotText, documents_of
 
     try:
         found = list(documents_of(text))

@@ -186,7 +186,7 @@ def _scenario(load: str | TraceInput, objects: ScenarioObjects) -> Scenario:
 
 def _read(file: str, objects: ScenarioObjects) -> Scenario:
     from apportion_runtime.sim.scenario_fields import ScenarioError
-    from apportion_runtime.sim.scenario_reading import read_scenario
+    from apportion_runtime.sim.scenario_reader import read_scenario
 
     folder = Path(file).parent
 

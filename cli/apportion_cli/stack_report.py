@@ -12,7 +12,7 @@ from apportion_cli.stacks import Plan
 from apportion_policy.evaluation.plain import fenced
 
 if TYPE_CHECKING:
-    from apportion_compiler.emit.pulumi.planning import TargetPlan
+    from apportion_compiler.emit.pulumi.update_plan import TargetPlan
     from apportion_compiler.rollout.differences import ObjectChange
     from apportion_compiler.rollout.identity import Identity
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pulumi.automation import EngineEvent, Stack
 
     from apportion_compiler.emit.pulumi.applied import Applied
-    from apportion_compiler.emit.pulumi.planning import TargetPlan
     from apportion_compiler.emit.pulumi.settings import StackSettings
+    from apportion_compiler.emit.pulumi.update_plan import TargetPlan
     from apportion_compiler.rollout.drift import Drifted
 
 _INSTALL = "https://www.pulumi.com/docs/install/"
@@ -89,8 +89,8 @@ class DeployedStack:
 
     def plan(self, as_of: date) -> Plan:
         """Return what `up` would do, by the policy and the stack's state alone: no cluster is asked."""
-        from apportion_compiler.emit.pulumi.planning import plan_stack
-        from apportion_compiler.emit.pulumi.reading import Refused, compile_stack, rooted
+        from apportion_compiler.emit.pulumi.stack_targets import Refused, compile_stack, rooted
+        from apportion_compiler.emit.pulumi.update_plan import plan_stack
         from apportion_compiler.rollout.hazards import hazards
 
         settings = rooted(self._settings(), self._folder, self._read_instead)

@@ -102,7 +102,7 @@ class TraceInput:
 
     def show_packing(self, stays: Sequence[Stay]) -> None:
         """Say how full an inflated trace made the cluster, beside rules that place each job once."""
-        from apportion_runtime.sim.traces.packing import Rule, pack, packed
+        from apportion_runtime.sim.traces.packing_bound import Rule, pack, packed
 
         if self.inflate is None or self.beside is not None:
             return

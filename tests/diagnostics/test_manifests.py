@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
-from apportion_compiler.manifests.checking import check_manifests
-from apportion_compiler.manifests.reading import read_manifests
+from apportion_compiler.manifests.manifest_checks import check_manifests
+from apportion_compiler.manifests.manifest_parser import read_manifests
 
 CASES = sorted(Path(__file__).parent.glob("AP7*-*"))
 

@@ -13,9 +13,9 @@ import pytest
 
 from apportion_compiler.checks.snapshots import SNAPSHOTS
 from apportion_compiler.diagnostics.diagnostic import Severity
+from apportion_runtime.snapshots.document_loader import Source
 from apportion_runtime.snapshots.faults import ERRORS, KINDS, Fault
-from apportion_runtime.snapshots.loading import Source
-from apportion_runtime.snapshots.reading import read_snapshot
+from apportion_runtime.snapshots.snapshot_reader import read_snapshot
 
 CASES = sorted(Path(__file__).parent.glob("AP8*-*"))
 

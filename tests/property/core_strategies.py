@@ -11,7 +11,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from apportion_runtime.cases.checking import checked
+from apportion_runtime.cases.case_checks import checked
 from apportion_runtime.cases.reader import NOW, settings_of, snapshot_of
 from apportion_runtime.core.resources import GpuRequest
 from apportion_runtime.core.snapshot import Pod, Queue, Settings, Snapshot, Taint, Toleration

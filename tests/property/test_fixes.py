@@ -14,7 +14,7 @@ from hypothesis import given, settings
 
 from apportion_cli.console import Console
 from apportion_cli.findings import report_on
-from apportion_cli.fixing import fix_policy
+from apportion_cli.fixes import fix_policy
 from apportion_cli.inputs import Inputs
 from apportion_cli.sources import Sources
 from apportion_compiler.compile import check_policy

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from apportion_compiler.authoring.declaring import Identity
+from apportion_compiler.authoring.declarations import Identity
 from apportion_compiler.authoring.files import policy_files
 from apportion_compiler.backends import BACKENDS
 from apportion_compiler.backends.capability import Feature, Manifest
@@ -28,7 +28,7 @@ from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.lower import lower
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.readers import READERS
-from apportion_compiler.readers.lifting import lift
+from apportion_compiler.readers.cluster_reader import lift
 from apportion_compiler.targets import targets_of
 from apportion_policy import UNLIMITED, Engine, Policy
 from apportion_policy.quantity import Amount, Unlimited

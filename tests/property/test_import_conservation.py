@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from apportion_compiler.authoring.adoption import adopted_policy
 from apportion_compiler.authoring.conservation import READ
-from apportion_compiler.authoring.declaring import Identity
+from apportion_compiler.authoring.declarations import Identity
 from apportion_compiler.backends.capability import Output
 from apportion_compiler.backends.object_families import managed
 from apportion_compiler.errors import UnwritableError

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from apportion_runtime.core.snapshot import Pod, Settings, Snapshot, SubGroup
 from apportion_runtime.core.status import NAMES
 from apportion_runtime.snapshots.document import read_document, snapshot_document, to_json, to_yaml
-from apportion_runtime.snapshots.loading import Loader, Source
-from apportion_runtime.snapshots.reading import read_snapshot
+from apportion_runtime.snapshots.document_loader import Loader, Source
 from apportion_runtime.snapshots.schema import snapshot_schema
+from apportion_runtime.snapshots.snapshot_reader import read_snapshot
 
 pytestmark = pytest.mark.property
 

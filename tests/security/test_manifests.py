@@ -14,9 +14,9 @@ import pytest
 
 from apportion_compiler.engine_rules import ENGINE_RULES
 from apportion_compiler.engine_rules.workloads import workload_verdicts
-from apportion_compiler.manifests.reading import read_manifests
+from apportion_compiler.manifests.manifest_parser import read_manifests
 from apportion_compiler.readers import READERS
-from apportion_compiler.readers.lifting import lift
+from apportion_compiler.readers.cluster_reader import lift
 
 pytestmark = pytest.mark.security
 

@@ -22,7 +22,7 @@ from apportion_compiler.diagnostics.diagnostic import ValueEdit
 from apportion_compiler.emit.tree import render_target
 from apportion_compiler.fixes_python import python_edit
 from apportion_compiler.fixes_yaml import yaml_edit
-from apportion_compiler.manifests.reading import read_manifests
+from apportion_compiler.manifests.manifest_parser import read_manifests
 from apportion_policy import (
     Accelerator,
     Cluster,
@@ -46,8 +46,8 @@ from apportion_policy.evaluation.layers import Raised
 from apportion_policy.evaluation.tree import PolicyTree
 from apportion_policy.source import SourceLocation
 from apportion_runtime.sim.scenario_fields import ScenarioError
-from apportion_runtime.sim.scenario_reading import read_scenario
-from apportion_runtime.snapshots.loading import NotText, documents_of
+from apportion_runtime.sim.scenario_reader import read_scenario
+from apportion_runtime.snapshots.document_loader import NotText, documents_of
 
 pytestmark = pytest.mark.security
 

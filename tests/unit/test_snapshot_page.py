@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from apportion_runtime.snapshots.loading import Source
-from apportion_runtime.snapshots.reading import read_snapshot
+from apportion_runtime.snapshots.document_loader import Source
+from apportion_runtime.snapshots.snapshot_reader import read_snapshot
 
 _PAGE = Path(__file__).parents[2] / "docs/snapshot.md"
 

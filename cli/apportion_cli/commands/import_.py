@@ -56,7 +56,7 @@ def import_(
     that compiling the policy would not give back is named with its value, here and at the top of the file that it
     concerns; exit 1 if there is one, unless --accept-loss is given.
     """
-    from apportion_cli.importing import Wanted, imported
+    from apportion_cli.policy_import import Wanted, imported
 
     console = current()
     wanted = Wanted(engine, organisation or out.resolve().name, owner, environment, cluster, engine_version)

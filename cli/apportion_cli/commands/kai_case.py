@@ -43,7 +43,7 @@ def kai_case(
     import json
 
     from apportion_cli.delivery import deliver
-    from apportion_runtime.cases.telling import rounds_document
+    from apportion_runtime.cases.case_outcome import rounds_document
 
     wanted = _actions(actions)
     cases = _read(file)
@@ -58,7 +58,7 @@ def kai_case(
 
 
 def _actions(asked: str | None) -> tuple[str, ...] | None:
-    from apportion_runtime.cases.checking import ACTIONS
+    from apportion_runtime.cases.case_checks import ACTIONS
 
     if asked is None:
         return None

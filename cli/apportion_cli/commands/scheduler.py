@@ -71,9 +71,9 @@ def scheduler(
 
     from apportion_runtime.kube.connection import connect
     from apportion_runtime.kube.errors import Unreachable
+    from apportion_runtime.kube.http_server import Counters, served
     from apportion_runtime.kube.lease import Leadership
-    from apportion_runtime.kube.running import Options, run
-    from apportion_runtime.kube.serving import Counters, served
+    from apportion_runtime.kube.scheduler_process import Options, run
 
     console = current()
     ended = Event()

@@ -97,7 +97,7 @@ def validate(
     console = current()
     chosen = limits(time_limit, memory_limit)
     if fix or unsafe_fixes:
-        from apportion_cli.fixing import fix_policy
+        from apportion_cli.fixes import fix_policy
 
         fix_policy(console, lambda: validated(policy, chosen, as_of, ()), unsafe=unsafe_fixes)
     inputs, report = validated(policy, chosen, as_of, env)

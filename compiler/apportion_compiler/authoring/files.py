@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
-from apportion_compiler.authoring.declaring import Declared, Identity, declare_lifted
+from apportion_compiler.authoring.declarations import Declared, Identity, declare_lifted
 from apportion_compiler.authoring.expressions import WIDTH, Atom, Expression, call, imported, laid_out, sequence
 from apportion_compiler.authoring.naming import constants, modules
 from apportion_compiler.authoring.python import Names, expression_of

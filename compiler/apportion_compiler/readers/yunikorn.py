@@ -33,9 +33,9 @@ from apportion_compiler.backends.yunikorn.queues import (
 )
 from apportion_compiler.backends.yunikorn.tree import MAX_APPLICATIONS
 from apportion_compiler.engine_rules.yunikorn.amounts import parse_quantity
-from apportion_compiler.engine_rules.yunikorn.decoding import decode
 from apportion_compiler.engine_rules.yunikorn.manifests import UnreadableConfigError, is_config_map, queues_text
 from apportion_compiler.engine_rules.yunikorn.queues import root_of, with_limits_on_root, with_root
+from apportion_compiler.engine_rules.yunikorn.queues_yaml_decoder import decode
 from apportion_compiler.engine_rules.yunikorn.records import Limit, Partition, PlacementRule, Queue, partitions_of
 from apportion_compiler.engine_rules.yunikorn.refused import ConfigRefusedError
 from apportion_compiler.ir.program import UserLimit

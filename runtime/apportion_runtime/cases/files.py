@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn
 
-from apportion_runtime.cases.checking import CaseError, checked
+from apportion_runtime.cases.case_checks import CaseError, checked
 
 
 class Malformed(Exception):

@@ -19,10 +19,10 @@ from apportion_runtime.core.task import Task
 from apportion_runtime.kube.cluster import Cluster, Manifest
 from apportion_runtime.kube.errors import Refused
 from apportion_runtime.kube.resources import POD, POD_GROUP
+from apportion_runtime.snapshots.document_loader import Found
 from apportion_runtime.snapshots.faults import Fault, Place
 from apportion_runtime.snapshots.kubernetes.api_names import GPU_FRACTION, GPU_MEMORY, LAST_START, STALE_SINCE
 from apportion_runtime.snapshots.kubernetes.reader import read_cluster
-from apportion_runtime.snapshots.loading import Found
 from apportion_runtime.snapshots.quantities import time_text
 
 _SHARED = "shares a GPU, which this scheduler does not hand out: that takes the engine's own binder"

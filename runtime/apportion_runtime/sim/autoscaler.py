@@ -25,7 +25,7 @@ from apportion_runtime.sim.autoscaling import (
 )
 from apportion_runtime.sim.engines.engine import reading
 from apportion_runtime.sim.events import AutoscaleDue
-from apportion_runtime.sim.running import Running
+from apportion_runtime.sim.running_workload import Running
 from apportion_runtime.sim.scenario import Manifest, Work
 from apportion_runtime.sim.scenario_fields import ScenarioError
 from apportion_runtime.sim.workloads import Workloads

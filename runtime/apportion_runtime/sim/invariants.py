@@ -12,7 +12,7 @@ from apportion_runtime.core.resources import MEMORY
 from apportion_runtime.core.snapshot import Node
 from apportion_runtime.core.status import RUNNING
 from apportion_runtime.sim.progress import is_satisfied
-from apportion_runtime.sim.running import Running
+from apportion_runtime.sim.running_workload import Running
 from apportion_runtime.sim.world import PodState, World
 
 _TOLERANCE = 1e-6

@@ -10,7 +10,7 @@ from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.grouping.pod_group import pod_group
 from apportion_runtime.admission.objects import GroupingError, annotations_of, labels_of
 from apportion_runtime.core.explain.pending_reasons import UnusableQueue
-from apportion_runtime.sim.running import Group, Running
+from apportion_runtime.sim.running_workload import Group, Running
 from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.sim.world import World
 

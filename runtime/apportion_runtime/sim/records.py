@@ -9,6 +9,7 @@ from typing import Any
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.session_cache import ClusterInfo, SessionCache
 from apportion_runtime.core.snapshot import Node, Pod, PodGroup
+from apportion_runtime.snapshots.document_loader import Found
 from apportion_runtime.snapshots.faults import Fault, Place
 from apportion_runtime.snapshots.kubernetes.configuration import Engine, configured
 from apportion_runtime.snapshots.kubernetes.devices import Claims, Devices
@@ -20,7 +21,6 @@ from apportion_runtime.snapshots.kubernetes.queues import read_queues
 from apportion_runtime.snapshots.kubernetes.reader import rooted
 from apportion_runtime.snapshots.kubernetes.terms import PodTerms
 from apportion_runtime.snapshots.kubernetes.volumes import Existing
-from apportion_runtime.snapshots.loading import Found
 
 Manifest = Mapping[str, Any]
 _NOWHERE = Place(0, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from apportion_runtime.sim.events import WorkDone
 from apportion_runtime.sim.progress import Progress, is_satisfied
-from apportion_runtime.sim.running import ALL, Running
+from apportion_runtime.sim.running_workload import ALL, Running
 from apportion_runtime.sim.world import PodState, World
 
 

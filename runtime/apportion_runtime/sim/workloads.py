@@ -27,8 +27,8 @@ from apportion_runtime.sim.job_submission import wants_last
 from apportion_runtime.sim.kubelet import Kubelet
 from apportion_runtime.sim.pod_groups import Lookup
 from apportion_runtime.sim.progress import is_satisfied, part_of
-from apportion_runtime.sim.running import Group, Running
-from apportion_runtime.sim.scaling import scaled
+from apportion_runtime.sim.replica_counts import scaled
+from apportion_runtime.sim.running_workload import Group, Running
 from apportion_runtime.sim.scenario import Manifest, Work
 from apportion_runtime.sim.store import Conflict
 from apportion_runtime.sim.work_rate import WorkRate

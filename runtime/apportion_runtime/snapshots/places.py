@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
+from apportion_runtime.snapshots.document_loader import Loader, Source, json_spans
 from apportion_runtime.snapshots.faults import Fault, Path, Place
-from apportion_runtime.snapshots.loading import Loader, Source, json_spans
 
 _MOST_CHARACTERS = 64 * 1024 * 1024
 """Of larger texts only the file is named."""

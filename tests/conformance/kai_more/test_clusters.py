@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.cases.checking import checked
+from apportion_runtime.cases.case_checks import checked
+from apportion_runtime.cases.case_outcome import rounds_document
 from apportion_runtime.cases.rounds import run_rounds
-from apportion_runtime.cases.telling import rounds_document
 
 LINES = (Path(__file__).parent / "clusters.jsonl").read_text(encoding="utf-8").splitlines()
 CLUSTERS = [pytest.param(made, id=made["case"]["name"].partition(":")[0]) for made in map(json.loads, LINES)]

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from apportion_runtime.snapshots.document import snapshot_document, to_json
-from apportion_runtime.snapshots.loading import Source
-from apportion_runtime.snapshots.reading import read_snapshot
+from apportion_runtime.snapshots.document_loader import Source
+from apportion_runtime.snapshots.snapshot_reader import read_snapshot
 
 from .conftest import Run
 

@@ -14,7 +14,7 @@ from apportion_cli.errors import CannotError
 from apportion_cli.main import main
 from apportion_cli.stack_report import plan_json, plan_markdown, plan_text
 from apportion_cli.stacks import Plan
-from apportion_compiler.emit.pulumi.planning import TargetPlan
+from apportion_compiler.emit.pulumi.update_plan import TargetPlan
 from apportion_compiler.rollout.differences import differences
 
 

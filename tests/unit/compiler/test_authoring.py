@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from apportion_compiler.authoring.declaring import Identity
+from apportion_compiler.authoring.declarations import Identity
 from apportion_compiler.authoring.expressions import text_literal
 from apportion_compiler.authoring.files import policy_files
 from apportion_compiler.authoring.naming import constants, modules

@@ -7,7 +7,7 @@ import pytest
 from apportion_compiler.embedded_text import json_value, yaml_value
 from apportion_compiler.engine_rules import ENGINE_RULES
 from apportion_compiler.engine_rules.verdict import Effect
-from apportion_compiler.manifests.reading import read_manifests
+from apportion_compiler.manifests.manifest_parser import read_manifests
 from apportion_policy.documents import MAX_DEPTH
 
 # libyaml dies of a tenth of this: it calls itself for each level, until the stack is used up.

@@ -59,7 +59,7 @@ def run(tmp_path: Path, case: str, **config: Any) -> Run:
 
 
 def _environment(case: str) -> tuple[str, str]:
-    from apportion_compiler.emit.pulumi.reading import read_policy
+    from apportion_compiler.emit.pulumi.stack_targets import read_policy
 
     environment = read_policy(str(GOLDEN / case / "policy.py")).environments[0]
     return environment.name, environment.clusters[0].name

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from apportion_compiler.emit.pulumi.reading import rooted
 from apportion_compiler.emit.pulumi.settings import read_settings
+from apportion_compiler.emit.pulumi.stack_targets import rooted
 from apportion_compiler.emit.pulumi.values import Values
 from apportion_compiler.emit.pulumi.words import POLICY
 

@@ -13,7 +13,8 @@ pytest.importorskip("pulumi_policy", reason="the extra `pulumi` is not installed
 from pulumi_policy import EnforcementLevel, PolicyResource, StackValidationArgs, StackValidationPolicy
 
 from apportion_compiler.emit.pulumi.applied import Applied
-from apportion_compiler.emit.pulumi.judging import (
+from apportion_compiler.emit.pulumi.naming import resource_name, resource_type
+from apportion_compiler.emit.pulumi.object_checks import (
     NOT_COMPILED,
     OVER_CAPACITY,
     POLICIES,
@@ -22,7 +23,6 @@ from apportion_compiler.emit.pulumi.judging import (
     UNOWNED,
     Judge,
 )
-from apportion_compiler.emit.pulumi.naming import resource_name, resource_type
 from apportion_compiler.emit.pulumi.policy_pack import _LEVELS, judge_of, policies
 from apportion_compiler.emit.pulumi.settings import StackSettings
 from apportion_compiler.emit.pulumi.treatment import owned

@@ -14,7 +14,7 @@ pulumi = pytest.importorskip("pulumi", reason="the extra `pulumi` is not install
 
 from apportion_compiler.compile import compile_policy  # noqa: E402
 from apportion_compiler.emit.pulumi.applied import load  # noqa: E402
-from apportion_compiler.emit.pulumi.reading import read_policy  # noqa: E402
+from apportion_compiler.emit.pulumi.stack_targets import read_policy  # noqa: E402
 from apportion_compiler.emit.pulumi.treatment import FIELD_MANAGER_ANNOTATION, plain  # noqa: E402
 from apportion_compiler.emit.pulumi.words import FORMER, STAGED, UPSERT  # noqa: E402
 from apportion_compiler.targets import targets_of  # noqa: E402

@@ -12,8 +12,8 @@ import yaml
 pytest.importorskip("pulumi", reason="the extra `pulumi` is not installed")
 
 from apportion_cli.main import main
-from apportion_compiler.emit.pulumi.reading import read_policy
 from apportion_compiler.emit.pulumi.settings import StackSettings, read_settings
+from apportion_compiler.emit.pulumi.stack_targets import read_policy
 
 from .stack_runs import DAY, policy_in, run_stack
 

@@ -7,8 +7,8 @@ from typing import Any
 import yaml
 
 from apportion_runtime.core.snapshot import Pod, PodGroup
-from apportion_runtime.snapshots.loading import Source
-from apportion_runtime.snapshots.reading import Read, read_snapshot
+from apportion_runtime.snapshots.document_loader import Source
+from apportion_runtime.snapshots.snapshot_reader import Read, read_snapshot
 
 NOW = 1_763_712_000.0  # 2025-11-21T08:00:00Z
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from apportion_runtime.core.snapshot import Settings
+from apportion_runtime.snapshots.document_loader import Source
 from apportion_runtime.snapshots.kubernetes.configuration import Engine
-from apportion_runtime.snapshots.loading import Source
-from apportion_runtime.snapshots.reading import read_snapshot
+from apportion_runtime.snapshots.snapshot_reader import read_snapshot
 
 from .objects import NOW, made, pod, queue, read
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.traces.packing import Rule, pack, packed
+from apportion_runtime.sim.traces.packing_bound import Rule, pack, packed
 from apportion_runtime.sim.traces.records import End, Trace, TraceJob, TraceNode
 from apportion_runtime.sim.traces.scenario import scenario_of
 

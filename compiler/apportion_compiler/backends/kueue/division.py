@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from apportion_compiler.backends.kueue.flavor_capacity import Rooms, capacity, in_proportion, per_device, take
 from apportion_compiler.backends.kueue.flavors import Flavor, Layout
-from apportion_compiler.backends.kueue.rooms import Rooms, capacity, in_proportion, per_device, take
 from apportion_compiler.ir.gpu_models import counted_models
 from apportion_compiler.ir.program import Program, Queue
 from apportion_policy.quantity import UNLIMITED, Amount, Unlimited, add, is_over, smaller

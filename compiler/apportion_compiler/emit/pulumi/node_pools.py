@@ -16,8 +16,8 @@ import pulumi
 from apportion_compiler.backends.nodepools import NAME, documents
 from apportion_compiler.backends.nodepools.document import Document
 from apportion_compiler.compile import Compilation
-from apportion_compiler.emit.pulumi.reading import Refused
 from apportion_compiler.emit.pulumi.settings import NAMESPACE, StackSettings
+from apportion_compiler.emit.pulumi.stack_targets import Refused
 from apportion_compiler.emit.pulumi.unapplied import CLUSTERS
 
 

@@ -1,4 +1,4 @@
-"""The policy pack of a stack: what `judging.py` finds, as policies that Pulumi's engine asks before it changes anything.
+"""The policy pack of a stack: what `object_checks.py` finds, as policies that Pulumi's engine asks before it changes anything.
 
 `policy-pack/__main__.py` beside a stack's program calls `serve`. The pack reads the same configuration as the program.
 """
@@ -23,9 +23,9 @@ from pulumi_policy import (
 )
 
 from apportion_compiler.emit.pulumi import applied
-from apportion_compiler.emit.pulumi.judging import POLICIES, Judge
-from apportion_compiler.emit.pulumi.reading import compile_read, read_policy, rooted
+from apportion_compiler.emit.pulumi.object_checks import POLICIES, Judge
 from apportion_compiler.emit.pulumi.settings import StackSettings, read_settings
+from apportion_compiler.emit.pulumi.stack_targets import compile_read, read_policy, rooted
 from apportion_compiler.emit.pulumi.treatment import plain
 from apportion_compiler.emit.pulumi.values import Values
 from apportion_compiler.emit.pulumi.words import FORMER

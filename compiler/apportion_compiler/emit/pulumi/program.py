@@ -23,8 +23,6 @@ from apportion_compiler.emit.pulumi import applied
 from apportion_compiler.emit.pulumi.guard import Guard
 from apportion_compiler.emit.pulumi.node_pools import register_node_pools
 from apportion_compiler.emit.pulumi.outputs import queue_outputs
-from apportion_compiler.emit.pulumi.planning import NextUpdate, next_update, several_updates
-from apportion_compiler.emit.pulumi.reading import Refused, compile_stack, rooted
 from apportion_compiler.emit.pulumi.scheduler import register_scheduler
 from apportion_compiler.emit.pulumi.settings import (
     NAMESPACE,
@@ -33,8 +31,10 @@ from apportion_compiler.emit.pulumi.settings import (
     StackSettings,
     read_settings,
 )
+from apportion_compiler.emit.pulumi.stack_targets import Refused, compile_stack, rooted
 from apportion_compiler.emit.pulumi.tree import Treatment, register_target
 from apportion_compiler.emit.pulumi.unapplied import unapplied
+from apportion_compiler.emit.pulumi.update_plan import NextUpdate, next_update, several_updates
 from apportion_compiler.emit.pulumi.words import FORMER, STAGED, UPSERT
 from apportion_compiler.emit.rendered import rendered_trees, write_trees
 

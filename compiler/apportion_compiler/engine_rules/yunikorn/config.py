@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from apportion_compiler.engine_rules.yunikorn.decoding import decode
 from apportion_compiler.engine_rules.yunikorn.limits import check_limit_max_applications, check_limit_resources
 from apportion_compiler.engine_rules.yunikorn.placement import check_placement_rules
 from apportion_compiler.engine_rules.yunikorn.queues import (
@@ -18,6 +17,7 @@ from apportion_compiler.engine_rules.yunikorn.queues import (
     with_limits_on_root,
     with_root,
 )
+from apportion_compiler.engine_rules.yunikorn.queues_yaml_decoder import decode
 from apportion_compiler.engine_rules.yunikorn.records import Partition, partitions_of
 from apportion_compiler.engine_rules.yunikorn.refused import ConfigRefusedError
 

@@ -13,7 +13,7 @@ from apportion_runtime.admission.expanding.distributed import (
 from apportion_runtime.admission.expanding.expansion import Ending, Expansion, Replacing, Slot
 from apportion_runtime.admission.expanding.plain import expand_job, expand_pod, expand_replicas, job_of
 from apportion_runtime.admission.expanding.ray import expand_cluster, expand_ray_job, expand_service
-from apportion_runtime.admission.expanding.suspending import can_suspend, is_suspended, with_suspended
+from apportion_runtime.admission.expanding.suspension import can_suspend, is_suspended, with_suspended
 from apportion_runtime.admission.expanding.volcano import expand_volcano_job
 from apportion_runtime.admission.objects import Manifest, kind_of
 

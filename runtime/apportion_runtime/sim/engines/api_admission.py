@@ -12,7 +12,7 @@ from apportion_runtime.sim.engines.kube_scheduler.amounts import pod_requests
 from apportion_runtime.sim.engines.limit_ranges import check_limits, with_defaults
 from apportion_runtime.sim.engines.priorities import with_priority
 from apportion_runtime.sim.engines.resource_quotas import Quotas
-from apportion_runtime.sim.running import Running
+from apportion_runtime.sim.running_workload import Running
 from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.sim.world import PodState, World
 

@@ -16,7 +16,7 @@ from apportion_runtime.sim.scenario import Manifest
 if TYPE_CHECKING:
     from apportion_runtime.core.snapshot import Pod
     from apportion_runtime.sim.node_pools import NodePools
-    from apportion_runtime.sim.running import Running
+    from apportion_runtime.sim.running_workload import Running
     from apportion_runtime.sim.workloads import Workloads
     from apportion_runtime.sim.world import PodState
 

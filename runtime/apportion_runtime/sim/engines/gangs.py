@@ -18,7 +18,7 @@ from apportion_runtime.admission.grouping.pod_group import pod_group
 from apportion_runtime.admission.objects import GroupingError, annotations_of, name_of, namespace_of
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.sim.pod_groups import Lookup
-from apportion_runtime.sim.running import Group, Running
+from apportion_runtime.sim.running_workload import Group, Running
 from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.sim.world import World
 

@@ -15,7 +15,7 @@ from apportion_runtime.sim.engines.engine import Denied, Handlers
 from apportion_runtime.sim.node_pools import NodePools
 from apportion_runtime.sim.pod_groups import PodGrouper
 from apportion_runtime.sim.provisioning.autoscaler import Autoscaler, consuming
-from apportion_runtime.sim.running import Running
+from apportion_runtime.sim.running_workload import Running
 from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.sim.scheduling_loop import Scheduler
 from apportion_runtime.sim.workloads import Workloads

@@ -12,7 +12,7 @@ from apportion_runtime.sim.engines.kube_scheduler.profiles import KIND
 from apportion_runtime.sim.engines.plain import PlainEngine
 from apportion_runtime.sim.history import Sample
 from apportion_runtime.sim.node_pools import NodePools
-from apportion_runtime.sim.running import Running
+from apportion_runtime.sim.running_workload import Running
 from apportion_runtime.sim.workloads import Workloads
 from apportion_runtime.sim.world import World
 from apportion_runtime.snapshots.quantities import NANO

@@ -16,7 +16,7 @@ from apportion_runtime.sim.engines.gangs import Gangs
 from apportion_runtime.sim.engines.kube_scheduler.pods import PodFacts, pod_facts
 from apportion_runtime.sim.node_pools import NodePools
 from apportion_runtime.sim.provisioning.autoscaler import Autoscaler, consuming
-from apportion_runtime.sim.running import Running
+from apportion_runtime.sim.running_workload import Running
 from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.sim.workloads import Workloads
 from apportion_runtime.sim.world import PodState, World

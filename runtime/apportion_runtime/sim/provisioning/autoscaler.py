@@ -15,7 +15,9 @@ from apportion_runtime.sim.engines.engine import Handlers
 from apportion_runtime.sim.events import EngineEvent
 from apportion_runtime.sim.history import ENDED_BY_NODE
 from apportion_runtime.sim.machines import add_node, node_manifest, node_name, remove_node
-from apportion_runtime.sim.provisioning.judging import (
+from apportion_runtime.sim.provisioning.market import Held, find
+from apportion_runtime.sim.provisioning.offers import Queued, changes
+from apportion_runtime.sim.provisioning.request_checks import (
     GKE_CLASS,
     GKE_POOL_LABEL,
     QUEUED_TAINT,
@@ -26,8 +28,6 @@ from apportion_runtime.sim.provisioning.judging import (
     judge,
     request_name,
 )
-from apportion_runtime.sim.provisioning.market import Held, find
-from apportion_runtime.sim.provisioning.offers import Queued, changes
 from apportion_runtime.sim.scenario import Manifest, Pool
 from apportion_runtime.sim.store import Change, ClusterApi
 from apportion_runtime.sim.workloads import Workloads

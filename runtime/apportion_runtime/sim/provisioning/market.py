@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from apportion_runtime.sim.provisioning.judging import NOT_FOUND, QUOTA_EXCEEDED, Asked, Unmet, quota_message
+from apportion_runtime.sim.provisioning.request_checks import NOT_FOUND, QUOTA_EXCEEDED, Asked, Unmet, quota_message
 from apportion_runtime.sim.scenario import Pool
 
 

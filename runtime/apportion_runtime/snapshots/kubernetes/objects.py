@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from apportion_runtime.snapshots.document_loader import ENGINE_CONFIGURATION, Found
 from apportion_runtime.snapshots.faults import DUPLICATE, UNREADABLE, Fault, Place
-from apportion_runtime.snapshots.loading import ENGINE_CONFIGURATION, Found
 from apportion_runtime.snapshots.shapes import Amount, Each, misshapen
 
 _TEXTS = Each(str)

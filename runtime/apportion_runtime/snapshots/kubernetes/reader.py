@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from apportion_runtime.core.snapshot import Queue, Settings, Snapshot
+from apportion_runtime.snapshots.document_loader import Found
 from apportion_runtime.snapshots.faults import Fault, Place
 from apportion_runtime.snapshots.kubernetes.bindings import pending_bindings
 from apportion_runtime.snapshots.kubernetes.configuration import configured
@@ -18,7 +19,6 @@ from apportion_runtime.snapshots.kubernetes.queues import read_queues
 from apportion_runtime.snapshots.kubernetes.terms import PodTerms
 from apportion_runtime.snapshots.kubernetes.times import newest
 from apportion_runtime.snapshots.kubernetes.volumes import Existing
-from apportion_runtime.snapshots.loading import Found
 
 PlaceOf = Callable[[str, str], Place | None]
 """From a kind (`Pod`, `Queue`, …) and the id of a record to where its object stands."""

@@ -14,8 +14,8 @@ import pytest
 
 from apportion_runtime.kube.connection import Connection, connect
 from apportion_runtime.kube.errors import Refused, Unreachable
+from apportion_runtime.kube.http_server import STUCK_S, Counters, served
 from apportion_runtime.kube.lease import DURATION_S, Leadership
-from apportion_runtime.kube.serving import STUCK_S, Counters, served
 
 
 class _Leases(BaseHTTPRequestHandler):

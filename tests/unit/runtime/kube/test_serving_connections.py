@@ -10,8 +10,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from apportion_runtime.kube import serving
-from apportion_runtime.kube.serving import Counters, served
+from apportion_runtime.kube import http_server as serving
+from apportion_runtime.kube.http_server import Counters, served
 
 
 def _connected(stack: ExitStack, port: int) -> socket.socket:

@@ -13,7 +13,7 @@ from apportion_runtime.sim.engines.engine_detection import ACK, KAI
 from apportion_runtime.sim.history import Fact, History
 from apportion_runtime.sim.invariants import broken
 from apportion_runtime.sim.scenario_fields import ScenarioError
-from apportion_runtime.sim.scenario_reading import read_scenario
+from apportion_runtime.sim.scenario_reader import read_scenario
 
 Node = dict[str, Any]
 NODES = "nodes: [{pool: n, count: 2, cpu: 8, memory: 64Gi}]\n"

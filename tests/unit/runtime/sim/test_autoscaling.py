@@ -22,7 +22,7 @@ from apportion_runtime.sim.engines.engine import UnreadableError
 from apportion_runtime.sim.engines.engine_detection import NATIVE
 from apportion_runtime.sim.history import History
 from apportion_runtime.sim.scenario_fields import ScenarioError
-from apportion_runtime.sim.scenario_reading import read_scenario
+from apportion_runtime.sim.scenario_reader import read_scenario
 
 Made = dict[str, Any]
 USUAL = Behavior()

@@ -13,7 +13,7 @@ from apportion_runtime.sim.cron import due_times
 from apportion_runtime.sim.events import Arrives, CycleDue, EventQueue, PodGone
 from apportion_runtime.sim.history import History, Wait
 from apportion_runtime.sim.scenario_fields import ScenarioError
-from apportion_runtime.sim.scenario_reading import read_scenario
+from apportion_runtime.sim.scenario_reader import read_scenario
 from apportion_runtime.sim.store import Conflict, Refused, Store
 from apportion_runtime.sim.summary import percentile, summarise
 

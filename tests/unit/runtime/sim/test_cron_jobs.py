@@ -8,7 +8,7 @@ from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.cron import due_times
 from apportion_runtime.sim.engines.engine_detection import NATIVE
 from apportion_runtime.sim.history import History
-from apportion_runtime.sim.scenario_reading import read_scenario
+from apportion_runtime.sim.scenario_reader import read_scenario
 
 
 def run(spec: str) -> History:

@@ -11,8 +11,8 @@ from apportion_runtime.sim.history import History
 from apportion_runtime.sim.invariants import broken
 from apportion_runtime.sim.scenario import Demand
 from apportion_runtime.sim.scenario_fields import ScenarioError
-from apportion_runtime.sim.scenario_reading import read_scenario
-from apportion_runtime.sim.serving import Autoscaling, autoscaling_of, scalings_of
+from apportion_runtime.sim.scenario_reader import read_scenario
+from apportion_runtime.sim.serve_autoscaler import Autoscaling, autoscaling_of, scalings_of
 
 _FREE = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
 QUEUE: dict[str, Any] = {

@@ -18,7 +18,7 @@ from apportion_runtime.sim.engines.kube_scheduler.profiles import Profile, read_
 from apportion_runtime.sim.engines.kube_scheduler.scheduler import feasible_nodes_to_find
 from apportion_runtime.sim.engines.kube_scheduler.scores import balance_score, fit_score
 from apportion_runtime.sim.history import History
-from apportion_runtime.sim.scenario_reading import read_scenario
+from apportion_runtime.sim.scenario_reader import read_scenario
 
 Made = dict[str, Any]
 GPU = "nvidia.com/gpu"

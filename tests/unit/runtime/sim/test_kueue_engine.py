@@ -17,7 +17,7 @@ from apportion_runtime.sim.engines.kueue.usage_tree import UsageTree
 from apportion_runtime.sim.events import ObjectDeleted
 from apportion_runtime.sim.history import Fact, History
 from apportion_runtime.sim.invariants import broken
-from apportion_runtime.sim.scenario_reading import read_scenario
+from apportion_runtime.sim.scenario_reader import read_scenario
 
 Made = dict[str, Any]
 _GPU = "nvidia.com/gpu"

@@ -14,7 +14,7 @@ from apportion_runtime.sim.engines.volcano.amounts import Amounts
 from apportion_runtime.sim.engines.volcano.capacity import Capacity, QueueSpec
 from apportion_runtime.sim.engines.volcano.configuration import ConfigurationError, read_configuration
 from apportion_runtime.sim.history import History
-from apportion_runtime.sim.scenario_reading import read_scenario
+from apportion_runtime.sim.scenario_reader import read_scenario
 
 Made = dict[str, Any]
 GPU = "nvidia.com/gpu"

@@ -10,7 +10,7 @@ from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.sim.engines.ack import api_names, jobs
 from apportion_runtime.sim.engines.ack.amounts import GPU
 from apportion_runtime.sim.engines.ack.kube_queue import KubeQueue
-from apportion_runtime.sim.engines.ack.scheduling import AckScheduler
+from apportion_runtime.sim.engines.ack.scheduler import AckScheduler
 from apportion_runtime.sim.engines.ack.tree import Tree, TreeError, read_tree
 from apportion_runtime.sim.engines.engine import Denied, Handlers, UnreadableError
 from apportion_runtime.sim.engines.job_events import JobChanged
@@ -19,7 +19,7 @@ from apportion_runtime.sim.engines.kube_scheduler.profiles import KIND
 from apportion_runtime.sim.engines.plain import PlainEngine
 from apportion_runtime.sim.history import Sample
 from apportion_runtime.sim.node_pools import NodePools
-from apportion_runtime.sim.running import Running
+from apportion_runtime.sim.running_workload import Running
 from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.sim.workloads import Workloads
 from apportion_runtime.sim.world import PodState, World

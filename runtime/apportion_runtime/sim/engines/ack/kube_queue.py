@@ -23,7 +23,7 @@ from apportion_runtime.sim.engines.ack.timestamps import stamp
 from apportion_runtime.sim.engines.ack.tree import Tree
 from apportion_runtime.sim.engines.gangs import Gangs
 from apportion_runtime.sim.engines.job_events import JobChanged
-from apportion_runtime.sim.running import Running
+from apportion_runtime.sim.running_workload import Running
 from apportion_runtime.sim.store import Conflict
 from apportion_runtime.sim.workloads import Workloads
 from apportion_runtime.sim.world import World

@@ -17,7 +17,7 @@ from apportion_runtime.sim.engines.kube_scheduler.misfit import Misfit
 from apportion_runtime.sim.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.sim.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.sim.engines.kube_scheduler.profiles import Profile
-from apportion_runtime.sim.engines.kube_scheduler.spreading import NO_LABEL, HardSpread
+from apportion_runtime.sim.engines.kube_scheduler.topology_spread import NO_LABEL, HardSpread
 
 UNSCHEDULABLE = "node(s) were unschedulable"
 TAINTED = "node(s) had untolerated taint(s)"

@@ -17,7 +17,7 @@ from apportion_runtime.sim.engines.kube_scheduler.amounts import CPU, MEMORY, is
 from apportion_runtime.sim.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.sim.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.sim.engines.kube_scheduler.profiles import BY_SHAPE, LEAST, MOST, Profile
-from apportion_runtime.sim.engines.kube_scheduler.spreading import spread_scores
+from apportion_runtime.sim.engines.kube_scheduler.topology_spread import spread_scores
 
 _MOST = 100
 _HARD_AFFINITY_WEIGHT = 1

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from apportion_runtime.admission.expanding.suspending import with_suspended
+from apportion_runtime.admission.expanding.suspension import with_suspended
 from apportion_runtime.admission.objects import labels_of, name_of, uid_of
 from apportion_runtime.sim.engines.engine import Handlers, UnreadableError
 from apportion_runtime.sim.engines.kube_scheduler import KubeScheduler, PodFacts, read_profiles
@@ -42,7 +42,7 @@ from apportion_runtime.sim.events import EngineEvent
 from apportion_runtime.sim.history import ENDED_BY_SUCCESS
 from apportion_runtime.sim.node_pools import NodePools
 from apportion_runtime.sim.provisioning.autoscaler import CONSUMES, Autoscaler
-from apportion_runtime.sim.running import Running
+from apportion_runtime.sim.running_workload import Running
 from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.sim.store import Change
 from apportion_runtime.sim.workloads import Workloads

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from apportion_runtime.admission.expanding.suspending import with_suspended
+from apportion_runtime.admission.expanding.suspension import with_suspended
 from apportion_runtime.admission.objects import (
     annotations_of,
     kind_of,

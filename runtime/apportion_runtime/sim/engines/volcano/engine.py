@@ -32,7 +32,7 @@ from apportion_runtime.sim.engines.volcano.pod_groups import (
 from apportion_runtime.sim.engines.volcano.session import Session, Statement
 from apportion_runtime.sim.history import ENDED_BY_SUCCESS, Sample
 from apportion_runtime.sim.node_pools import NodePools
-from apportion_runtime.sim.running import Running
+from apportion_runtime.sim.running_workload import Running
 from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.sim.workloads import Workloads
 from apportion_runtime.sim.world import PodState, World

@@ -27,7 +27,7 @@ from apportion_runtime.sim.engines.kube_scheduler.amounts import amounts, pod_re
 from apportion_runtime.sim.engines.volcano.amounts import total
 from apportion_runtime.sim.engines.volcano.capacity import DEFAULT
 from apportion_runtime.sim.engines.volcano.jobs import GroupState
-from apportion_runtime.sim.running import Running
+from apportion_runtime.sim.running_workload import Running
 from apportion_runtime.sim.scenario import Manifest
 from apportion_runtime.sim.world import World
 

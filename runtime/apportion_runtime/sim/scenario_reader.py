@@ -23,7 +23,7 @@ from apportion_runtime.sim.scenario import (
     Work,
 )
 from apportion_runtime.sim.scenario_fields import Fields, ScenarioError
-from apportion_runtime.sim.serving import autoscaling_of, scalings_of
+from apportion_runtime.sim.serve_autoscaler import autoscaling_of, scalings_of
 from apportion_runtime.sim.workload_labels import KAI_WORKLOAD_LABELS, WorkloadLabels
 from apportion_runtime.sim.workload_manifests import KINDS, Size, WorkloadFields, manifest_of
 from apportion_runtime.snapshots.places import line_of

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from apportion_runtime.core.snapshot import Settings, Snapshot
-from apportion_runtime.snapshots.checking import Places, check_snapshot
 from apportion_runtime.snapshots.codec import Malformed
 from apportion_runtime.snapshots.document import KIND, is_snapshot, read_document
+from apportion_runtime.snapshots.document_loader import Found, Source, load
 from apportion_runtime.snapshots.faults import UNREADABLE, Fault, Path, Place
 from apportion_runtime.snapshots.kubernetes import api_names
 from apportion_runtime.snapshots.kubernetes.objects import SHAPES
 from apportion_runtime.snapshots.kubernetes.reader import read_cluster
-from apportion_runtime.snapshots.loading import Found, Source, load
 from apportion_runtime.snapshots.places import located
+from apportion_runtime.snapshots.snapshot_checks import Places, check_snapshot
 
 _OF_OBJECTS: Mapping[str, Path] = {
     "name": ("metadata", "name"),

@@ -39,11 +39,11 @@ def imported(paths: Sequence[str], wanted: Wanted) -> tuple[Mapping[str, str], t
         click.UsageError: If there is no reader for the engine, or a name or an owner is none.
     """
     from apportion_compiler.authoring.adoption import adopted_policy
-    from apportion_compiler.authoring.declaring import Identity
+    from apportion_compiler.authoring.declarations import Identity
     from apportion_compiler.engine_versions import ENGINE_VERSIONS, minor_text
     from apportion_compiler.errors import UnwritableError
     from apportion_compiler.readers import READERS
-    from apportion_compiler.readers.lifting import lift
+    from apportion_compiler.readers.cluster_reader import lift
     from apportion_compiler.readers.objects import environment_of
     from apportion_policy.cluster import Engine
 

@@ -9,10 +9,10 @@ from threading import Event
 
 from apportion_runtime.kube.connection import Connection
 from apportion_runtime.kube.errors import Refused, Unreachable
+from apportion_runtime.kube.http_server import Counters
 from apportion_runtime.kube.lease import DURATION_S, Leadership
 from apportion_runtime.kube.mirror import Mirror
 from apportion_runtime.kube.scheduler import run_cycle
-from apportion_runtime.kube.serving import Counters
 
 _LISTED_S = 60.0
 _RENEW_S = DURATION_S / 3
