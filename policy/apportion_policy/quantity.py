@@ -230,6 +230,8 @@ def _parse_text(text: str, scale: int, kind: str, unit: str) -> Amount:
     match = _QUANTITY.fullmatch(text[:64].removeprefix("+"))
     if match is None:
         raise QuantityError(f'"{text[:64]}" is not a {kind} quantity such as {_EXAMPLES[kind]}')
+    if kind == "GPU" and (match["suffix"] or "").endswith("i"):
+        raise QuantityError(f'"{text}" is a size in bytes, not a number of GPUs such as {_EXAMPLES[kind]}')
     exponent = match["exponent"]
     factor = Decimal(10) ** int(exponent) if exponent else _MULTIPLIERS[match["suffix"] or ""]
     scaled = _EXACT.multiply(_EXACT.multiply(Decimal(match["number"]), factor), Decimal(scale))

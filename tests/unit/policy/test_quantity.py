@@ -145,3 +145,8 @@ def test_a_quantity_too_fine_for_its_unit_is_rounded_away_from_zero() -> None:
 def test_what_is_no_quantity_has_no_value(text: str) -> None:
     with pytest.raises(QuantityError):
         kubernetes_units(text, 1)
+
+
+def test_a_size_in_bytes_is_no_number_of_gpus() -> None:
+    with pytest.raises(QuantityError, match='"16Gi" is a size in bytes, not a number of GPUs such as 8'):
+        parse_gpu("16Gi")
