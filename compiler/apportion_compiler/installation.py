@@ -15,10 +15,10 @@ from typing import Literal
 import yaml
 
 from apportion_compiler.backends.capability import Output
-from apportion_compiler.backends.kueue.manager import CONFIGURATION_FILE
-from apportion_compiler.backends.kueue.names import SYSTEM_NAMESPACE
 from apportion_compiler.embedded_text import yaml_value
 from apportion_compiler.engine_versions import parse_version
+from apportion_compiler.engines.kueue.emit.manager import CONFIGURATION_FILE
+from apportion_compiler.engines.kueue.emit.names import SYSTEM_NAMESPACE
 from apportion_compiler.ir.program import Program
 from apportion_compiler.plain_objects import described, group_of, items, mapping, name_of, of_kind, text
 

@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 from apportion_compiler.engine_rules.verdict import Effect
-from apportion_compiler.engine_rules.workloads import ENGINE_WORKLOAD_RULES, workload_verdicts
+from apportion_compiler.engine_rules.workloads import workload_verdicts
+from apportion_compiler.engines.registry import ENGINES
 
 _POD = {"containers": [{"name": "main", "image": "train"}], "restartPolicy": "Never"}
 _KAI_QUEUES = """
@@ -259,12 +260,12 @@ def _compare(said: list[tuple[str, str, str]], expected: tuple[str, str, str] | 
 
 def test_every_rule_has_a_case() -> None:
     shown = {engine for engine, _, expected in CASES if expected is not None}
-    assert shown == set(ENGINE_WORKLOAD_RULES)
+    assert shown == set(ENGINES)
     effects = {expected[0] for _, _, expected in CASES if expected} | {e[0] for _, e in PROVISIONING if e}
     assert effects == {effect.value for effect in Effect}
 
 
-@pytest.mark.parametrize("engine", ENGINE_WORKLOAD_RULES)
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     "spec",
     [None, [], "text", 7, {"template": []}, {"template": {"spec": {"containers": [None, 3, {"resources": "a"}]}}}],

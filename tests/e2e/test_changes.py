@@ -15,7 +15,7 @@ import pytest
 
 from apportion_compiler.engine_rules import ENGINE_RULES
 from apportion_compiler.engine_rules.verdict import Effect
-from apportion_compiler.rollout.volcano import VOLCANO
+from apportion_compiler.engines.volcano.updates import MODEL
 from apportion_compiler.rollout.waves import rollout
 
 from .kubectl import Kubectl, Object
@@ -106,7 +106,7 @@ def rollout_of(engine: str, before: Trees, after: Trees) -> Iterator[Writes]:
         first = objects.index(queues[0])
         yield Writes("apply", objects[:first])
         former = [one for tree in before for one in tree.objects() if one["kind"] == "Queue"]
-        for step in rollout(former, queues, VOLCANO):
+        for step in rollout(former, queues, MODEL):
             yield Writes(step.action, (dict(step.manifest),))
         yield Writes("apply", tuple(one for one in objects[first:] if one not in queues))
     for tree in reversed(after):

@@ -8,15 +8,15 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from apportion_compiler.backends import ack
-from apportion_compiler.backends.ack.tree import tree_numbers
 from apportion_compiler.backends.quota_tree import managed_resources
-from apportion_compiler.engine_rules.ack import RULES
+from apportion_compiler.engines.ack import emit as ack
+from apportion_compiler.engines.ack.emit.tree import tree_numbers
+from apportion_compiler.engines.ack.reader import READER
+from apportion_compiler.engines.ack.rules import RULES
 from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.lower import lower
 from apportion_compiler.ir.program import Program
-from apportion_compiler.readers.ack import READER
 from apportion_policy import AckSettings, Policy
 from apportion_policy.quantity import Unlimited, smaller
 

@@ -9,15 +9,15 @@ from hypothesis import given
 
 from apportion_compiler.backends import BACKENDS
 from apportion_compiler.backends.capability import Manifest
-from apportion_compiler.engine_rules.kai import RULES
 from apportion_compiler.engine_rules.verdict import Effect
+from apportion_compiler.engines.kai.reader import READER
+from apportion_compiler.engines.kai.rules import RULES
 from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.gpu_models import counted_models
 from apportion_compiler.ir.lower import lower
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.naming import object_name
-from apportion_compiler.readers.kai import READER
 from apportion_compiler.readers.record import LiftedQueue
 from apportion_policy import Policy
 from apportion_policy.quantity import UNLIMITED, Amount, Unlimited

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from apportion_compiler.backends import koordinator
 from apportion_compiler.backends.capability import Manifest
-from apportion_compiler.backends.koordinator.names import FORCE_UPDATE_LABEL
-from apportion_compiler.backends.koordinator.quotas import lends_nothing, weighs_nothing
-from apportion_compiler.backends.koordinator.trees import trees_of
-from apportion_compiler.engine_rules.koordinator import RULES
+from apportion_compiler.engines.koordinator import emit as koordinator
+from apportion_compiler.engines.koordinator.emit.names import FORCE_UPDATE_LABEL
+from apportion_compiler.engines.koordinator.emit.quotas import lends_nothing, weighs_nothing
+from apportion_compiler.engines.koordinator.emit.trees import trees_of
+from apportion_compiler.engines.koordinator.reader import READER
+from apportion_compiler.engines.koordinator.rules import RULES
 from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.lower import lower
 from apportion_compiler.ir.program import Program
-from apportion_compiler.readers.koordinator import READER
 from apportion_policy import Policy
 
 from .quota_trees import bounds, lifted_bounds, makes_sense, promised, within

@@ -8,9 +8,9 @@ import pytest
 import yaml
 from hypothesis import given, settings
 
-from apportion_compiler.backends import native
-from apportion_compiler.backends.native.names import schedulers
-from apportion_compiler.engine_rules.native import RULES
+from apportion_compiler.engines.native import emit as native
+from apportion_compiler.engines.native.emit.names import schedulers
+from apportion_compiler.engines.native.rules import RULES
 from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.lower import lower

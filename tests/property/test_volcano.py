@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from apportion_compiler.backends import BACKENDS
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.partitions import partitions_of
-from apportion_compiler.backends.volcano.bounds import MAX_DEPTH
-from apportion_compiler.backends.volcano.queues import whole_weight
-from apportion_compiler.engine_rules.volcano import RULES
+from apportion_compiler.engines.volcano.emit.bounds import MAX_DEPTH
+from apportion_compiler.engines.volcano.emit.queues import whole_weight
+from apportion_compiler.engines.volcano.reader import READER
+from apportion_compiler.engines.volcano.rules import RULES
 from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.gpu_models import counted_models
@@ -25,7 +26,6 @@ from apportion_compiler.ir.lower import lower
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.naming import object_name
 from apportion_compiler.readers.record import LiftedQueue
-from apportion_compiler.readers.volcano import READER
 from apportion_policy import Policy
 from apportion_policy.quantity import UNLIMITED, Amount, Unlimited
 from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource

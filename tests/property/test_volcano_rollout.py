@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 
-from apportion_compiler.backends.volcano.resource_lists import counts
 from apportion_compiler.engine_rules.verdict import Effect
-from apportion_compiler.engine_rules.volcano import RULES
-from apportion_compiler.engine_rules.volcano.hierarchy import refused_deletion
-from apportion_compiler.engine_rules.volcano.tree import queue_tree
-from apportion_compiler.rollout.volcano import VOLCANO
+from apportion_compiler.engines.volcano.emit.resource_lists import counts
+from apportion_compiler.engines.volcano.rules import RULES
+from apportion_compiler.engines.volcano.rules.hierarchy import refused_deletion
+from apportion_compiler.engines.volcano.rules.tree import queue_tree
+from apportion_compiler.engines.volcano.updates import MODEL
 from apportion_compiler.rollout.waves import rollout
 
 from .volcano_trees import Tree, trees
@@ -68,7 +68,7 @@ def test_every_step_is_taken(former: Tree, wanted: Tree) -> None:
     state = {queue["metadata"]["name"]: queue for queue in former}
     promised = {name: counts(queue["spec"]["deserved"]) for name, queue in state.items()}
     shall = {queue["metadata"]["name"]: counts(queue["spec"]["deserved"]) for queue in wanted}
-    for step in rollout(former, wanted, VOLCANO):
+    for step in rollout(former, wanted, MODEL):
         name = step.manifest["metadata"]["name"]
         existing = list(state.values())
         if step.action == "delete":
@@ -84,13 +84,13 @@ def test_every_step_is_taken(former: Tree, wanted: Tree) -> None:
 
 @given(trees())
 def test_nothing_changes_nothing(tree: Tree) -> None:
-    assert rollout(tree, tree, VOLCANO) == ()
+    assert rollout(tree, tree, MODEL) == ()
 
 
 def test_a_simple_change_is_one_step_a_queue() -> None:
     former = [_queue("g", gpu=10), _queue("a", "g", 6), _queue("b", "g", 4)]
     wanted = [_queue("g", gpu=12), _queue("a", "g", 4), _queue("b", "g", 8)]
-    names = [step.manifest["metadata"]["name"] for step in rollout(former, wanted, VOLCANO)]
+    names = [step.manifest["metadata"]["name"] for step in rollout(former, wanted, MODEL)]
     assert sorted(names) == ["a", "b", "g"]
     assert names.index("g") < names.index("b")
 
@@ -98,4 +98,4 @@ def test_a_simple_change_is_one_step_a_queue() -> None:
 def test_volcanos_own_queues_are_left_alone() -> None:
     own = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "spec": {}}
     former = [{**own, "metadata": {"name": "root"}}, {**own, "metadata": {"name": "default"}}, _queue("a", gpu=1)]
-    assert [(s.action, s.manifest["metadata"]) for s in rollout(former, [], VOLCANO)] == [("delete", {"name": "a"})]
+    assert [(s.action, s.manifest["metadata"]) for s in rollout(former, [], MODEL)] == [("delete", {"name": "a"})]

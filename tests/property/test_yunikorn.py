@@ -17,16 +17,16 @@ from hypothesis import strategies as st
 
 from apportion_compiler.backends import BACKENDS
 from apportion_compiler.backends.capability import Manifest
-from apportion_compiler.backends.yunikorn.config_map import queues_text
 from apportion_compiler.compile import check_policy
 from apportion_compiler.diagnostics.diagnostic import has_errors
-from apportion_compiler.engine_rules.yunikorn import RULES
+from apportion_compiler.engines.yunikorn.emit.config_map import queues_text
+from apportion_compiler.engines.yunikorn.reader import READER
+from apportion_compiler.engines.yunikorn.rules import RULES
 from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.lower import lower
 from apportion_compiler.ir.program import Program, Queue, UserLimit
 from apportion_compiler.readers.record import LiftedQueue
-from apportion_compiler.readers.yunikorn import READER
 from apportion_policy import Policy
 from apportion_policy.quantity import UNLIMITED, Amount, smaller
 

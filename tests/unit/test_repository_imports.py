@@ -45,9 +45,13 @@ BREACHES = {
         "compiler/apportion_compiler/backends/metadata.py",
         "import apportion_compiler.graph.graph",
     ),
-    "backends-know-no-other": (
-        "compiler/apportion_compiler/backends/native/__init__.py",
-        "import apportion_compiler.backends.kai",
+    "engines-know-no-other": (
+        "compiler/apportion_compiler/engines/native/emit/__init__.py",
+        "import apportion_compiler.engines.kai.emit",
+    ),
+    "engine-parts": (
+        "compiler/apportion_compiler/engines/kai/emit/names.py",
+        "import apportion_compiler.engines.kai.reader",
     ),
     "compiler-reaches-nothing": ("compiler/apportion_compiler/compile.py", "import kubernetes"),
     "pure-stages": ("compiler/apportion_compiler/ir/program.py", "import subprocess"),

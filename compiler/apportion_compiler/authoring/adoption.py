@@ -18,11 +18,11 @@ from apportion_compiler.backends.capability import Manifest as Made
 from apportion_compiler.backends.object_families import managed
 from apportion_compiler.checks import STRUCTURE_CHECKS
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, has_errors
+from apportion_compiler.engines.kueue.reader.adoption import kept_as_they_stand
 from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.lower import lower
 from apportion_compiler.readers.cluster_reader import lift
-from apportion_compiler.readers.kueue_adoption import kept_as_they_stand
 from apportion_compiler.readers.record import Lifted, Manifest, Note
 from apportion_policy.policy import Organisation, Policy
 

@@ -14,8 +14,8 @@ import yaml
 
 from apportion_compiler.backends.metadata import GROUP as APPORTION
 from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
+from apportion_compiler.engines.kueue.reader.adoption import LAST_APPLIED, current_spec
 from apportion_compiler.plain_objects import described, group_of, name_of, text
-from apportion_compiler.readers.kueue_adoption import LAST_APPLIED, current_spec
 from apportion_compiler.readers.record import Manifest, Note
 from apportion_policy.errors import QuantityError
 from apportion_policy.quantity import kubernetes_value

@@ -1,7 +1,7 @@
 """Workloads put into their queues: templates of every kind for every engine, and manifests that somebody already has.
 
 A backend says what may run; what a workload must carry so that it does run there is written here: `bind.py` is the
-way in. Two tables, in the manner of the backends: a module for each kind, a module for each engine.
+way in. A kind of workload is a module of `kinds`; how an engine is told is the `binding` of its room.
 """
 
 from __future__ import annotations
@@ -9,13 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from apportion_compiler.bindings.binding import EngineBinding
-from apportion_compiler.bindings.engines.ack import ACK
-from apportion_compiler.bindings.engines.kai import KAI
-from apportion_compiler.bindings.engines.koordinator import KOORDINATOR
-from apportion_compiler.bindings.engines.kueue import KUEUE
-from apportion_compiler.bindings.engines.native import NATIVE
-from apportion_compiler.bindings.engines.volcano import VOLCANO
-from apportion_compiler.bindings.engines.yunikorn import YUNIKORN
 from apportion_compiler.bindings.kind import Kind
 from apportion_compiler.bindings.kinds.cronjob import cron_job
 from apportion_compiler.bindings.kinds.deployment import deployment
@@ -29,6 +22,7 @@ from apportion_compiler.bindings.kinds.rayjob import ray_job
 from apportion_compiler.bindings.kinds.rayservice import ray_service
 from apportion_compiler.bindings.kinds.tfjob import tf_job
 from apportion_compiler.bindings.kinds.volcanojob import volcano_job
+from apportion_compiler.engines.registry import Parts, engine_parts
 
 _RAY = "rayproject/ray:2.46.0"
 _SHELL = "busybox:1.37"
@@ -54,6 +48,5 @@ KINDS: Mapping[str, Kind] = {
 }
 """Kinds by the name under which one asks for them: the API's, but for Volcano's own Job."""
 
-ENGINES: Mapping[str, EngineBinding] = {
-    engine.name: engine for engine in (KAI, KUEUE, VOLCANO, ACK, KOORDINATOR, YUNIKORN, NATIVE)
-}
+ENGINES: Mapping[str, EngineBinding] = Parts(engine_parts("binding", "BINDING"))
+"""By the engine's name."""

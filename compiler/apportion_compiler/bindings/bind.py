@@ -10,7 +10,6 @@ from apportion_compiler.bindings.binding import Binding, EngineBinding
 from apportion_compiler.bindings.bounds import beyond_bounds
 from apportion_compiler.bindings.choices import WHOLE, gpus_of, name_of, refuse_share
 from apportion_compiler.bindings.elastic import make_elastic, workers_at_first
-from apportion_compiler.bindings.engines.marks import is_gang, is_kind, templates
 from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.bindings.kind import Kind
 from apportion_compiler.bindings.options import Options
@@ -20,6 +19,7 @@ from apportion_compiler.bindings.provisioning import ask_for_nodes
 from apportion_compiler.bindings.remarks import crowded, small_share, unspread, waiting
 from apportion_compiler.bindings.requests import pod_requests
 from apportion_compiler.bindings.work import GPU_RESOURCE, Work
+from apportion_compiler.bindings.workload_fields import is_gang, is_kind, templates
 from apportion_compiler.engine_rules.pod_admission import refusals
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.naming import object_name

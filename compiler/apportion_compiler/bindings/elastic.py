@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from apportion_compiler.backends.kai import names as kai
-from apportion_compiler.backends.kueue.names import MIN_PARALLELISM_ANNOTATION
-from apportion_compiler.bindings.engines.marks import annotate
-from apportion_compiler.bindings.engines.volcano import MIN_MEMBER_ANNOTATION
 from apportion_compiler.bindings.errors import BindingError
+from apportion_compiler.bindings.workload_fields import annotate
+from apportion_compiler.engines.kai.emit import names as kai
+from apportion_compiler.engines.kueue.emit.names import MIN_PARALLELISM_ANNOTATION
+from apportion_compiler.engines.volcano.binding import MIN_MEMBER_ANNOTATION
 from apportion_compiler.workload_shapes import Node, found, mapping, section, sequence
 
 COMPLETIONS_ANNOTATION = "kueue.x-k8s.io/job-completions-equal-parallelism"

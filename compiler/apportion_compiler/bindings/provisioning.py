@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from copy import deepcopy
 
 from apportion_compiler.bindings.binding import Binding
-from apportion_compiler.bindings.engines.marks import annotate, gang_name, is_kind, templates
 from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.bindings.requests import Requests, largest, pod_requests, quantities
 from apportion_compiler.bindings.work import GPU_RESOURCE
+from apportion_compiler.bindings.workload_fields import annotate, gang_name, is_kind, templates
 from apportion_compiler.ir.program import NodePool, ProvisioningPlan
 from apportion_compiler.workload_shapes import Node, PodSet, found, pod_sets, section, sequence
 from apportion_policy.provisioning import MAX_RUN_DURATION_PARAMETER, MAX_RUN_SECONDS, QUEUED_PROVISIONING_GKE

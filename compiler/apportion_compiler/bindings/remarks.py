@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from apportion_compiler.backends.kueue import BACKEND
-from apportion_compiler.backends.native.names import CPU_SCHEDULER, schedulers
 from apportion_compiler.bindings.binding import Binding
 from apportion_compiler.bindings.requests import pod_requests
 from apportion_compiler.bindings.work import GPU_RESOURCE
-from apportion_compiler.engine_rules.workload_rules.kueue_queued_nodes import several_pod_sets
-from apportion_compiler.engine_rules.workload_rules.kueue_reach import unreachable
 from apportion_compiler.engine_rules.workload_rules.provisioning import ANTI_AFFINITY_IGNORED
 from apportion_compiler.engine_rules.workload_rules.site import site_of
+from apportion_compiler.engines.kueue.emit import BACKEND
+from apportion_compiler.engines.kueue.rules.potential_quota import unreachable
+from apportion_compiler.engines.kueue.rules.queued_pod_sets import several_pod_sets
+from apportion_compiler.engines.native.emit.names import CPU_SCHEDULER, schedulers
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.workload_shapes import Node, found, pod_sets
 from apportion_policy.provisioning import QUEUED_PROVISIONING_GKE

@@ -1,19 +1,11 @@
-"""One module or folder for each engine: what it would say of raw manifests. `verdict.py` says what comes back."""
+"""What each engine would say of raw manifests: `verdict.py` says what comes back."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apportion_compiler.engine_rules import ack, kai, koordinator, kueue, native, volcano, yunikorn
 from apportion_compiler.engine_rules.verdict import EngineRules
+from apportion_compiler.engines.registry import Parts, engine_parts
 
-ENGINE_RULES: Mapping[str, EngineRules] = {
-    "ack": ack.RULES,
-    "kai": kai.RULES,
-    "koordinator": koordinator.RULES,
-    "kueue": kueue.RULES,
-    "native": native.RULES,
-    "volcano": volcano.RULES,
-    "yunikorn": yunikorn.RULES,
-}
+ENGINE_RULES: Mapping[str, EngineRules] = Parts(engine_parts("rules", "RULES"))
 """Rules by the engine's name."""

@@ -10,28 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engine_rules.workload_rules import (
-    ack,
-    everywhere,
-    kai,
-    koordinator,
-    kueue,
-    namespaces,
-    provisioning,
-    volcano,
-    yunikorn,
-)
+from apportion_compiler.engine_rules.workload_rules import everywhere, namespaces, provisioning
 from apportion_compiler.engine_rules.workload_rules.site import Rule, site_of
+from apportion_compiler.engines.registry import Parts, engine_parts
 
-ENGINE_WORKLOAD_RULES: Mapping[str, tuple[Rule, ...]] = {
-    "kai": kai.RULES,
-    "kueue": kueue.RULES,
-    "volcano": volcano.RULES,
-    "ack": ack.RULES,
-    "koordinator": koordinator.RULES,
-    "yunikorn": yunikorn.RULES,
-    "native": (),
-}
+ENGINE_WORKLOAD_RULES: Mapping[str, tuple[Rule, ...]] = Parts(engine_parts("rules.pending", "RULES"))
+"""Rules by the engine's name; of Kubernetes' own scheduler there is none beyond those of every engine."""
 
 
 def workload_verdicts(
@@ -43,10 +27,7 @@ def workload_verdicts(
         engine: The engine's name.
         manifests: All that shall be applied together.
         existing: What the cluster has already: queues, classes, pod templates.
-
-    Raises:
-        KeyError: If there is no such engine.
     """
     site = site_of(engine, manifests, existing)
-    for rule in (*everywhere.RULES, *namespaces.RULES, *provisioning.RULES, *ENGINE_WORKLOAD_RULES[engine]):
+    for rule in (*everywhere.RULES, *namespaces.RULES, *provisioning.RULES, *ENGINE_WORKLOAD_RULES.get(engine, ())):
         yield from rule(site)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from apportion_compiler.backends.metadata import GROUP, MANAGED_BY_LABEL, MANAGER
+from apportion_compiler.engines.kueue.reader.adoption import current_spec
 from apportion_compiler.plain_objects import Manifest, group_of, items, labels_of, mapping, text
-from apportion_compiler.readers.kueue_adoption import current_spec
 from apportion_compiler.rollout.differences import below, field_changes
 from apportion_compiler.rollout.identity import Identity, identity_of
 from apportion_compiler.rollout.unmanaged import unmanaged

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from apportion_compiler.backends.koordinator.names import PARENT_LABEL
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
+from apportion_compiler.engines.koordinator.emit.names import PARENT_LABEL
 from apportion_compiler.plain_objects import Manifest, group_of, labels_of, mapping, text
 from apportion_compiler.rollout.differences import ObjectChange
 from apportion_compiler.rollout.identity import Identity

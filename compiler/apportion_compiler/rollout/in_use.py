@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from apportion_compiler.backends.ack.names import KOORDINATOR_QUOTA_LABEL, QUEUE_NAME_ANNOTATION, QUOTA_LABEL
-from apportion_compiler.backends.kai.names import QUEUE_LABEL as KAI_QUEUE
-from apportion_compiler.backends.kueue.names import QUEUE_LABEL as KUEUE_QUEUE
-from apportion_compiler.backends.volcano.names import QUEUE_ANNOTATION as VOLCANO_ANNOTATION
-from apportion_compiler.backends.volcano.names import QUEUE_LABEL as VOLCANO_QUEUE
+from apportion_compiler.engines.ack.emit.names import KOORDINATOR_QUOTA_LABEL, QUEUE_NAME_ANNOTATION, QUOTA_LABEL
+from apportion_compiler.engines.kai.emit.names import QUEUE_LABEL as KAI_QUEUE
+from apportion_compiler.engines.kueue.emit.names import QUEUE_LABEL as KUEUE_QUEUE
+from apportion_compiler.engines.volcano.emit.names import QUEUE_ANNOTATION as VOLCANO_ANNOTATION
+from apportion_compiler.engines.volcano.emit.names import QUEUE_LABEL as VOLCANO_QUEUE
 from apportion_compiler.plain_objects import Manifest, annotations_of, described, integer, labels_of, name_of, text
 from apportion_compiler.rollout.differences import ObjectChange
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apportion_compiler.engines.registry import Parts, engine_parts
 from apportion_compiler.rollout.held import Model
-from apportion_compiler.rollout.kai import KAI
-from apportion_compiler.rollout.koordinator import KOORDINATOR
-from apportion_compiler.rollout.volcano import VOLCANO
 
-MODELS: Mapping[str, Model] = {"kai": KAI, "koordinator": KOORDINATOR, "volcano": VOLCANO}
-"""By the name of the backend."""
+MODELS: Mapping[str, Model] = Parts(engine_parts("updates", "MODEL"))
+"""By the engine's name."""

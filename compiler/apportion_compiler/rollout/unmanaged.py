@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from apportion_compiler.backends.kai import names as kai
-from apportion_compiler.backends.koordinator import names as koordinator
-from apportion_compiler.backends.kueue import names as kueue
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
-from apportion_compiler.backends.volcano import names as volcano
+from apportion_compiler.engines.kai.emit import names as kai
+from apportion_compiler.engines.koordinator.emit import names as koordinator
+from apportion_compiler.engines.kueue.emit import names as kueue
+from apportion_compiler.engines.volcano.emit import names as volcano
 from apportion_compiler.plain_objects import Manifest, group_of, items, labels_of, mapping, name_of, text
 from apportion_compiler.rollout.identity import Identity, identity_of
 

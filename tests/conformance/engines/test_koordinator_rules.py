@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from apportion_compiler.engine_rules.koordinator import RULES
 from apportion_compiler.engine_rules.verdict import Effect, Manifest
+from apportion_compiler.engines.koordinator.rules import RULES
 
 CASES: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "koordinator" / "quota-self-validation.json").read_text(encoding="utf-8")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from apportion_compiler.engine_rules.kueue import RULES
 from apportion_compiler.engine_rules.verdict import Effect, Verdict
+from apportion_compiler.engines.kueue.rules import RULES
 
 CASES: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "kueue" / "webhook-validation.json").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from apportion_compiler.engine_rules.verdict import Effect
-from apportion_compiler.engine_rules.volcano import RULES
+from apportion_compiler.engines.volcano.rules import RULES
 
 CASES: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "volcano" / "queue-hierarchy-validation.json").read_text(encoding="utf-8")

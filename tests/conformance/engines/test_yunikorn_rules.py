@@ -10,22 +10,22 @@ from typing import Any
 import pytest
 
 from apportion_compiler.engine_rules.verdict import Effect
-from apportion_compiler.engine_rules.yunikorn import RULES
-from apportion_compiler.engine_rules.yunikorn.config import check_node_sort_policy
-from apportion_compiler.engine_rules.yunikorn.limits import (
+from apportion_compiler.engines.yunikorn.rules import RULES
+from apportion_compiler.engines.yunikorn.rules.config import check_node_sort_policy
+from apportion_compiler.engines.yunikorn.rules.limits import (
     check_limit_max_applications,
     check_limit_resources,
     check_limits,
 )
-from apportion_compiler.engine_rules.yunikorn.placement import check_placement_rule, check_placement_rules
-from apportion_compiler.engine_rules.yunikorn.queues import (
+from apportion_compiler.engines.yunikorn.rules.placement import check_placement_rule, check_placement_rules
+from apportion_compiler.engines.yunikorn.rules.queues import (
     check_max_applications,
     check_queue_resources,
     check_queues,
     with_root,
 )
-from apportion_compiler.engine_rules.yunikorn.records import partition_of, placement_rule_of, queue_of
-from apportion_compiler.engine_rules.yunikorn.refused import ConfigRefusedError
+from apportion_compiler.engines.yunikorn.rules.records import partition_of, placement_rule_of, queue_of
+from apportion_compiler.engines.yunikorn.rules.refused import ConfigRefusedError
 
 TABLES = Path(__file__).parent / "yunikorn"
 FILES: list[dict[str, Any]] = json.loads((TABLES / "queues-yaml.json").read_text(encoding="utf-8"))

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from apportion_compiler.backends import ack
 from apportion_compiler.diagnostics.diagnostic import Severity
+from apportion_compiler.engines.ack import emit as ack
+from apportion_compiler.engines.ack.reader import READER
 from apportion_compiler.fidelity import fidelity_findings
 from apportion_compiler.ir.program import Program
-from apportion_compiler.readers.ack import READER
 from apportion_policy import UNLIMITED, AckQueue, AckSettings, Engine, Mig, Queue, Resources, TimeSlicing, Weight
 
 from .quota_programs import gpu_pool, program_of

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from apportion_compiler.engine_rules.ack import RULES
 from apportion_compiler.engine_rules.verdict import Effect
+from apportion_compiler.engines.ack.rules import RULES
 
 TREE: dict[str, Any] = {
     "apiVersion": "scheduling.sigs.k8s.io/v1beta1",

@@ -6,9 +6,9 @@ from datetime import date
 
 import pytest
 
-from apportion_compiler.backends.native.namespaces import namespaces
 from apportion_compiler.compile import Compilation, Target, compile_policy
-from apportion_compiler.readers.kueue import read
+from apportion_compiler.engines.kueue.reader import read
+from apportion_compiler.engines.native.emit.namespaces import namespaces
 from apportion_policy import (
     Accelerator,
     Cluster,

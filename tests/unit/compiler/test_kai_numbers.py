@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apportion_compiler.backends.kai.numbers import exact_number, kai_number, weight_number
+from apportion_compiler.engines.kai.emit.numbers import exact_number, kai_number, weight_number
 from apportion_policy.quantity import UNLIMITED, Amount, parse_cpu, parse_gpu, parse_memory
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from apportion_compiler.engine_rules.kai import RULES
 from apportion_compiler.engine_rules.verdict import Effect
+from apportion_compiler.engines.kai.rules import RULES
 
 SOUND: list[dict[str, Any]] = list(
     yaml.safe_load_all("""

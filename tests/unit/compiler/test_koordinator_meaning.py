@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from apportion_compiler.backends import koordinator
+from apportion_compiler.engines.koordinator import emit as koordinator
+from apportion_compiler.engines.koordinator.reader import READER
 from apportion_compiler.ir.program import Program
-from apportion_compiler.readers.koordinator import READER
 from apportion_policy import UNLIMITED, Engine, PriorityClass, Queue, Resources, Topology, Weight
 
 from .quota_programs import gpu_pool, program_of

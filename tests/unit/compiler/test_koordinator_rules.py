@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from apportion_compiler.engine_rules.koordinator import RULES
 from apportion_compiler.engine_rules.verdict import Effect
+from apportion_compiler.engines.koordinator.rules import RULES
 
 PREFIX = "quota.scheduling.koordinator.sh"
 R, I = Effect.REJECTED, Effect.IGNORED  # noqa: E741

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from apportion_compiler.backends.kueue import BACKEND
+from apportion_compiler.engines.kueue.emit import BACKEND
+from apportion_compiler.engines.kueue.reader import READER
 from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.lower import lower
 from apportion_compiler.ir.program import Program
-from apportion_compiler.readers.kueue import READER
 from apportion_policy import (
     GPU_TAINT,
     Accelerator,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from apportion_compiler.readers.kueue import READER
+from apportion_compiler.engines.kueue.reader import READER
 from apportion_compiler.readers.record import Lifted
 from apportion_policy.quantity import UNLIMITED
 

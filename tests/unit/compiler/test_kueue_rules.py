@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from apportion_compiler.engine_rules.kueue import RULES
 from apportion_compiler.engine_rules.verdict import Effect, Verdict
+from apportion_compiler.engines.kueue.rules import RULES
 
 API = "kueue.x-k8s.io/v1beta2"
 REJECTED, IGNORED, PENDING = Effect.REJECTED, Effect.IGNORED, Effect.PENDING

@@ -14,7 +14,7 @@ from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.lower import lower
 from apportion_compiler.ir.program import Program
-from apportion_compiler.readers import kai, native
+from apportion_compiler.readers import READERS
 from apportion_policy import Cluster, Environment, LimitRange, Organisation, Policy, Queue, Resources
 
 GUIDE = """
@@ -77,12 +77,12 @@ def test_declared_numbers_are_written_for_the_queue_and_those_below_it(engine: s
 def test_without_numbers_a_counted_namespace_gets_those_of_apportion() -> None:
     program = _program(Queue(id="a", namespaces=("a",), limit=Resources(cpu=8)))
     assert _limit_ranges(program) == {("a", "apportion"): [{"type": "Container", "defaultRequest": {"cpu": "100m"}}]}
-    (queue,) = native.READER.read(EMITTERS["native"].emit(program).manifests).queues
+    (queue,) = READERS["native"].read(EMITTERS["native"].emit(program).manifests).queues
     assert queue.limit_ranges == ()
 
 
 def test_a_guides_limit_range_is_kept_by_an_import() -> None:
-    (queue,) = native.READER.read(list(yaml.safe_load_all(GUIDE))).queues
+    (queue,) = READERS["native"].read(list(yaml.safe_load_all(GUIDE))).queues
     (kept,) = queue.limit_ranges
     program = _program(Queue(id="ai", namespaces=("ai",), limit=Resources(cpu=32), limit_ranges=(kept,)))
     written = next(m for m in yaml.safe_load_all(GUIDE) if m["kind"] == "LimitRange")["spec"]["limits"]
@@ -92,7 +92,7 @@ def test_a_guides_limit_range_is_kept_by_an_import() -> None:
 def test_those_of_apportion_are_read_back_on_every_engine() -> None:
     program = _program(Queue(id="a", namespaces=("a",), limit_ranges=(NUMBERS,)), engine="kai")
     manifests = [m for name in ("kai", "native") for m in EMITTERS[name].emit(program).manifests]
-    (queue,) = (queue for queue in kai.READER.read(manifests).queues if queue.id == "a")
+    (queue,) = (queue for queue in READERS["kai"].read(manifests).queues if queue.id == "a")
     assert queue.limit_ranges == (NUMBERS,)
 
 
@@ -120,5 +120,5 @@ def test_two_objects_of_one_name_are_refused() -> None:
 
 
 def test_bounds_that_contradict_each_other_are_left_to_the_api_server() -> None:
-    (queue,) = native.READER.read(list(yaml.safe_load_all(GUIDE.replace('{cpu: "4"', '{cpu: "1"')))).queues
+    (queue,) = READERS["native"].read(list(yaml.safe_load_all(GUIDE.replace('{cpu: "4"', '{cpu: "1"')))).queues
     assert queue.limit_ranges == ()

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from apportion_compiler.engine_rules.native import RULES
 from apportion_compiler.engine_rules.verdict import Effect, Verdict
+from apportion_compiler.engines.native.rules import RULES
 
 Manifest = dict[str, Any]
 

@@ -16,11 +16,11 @@ from typing import Any, cast
 import pytest
 
 from apportion_compiler.backends import BACKENDS
-from apportion_compiler.backends.native.node_labels import node_label_list
 from apportion_compiler.backends.nodepools import documents, emit
 from apportion_compiler.backends.nodepools.document import Document
 from apportion_compiler.backends.nodepools.names import gke_name
 from apportion_compiler.backends.pool_labels import declared_labels, node_labels, provider_labels, set_labels
+from apportion_compiler.engines.native.emit.node_labels import node_label_list
 from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.lower import lower

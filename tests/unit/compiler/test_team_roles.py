@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from apportion_compiler.backends.native.access import READER_ROLE, TEAM_ROLE, cluster_roles
+from apportion_compiler.engines.native.emit.access import READER_ROLE, TEAM_ROLE, cluster_roles
 from apportion_policy import Engine, Queue
 
 from .quota_programs import program_of

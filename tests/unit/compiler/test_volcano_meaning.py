@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 import yaml
 
-from apportion_compiler.backends.volcano import emit, refusals
-from apportion_compiler.engine_rules.volcano.tree import capability, deserved, guarantee, parent_of
+from apportion_compiler.engines.volcano.emit import emit, refusals
+from apportion_compiler.engines.volcano.reader import READER
+from apportion_compiler.engines.volcano.rules.tree import capability, deserved, guarantee, parent_of
 from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.lower import lower
 from apportion_compiler.ir.program import Program
-from apportion_compiler.readers.volcano import READER
 from apportion_policy import (
     BINPACK,
     SPREAD,

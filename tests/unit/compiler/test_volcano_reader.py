@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
+from apportion_compiler.engines.volcano.reader import READER
 from apportion_compiler.readers.record import Lifted
-from apportion_compiler.readers.volcano import READER
 
 CLUSTER = """
 apiVersion: scheduling.volcano.sh/v1beta1

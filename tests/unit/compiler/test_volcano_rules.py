@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from apportion_compiler.engine_rules.volcano import RULES
-from apportion_compiler.engine_rules.volcano.hierarchy import refused_deletion
-from apportion_compiler.engine_rules.volcano.tree import queue_tree
+from apportion_compiler.engines.volcano.rules import RULES
+from apportion_compiler.engines.volcano.rules.hierarchy import refused_deletion
+from apportion_compiler.engines.volcano.rules.tree import queue_tree
 
 CONFIGURATION = {
     "actions": "enqueue, allocate, reclaim",

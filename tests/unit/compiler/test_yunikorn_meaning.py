@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 import yaml
 
-from apportion_compiler.backends import yunikorn
-from apportion_compiler.backends.yunikorn.config_map import config_map, queues_text
-from apportion_compiler.backends.yunikorn.document import document
-from apportion_compiler.backends.yunikorn.names import application_id, names_by_label, workload_queue
+from apportion_compiler.engines.yunikorn import emit as yunikorn
+from apportion_compiler.engines.yunikorn.emit.config_map import config_map, queues_text
+from apportion_compiler.engines.yunikorn.emit.document import document
+from apportion_compiler.engines.yunikorn.emit.names import application_id, names_by_label, workload_queue
+from apportion_compiler.engines.yunikorn.reader import READER
 from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.lower import lower
 from apportion_compiler.ir.program import Program
 from apportion_compiler.readers.record import LiftedQueue
-from apportion_compiler.readers.yunikorn import READER
 from apportion_policy import (
     UNLIMITED,
     Cluster,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apportion_compiler.backends.ack import names as ack
-from apportion_compiler.backends.kueue import names as kueue
 from apportion_compiler.engine_rules.verdict import Verdict
 from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, Workload, listed, template_field
+from apportion_compiler.engines.ack.emit import names as ack
+from apportion_compiler.engines.kueue.emit import names as kueue
 from apportion_compiler.plain_objects import integer, items, mapping, name_of, text
 from apportion_compiler.workload_shapes import PodSet
 from apportion_policy.errors import QuantityError

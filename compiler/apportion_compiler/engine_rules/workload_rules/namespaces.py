@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from apportion_compiler.backends.ack import names as ack
 from apportion_compiler.backends.admission.binding import (
     CLASSES_ANNOTATION,
     QUEUE_LABEL,
     QUEUES_ANNOTATION,
     SHARING_ANNOTATION,
 )
-from apportion_compiler.backends.kai import names as kai
-from apportion_compiler.backends.koordinator import names as koordinator
-from apportion_compiler.backends.kueue import names as kueue
-from apportion_compiler.backends.volcano import names as volcano
-from apportion_compiler.backends.yunikorn import names as yunikorn
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, Workload, template_field
+from apportion_compiler.engines.ack.emit import names as ack
+from apportion_compiler.engines.kai.emit import names as kai
+from apportion_compiler.engines.koordinator.emit import names as koordinator
+from apportion_compiler.engines.kueue.emit import names as kueue
+from apportion_compiler.engines.volcano.emit import names as volcano
+from apportion_compiler.engines.yunikorn.emit import names as yunikorn
 from apportion_compiler.plain_objects import annotations_of, labels_of, text
 
 _QUEUE_LABELS: Mapping[str, tuple[str, ...]] = {

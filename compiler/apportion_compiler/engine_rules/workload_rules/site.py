@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
-from apportion_compiler.backends.ack import names as ack
-from apportion_compiler.backends.kai import names as kai
-from apportion_compiler.backends.koordinator import names as koordinator
-from apportion_compiler.backends.kueue import names as kueue
-from apportion_compiler.backends.volcano import names as volcano
-from apportion_compiler.backends.yunikorn import names as yunikorn
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
+from apportion_compiler.engines.ack.emit import names as ack
+from apportion_compiler.engines.kai.emit import names as kai
+from apportion_compiler.engines.koordinator.emit import names as koordinator
+from apportion_compiler.engines.kueue.emit import names as kueue
+from apportion_compiler.engines.volcano.emit import names as volcano
+from apportion_compiler.engines.yunikorn.emit import names as yunikorn
 from apportion_compiler.plain_objects import annotations_of, labels_of, mapping, name_of, of_kind
 from apportion_compiler.plain_objects import text as text_at
 from apportion_compiler.workload_shapes import Node, PodSet, Shape, shape_of

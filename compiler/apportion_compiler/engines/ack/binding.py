@@ -1,0 +1,64 @@
+"""ACK: the namespace says the quota, and a label says it once more; kube-queue lets suspended work go when it fits.
+
+kube-queue knows Jobs, RayJobs and the training operator's kinds (Job-Extensions `--enabled-extensions`); what it does
+not know is never let go, so other kinds are not suspended and are held by the scheduler's quota alone. A RayJob gets
+its gang from KubeRay as ACK ships it, other kinds from labels of the pods.
+"""
+
+from __future__ import annotations
+
+from apportion_compiler.bindings.binding import Binding, EngineBinding
+from apportion_compiler.bindings.workload_fields import (
+    annotate,
+    gang_name,
+    give_class,
+    is_gang,
+    is_kind,
+    label,
+    n_pods,
+    owners,
+    suspend,
+    templates,
+)
+from apportion_compiler.engines.ack.emit import names
+from apportion_compiler.workload_shapes import Node, found, section
+
+GANG_NAME_LABEL = "pod-group.scheduling.sigs.k8s.io/name"
+GANG_MIN_LABEL = "pod-group.scheduling.sigs.k8s.io/min-available"
+
+
+def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
+    count = n_pods(workloads)
+    for workload in workloads:
+        marks = {names.QUOTA_LABEL: binding.queue_name, **_preemptible(binding)}
+        for node in (*owners(workload), *templates(workload)):
+            label(node, marks)
+        give_class(binding, workload)
+        for template in templates(workload):
+            if found(template, "spec", "schedulerName") is not None:
+                section(template, "spec")["schedulerName"] = names.DEFAULT_SCHEDULER
+            if count > 1 and is_gang(workload) and not is_kind(workload, "ray.io", "RayJob"):
+                label(template, {GANG_NAME_LABEL: gang_name(binding), GANG_MIN_LABEL: str(count)})
+        _wait(workload)
+    return workloads
+
+
+def _preemptible(binding: Binding) -> dict[str, str]:
+    """Return the label in every case: without it koord-queue holds a job to its queue's `min`."""
+    preemptible = binding.priority_class is None or binding.priority_class.preemptible
+    return {names.PREEMPTIBLE_LABEL: str(preemptible).lower()}
+
+
+def _wait(workload: Node) -> None:
+    if is_kind(workload, "ray.io", "RayJob"):
+        label(workload, {names.RAY_GANG_LABEL: names.RAY_GANG_SCHEDULER})
+        # KubeRay refuses a suspended RayJob whose cluster would stay.
+        section(workload, "spec")["shutdownAfterJobFinishes"] = True
+        suspend(workload)
+    elif is_kind(workload, "batch"):
+        suspend(workload)
+    elif is_kind(workload, "kubeflow.org"):
+        annotate(workload, {names.SUSPEND_ANNOTATION: "true"})
+
+
+BINDING = EngineBinding("ack", names.workload_queue, _bind)

@@ -1,0 +1,200 @@
+"""Alibaba Cloud ACK: one ElasticQuotaTree with a minimum and a maximum for every queue, and kube-queue in front of it.
+
+Written for ACK's documentation of capacity scheduling and of ack-kube-queue v1.21.4 and later, and for what the open
+successor of kube-queue, koordinator-sh/koord-queue at 298e9a8c, makes of the same objects; neither ACK's scheduler nor
+the hosted kube-queue is open. Objects: `scheduling.sigs.k8s.io/v1beta1` ElasticQuotaTree, where the policy asks for it
+`scheduling.x-k8s.io/v1alpha1` Queue, `scheduling.k8s.io/v1` PriorityClass, and `admissionregistration.k8s.io/v1`
+ValidatingAdmissionPolicy for what kube-queue lets everybody do.
+
+https://help.aliyun.com/zh/ack/ack-managed-and-ack-dedicated/user-guide/elasticquotatree; what is lost and why:
+docs/backends/ack.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+
+from apportion_compiler.backends.admission.policies import workload_policies
+from apportion_compiler.backends.capability import (
+    Backend,
+    Capability,
+    Condition,
+    Feature,
+    Lowered,
+    Native,
+    Output,
+    Refusal,
+    Unsupported,
+)
+from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
+from apportion_compiler.backends.quota_tree import beyond_numbers
+from apportion_compiler.engines.ack.emit.admission import engine_table
+from apportion_compiler.engines.ack.emit.components import COMPONENTS_FILE, components
+from apportion_compiler.engines.ack.emit.queues import policy_of, queues
+from apportion_compiler.engines.ack.emit.tree import elastic_quota_tree, tree_numbers
+from apportion_compiler.ir.gpu_models import bounds_by_model_alone
+from apportion_compiler.ir.program import Program
+
+_NODE = "ElasticQuotaTree spec.root.children[*]"
+
+_MANY_QUEUES = 1000
+"""Fewer cannot be too long for one object."""
+_MAX_BYTES = 1536 * 1024
+"""Default of etcd's --max-request-bytes (server/embed/config.go, DefaultMaxRequestBytes)."""
+
+CAPABILITIES: Mapping[Feature, Capability] = {
+    Feature.QUEUE_TREE: Native(f"{_NODE}.children"),
+    Feature.GUARANTEED: Native(f"{_NODE}.min"),
+    Feature.LIMIT: Native(f"{_NODE}.max"),
+    Feature.LIMIT_OVER_NAMESPACES: Native(f"{_NODE}.max, over all of its namespaces"),
+    Feature.LENDING_LIMIT: Lowered(
+        "attribute alibabacloud.com/lendlimit of the node",
+        "kube-queue keeps the rest back when jobs leave their queues; of pods that never were in one, ACK's "
+        "documentation does not say that the scheduler does",
+    ),
+    Feature.OVER_QUOTA_WEIGHT: Unsupported(
+        "AP507",
+        "a node of the tree has min and max only, and what is free goes to whoever comes first",
+        "leave `over_quota_weight` out on this cluster",
+    ),
+    Feature.WEIGHT_PER_RESOURCE: Unsupported(
+        "AP507",
+        "a node of the tree has min and max only, and what is free goes to whoever comes first",
+        "leave `over_quota_weight` out on this cluster",
+    ),
+    Feature.QUEUE_PRIORITY: Lowered(
+        "Queue spec.priority of kube-queue, where `queue_policy` is set",
+        "it says whose jobs leave their queue first; ACK's scheduler orders pods by their own priority alone",
+    ),
+    Feature.PREEMPT_MIN_RUNTIME: Unsupported(
+        "AP509", "nothing of the tree protects work by its run time", "leave the minimum runtime out on this cluster"
+    ),
+    Feature.RECLAIM_MIN_RUNTIME: Unsupported(
+        "AP509", "nothing of the tree protects work by its run time", "leave the minimum runtime out on this cluster"
+    ),
+    Feature.GPU_MODEL_QUOTA: Lowered(
+        "the sum over all models in nvidia.com/gpu",
+        "models are not told apart within the sum, neither in what is promised nor in what is bounded",
+    ),
+    Feature.MIXED_GPU_COUNTING: Lowered("the sum over all models in nvidia.com/gpu", ""),
+    Feature.EXTENDED_RESOURCES: Native(f"{_NODE}.min and max, by the resource's name"),
+    Feature.GPU_SHARING: Unsupported(
+        "AP510",
+        "a part of a GPU is a resource of its own, such as aliyun.com/gpu-mem, and the tree does not count it with "
+        "nvidia.com/gpu",
+        "leave `gpu_sharing` out, or bound the resource of parts by `extended`",
+    ),
+    Feature.USER_LIMITS: Unsupported("AP503", "quotas know no users", "leave `users` out, or give each person a queue"),
+    Feature.PRIORITY_CLASSES: Native("PriorityClass"),
+    Feature.PREEMPTIBILITY: Lowered(
+        "label quota.scheduling.alibabacloud.com/preemptible of a job, which the admission policies hold to its class",
+        "kube-queue holds a job that is not preemptible to what its queue is guaranteed; the scheduler takes back what "
+        "a queue has beyond that by priority and age, and reads no such label",
+    ),
+    Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads", ""),
+    Feature.ALLOWED_POOLS: Unsupported(
+        "AP504",
+        "a node of the tree can name flavors (attribute resourceflavors) only where a ResourceFlavor of another "
+        "product is installed, whose form ACK's definitions do not publish; a taint on the pool does the same",
+        "leave `pools` out, and taint the pool so that only work with the toleration runs there",
+    ),
+    Feature.NAMESPACES: Native(f"{_NODE}.namespaces"),
+    Feature.DEFAULT_QUEUE: Native(f"{_NODE}.namespaces"),
+    Feature.PLACEMENT: Lowered(
+        "components.yaml, for whoever sets the scheduler's scoring in the console",
+        "the scheduler is the provider's, and no object of the cluster holds it to this",
+    ),
+    Feature.POOL_PLACEMENT: Lowered(
+        "components.yaml, for whoever sets the scheduler's scoring in the console",
+        "the cluster's placement holds for every pool",
+    ),
+    Feature.TOPOLOGY: Unsupported(
+        "AP511",
+        "ACK places by network levels on Lingjun machines only, whose levels the provider declares",
+        "leave the topology out on this cluster",
+    ),
+    Feature.QUEUED_PROVISIONING: Unsupported(
+        "AP505",
+        "a job leaves its queue when its quota has room, and its pods then scale a pool up one by one",
+        "leave `provisioning` out on this cluster, or run a cluster with kueue for work that waits for whole requests",
+    ),
+}
+
+
+def emit(program: Program) -> Output:
+    """Return the objects of one cluster in apply order, and the components they rely on."""
+    return Output(
+        (
+            # No chart installs any classes here.
+            *(priority_class(program, cls, "PreemptLowerPriority") for cls in classes_to_make(program)),
+            *queues(program),
+            elastic_quota_tree(program),
+            *workload_policies(program, engine_table(program)),
+        ),
+        (components(program),),
+    )
+
+
+def refusals(program: Program) -> Iterator[Refusal]:
+    """Yield what the tree has fields for and still cannot hold of one policy."""
+    yield from _unheld_priorities(program)
+    yield from _bounds_by_model(program)
+    yield from beyond_numbers(program, [tree_numbers(program).total])
+    yield from _too_long(program)
+
+
+def _too_long(program: Program) -> Iterator[Refusal]:
+    """Yield a refusal of a tree that an API server's store does not take as one object."""
+    if len(program.queues) < _MANY_QUEUES:
+        return
+    size = len(json.dumps(elastic_quota_tree(program), separators=(",", ":")))
+    if size > _MAX_BYTES:
+        yield Refusal(
+            "AP518",
+            f"cluster {program.environment}/{program.cluster}",
+            program.source,
+            f"a tree of {len(program.queues)} queues: as one object it has {size / 2**20:.1f} MiB, and etcd takes "
+            f"{_MAX_BYTES / 2**20:g} MiB unless --max-request-bytes says otherwise",
+            "leave out queues that bound nothing, or divide them among clusters",
+            bound_is_a_setting=True,
+        )
+
+
+def _unheld_priorities(program: Program) -> Iterator[Refusal]:
+    for queue in program.queues:
+        if queue.priority is not None and (policy_of(program, queue) is None or not queue.is_leaf):
+            yield Refusal(
+                "AP508",
+                f"queue {queue.id}",
+                queue.source,
+                "queue-priority: " + ("only queues of leaves order jobs" if queue.children else "no Queue is written"),
+                "give the queues below it a priority"
+                if queue.children
+                else "set `queue_policy` in the `ack` of the queue or of the cluster",
+            )
+
+
+def _bounds_by_model(program: Program) -> Iterator[Refusal]:
+    for queue, named in bounds_by_model_alone(program):
+        yield Refusal(
+            "AP514",
+            f"queue {queue.id}",
+            queue.source,
+            f"a limit on {', '.join(named)} alone: the tree counts GPUs of every model together",
+            "bound every model of the cluster, or `gpu` as a whole",
+        )
+
+
+CONDITIONS = (
+    Condition(
+        COMPONENTS_FILE,
+        "is set in ACK's console",
+        "without preemption by ElasticQuota the scheduler takes back nothing that is lent, and kinds that kube-queue's "
+        "extensions do not cover run past the queue",
+        (Feature.GUARANTEED, Feature.QUEUE_PRIORITY, Feature.PREEMPTIBILITY, Feature.PLACEMENT, Feature.POOL_PLACEMENT),
+    ),
+)
+"""Settings of ACK's components that the table relies on."""
+
+BACKEND = Backend("ack", CAPABILITIES, emit, refusals, conditions=CONDITIONS)

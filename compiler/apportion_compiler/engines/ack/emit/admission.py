@@ -1,0 +1,71 @@
+"""What kube-queue reads from a job, as the table of the admission policies.
+
+A job belongs to the quota of its namespace, unless one of two labels names another (koord-queue elastic_quota_tree.go,
+getQuotaByLabels): those are what could be walked around with. A job that is not made suspended never enters a queue;
+kube-queue lets it go by setting the field or annotation, so only its creation is judged. What a controller makes for
+an owner, such as the Job by which KubeRay submits a RayJob, is not a job of its own.
+"""
+
+from __future__ import annotations
+
+from apportion_compiler.backends.admission.engine import EngineTable, Requirement
+from apportion_compiler.engines.ack.emit.names import (
+    DEFAULT_SCHEDULER,
+    KOORDINATOR_QUOTA_LABEL,
+    PREEMPTIBLE_LABEL,
+    QUEUE_NAMESPACE,
+    QUOTA_LABEL,
+    SUSPEND_ANNOTATION,
+)
+from apportion_compiler.ir.program import Program
+from apportion_compiler.naming import object_name
+
+_OWNED = "object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false))"
+_SUSPENDED = "dyn(object).spec.?suspend.orValue(false)"
+_QUEUED = (
+    Requirement(
+        "templates",
+        f"request.kind.kind != 'Job' || {_OWNED} || {_SUSPENDED}",
+        "spec.suspend must be true: a Job that is not made suspended passes kube-queue by",
+    ),
+    Requirement(
+        "cronjobs",
+        "object.spec.jobTemplate.spec.?suspend.orValue(false)",
+        "spec.jobTemplate.spec.suspend must be true: a Job that is not made suspended passes kube-queue by",
+    ),
+    Requirement(
+        "ray",
+        f"request.kind.kind != 'RayJob' || ({_SUSPENDED} && dyn(object).spec.?shutdownAfterJobFinishes.orValue(false))",
+        "spec.suspend and spec.shutdownAfterJobFinishes must be true: a RayJob that is not made suspended passes "
+        "kube-queue by, and KubeRay suspends no other",
+    ),
+    Requirement(
+        "kubeflow",
+        f"{_OWNED} || dyn(object).spec.?runPolicy.?suspend.orValue(false) || "
+        f"object.?metadata.?annotations[?'{SUSPEND_ANNOTATION}'].orValue('') == 'true'",
+        f'annotation {SUSPEND_ANNOTATION} must be "true", or spec.runPolicy.suspend true: a job that is not made '
+        "suspended passes kube-queue by",
+    ),
+)
+
+
+def engine_table(program: Program) -> EngineTable:
+    """Return the table for one cluster."""
+    return EngineTable(
+        scheduler_name=DEFAULT_SCHEDULER,
+        queue_label=QUOTA_LABEL,
+        shared_queue=None,
+        class_labels=(),
+        preemptibility_label=PREEMPTIBLE_LABEL,
+        sharing_annotations=(),
+        default_class=None,
+        default_class_of={},
+        preemptible={object_name(cls.name): cls.preemptible for cls in program.priority_classes},
+        must_say=(),
+        system_namespaces=(QUEUE_NAMESPACE,),
+        unit=None,
+        more_queue_labels=(KOORDINATOR_QUOTA_LABEL,),
+        queue_required=False,
+        preemptible_words=("true", "false"),
+        requirements=_QUEUED,
+    )

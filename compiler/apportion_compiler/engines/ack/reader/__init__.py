@@ -1,0 +1,198 @@
+"""ACK's objects: ElasticQuotaTree with kube-queue's Queue beside it, PriorityClass.
+
+The root of a tree that Apportion emitted is the cluster's size and no queue of the policy, unless it says otherwise; the
+root of any other tree is read as a queue, so that its numbers come out again as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
+from apportion_compiler.backends.quota_tree import stands_for_no_size
+from apportion_compiler.embedded_text import json_value
+from apportion_compiler.engines.ack.emit.names import (
+    FULL_NAME_ANNOTATION,
+    GENERATED_LABEL,
+    LEND_LIMIT_ATTRIBUTE,
+    OWNER_ATTRIBUTE,
+    QUEUE_ID_ATTRIBUTE,
+    ROOT,
+    STAND_IN_ATTRIBUTE,
+    TREE_NAMESPACE,
+)
+from apportion_compiler.naming import label_value
+from apportion_compiler.plain_objects import (
+    annotations_of,
+    described,
+    integer,
+    items,
+    labels_of,
+    mapping,
+    of_kind,
+    text,
+)
+from apportion_compiler.readers.admission import admission_facts
+from apportion_compiler.readers.classes import priority_classes
+from apportion_compiler.readers.namespaces import with_namespaces
+from apportion_compiler.readers.objects import is_ours, own_labels, owner_of
+from apportion_compiler.readers.quota_numbers import amounts_of, bounds, jobs_at_once, promises, size_pools
+from apportion_compiler.readers.record import Lifted, LiftedCluster, LiftedPool, LiftedQueue, Manifest, Note, Reader
+from apportion_policy.engine_settings import AckQueue, AckSettings, QueuePolicy
+from apportion_policy.quantity import Amount
+from apportion_policy.resources import GPU
+
+_POLICIES: tuple[QueuePolicy, ...] = ("Round", "Block", "Priority")
+_FIELDS = frozenset(("name", "namespaces", "attributes", "children", "min", "max"))
+_ATTRIBUTES = frozenset((LEND_LIMIT_ATTRIBUTE, OWNER_ATTRIBUTE, QUEUE_ID_ATTRIBUTE, STAND_IN_ATTRIBUTE))
+
+
+def read(manifests: Sequence[Manifest]) -> Lifted:
+    """Return what ACK's objects among the manifests say. Raises `ValueError` for an amount that is none."""
+    notes: list[Note] = []
+    tree = _tree(manifests, notes)
+    pools: tuple[LiftedPool, ...] = ()
+    queue_objects = _queue_objects(manifests)
+    beside = {labels_of(m)[QUEUE_ID_LABEL]: m for m in manifests if is_ours(m) and QUEUE_ID_LABEL in labels_of(m)}
+    reading = _Reading(queue_objects, beside, notes)
+    if tree is not None:
+        root = mapping(tree, "spec", "root")
+        own = mapping(root, "attributes").get(QUEUE_ID_ATTRIBUTE) == ROOT
+        if is_ours(tree) and not own:
+            total = amounts_of(mapping(root, "max"), f"{described(tree)}: root.max")
+            # A cluster with pools has some number of GPUs, so that none is known says that there are none.
+            known = GPU not in total or not stands_for_no_size(GPU, total[GPU])
+            pools = tuple(size_pools(total, "cluster", "gpu")) if known else ()
+            for child in items(root, "children"):
+                reading.walk(child, None, (ROOT,), total if known else {})
+        else:
+            reading.walk({**root, "name": ROOT}, None, (), {})
+    facts = admission_facts(manifests)
+    said: Mapping[str, bool] = {} if facts is None else facts.preemptible
+    return with_namespaces(
+        Lifted(
+            queues=tuple(reading.queues.values()),
+            priority_classes=tuple(priority_classes(manifests, lambda name, _: said.get(name))),
+            pools=pools,
+            notes=tuple(dict.fromkeys(notes)),
+            cluster=LiftedCluster(ack=_settings(queue_objects)),
+        ),
+        manifests,
+    )
+
+
+READER = Reader("ack", read)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The queues read so far, by id, parents first."""
+
+    queue_objects: Mapping[str, Manifest]
+    beside: Mapping[str, Manifest]
+    notes: list[Note]
+    queues: dict[str, LiftedQueue] = field(default_factory=dict)
+
+    def walk(self, node: object, parent: str | None, above: tuple[str, ...], parents: Mapping[str, int]) -> None:
+        """Read a node and what is below it; `parents` is the parent's maximum."""
+        name = text(node, "name") or ""
+        path = "/".join((*above, name))
+        where = f"ElasticQuotaTree node {path}"
+        attributes = {k: v for k, v in mapping(node, "attributes").items() if isinstance(v, str)}
+        id_ = attributes.get(QUEUE_ID_ATTRIBUTE, name)
+        if id_ in self.queues:
+            self.notes.append(Note(where, f"another node is called {name} too: read as {path.replace('/', '-')}"))
+            id_ = path.replace("/", "-")
+        least = amounts_of(mapping(node, "min"), f"{where}: min")
+        most = amounts_of(mapping(node, "max"), f"{where}: max")
+        queue, over = self.queue_objects.get(path), None if parent is None else self.queues[parent]
+        namespaces = tuple(sorted(n for n in items(node, "namespaces") if isinstance(n, str)))
+        # A node has no labels of its own; what was emitted beside it for its queue has.
+        carrier = queue or self.beside.get(label_value(id_)) or {}
+        self.queues[id_] = LiftedQueue(
+            id_,
+            where,
+            parent=parent,
+            owner=attributes.get(OWNER_ATTRIBUTE) or owner_of(carrier) or (None if over is None else over.owner),
+            namespaces=namespaces,
+            guaranteed=promises(least, attributes.get(STAND_IN_ATTRIBUTE)),
+            limit=_limit(most, parents, attributes if parent is None else {}, is_root=not above),
+            lending_limit=_lending(attributes, least, where),
+            priority=None if queue is None else integer(queue, "spec", "priority"),
+            ack=None if queue is None else self._own_policy(queue),
+            labels=own_labels(carrier, GENERATED_LABEL),
+        )
+        self.notes.extend(_unknown(node, attributes, where))
+        for child in items(node, "children"):
+            self.walk(child, id_, (*above, name), most)
+
+    def _own_policy(self, queue: Manifest) -> AckQueue | None:
+        """Return a queue's policy where it is not that of the whole cluster."""
+        written = text(queue, "spec", "queuePolicy")
+        if _settings(self.queue_objects) is not None or written is None:
+            return None
+        for policy in _POLICIES:
+            if written == policy:
+                return AckQueue(queue_policy=policy)
+        self.notes.append(Note(described(queue), f"`spec.queuePolicy: {written}` is not kept", lost=True))
+        return None
+
+
+def _limit(
+    most: Mapping[str, int], parents: Mapping[str, int], attributes: Mapping[str, str], *, is_root: bool
+) -> Mapping[str, Amount]:
+    """Return a node's limit; the root's is its promise, whatever it stands for."""
+    return promises(most, attributes.get(STAND_IN_ATTRIBUTE)) if is_root else bounds(most, parents)
+
+
+def _tree(manifests: Sequence[Manifest], notes: list[Note]) -> Manifest | None:
+    trees = of_kind(manifests, "scheduling.sigs.k8s.io", "ElasticQuotaTree")
+    # ACK reads the trees of this namespace alone, and means there to be one.
+    trees.sort(key=lambda tree: text(tree, "metadata", "namespace") != TREE_NAMESPACE)
+    for other in trees[1:]:
+        notes.append(Note(described(other), "ACK supports one tree: left out"))
+    return trees[0] if trees else None
+
+
+def _queue_objects(manifests: Sequence[Manifest]) -> Mapping[str, Manifest]:
+    """Return kube-queue's queues by the path of their quota, without those that it makes by itself."""
+    return {
+        path: queue
+        for queue in of_kind(manifests, "scheduling.x-k8s.io", "Queue")
+        if labels_of(queue).get(GENERATED_LABEL) != "true"
+        and (path := annotations_of(queue).get(FULL_NAME_ANNOTATION)) is not None
+    }
+
+
+def _settings(queue_objects: Mapping[str, Manifest]) -> AckSettings | None:
+    """Return the cluster's policy, if all queues have the same."""
+    policies = {text(queue, "spec", "queuePolicy") for queue in queue_objects.values()}
+    only = policies.pop() if len(policies) == 1 else None
+    for policy in _POLICIES:
+        if only == policy:
+            return AckSettings(queue_policy=policy)
+    return None
+
+
+def _lending(attributes: Mapping[str, str], least: Mapping[str, int], where: str) -> Mapping[str, Amount]:
+    """Return what may be lent of less than all; what the attribute leaves out is not lent at all."""
+    written = attributes.get(LEND_LIMIT_ATTRIBUTE)
+    if written is None:
+        return {}
+    try:
+        listed = json_value(written)
+    except ValueError as fault:
+        raise ValueError(f"{where}: attribute {LEND_LIMIT_ATTRIBUTE} is no JSON: {fault}") from fault
+    lent = amounts_of(mapping({"listed": listed}, "listed"), f"{where}: attribute {LEND_LIMIT_ATTRIBUTE}")
+    return {r: lent.get(r, 0) for r, amount in least.items() if lent.get(r, 0) < amount}
+
+
+def _unknown(node: object, attributes: Mapping[str, str], where: str) -> Iterator[Note]:
+    for name in mapping(node):
+        if name not in _FIELDS:
+            yield Note(where, f"`{name}` is not kept")
+    for name in attributes.keys() - _ATTRIBUTES:
+        yield Note(where, f"attribute `{name}` is not kept")
+    for key in jobs_at_once(mapping(node, "min"), mapping(node, "max")):
+        yield Note(where, f"`{key}` is not kept")

@@ -1,0 +1,142 @@
+"""ACK's ElasticQuotaTree and kube-queue's Queue: the rules of ACK's documentation, and what kube-queue makes of the rest.
+
+The published definition of ElasticQuotaTree takes any tree, and ACK's own checks are not public: what is called rejected
+here is what the documentation forbids (https://www.alibabacloud.com/help/doc-detail/2867056.html and
+https://help.aliyun.com/zh/ack/ack-managed-and-ack-dedicated/user-guide/elasticquotatree). What is accepted and ignored
+is read from koordinator-sh/koord-queue at 298e9a8c, pkg/framework/plugins/elasticquota.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from apportion_compiler.engine_rules.verdict import Effect, EngineRules, Manifest, Verdict
+from apportion_compiler.engines.ack.emit.names import (
+    AVAILABLE_QUOTA_ANNOTATION,
+    FULL_NAME_ANNOTATION,
+    GENERATED_LABEL,
+    QUEUE_NAMESPACE,
+    ROOT,
+    TREE_NAMESPACE,
+)
+from apportion_compiler.engines.ack.rules.tree_nodes import Tree, node_verdicts, read_tree
+from apportion_compiler.plain_objects import annotations_of, described, group_of, labels_of, name_of, text
+
+_POLICIES = ("Round", "Block", "Priority", "FIFO", "Intelligent")
+"""Of the hosted kube-queue and of koord-queue (pkg/queue/queuepolicies)."""
+
+
+def check(manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> Iterator[Verdict]:
+    """Yield what ACK would make of trees and queues; of jobs in front of them, `workload_rules` speaks."""
+    replaced = {_identity(manifest) for manifest in manifests}
+    kept = [manifest for manifest in existing if _identity(manifest) not in replaced]
+    # A tree of the cluster was there first.
+    trees = [tree for tree in (*kept, *manifests) if _is(tree, "scheduling.sigs.k8s.io", "ElasticQuotaTree")]
+    counted = [tree for tree in trees if text(tree, "metadata", "namespace") == TREE_NAMESPACE]
+    read = read_tree(counted[0]) if counted else None
+    paths: dict[str, str] = {}
+    for index, manifest in enumerate(manifests):
+        if _is(manifest, "scheduling.sigs.k8s.io", "ElasticQuotaTree"):
+            yield from _tree(index, manifest, counted)
+            yield from node_verdicts(index, manifest)
+        elif _is(manifest, "scheduling.x-k8s.io", "Queue"):
+            yield from _queue(index, manifest, read, paths)
+
+
+RULES = EngineRules("ack", check)
+
+
+def _tree(index: int, tree: Manifest, counted: Sequence[Manifest]) -> Iterator[Verdict]:
+    namespace = text(tree, "metadata", "namespace")
+    if namespace != TREE_NAMESPACE:
+        yield Verdict(
+            Effect.IGNORED,
+            index,
+            "metadata.namespace",
+            "Invalid",
+            f"a tree in namespace {namespace or 'default'} is not read: only {TREE_NAMESPACE} is",
+            f"put it into {TREE_NAMESPACE}",
+        )
+    elif counted[0] is not tree:
+        yield Verdict(
+            Effect.IGNORED,
+            index,
+            "",
+            "Forbidden",
+            f"there is another tree, {described(counted[0])}; ACK supports one, and several confuse its accounts",
+            "put the queues of both into one tree",
+        )
+    name = text(tree, "spec", "root", "name")
+    if name is not None and name != ROOT:
+        yield Verdict(
+            Effect.IGNORED, index, "spec.root.name", "Invalid", f"kube-queue calls the root {ROOT}", f"call it {ROOT}"
+        )
+
+
+def _queue(index: int, queue: Manifest, tree: Tree | None, paths: dict[str, str]) -> Iterator[Verdict]:
+    namespace = text(queue, "metadata", "namespace")
+    if namespace != QUEUE_NAMESPACE:
+        yield Verdict(
+            Effect.IGNORED,
+            index,
+            "metadata.namespace",
+            "Invalid",
+            f"kube-queue looks for queues in {QUEUE_NAMESPACE} alone",
+            f"put it into {QUEUE_NAMESPACE}",
+        )
+    policy = text(queue, "spec", "queuePolicy")
+    if policy not in _POLICIES:
+        yield Verdict(
+            Effect.IGNORED,
+            index,
+            "spec.queuePolicy",
+            "NotSupported",
+            f"kube-queue knows no policy {policy}: it orders jobs as by default",
+            f"write one of {', '.join(_POLICIES)}",
+        )
+    yield from _queue_marks(index, queue, tree, paths)
+
+
+def _queue_marks(index: int, queue: Manifest, tree: Tree | None, paths: dict[str, str]) -> Iterator[Verdict]:
+    notes = annotations_of(queue)
+    field = "metadata.annotations"
+    if tree is not None:
+        for quota in filter(None, notes.get(AVAILABLE_QUOTA_ANNOTATION, "").split(",")):
+            if quota != "*" and quota not in tree.names:
+                yield Verdict(
+                    Effect.IGNORED,
+                    index,
+                    f"{field}[{AVAILABLE_QUOTA_ANNOTATION}]",
+                    "NotFound",
+                    f"the tree has no quota {quota}",
+                    "name a node of the tree",
+                )
+    path = notes.get(FULL_NAME_ANNOTATION)
+    if path is not None and path in paths:
+        yield Verdict(
+            Effect.IGNORED,
+            index,
+            f"{field}[{FULL_NAME_ANNOTATION}]",
+            "Duplicate",
+            f"{paths[path]} is the queue of {path} too, and jobs go to either",
+            "leave one of them out",
+        )
+    elif path is not None:
+        paths[path] = described(queue)
+    if labels_of(queue).get(GENERATED_LABEL) == "true" and (tree is None or path not in tree.paths):
+        yield Verdict(
+            Effect.IGNORED,
+            index,
+            f"metadata.labels[{GENERATED_LABEL}]",
+            "Invalid",
+            "kube-queue deletes queues marked as its own whose quota is not in the tree",
+            'write "false"',
+        )
+
+
+def _is(manifest: Manifest, group: str, kind: str) -> bool:
+    return manifest.get("kind") == kind and group_of(manifest) == group
+
+
+def _identity(manifest: Mapping[str, object]) -> tuple[object, ...]:
+    return group_of(manifest), str(manifest.get("kind")), text(manifest, "metadata", "namespace"), name_of(manifest)

@@ -1,0 +1,76 @@
+"""ACK: work that kube-queue never sees or never lets go, and namespaces and quotas that the tree has not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from apportion_compiler.engine_rules.verdict import Verdict
+from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, Workload, listed
+from apportion_compiler.engines.ack.emit import names
+from apportion_compiler.plain_objects import annotations_of, items, mapping, text
+
+_BY_FIELD = {("batch", "Job"), ("batch", "CronJob"), ("ray.io", "RayJob")}
+
+
+def _suspension(site: Site) -> Iterator[Verdict]:
+    """kube-queue's Job-Extensions: Job, RayJob, and the training operator's kinds by an annotation."""
+    for workload in site.workloads:
+        if workload.is_for_another("ack"):
+            continue
+        key = (workload.shape.group, workload.kind)
+        if key in _BY_FIELD and not workload.suspended():
+            assert workload.shape.suspend is not None
+            yield workload.ignored(
+                ".".join(workload.shape.suspend), "Required",
+                "it is not suspended, so kube-queue never queues it, and its pods compete without order",
+                "write suspend: true; kube-queue turns it off when the quota has room",
+            )  # fmt: skip
+        elif workload.is_of("kubeflow.org"):
+            if annotations_of(workload.manifest).get(names.SUSPEND_ANNOTATION) != "true":
+                yield workload.ignored(
+                    f"metadata.annotations[{names.SUSPEND_ANNOTATION}]", "Required",
+                    "without the annotation kube-queue never queues it, and its pods compete without order",
+                    f'annotate it {names.SUSPEND_ANNOTATION}: "true"',
+                )  # fmt: skip
+        elif key not in _BY_FIELD and workload.suspended() and workload.shape.suspend is not None:
+            yield workload.pending(
+                ".".join(workload.shape.suspend), "NotSupported",
+                f"it is suspended, and kube-queue knows no {workload.kind}, so nothing resumes it", "leave suspend out",
+            )  # fmt: skip
+
+
+def _quotas(site: Site) -> Iterator[Verdict]:
+    trees = list(site.named("scheduling.sigs.k8s.io", "ElasticQuotaTree").values())
+    if not trees:
+        return
+    leaves = {name: spaces for tree in trees for name, spaces in _leaves(mapping(tree, "spec", "root"))}
+    for workload in site.workloads:
+        yield from _of_quota(workload, leaves)
+
+
+def _of_quota(workload: Workload, leaves: Mapping[str, list[str]]) -> Iterator[Verdict]:
+    labels = {key: workload.marked(key) for key in (names.QUOTA_LABEL, names.KOORDINATOR_QUOTA_LABEL)}
+    for key, named in labels.items():
+        for quota in sorted(named - leaves.keys()):
+            yield workload.pending(
+                f"metadata.labels[{key}]", "NotFound", f"the tree has no leaf {quota}", f"name one of {listed(leaves)}"
+            )
+    waits = workload.suspended() or annotations_of(workload.manifest).get(names.SUSPEND_ANNOTATION) == "true"
+    if waits and not any(labels.values()) and not any(workload.namespace in spaces for spaces in leaves.values()):
+        yield workload.pending(
+            "metadata.namespace", "NotFound",
+            f"namespace {workload.namespace} doesn't belong to any elastic quota, so kube-queue never lets it go",
+            "add the namespace to a leaf of the tree",
+        )  # fmt: skip
+
+
+def _leaves(node: Mapping[str, object]) -> Iterator[tuple[str, list[str]]]:
+    children = [mapping(child) for child in items(node, "children")]
+    for child in children:
+        yield from _leaves(child)
+    name = text(node, "name")
+    if not children and name is not None:
+        yield name, [str(namespace) for namespace in items(node, "namespaces")]
+
+
+RULES: tuple[Rule, ...] = (_suspension, _quotas)

@@ -1,0 +1,191 @@
+"""The nodes of an ElasticQuotaTree: names, namespaces, and minima and maxima that go with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from apportion_compiler.embedded_text import json_value
+from apportion_compiler.engine_rules.quota_amounts import read_amounts, texts
+from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
+from apportion_compiler.engines.ack.emit.names import LEND_LIMIT_ATTRIBUTE, ROOT
+from apportion_compiler.plain_objects import items, mapping, text
+
+_FIELDS = ("name", "namespaces", "attributes", "children", "min", "max")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node as it is written. `path` is its name among nodes, `at` its place in the object."""
+
+    at: str
+    path: str
+    name: str | None
+    written: Mapping[str, object]
+    children: tuple[Node, ...]
+    namespaces: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """What other objects can refer to: names of nodes and their paths."""
+
+    names: frozenset[str]
+    paths: frozenset[str]
+
+
+@dataclass(slots=True)
+class _Seen:
+    names: dict[str, str] = field(default_factory=dict)
+    namespaces: dict[str, str] = field(default_factory=dict)
+    keys: dict[str, None] = field(default_factory=dict)
+
+
+def read_tree(tree: Manifest) -> Tree:
+    """Return what other objects can refer to."""
+    nodes = list(_walk(_node(mapping(tree, "spec", "root"), "spec.root", "")))
+    return Tree(
+        frozenset(node.name for node in nodes if node.name is not None) | {ROOT},
+        frozenset(node.path for node in nodes),
+    )
+
+
+def node_verdicts(index: int, tree: Manifest) -> Iterator[Verdict]:
+    """Yield what is wrong with the nodes of a tree."""
+    root = mapping(tree, "spec").get("root")
+    if not isinstance(root, Mapping):
+        yield Verdict(Effect.REJECTED, index, "spec.root", "Required", "a tree has a root", "write the root")
+        return
+    top = _node(root, "spec.root", "")
+    nodes = list(_walk(top))
+    seen = _Seen(keys={key: None for node in nodes for part in ("min", "max") for key in mapping(node.written, part)})
+    amounts = {
+        node.at: {part: read_amounts(index, node.written, part, node.at) for part in ("min", "max")} for node in nodes
+    }
+    for node in nodes:
+        least, most = (amounts[node.at][part] for part in ("min", "max"))
+        yield from (*least.verdicts, *most.verdicts)
+        yield from _names(index, node, seen)
+        yield from _namespaces(index, node, seen)
+        yield from _missing(index, node, seen.keys)
+        yield from _pair(index, node, least.values, most.values, is_root=node is top)
+        if node.children:
+            below = [amounts[child.at] for child in node.children]
+            yield from _sums(index, node, least.values, [child["min"].values for child in below])
+            for child, numbers in zip(node.children, below, strict=True):
+                yield from _bounds(index, child, node, numbers["max"].values, most.values)
+        yield from _unread(index, node)
+
+
+def _node(written: object, at: str, above: str) -> Node:
+    name = text(written, "name")
+    path = f"{above}/{name}" if above else ROOT
+    return Node(
+        at,
+        path,
+        name,
+        mapping({"node": written}, "node"),
+        tuple(_node(child, f"{at}.children[{n}]", path) for n, child in enumerate(items(written, "children"))),
+        tuple(namespace for namespace in items(written, "namespaces") if isinstance(namespace, str)),
+    )
+
+
+def _walk(node: Node) -> Iterator[Node]:
+    yield node
+    for child in node.children:
+        yield from _walk(child)
+
+
+def _names(index: int, node: Node, seen: _Seen) -> Iterator[Verdict]:
+    at = f"{node.at}.name"
+    if node.name is None:
+        yield Verdict(Effect.REJECTED, index, at, "Required", "a node has a name", "name it")
+        return
+    if node.name in seen.names:
+        message = f"{seen.names[node.name]} is called {node.name} too; names are unique in the whole tree"
+        yield Verdict(Effect.REJECTED, index, at, "Duplicate", message, "give it another name")
+    seen.names.setdefault(node.name, node.at)
+    if "/" in node.name or "." in node.name:
+        message = f"a dot or slash in {node.name} parts the path by which kube-queue knows the quota"
+        yield Verdict(Effect.IGNORED, index, at, "Invalid", message, "write letters, digits and dashes")
+
+
+def _namespaces(index: int, node: Node, seen: _Seen) -> Iterator[Verdict]:
+    at = f"{node.at}.namespaces"
+    if node.namespaces and node.children:
+        message = "namespaces belong to leaves, and this node has children"
+        yield Verdict(Effect.REJECTED, index, at, "Forbidden", message, "move them to one of the children")
+    for number, namespace in enumerate(node.namespaces):
+        if namespace in seen.namespaces:
+            message = f"namespace {namespace} belongs to {seen.namespaces[namespace]} already"
+            yield Verdict(Effect.REJECTED, index, f"{at}[{number}]", "Duplicate", message, "leave it in one of the two")
+        seen.namespaces.setdefault(namespace, node.path)
+
+
+def _missing(index: int, node: Node, keys: Mapping[str, None]) -> Iterator[Verdict]:
+    for part, effect in (("min", "counts now as zero and now as no bound"), ("max", "is not bounded here")):
+        absent = [key for key in keys if key not in mapping(node.written, part)]
+        if absent:
+            message = f"{', '.join(absent)} is missing, and {effect}"
+            cure = "write every resource of the tree on every node"
+            yield Verdict(Effect.IGNORED, index, f"{node.at}.{part}", "Required", message, cure)
+
+
+def _pair(
+    index: int, node: Node, least: Mapping[str, int], most: Mapping[str, int], *, is_root: bool
+) -> Iterator[Verdict]:
+    for key, amount in least.items():
+        at = f"{node.at}.min.{key}"
+        if key in most and amount > most[key]:
+            message = f"min {texts(node.written, 'min', key)} is more than max {texts(node.written, 'max', key)}"
+            yield Verdict(Effect.REJECTED, index, at, "Invalid", message, "lower min, or raise max")
+        elif is_root and key in most and amount != most[key]:
+            message = f"min and max of the root are equal, and {texts(node.written, 'min', key)} is not "
+            yield Verdict(
+                Effect.REJECTED,
+                index,
+                at,
+                "Invalid",
+                message + texts(node.written, "max", key),
+                "write the cluster's size twice",
+            )
+
+
+def _sums(index: int, node: Node, least: Mapping[str, int], below: Sequence[Mapping[str, int]]) -> Iterator[Verdict]:
+    for key, held in least.items():
+        total = sum(child.get(key, 0) for child in below)
+        if total > held:
+            message = f"the children's min of {key} are more than the node's, {texts(node.written, 'min', key)}"
+            yield Verdict(
+                Effect.REJECTED, index, f"{node.at}.min.{key}", "Invalid", message, "raise it, or lower a child's"
+            )
+
+
+def _bounds(
+    index: int, child: Node, parent: Node, most: Mapping[str, int], parents: Mapping[str, int]
+) -> Iterator[Verdict]:
+    for key, amount in most.items():
+        if key in parents and amount > parents[key]:
+            message = (
+                f"max {texts(child.written, 'max', key)} is more than the parent's, {texts(parent.written, 'max', key)}"
+            )
+            yield Verdict(
+                Effect.REJECTED, index, f"{child.at}.max.{key}", "Invalid", message, "lower it to the parent's"
+            )
+
+
+def _unread(index: int, node: Node) -> Iterator[Verdict]:
+    for name in node.written:
+        if name not in _FIELDS:
+            message = f"a node has no field {name}"
+            yield Verdict(Effect.IGNORED, index, f"{node.at}.{name}", "Unknown", message, "leave it out")
+    lent = text(node.written, "attributes", LEND_LIMIT_ATTRIBUTE)
+    if lent is not None:
+        try:
+            is_map = isinstance(json_value(lent), dict)
+        except ValueError:
+            is_map = False
+        if not is_map:
+            at = f"{node.at}.attributes[{LEND_LIMIT_ATTRIBUTE}]"
+            message = "kube-queue passes over what is no JSON object of amounts"
+            yield Verdict(Effect.IGNORED, index, at, "Invalid", message, 'write {"cpu": "4"}')

@@ -1,0 +1,169 @@
+"""KAI Scheduler: queues with quota, limit and weight per resource, reclaim between queues, preemption within.
+
+Written for v0.17 and read at commit d5bc503a (v0.17.0-9, 2026-08-07). Objects: `scheduling.run.ai/v2` Queue,
+`kai.scheduler/v1` SchedulingShard, `kai.scheduler/v1alpha1` Topology, `scheduling.k8s.io/v1` PriorityClass, and
+`admissionregistration.k8s.io/v1` ValidatingAdmissionPolicy for what KAI itself lets everybody do.
+
+https://github.com/kai-scheduler/KAI-Scheduler/tree/d5bc503a/docs; what is lost and why: docs/backends/kai.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_compiler.backends.admission.policies import workload_policies
+from apportion_compiler.backends.capability import (
+    Backend,
+    Capability,
+    Condition,
+    Feature,
+    Lowered,
+    Manifest,
+    Native,
+    Output,
+    Unsupported,
+)
+from apportion_compiler.backends.metadata import metadata
+from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
+from apportion_compiler.engines.kai.emit.admission import engine_table
+from apportion_compiler.engines.kai.emit.chart import (
+    KUBERAY_VALUES_FILE,
+    VALUES_FILE,
+    chart_values,
+    kuberay_values,
+    node_labels,
+)
+from apportion_compiler.engines.kai.emit.names import INSTALLED_CLASSES, TOPOLOGY_API
+from apportion_compiler.engines.kai.emit.queues import queues
+from apportion_compiler.engines.kai.emit.shards import emitted_shards, scheduling_shard, shards_of
+from apportion_compiler.ir.program import PriorityClass, Program, Topology
+from apportion_compiler.naming import object_name
+
+CAPABILITIES: Mapping[Feature, Capability] = {
+    Feature.QUEUE_TREE: Native("Queue spec.parentQueue"),
+    Feature.GUARANTEED: Native("Queue spec.resources.*.quota"),
+    Feature.LIMIT: Native("Queue spec.resources.*.limit"),
+    Feature.LIMIT_OVER_NAMESPACES: Native("Queue spec.resources.*.limit"),
+    Feature.LENDING_LIMIT: Unsupported(
+        "AP501",
+        "an idle guarantee is lent whole, and taken back by reclaim when it is needed",
+        "leave `lending_limit` out, or lower the guarantee of the queue by what it never needs to lend",
+    ),
+    Feature.OVER_QUOTA_WEIGHT: Native("Queue spec.resources.*.overQuotaWeight"),
+    Feature.WEIGHT_PER_RESOURCE: Native("Queue spec.resources.*.overQuotaWeight"),
+    Feature.QUEUE_PRIORITY: Native("Queue spec.priority"),
+    Feature.PREEMPT_MIN_RUNTIME: Native("Queue spec.preemptMinRuntime"),
+    Feature.RECLAIM_MIN_RUNTIME: Native("Queue spec.reclaimMinRuntime"),
+    Feature.GPU_MODEL_QUOTA: Lowered(
+        "where the cluster has several models, a SchedulingShard and a Queue for each model",
+        "fair share is divided in each model's shard alone, so no surplus of one model makes up for another; a shard "
+        "counts GPUs only, so cpu and memory amounts hold on nodes without a counted model; a limit without a model "
+        "bounds each model by itself; a workload cannot span models",
+    ),
+    Feature.MIXED_GPU_COUNTING: Unsupported(
+        "AP513",
+        "each GPU model is a shard with quotas of its own, so a promise must say of which model",
+        "write `gpu` as a mapping from GPU model to GPUs",
+    ),
+    Feature.EXTENDED_RESOURCES: Unsupported(
+        "AP502",
+        "queues count cpu, memory and GPUs, and nothing else",
+        "leave the resource out of the queue, and bound it by a ResourceQuota of your own",
+    ),
+    Feature.GPU_SHARING: Lowered("chart value global.gpuSharing, and an admission policy for each namespace", ""),
+    Feature.USER_LIMITS: Unsupported("AP503", "queues know no users", "leave `users` out, or give each person a queue"),
+    Feature.PRIORITY_CLASSES: Native("PriorityClass"),
+    Feature.PREEMPTIBILITY: Lowered(
+        "label kai.scheduler/preemptibility, which the admission policies demand where the class's value says otherwise",
+        "",
+    ),
+    Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads and on the PodGroup that KAI schedules", ""),
+    Feature.ALLOWED_POOLS: Unsupported(
+        "AP504",
+        "queues know no node pools; a taint on the pool, tolerated by the teams that may use it, does",
+        "leave `pools` out, and taint the pool so that only work with the toleration runs there",
+    ),
+    Feature.NAMESPACES: Lowered("admission policies that bind a namespace to its queue's label", ""),
+    Feature.DEFAULT_QUEUE: Lowered(
+        "work names its queue",
+        "KAI has no default queue of a namespace: work that names none is refused by the admission policies",
+    ),
+    Feature.PLACEMENT: Native("SchedulingShard spec.placementStrategy"),
+    Feature.POOL_PLACEMENT: Lowered(
+        "placementStrategy of the shard that has the pool",
+        "where the pools of a shard disagree, the cluster's placement holds for all of them",
+    ),
+    Feature.TOPOLOGY: Native("Topology spec.levels"),
+    Feature.QUEUED_PROVISIONING: Unsupported(
+        "AP505",
+        "pods wait as Pending and scale a pool up one by one; nothing asks for the whole workload's nodes",
+        "leave `provisioning` out on this cluster, or run a cluster with kueue for work that waits for whole requests",
+    ),
+}
+
+
+def emit(program: Program) -> Output:
+    """Return the objects of one cluster in apply order, and the Helm values they rely on."""
+    shards = shards_of(program)
+    emitted = emitted_shards(program, shards)
+    own_classes = _takes_over_classes(program)
+    return Output(
+        (
+            *(
+                _priority_class(program, cls)
+                for cls in classes_to_make(program)
+                if own_classes or not cls.installed_by_engine
+            ),
+            *(_topology(program, topology) for topology in program.topologies),
+            *(scheduling_shard(program, shard) for shard in emitted),
+            *queues(program, shards),
+            *workload_policies(program, engine_table(program)),
+        ),
+        (
+            chart_values(program, emitted, own_classes=own_classes),
+            kuberay_values(program),
+            *node_labels(program, shards),
+        ),
+    )
+
+
+def _takes_over_classes(program: Program) -> bool:
+    """Tell whether the chart must not install its classes: they are asked for, or the policy says one anew."""
+    return program.kai.emit_installed_priority_classes or any(
+        cls.name in INSTALLED_CLASSES and not cls.installed_by_engine for cls in program.priority_classes
+    )
+
+
+def _priority_class(program: Program, cls: PriorityClass) -> Manifest:
+    # KAI reads the value alone; the policy binds kube-scheduler, which schedules what is outside of the queues.
+    return priority_class(program, cls, "PreemptLowerPriority")
+
+
+def _topology(program: Program, topology: Topology) -> Manifest:
+    # Workloads name the topology, so its name stays the author's. The levels are immutable: other levels, other name.
+    return {
+        "apiVersion": TOPOLOGY_API,
+        "kind": "Topology",
+        "metadata": metadata(program, object_name(topology.name), topology.source),
+        "spec": {"levels": [{"nodeLabel": level} for level in topology.levels]},
+    }
+
+
+CONDITIONS = (
+    Condition(
+        VALUES_FILE,
+        "is merged into the values of KAI's Helm chart",
+        "KAI binds no pod that asks for a part of a GPU unless `global.gpuSharing` is true; the chart's own default shard, "
+        "default queue and priority classes take the place of the policy's at each upgrade",
+        (Feature.GPU_SHARING, Feature.PRIORITY_CLASSES, Feature.PLACEMENT, Feature.POOL_PLACEMENT),
+    ),
+    Condition(
+        KUBERAY_VALUES_FILE,
+        "is merged into the values of KubeRay's Helm chart, if KubeRay runs on the cluster",
+        "KubeRay names no scheduler in the pods of RayClusters and RayJobs, and no gang: the admission policies refuse them",
+        (Feature.NAMESPACES,),
+    ),
+)
+"""KAI's configuration that the table relies on."""
+
+BACKEND = Backend("kai", CAPABILITIES, emit, conditions=CONDITIONS)

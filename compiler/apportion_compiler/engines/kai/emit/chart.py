@@ -1,0 +1,70 @@
+"""Values of KAI's Helm chart that the emitted objects rely on, and KubeRay's one value.
+
+Source: deployments/kai-scheduler/values.yaml at d5bc503a; KubeRay helm-chart/kuberay-operator/values.yaml.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import yaml
+
+from apportion_compiler.backends.capability import Artifact
+from apportion_compiler.backends.generated import GENERATED
+from apportion_compiler.engines.kai.emit.names import DEFAULT_SCHEDULER, NODE_POOL_LABEL, QUEUE_LABEL
+from apportion_compiler.engines.kai.emit.shards import Shard
+from apportion_compiler.ir.program import Program
+from apportion_policy.evaluation.plain import comment_lines
+
+VALUES_FILE = "values.yaml"
+KUBERAY_VALUES_FILE = "kuberay-values.yaml"
+NODE_LABELS_FILE = "node-labels.yaml"
+
+
+def chart_values(program: Program, emitted: Sequence[Shard], *, own_classes: bool) -> Artifact:
+    """Return the values for `helm upgrade kai-scheduler … -f values.yaml`."""
+    values: dict[str, object] = {
+        "global": {"gpuSharing": program.kai.gpu_sharing, "nodePoolLabelKey": NODE_POOL_LABEL},
+        "podgrouper": {"queueLabelKey": QUEUE_LABEL},
+        # The chart and this tree would otherwise both own the object, and each upgrade would undo the other's.
+        "defaultShard": {"enabled": not emitted},
+        "defaultPriorityClasses": {"enabled": not own_classes},
+        # Work that names no queue would run there, outside of every limit of the policy.
+        "defaultQueue": {"createDefaultQueue": False},
+    }
+    notes = ["Values of KAI's Helm chart that this cluster's policy relies on; merge them into your own."]
+    if program.kai.scheduler_name != DEFAULT_SCHEDULER:
+        notes.append(
+            f"The chart has no value for the scheduler's name: set spec.global.schedulerName to "
+            f"{program.kai.scheduler_name} in the Config object kai-config."
+        )
+    return Artifact(VALUES_FILE, _document(program, notes, values))
+
+
+def kuberay_values(program: Program) -> Artifact:
+    """Return the value that makes KubeRay hand its pods to KAI."""
+    notes = [
+        "Value of KubeRay's Helm chart. One batch scheduler serves a whole KubeRay operator.",
+        "KubeRay refuses a RayJob in K8sJobMode, its default, under KAI: set submissionMode to HTTPMode or SidecarMode.",
+    ]
+    # KubeRay writes this name into schedulerName too, so it knows no other name of KAI's scheduler.
+    return Artifact(KUBERAY_VALUES_FILE, _document(program, notes, {"batchScheduler": {"name": DEFAULT_SCHEDULER}}))
+
+
+def node_labels(program: Program, shards: Sequence[Shard]) -> tuple[Artifact, ...]:
+    """Return the label that the nodes of each pool must carry, where the cluster is divided."""
+    if len(shards) == 1:
+        return ()
+    labels = {
+        pool: {NODE_POOL_LABEL: shard.model} for shard in shards if shard.model is not None for pool in shard.pools
+    }
+    notes = [
+        "Label of the nodes of each pool: it says to which scheduling shard they belong.",
+        "Nodes without it belong to the default shard; set it where the pool is declared, so that new nodes have it.",
+    ]
+    return (Artifact(NODE_LABELS_FILE, _document(program, notes, labels)),)
+
+
+def _document(program: Program, notes: Sequence[str], values: object) -> str:
+    notes = [*notes, GENERATED]
+    return comment_lines(notes) + yaml.safe_dump(values, sort_keys=False, width=120)

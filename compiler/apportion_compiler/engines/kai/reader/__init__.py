@@ -1,0 +1,330 @@
+"""KAI's objects: Queue of every shard folded back to one queue, SchedulingShard, Topology, PriorityClass.
+
+A shard of Apportion's is the nodes of one GPU model, and each queue has an object in every shard whose machines it
+may use. So a shard's partition is read as a GPU model, and the objects of a queue as its amounts of each.
+
+Written against v0.17 at d5bc503a.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
+from apportion_compiler.engines.kai.emit.names import DEFAULT_SCHEDULER, INSTALLED_CLASSES, NODE_POOL_LABEL
+from apportion_compiler.engines.kai.reader.numbers import ACCOUNTED, amount_of, is_unlimited, weight_of
+from apportion_compiler.engines.kai.reader.shards import cluster_of, pools_of
+from apportion_compiler.plain_objects import (
+    described,
+    integer,
+    items,
+    labels_of,
+    mapping,
+    name_of,
+    of_kind,
+    parents_first,
+    text,
+    whole_seconds,
+)
+from apportion_compiler.readers.admission import AdmissionFacts, admission_facts
+from apportion_compiler.readers.classes import priority_classes
+from apportion_compiler.readers.namespaces import bound_namespaces, with_namespaces
+from apportion_compiler.readers.objects import own_labels, owner_of, queue_id, unknown_fields
+from apportion_compiler.readers.record import (
+    Lifted,
+    LiftedPriorityClass,
+    LiftedQueue,
+    LiftedTopology,
+    Manifest,
+    Note,
+    Reader,
+)
+from apportion_policy.identifiers import GPU_MODEL_PATTERN
+from apportion_policy.priority import DEFAULT_PRIORITY_CLASSES, NON_PREEMPTIBLE_FROM
+from apportion_policy.quantity import UNLIMITED, Amount
+from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
+
+_FIELDS = frozenset(("displayName", "parentQueue", "priority", "preemptMinRuntime", "reclaimMinRuntime", "resources"))
+_MODEL = re.compile(GPU_MODEL_PATTERN)
+_DEFAULT = ""
+
+
+def read(manifests: Sequence[Manifest]) -> Lifted:
+    """Return what KAI's objects among the manifests say. Raises `ValueError` for a duration that is none."""
+    objects = [m for m in of_kind(manifests, "scheduling.run.ai", "Queue") if name_of(m)]
+    shards = _shards(objects, manifests)
+    notes: list[Note] = list(_notes(shards))
+    queues = {id_: _queue(id_, shards, notes) for id_ in shards.groups}
+    ordered = tuple(parents_first({id_: queue.parent for id_, queue in queues.items()}))
+    for id_ in sorted(queues.keys() - set(ordered)):
+        notes.append(Note(queues[id_].object, "hangs below itself, and KAI drops it: left out"))
+    if queues and not bound_namespaces(manifests):
+        notes.append(
+            Note("Queue", "KAI names queues on workloads: add to each leaf the `namespaces` whose work runs in it")
+        )
+    facts = admission_facts(manifests)
+    cluster = cluster_of(manifests, DEFAULT_SCHEDULER if facts is None else facts.scheduler_name, notes)
+    topologies = tuple(_topologies(manifests, notes))
+    return with_namespaces(
+        Lifted(
+            queues=tuple(queues[id_] for id_ in ordered),
+            priority_classes=tuple(_classes(manifests, facts)),
+            pools=tuple(pools_of(manifests, shards.models)),
+            topologies=topologies,
+            notes=tuple(dict.fromkeys(notes)),
+            cluster=cluster,
+        ),
+        manifests,
+    )
+
+
+READER = Reader("kai", read)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shards:
+    """Objects by queue and by partition, and what the partitions are.
+
+    `id_of` is the queue that an object's name stands for in its partition; `models` are the GPU models of the
+    partitions, the default one's None first; of `unmanaged` resources no queue says anything.
+    """
+
+    groups: Mapping[str, Mapping[str, Manifest]]
+    id_of: Mapping[tuple[str, str], str]
+    models: Mapping[str, str | None]
+    unmanaged: frozenset[str]
+
+
+def partition_of(manifest: Manifest) -> str:
+    """Return the shard that an object belongs to; empty for the default one."""
+    return labels_of(manifest).get(NODE_POOL_LABEL, _DEFAULT)
+
+
+def _shards(objects: Sequence[Manifest], manifests: Sequence[Manifest]) -> _Shards:
+    default = [m for m in objects if partition_of(m) == _DEFAULT]
+    names = {name_of(m) for m in default}
+    labelled = {labels_of(m)[QUEUE_ID_LABEL]: queue_id(m) for m in default if QUEUE_ID_LABEL in labels_of(m)}
+    groups: dict[str, dict[str, Manifest]] = {}
+    id_of: dict[tuple[str, str], str] = {}
+    for manifest in sorted(objects, key=partition_of):
+        partition = partition_of(manifest)
+        id_ = _identity(manifest, partition, names, labelled)
+        if partition in groups.get(id_, {}):
+            id_ = name_of(manifest)
+        groups.setdefault(id_, {})[partition] = manifest
+        id_of[partition, name_of(manifest)] = id_
+    models = _partitions(objects, manifests)
+    return _Shards(groups, id_of, models, _unmanaged(objects, divided=len(models) > 1))
+
+
+def _identity(manifest: Manifest, partition: str, names: AbstractSet[str], labelled: Mapping[str, str]) -> str:
+    """Return the id: of the queue of the default shard with the same label, or the name without the shard's."""
+    if partition == _DEFAULT:
+        return queue_id(manifest)
+    label, name = labels_of(manifest).get(QUEUE_ID_LABEL), name_of(manifest)
+    if label is not None:
+        return labelled.get(label, label)
+    bare = name.removesuffix(f"-{partition}")
+    return bare if bare in names else name
+
+
+def _partitions(objects: Sequence[Manifest], manifests: Sequence[Manifest]) -> Mapping[str, str | None]:
+    """Return the GPU model that each shard stands for, the default shard's None first."""
+    named = {partition_of(m) for m in objects}
+    named |= {
+        text(shard, "spec", "partitionLabelValue") or _DEFAULT
+        for shard in of_kind(manifests, "kai.scheduler", "SchedulingShard")
+    }
+    return {_DEFAULT: None, **{p: _model(p) for p in sorted(named) if p != _DEFAULT}}
+
+
+def _model(partition: str) -> str:
+    cleaned = re.sub(r"[^a-z0-9.-]+", "-", partition.lower()).strip("-.")[:40].strip("-.") or "gpu"
+    return partition if _MODEL.fullmatch(partition) else cleaned
+
+
+def _unmanaged(objects: Sequence[Manifest], *, divided: bool) -> frozenset[str]:
+    """Return the resources that no queue promises or bounds."""
+    told = [m for m in objects if not divided or partition_of(m) == _DEFAULT]
+    return (
+        frozenset(r for r in ACCOUNTED if all(is_unlimited(mapping(m, "spec"), r) for m in told))
+        if told
+        else frozenset()
+    )
+
+
+def _notes(shards: _Shards) -> Iterator[Note]:
+    for partition, model in shards.models.items():
+        if model is not None and model != partition:
+            yield Note(f"SchedulingShard {partition}", f"read as the GPU model {model}")
+    for group in shards.groups.values():
+        for manifest in group.values():
+            yield from unknown_fields(manifest, _FIELDS, "spec")
+
+
+def _queue(id_: str, shards: _Shards, notes: list[Note]) -> LiftedQueue:
+    """Put the objects of a queue together: what is not counted by shard is taken from the first."""
+    group = shards.groups[id_]
+    manifest = group[next(iter(group))]
+    spec = mapping(manifest, "spec")
+    guaranteed, limit = _amounts(group, shards, notes)
+    weights = {resource: weight_of(spec, resource) for resource in ACCOUNTED}
+    notes.extend(Note(described(manifest), w.note) for w in weights.values() if w.note is not None)
+    return LiftedQueue(
+        id=id_,
+        object=described(manifest),
+        parent=_parent(manifest, group, shards, notes),
+        title=text(spec, "displayName"),
+        owner=owner_of(manifest),
+        guaranteed=guaranteed,
+        limit=limit,
+        weight={resource: int(number.amount) for resource, number in weights.items()},
+        priority=integer(spec, "priority"),
+        preempt_min_runtime=_seconds(manifest, "preemptMinRuntime", notes),
+        reclaim_min_runtime=_seconds(manifest, "reclaimMinRuntime", notes),
+        pools=_usable(group, shards.models),
+        labels=own_labels(manifest, NODE_POOL_LABEL),
+    )
+
+
+def _amounts(
+    group: Mapping[str, Manifest], shards: _Shards, notes: list[Note]
+) -> tuple[Mapping[str, Amount], Mapping[str, Amount]]:
+    """Return what a queue is guaranteed and limited to in all shards."""
+    guaranteed: dict[str, Amount] = {}
+    limit: dict[str, Amount] = {}
+    for partition, held in group.items():
+        spec = mapping(held, "spec")
+        for resource, key in _counted(partition, shards.models, group).items():
+            quota, bound = amount_of(spec, resource, "quota"), amount_of(spec, resource, "limit")
+            notes.extend(Note(described(held), n.note) for n in (quota, bound) if n.note is not None)
+            if key in shards.unmanaged:
+                continue
+            guaranteed[key] = quota.amount
+            if bound.amount is not UNLIMITED:
+                limit[key] = bound.amount
+        notes.extend(_uncounted(partition, shards.models, held))
+    if len(shards.models) > 1:
+        # A queue without an object in a shard has nothing of its model.
+        guaranteed.update(
+            (gpu_resource(model), 0)
+            for partition, model in shards.models.items()
+            if model is not None and partition not in group
+        )
+        _total(guaranteed, limit, [model for model in shards.models.values() if model is not None])
+    return guaranteed, limit
+
+
+def _counted(partition: str, partitions: Mapping[str, str | None], group: Mapping[str, Manifest]) -> Mapping[str, str]:
+    """Return the resources that an object counts for its queue, and under which name the policy keeps each."""
+    if len(partitions) == 1:
+        return {resource: resource for resource in ACCOUNTED}
+    model = partitions[partition]
+    if model is None:
+        return {CPU: CPU, MEMORY: MEMORY}
+    # A queue with objects of models alone says its cpu and memory there, if it does.
+    own = {GPU: gpu_resource(model)}
+    return own if _DEFAULT in group or next(iter(group)) != partition else {**own, CPU: CPU, MEMORY: MEMORY}
+
+
+def _uncounted(partition: str, partitions: Mapping[str, str | None], manifest: Manifest) -> Iterator[Note]:
+    """Yield a note for what a shard's object says of resources that the policy counts elsewhere."""
+    if len(partitions) == 1:
+        return
+    spec = mapping(manifest, "spec")
+    if partition == _DEFAULT:
+        said = [f for f in ("quota", "limit") if amount_of(spec, GPU, f).amount not in (0, UNLIMITED)]
+        if said:
+            yield Note(described(manifest), "its GPUs are of no model, and the policy counts by model: not kept")
+        return
+    for resource in (CPU, MEMORY):
+        if not is_unlimited(spec, resource) and mapping(spec, "resources", resource):
+            yield Note(
+                described(manifest),
+                f"spec.resources.{resource} of a shard: the policy counts {resource} of all shards together",
+            )
+
+
+def _total(guaranteed: dict[str, Amount], limit: dict[str, Amount], models: Sequence[str]) -> None:
+    """Add the GPUs of every model together where all are known."""
+    for amounts, missing in ((guaranteed, 0), (limit, UNLIMITED)):
+        parts: list[Amount] = [amounts.get(gpu_resource(model), missing) for model in models]
+        if UNLIMITED not in parts:
+            amounts[GPU] = sum(part for part in parts if isinstance(part, int))
+        elif amounts is guaranteed:
+            amounts[GPU] = UNLIMITED
+
+
+def _parent(manifest: Manifest, group: Mapping[str, Manifest], shards: _Shards, notes: list[Note]) -> str | None:
+    parents = {
+        shards.id_of.get((partition, parent), parent)
+        for partition, held in group.items()
+        if (parent := text(held, "spec", "parentQueue")) is not None
+    }
+    if not parents:
+        return None
+    parent = min(parents)
+    if len(parents) > 1:
+        named = ", ".join(sorted(parents))
+        notes.append(Note(described(manifest), f"hangs below {named}, in one shard each: {parent} is kept"))
+    if parent not in shards.groups:
+        message = f"its parent {parent} is missing, and KAI drops it with all below it: read as a top-level queue"
+        notes.append(Note(described(manifest), message))
+        return None
+    return parent
+
+
+def _usable(group: Mapping[str, Manifest], partitions: Mapping[str, str | None]) -> tuple[str, ...] | None:
+    if all(partition in group for partition, model in partitions.items() if model is not None):
+        return None
+    return tuple(model or ORDINARY for partition, model in partitions.items() if model is None or partition in group)
+
+
+ORDINARY = "ordinary"
+"""The pool that stands for the machines of the default shard, where a queue's pools have to be named."""
+
+
+def _seconds(manifest: Manifest, field: str, notes: list[Note]) -> int | None:
+    duration = text(manifest, "spec", field)
+    if duration is None:
+        return None
+    try:
+        seconds, exact = whole_seconds(duration)
+    except ValueError as refused:
+        raise ValueError(f"{described(manifest)}: spec.{field}: {refused}") from None
+    if not exact:
+        notes.append(Note(described(manifest), f"spec.{field} is {duration}: rounded up to {seconds}s"))
+    return seconds
+
+
+def _classes(manifests: Sequence[Manifest], facts: AdmissionFacts | None) -> Iterator[LiftedPriorityClass]:
+    """Yield the classes that are there, and those that KAI's chart installs and nobody emits."""
+    said = {} if facts is None else facts.preemptible
+
+    def preemptible(name: str, value: int) -> bool:
+        return said.get(name, value < NON_PREEMPTIBLE_FROM)
+
+    found = {cls.name: cls for cls in priority_classes(manifests, preemptible)}
+    for cls in DEFAULT_PRIORITY_CLASSES:
+        if cls.name not in found and (facts is None or cls.name in said):
+            found[cls.name] = LiftedPriorityClass(
+                cls.name,
+                cls.value,
+                preemptible(cls.name, cls.value),
+                description=cls.description,
+                installed_by_engine=cls.name in INSTALLED_CLASSES,
+            )
+    yield from sorted(found.values(), key=lambda cls: (cls.value, cls.name))
+
+
+def _topologies(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[LiftedTopology]:
+    for manifest in of_kind(manifests, "kai.scheduler", "Topology"):
+        levels = items(manifest, "spec", "levels")
+        keys = [key for level in levels if (key := text(level, "nodeLabel")) is not None]
+        if any(text(level, "alias") for level in levels):
+            notes.append(Note(described(manifest), "aliases of levels are not kept"))
+        if keys:
+            yield LiftedTopology(name_of(manifest), tuple(keys))

@@ -1,0 +1,80 @@
+"""KAI's numbers as exact amounts: millicores, megabytes of 10^6 bytes and devices, all JSON numbers.
+
+Source: pkg/apis/scheduling/v2/resources.go, pkg/scheduler/plugins/proportion/proportion.go at d5bc503a.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal
+
+from apportion_compiler.engines.kai.emit.numbers import UNLIMITED_NUMBER
+from apportion_compiler.plain_objects import mapping
+from apportion_policy.quantity import MAX_AMOUNT, UNLIMITED, Amount
+from apportion_policy.resources import CPU, GPU, MEMORY
+
+ACCOUNTED = (CPU, MEMORY, GPU)
+_UNITS = {CPU: 1, MEMORY: 1_000_000, GPU: 1000}
+_SCALE = 1000
+
+Field = Literal["quota", "limit", "overQuotaWeight"]
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """What one of the nine fields means: an amount in base units, and what had to be said of it."""
+
+    amount: Amount
+    note: str | None = None
+
+
+def amount_of(spec: object, resource: str, field: Field) -> Number:
+    """Return the amount of `quota` or `limit`; what is missing is 0 to KAI."""
+    path = f"spec.resources.{resource}.{field}"
+    number, fault = _number(spec, resource, field, path)
+    if fault is not None or number == 0:
+        return Number(0, fault)
+    if number == UNLIMITED_NUMBER or (resource == MEMORY and number < 0):
+        # createQueueResourceAttrs takes every negative amount of memory for no bound.
+        return Number(UNLIMITED, None if number == UNLIMITED_NUMBER else f"{path} is {number}: KAI reads no bound")
+    if number < 0:
+        return Number(0, f"{path} is {number}, less than nothing: read as 0")
+    scaled = number * _UNITS[resource]
+    amount = int(scaled) if field == "quota" or scaled == int(scaled) else int(scaled) + 1
+    if amount > MAX_AMOUNT:
+        return Number(UNLIMITED, f"{path} is {number}, more than can be counted: read as no bound")
+    return Number(amount, None if amount == scaled else f"{path} is {number}, finer than is counted: read as {amount}")
+
+
+def weight_of(spec: object, resource: str) -> Number:
+    """Return a weight in thousandths; what is missing is 0 to KAI."""
+    path = f"spec.resources.{resource}.overQuotaWeight"
+    number, fault = _number(spec, resource, "overQuotaWeight", path)
+    if fault is not None:
+        return Number(0, fault)
+    if number < 0:
+        return Number(0, f"{path} is {number}, less than nothing: read as 0")
+    scaled = number * _SCALE
+    if scaled != int(scaled):
+        return Number(max(1, round(scaled)), f"{path} is {number}, finer than a thousandth: rounded")
+    return Number(min(int(scaled), MAX_AMOUNT))
+
+
+def is_unlimited(spec: object, resource: str) -> bool:
+    """Tell whether a resource is neither promised nor bounded."""
+    return (
+        amount_of(spec, resource, "quota").amount is UNLIMITED
+        and amount_of(spec, resource, "limit").amount is UNLIMITED
+    )
+
+
+def _number(spec: object, resource: str, field: Field, path: str) -> tuple[Decimal, str | None]:
+    value = mapping(spec, "resources", resource).get(field)
+    if value is None:
+        return Decimal(0), f"{path} is missing, which KAI reads as 0" if field == "limit" else None
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return Decimal(0), f"{path} is no number: read as 0"
+    # A float carries the text that was written: repr gives it back.
+    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    return (number, None) if number.is_finite() else (Decimal(0), f"{path} is no finite number: read as 0")

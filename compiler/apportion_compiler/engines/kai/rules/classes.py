@@ -1,0 +1,39 @@
+"""PriorityClass as KAI reads it: by its value alone, and from 100 on as not preemptible.
+
+Work that is not preemptible may use its queue's quota and nothing over it (capacity_policy/quota_check.go), so the
+values that Kubernetes' own documentation uses silently take bursting away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
+from apportion_compiler.engine_rules.verdict import Manifest, Verdict
+from apportion_compiler.engines.kai.emit.names import INSTALLED_CLASSES, PREEMPTIBILITY_LABEL
+from apportion_compiler.engines.kai.rules.fields import About, is_kind
+from apportion_compiler.plain_objects import integer, labels_of, name_of
+from apportion_policy.priority import NON_PREEMPTIBLE_FROM
+
+
+def class_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
+    """Yield verdicts on a class that somebody wrote for KAI.
+
+    Apportion's own say with which value work is preemptible, and its admission policies hold workloads to it.
+    """
+    if not is_kind(manifest, "scheduling.k8s.io", "PriorityClass") or name_of(manifest).startswith("system-"):
+        return
+    about, value = About(index), integer(manifest, "value")
+    if labels_of(manifest).get(MANAGED_BY_LABEL) == MANAGER:
+        return
+    if value is not None and value >= NON_PREEMPTIBLE_FROM and name_of(manifest) not in INSTALLED_CLASSES:
+        yield about.ignored(
+            "value", "Invalid",
+            f"KAI preempts no work of priority {value}, and lets it use no more than its queue's quota",
+            f"write less than {NON_PREEMPTIBLE_FROM}, or label its work {PREEMPTIBILITY_LABEL}: preemptible",
+        )  # fmt: skip
+    if manifest.get("preemptionPolicy") == "Never":
+        yield about.ignored(
+            "preemptionPolicy", "NotSupported", "KAI reads the value alone: work of this class preempts all the same",
+            "leave it out, and give the class a lower value",
+        )  # fmt: skip

@@ -1,0 +1,75 @@
+"""KAI: labels that KubeRay and the pod grouper read, and parts of GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.engine_rules.verdict import Verdict
+from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, listed, template_field
+from apportion_compiler.engines.kai.emit import names
+from apportion_compiler.engines.kai.rules.gpu_sharing import gpu_sharing
+from apportion_compiler.plain_objects import text
+
+
+def _labels(site: Site) -> Iterator[Verdict]:
+    """KubeRay gives Ray's pods to KAI whether they have a queue or not (batchscheduler/kai-scheduler)."""
+    for workload in site.workloads:
+        is_ours = workload.is_of("ray.io") and not workload.is_for_another("kai")
+        if is_ours and not workload.is_marked(names.QUEUE_LABEL):
+            yield workload.pending(
+                f"metadata.labels[{names.QUEUE_LABEL}]", "Required",
+                f"Queue label missing from {workload.kind}; pods will remain pending",
+                f"label it {names.QUEUE_LABEL}: <queue>",
+            )  # fmt: skip
+
+
+def _queues(site: Site) -> Iterator[Verdict]:
+    queues = site.named("scheduling.run.ai", "Queue")
+    if not queues:
+        return
+    inner = {text(queue, "spec", "parentQueue") for queue in queues.values()}
+    leaves = queues.keys() - inner
+    for workload in site.workloads:
+        for name in sorted(workload.marked(names.QUEUE_LABEL)):
+            field = f"metadata.labels[{names.QUEUE_LABEL}]"
+            if name not in queues and name != names.SHARED_QUEUE:
+                yield workload.pending(
+                    field, "NotFound", f"there is no queue {name}, so KAI never schedules the pods",
+                    f"name one of {listed(leaves)}",
+                )  # fmt: skip
+            elif name in inner:
+                below = [child for child, queue in queues.items() if text(queue, "spec", "parentQueue") == name]
+                yield workload.pending(
+                    field, "Invalid", f"queue {name} holds queues, and only a leaf holds work",
+                    f"name one below it, such as {listed(below)}",
+                )  # fmt: skip
+
+
+def _submission(site: Site) -> Iterator[Verdict]:
+    for workload in site.workloads:
+        if workload.is_of("ray.io", "RayJob") and not workload.is_for_another("kai"):
+            mode = text(workload.manifest, "spec", "submissionMode")
+            if mode in {None, "K8sJobMode"}:
+                written = "" if mode else ", which is the default"
+                yield workload.pending(
+                    "spec.submissionMode", "NotSupported",
+                    f"KAI-Scheduler does not support RayJob with K8sJobMode{written}: no cluster is made",
+                    "write submissionMode: HTTPMode, or SidecarMode",
+                )  # fmt: skip
+
+
+def _schedulers(site: Site) -> Iterator[Verdict]:
+    for workload in site.workloads:
+        # KubeRay writes the name into Ray's pods itself.
+        if workload.is_of("ray.io") or not workload.marked(names.QUEUE_LABEL):
+            continue
+        for pods in workload.sets:
+            if text(pods.spec, "schedulerName") in {None, "default-scheduler"}:
+                yield workload.ignored(
+                    template_field(pods, "spec", "schedulerName"), "Required",
+                    "without schedulerName the pods go to Kubernetes' own scheduler, past the queue",
+                    f"write schedulerName: {names.DEFAULT_SCHEDULER}",
+                )  # fmt: skip
+
+
+RULES: tuple[Rule, ...] = (_labels, _queues, _submission, _schedulers, gpu_sharing)

@@ -1,0 +1,164 @@
+"""Queues together: parents that are there and in the same shard, and children that fit into them.
+
+KAI drops a queue whose parent it does not see, with everything below it, and says so in its log alone
+(cleanQueueOrphans, pkg/scheduler/cache/cluster_info/queue.go). A sum of quotas over the parent's is accepted, and
+the quotas are then promises that nothing keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from apportion_compiler.engine_rules.verdict import Manifest, Verdict
+from apportion_compiler.engines.kai.emit.names import NODE_POOL_LABEL, SHARD_API, SHARED_QUEUE
+from apportion_compiler.engines.kai.rules.fields import About, is_kind
+from apportion_compiler.engines.kai.rules.queues import ACCOUNTED, UNITS, UNLIMITED, is_queue, number, number_text
+from apportion_compiler.plain_objects import labels_of, mapping, name_of, text
+
+_OF_CHART = ("default-parent-queue", SHARED_QUEUE)
+"""Queues that KAI's chart makes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A queue, and which of the manifests it is; None where the cluster already has it."""
+
+    index: int | None
+    manifest: Manifest
+
+    @property
+    def parent(self) -> str | None:
+        return text(self.manifest, "spec", "parentQueue")
+
+    @property
+    def partition(self) -> str:
+        return labels_of(self.manifest).get(NODE_POOL_LABEL, "")
+
+
+def tree_verdicts(manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> Iterator[Verdict]:
+    """Yield verdicts on the tree that the manifests make with what the cluster has."""
+    queues = {name_of(m): _Held(None, m) for m in existing if is_queue(m)}
+    queues.update((name_of(m), _Held(i, m)) for i, m in enumerate(manifests) if is_queue(m))
+    if not queues:
+        return
+    partitions = {
+        text(m, "spec", "partitionLabelValue") or ""
+        for m in (*manifests, *existing)
+        if is_kind(m, SHARD_API.partition("/")[0], "SchedulingShard")
+    }
+    children: dict[str, list[_Held]] = {}
+    for held in queues.values():
+        if held.parent is not None:
+            children.setdefault(held.parent, []).append(held)
+    for name, held in queues.items():
+        if held.index is not None:
+            yield from _place(name, held, queues, children)
+            yield from _shard(About(held.index), held, partitions)
+        yield from _bounds(name, held, children.get(name, ()))
+
+
+def _place(
+    name: str, held: _Held, queues: Mapping[str, _Held], children: Mapping[str, Sequence[_Held]]
+) -> Iterator[Verdict]:
+    assert held.index is not None
+    about, parent = About(held.index), held.parent
+    if parent is None or (parent in _OF_CHART and parent not in queues):
+        return
+    lost = _lost(name, children)
+    if parent not in queues:
+        yield about.ignored(
+            "spec.parentQueue", "NotFound", f"there is no queue `{parent}`, so KAI drops {lost}",
+            "declare the parent, or give the file that does too",
+        )  # fmt: skip
+    elif _is_in_cycle(name, queues):
+        yield about.ignored(
+            "spec.parentQueue",
+            "Invalid",
+            f"`{name}` hangs below itself, so KAI drops {lost}",
+            "hang it below another queue",
+        )
+    elif queues[parent].partition != held.partition:
+        theirs = queues[parent].partition
+        yield about.ignored(
+            f"metadata.labels[{NODE_POOL_LABEL}]", "Invalid",
+            f"its parent `{parent}` belongs to {_named(theirs)} and it to {_named(held.partition)}, so KAI drops {lost}",
+            f"label both with the same {NODE_POOL_LABEL}",
+        )  # fmt: skip
+
+
+def _lost(name: str, children: Mapping[str, Sequence[_Held]]) -> str:
+    below: set[str] = set()
+    stack = [name]
+    while stack:
+        for child in children.get(stack.pop(), ()):
+            if name_of(child.manifest) not in below:
+                below.add(name_of(child.manifest))
+                stack.append(name_of(child.manifest))
+    below.discard(name)
+    return "the queue" if not below else f"the queue and the {len(below)} below it"
+
+
+def _is_in_cycle(name: str, queues: Mapping[str, _Held]) -> bool:
+    seen: set[str] = set()
+    above: str | None = queues[name].parent
+    while above is not None and above in queues and above not in seen:
+        if above == name:
+            return True
+        seen.add(above)
+        above = queues[above].parent
+    return False
+
+
+def _shard(about: About, held: _Held, partitions: set[str]) -> Iterator[Verdict]:
+    if partitions and held.partition not in partitions and held.partition:
+        yield about.ignored(
+            f"metadata.labels[{NODE_POOL_LABEL}]", "NotFound",
+            f"no SchedulingShard has the partition `{held.partition}`, so no scheduler reads the queue",
+            "declare the shard, or leave the label out",
+        )  # fmt: skip
+
+
+def _named(partition: str) -> str:
+    return f"shard {partition}" if partition else "the default shard"
+
+
+def _bounds(name: str, held: _Held, children: Sequence[_Held]) -> Iterator[Verdict]:
+    """Compare the numbers of a queue with those of its children in the same shard."""
+    alike = [child for child in children if child.partition == held.partition]
+    for resource in ACCOUNTED if alike else ():
+        path = f"spec.resources.{resource}"
+        quota, limit = (_value(held.manifest, resource, field) for field in ("quota", "limit"))
+        promised = [_value(child.manifest, resource, "quota") for child in alike]
+        if held.index is not None and quota is not None and _exceeds(promised, quota):
+            total = (
+                "everything"
+                if UNLIMITED in promised
+                else f"{number_text(sum(p or 0 for p in promised))} {UNITS[resource]}"
+            )
+            yield About(held.index).ignored(
+                f"{path}.quota", "Invalid",
+                f"the children of `{name}` are promised {total}, and it has {number_text(quota)}: KAI keeps not all of these promises",
+                "raise its quota, or lower theirs",
+            )  # fmt: skip
+        for child in alike:
+            theirs = _value(child.manifest, resource, "limit")
+            if theirs is None or limit is None or child.index is None or theirs == UNLIMITED:
+                continue
+            if _exceeds([theirs], limit):
+                yield About(child.index).ignored(
+                    f"{path}.limit", "Invalid",
+                    f"limit {number_text(theirs)} is over {number_text(limit)}, the limit of its parent `{name}`, which holds first",
+                    f"lower it to {number_text(limit)}, or leave it at {UNLIMITED}",
+                )  # fmt: skip
+
+
+def _value(manifest: Manifest, resource: str, field: str) -> float | None:
+    return number(mapping(manifest, "spec", "resources", resource).get(field))
+
+
+def _exceeds(parts: Sequence[float | None], whole: float) -> bool:
+    """Tell whether amounts add up to more than another; a rest of binary fractions does not count."""
+    if whole < 0 or None in parts:
+        return False
+    return any(p is not None and p < 0 for p in parts) or sum(p or 0 for p in parts) > whole * (1 + 1e-9) + 1e-9

@@ -1,0 +1,71 @@
+"""KAI's queues: nothing is refused, but a queue without its parent is dropped, and a sum over the parent's is not kept.
+
+So a change is one go, in the order in which parents are there first and the fewest promises are broken on the way.
+
+Source: pkg/scheduler/cache/cluster_info/queue.go and pkg/admission/webhook/queuehooks at d5bc503a.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from apportion_compiler.engines.kai.emit.names import SHARED_QUEUE
+from apportion_compiler.engines.kai.rules.queues import ACCOUNTED, is_queue, number
+from apportion_compiler.plain_objects import Manifest, mapping, name_of, text
+from apportion_compiler.rollout.held import Counts, Held, Model, State
+
+_ROOT = ""
+_UNLIMITED = 1 << 62
+
+
+def _read(manifest: Manifest) -> Held:
+    return Held(
+        manifest,
+        name_of(manifest),
+        text(manifest, "spec", "parentQueue") or _ROOT,
+        (_counts(manifest, "quota"),),
+        _counts(manifest, "limit"),
+    )
+
+
+def _counts(manifest: Manifest, field: str) -> Counts:
+    found: dict[str, int] = {}
+    for resource in ACCOUNTED:
+        amount = number(mapping(manifest, "spec", "resources", resource).get(field))
+        if amount is not None:
+            # Fractions of a device and of a millicore are whole in millionths.
+            found[resource] = _UNLIMITED if amount < 0 else round(amount * 1_000_000)
+    return found
+
+
+def _takes(state: State, queue: Held) -> bool:
+    if queue.parent in state.ours and (queue.parent not in state.queues or state.is_below_itself(queue)):
+        return False
+    if not _holds(queue, state.below(queue.name)):
+        return False
+    parent = state.queues.get(queue.parent)
+    siblings = [other for other in state.below(queue.parent) if other.name != queue.name]
+    return parent is None or _holds(parent, [*siblings, queue])
+
+
+def _holds(parent: Held, children: Sequence[Held]) -> bool:
+    return all(
+        bound >= _UNLIMITED or sum(child.amounts[0].get(resource, 0) for child in children) <= bound
+        for resource, bound in parent.amounts[0].items()
+    ) and not any(
+        limit < _UNLIMITED and limit > parent.limits.get(resource, _UNLIMITED)
+        for child in children
+        for resource, limit in child.limits.items()
+    )
+
+
+MODEL = Model(
+    _ROOT,
+    frozenset({SHARED_QUEUE, "default-parent-queue"}),
+    is_queue,
+    _read,
+    _takes,
+    at_root=lambda has, shall: has.manifest,
+    lowered=lambda has, shall, goal: has.manifest,
+    refuses=False,
+)

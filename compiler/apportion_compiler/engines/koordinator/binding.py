@@ -1,0 +1,45 @@
+"""Koordinator: quota, preemptibility and gang on the pods alone, because its scheduler looks at no owner.
+
+A gang is named by the pods' annotations (apis/extension/coscheduling.go at a7a1b76b), so no PodGroup is needed; its
+name is the workload's, which is unique in the namespace for a kind.
+"""
+
+from __future__ import annotations
+
+from apportion_compiler.bindings.binding import Binding, EngineBinding
+from apportion_compiler.bindings.workload_fields import (
+    annotate,
+    gang_name,
+    give_class,
+    is_gang,
+    label,
+    n_pods,
+    schedule_by,
+    templates,
+)
+from apportion_compiler.engines.koordinator.emit import names
+from apportion_compiler.workload_shapes import Node
+
+GANG_NAME_ANNOTATION = "gang.scheduling.koordinator.sh/name"
+GANG_MIN_ANNOTATION = "gang.scheduling.koordinator.sh/min-available"
+
+
+def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
+    count = n_pods(workloads)
+    for workload in workloads:
+        for template in templates(workload):
+            label(template, {names.QUEUE_LABEL: binding.queue_name, **_preemptible(binding)})
+            if count > 1 and is_gang(workload):
+                annotate(template, {GANG_NAME_ANNOTATION: gang_name(binding), GANG_MIN_ANNOTATION: str(count)})
+        give_class(binding, workload)
+        schedule_by(workload, names.SCHEDULER)
+    return workloads
+
+
+def _preemptible(binding: Binding) -> dict[str, str]:
+    if binding.priority_class is None:
+        return {}
+    return {names.PREEMPTIBLE_LABEL: str(binding.priority_class.preemptible).lower()}
+
+
+BINDING = EngineBinding("koordinator", names.workload_queue, _bind)

@@ -1,0 +1,155 @@
+"""Koordinator: a tree of ElasticQuotas with a minimum, a maximum and shared weights, and trees for GPU models.
+
+Written for v1.8 and read at commit a7a1b76b (v1.8.0-61, 2026-07-24). Objects: `scheduling.sigs.k8s.io/v1alpha1`
+ElasticQuota (not `scheduling.x-k8s.io`, which is scheduler-plugins'), `quota.koordinator.sh/v1alpha1`
+ElasticQuotaProfile, `scheduling.koordinator.sh/v1alpha1` ClusterNetworkTopology, `scheduling.k8s.io/v1` PriorityClass,
+and `admissionregistration.k8s.io/v1` ValidatingAdmissionPolicy for what Koordinator lets everybody do.
+
+https://github.com/koordinator-sh/koordinator/tree/a7a1b76b; what is lost and why: docs/backends/koordinator.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_compiler.backends.admission.policies import workload_policies
+from apportion_compiler.backends.capability import (
+    Backend,
+    Capability,
+    Condition,
+    Feature,
+    Lowered,
+    Native,
+    Output,
+    Unsupported,
+)
+from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
+from apportion_compiler.engines.koordinator.emit.admission import engine_table
+from apportion_compiler.engines.koordinator.emit.config import CONFIG_FILE, VALUES_FILE, artifacts
+from apportion_compiler.engines.koordinator.emit.names import INSTALLED_CLASSES
+from apportion_compiler.engines.koordinator.emit.quotas import quotas
+from apportion_compiler.engines.koordinator.emit.refusals import refusals
+from apportion_compiler.engines.koordinator.emit.topologies import topologies
+from apportion_compiler.engines.koordinator.emit.trees import profiles, trees_of
+from apportion_compiler.ir.program import Program
+
+CAPABILITIES: Mapping[Feature, Capability] = {
+    Feature.QUEUE_TREE: Native("ElasticQuota label quota.scheduling.koordinator.sh/parent"),
+    Feature.GUARANTEED: Native("ElasticQuota spec.min"),
+    Feature.LIMIT: Native("ElasticQuota spec.max, on parents by enableCheckParentQuota in koord-scheduler-config.yaml"),
+    Feature.LIMIT_OVER_NAMESPACES: Native("ElasticQuota spec.max, over all of its namespaces"),
+    Feature.LENDING_LIMIT: Lowered(
+        "ElasticQuota label quota.scheduling.koordinator.sh/allow-lent-resource, where all is lent or nothing", ""
+    ),
+    Feature.OVER_QUOTA_WEIGHT: Native("ElasticQuota annotation quota.scheduling.koordinator.sh/shared-weight"),
+    Feature.WEIGHT_PER_RESOURCE: Native("ElasticQuota annotation quota.scheduling.koordinator.sh/shared-weight"),
+    Feature.QUEUE_PRIORITY: Unsupported(
+        "AP508",
+        "quotas have no priority among each other; surplus is divided by weight",
+        "leave `priority` out, and give the queue a larger `over_quota_weight`",
+    ),
+    Feature.PREEMPT_MIN_RUNTIME: Unsupported(
+        "AP509", "nothing of a quota protects work by its run time", "leave the minimum runtime out on this cluster"
+    ),
+    Feature.RECLAIM_MIN_RUNTIME: Unsupported(
+        "AP509",
+        "what was lent is taken back after delayEvictTime, one time for the whole cluster",
+        "leave the minimum runtime out on this cluster",
+    ),
+    Feature.GPU_MODEL_QUOTA: Lowered(
+        "where the cluster has several models, an ElasticQuotaProfile and a tree of quotas for each model",
+        "surplus is divided in each model's tree alone, so none of one model makes up for another; a model's tree "
+        "counts GPUs only, so amounts of cpu, memory and other resources hold on nodes without a counted model; a "
+        "limit without a model bounds each model by itself; a pod names the quota of the model that it wants",
+    ),
+    Feature.MIXED_GPU_COUNTING: Unsupported(
+        "AP513",
+        "each GPU model is a tree with quotas of its own, so a promise must say of which model",
+        "write `gpu` as a mapping from GPU model to GPUs",
+    ),
+    Feature.EXTENDED_RESOURCES: Native("ElasticQuota spec.min and spec.max, by the resource's name"),
+    Feature.GPU_SHARING: Unsupported(
+        "AP510",
+        "a part of a GPU is a resource of its own, koordinator.sh/gpu-core, and a quota does not count it with "
+        "nvidia.com/gpu, so whoever may ask for both has twice its quota",
+        "leave `gpu_sharing` out, and share GPUs by time slicing or MIG of the node pool",
+    ),
+    Feature.USER_LIMITS: Unsupported("AP503", "quotas know no users", "leave `users` out, or give each person a queue"),
+    Feature.PRIORITY_CLASSES: Native("PriorityClass"),
+    Feature.PREEMPTIBILITY: Lowered(
+        "label quota.scheduling.koordinator.sh/preemptible of pods, which the admission policies demand of classes "
+        "that are not preemptible",
+        "",
+    ),
+    Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads", ""),
+    Feature.ALLOWED_POOLS: Unsupported(
+        "AP504",
+        "a quota knows no node pools; a taint on the pool, tolerated by the teams that may use it, does",
+        "leave `pools` out, and taint the pool so that only work with the toleration runs there",
+    ),
+    Feature.NAMESPACES: Native("ElasticQuota annotation quota.scheduling.koordinator.sh/namespaces"),
+    Feature.DEFAULT_QUEUE: Native("ElasticQuota annotation quota.scheduling.koordinator.sh/namespaces"),
+    Feature.PLACEMENT: Lowered("arguments of NodeResourcesFitPlus in koord-scheduler-config.yaml", ""),
+    Feature.POOL_PLACEMENT: Lowered(
+        "arguments of NodeResourcesFitPlus in koord-scheduler-config.yaml",
+        "the cluster's placement holds for every pool",
+    ),
+    Feature.TOPOLOGY: Native("ClusterNetworkTopology spec.networkTopologySpec"),
+    Feature.QUEUED_PROVISIONING: Unsupported(
+        "AP505",
+        "pods wait as Pending and scale a pool up one by one; nothing asks for the whole workload's nodes",
+        "leave `provisioning` out on this cluster, or run a cluster with kueue for work that waits for whole requests",
+    ),
+}
+
+
+def emit(program: Program) -> Output:
+    """Return the objects of one cluster in apply order, and what Koordinator has to be installed with."""
+    trees = trees_of(program)
+    return Output(
+        (
+            *(
+                priority_class(program, cls, "PreemptLowerPriority")
+                for cls in classes_to_make(program)
+                if INSTALLED_CLASSES.get(cls.name) != cls.value
+            ),
+            *topologies(program),
+            *profiles(program, trees),
+            *quotas(program, trees),
+            *workload_policies(program, engine_table(program)),
+        ),
+        tuple(artifacts(program, trees)),
+    )
+
+
+CONDITIONS = (
+    Condition(
+        CONFIG_FILE,
+        "is applied after each upgrade of Koordinator's Helm chart",
+        "limits of parents are not checked, what is lent is not taken back, and pods of any quota are preempted by priority",
+        (
+            Feature.GUARANTEED,
+            Feature.LIMIT,
+            Feature.LIMIT_OVER_NAMESPACES,
+            Feature.PRIORITY_CLASSES,
+            Feature.PREEMPTIBILITY,
+            Feature.PLACEMENT,
+            Feature.POOL_PLACEMENT,
+        ),
+    ),
+    Condition(
+        VALUES_FILE,
+        "is merged into the values of Koordinator's Helm chart",
+        "no quota takes a resource that its parent has not yet, there is one tree of quotas, and the scheduler preempts "
+        "across quotas by priority",
+        (
+            Feature.GUARANTEED,
+            Feature.GPU_MODEL_QUOTA,
+            Feature.EXTENDED_RESOURCES,
+            Feature.PREEMPTIBILITY,
+        ),
+    ),
+)
+"""Koordinator's configuration that the table relies on."""
+
+BACKEND = Backend("koordinator", CAPABILITIES, emit, refusals, conditions=CONDITIONS)

@@ -1,0 +1,229 @@
+"""What makes the quotas real: koord-scheduler's configuration, and values of Koordinator's chart.
+
+By default a parent's bound holds for nobody below it, and what a queue lent is not taken back from running pods
+(pkg/scheduler/apis/config/v1/defaults.go at a7a1b76b). The chart has no values for this and writes the ConfigMap itself
+(koordinator-sh/charts, versions/v1.8.0/templates/koord-scheduler-config.yaml), so it is no object of the tree: it is a
+whole ConfigMap to apply over the chart's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import yaml
+
+from apportion_compiler.backends.capability import Artifact
+from apportion_compiler.backends.generated import GENERATED
+from apportion_compiler.backends.metadata import metadata
+from apportion_compiler.backends.pool_labels import gpu_model_labels
+from apportion_compiler.engine_versions import parse_version
+from apportion_compiler.engines.koordinator.emit.names import GPU_RESOURCE, QUOTA_NAMESPACE, SCHEDULER, SCHEDULER_CONFIG
+from apportion_compiler.engines.koordinator.emit.trees import Tree
+from apportion_compiler.ir.program import Program
+from apportion_policy.evaluation.plain import comment_lines
+
+CONFIG_FILE = "koord-scheduler-config.yaml"
+VALUES_FILE = "values.yaml"
+NODE_LABELS_FILE = "node-labels.yaml"
+
+_API = "kubescheduler.config.k8s.io/v1"
+_SCORE = {"binpack": "MostAllocated", "spread": "LeastAllocated"}
+_ARGUMENTS = {
+    "quotaGroupNamespace": QUOTA_NAMESPACE,
+    # A pod is counted against every quota above its own, so that parents' bounds hold.
+    "enableCheckParentQuota": True,
+    # Pods beyond what their quota may have at the moment are evicted, so that guarantees are given back.
+    "monitorAllQuotas": True,
+    "enableRuntimeQuota": True,
+    "enableMinQuotaScale": True,
+    "disableDefaultQuotaPreemption": True,
+}
+
+
+_CHART_ARGUMENTS: tuple[dict[str, object], ...] = (
+    {
+        "name": "Coscheduling",
+        "args": {
+            "apiVersion": _API,
+            "kind": "CoschedulingArgs",
+            "enablePreemption": True,
+            "awareNetworkTopology": True,
+        },
+    },
+    {
+        "name": "LoadAwareScheduling",
+        "args": {
+            "apiVersion": _API,
+            "kind": "LoadAwareSchedulingArgs",
+            "filterExpiredNodeMetrics": False,
+            "nodeMetricExpirationSeconds": 300,
+            "resourceWeights": {"cpu": 1, "memory": 1},
+            "usageThresholds": {"cpu": 65, "memory": 95},
+            "estimatedScalingFactors": {"cpu": 85, "memory": 70},
+        },
+    },
+)
+"""What the chart of v1.8 sets of other plugins."""
+_WHOLE_SINCE = (1, 8)
+"""The first version whose whole configuration is known; older ones lack some of its plugins and arguments."""
+
+
+def artifacts(program: Program, trees: Sequence[Tree]) -> Iterator[Artifact]:
+    """Yield the scheduler's ConfigMap, the chart's values and, where there are trees of models, labels of nodes."""
+    yield Artifact(CONFIG_FILE, _scheduler_config(program))
+    yield Artifact(VALUES_FILE, _values(program, trees))
+    if len(trees) > 1:
+        yield Artifact(NODE_LABELS_FILE, _node_labels(program, trees))
+
+
+def _scheduler_config(program: Program) -> str:
+    version = parse_version(program.engine_version)
+    if version is None or version < _WHOLE_SINCE:
+        notes = [
+            "Arguments of koord-scheduler's plugins, to merge into the one profile of the ConfigMap koord-scheduler-config.",
+            "Disable DefaultPreemption under postFilter, where it is: it preempts across quotas by priority. Under score,",
+            "disable NodeResourcesFit and enable NodeResourcesFitPlus.",
+        ]
+        return _document(program, notes, {"pluginConfig": _plugin_config(program)})
+    configuration = {
+        "apiVersion": _API,
+        "kind": "KubeSchedulerConfiguration",
+        "leaderElection": {
+            "leaderElect": True,
+            "resourceLock": "leases",
+            "resourceName": SCHEDULER,
+            "resourceNamespace": QUOTA_NAMESPACE,
+        },
+        "profiles": [
+            {
+                "schedulerName": SCHEDULER,
+                "pluginConfig": [*_plugin_config(program), *_CHART_ARGUMENTS],
+                "plugins": _plugins(),
+            }
+        ],
+    }
+    config_map = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": dict(metadata(program, SCHEDULER_CONFIG, program.source, namespace=QUOTA_NAMESPACE)),
+        "data": {SCHEDULER_CONFIG: _Literal(_dump(configuration))},
+    }
+    notes = [
+        "Configuration of koord-scheduler. The chart writes this ConfigMap too: after each `helm upgrade`,",
+        f"kubectl apply --server-side --force-conflicts -f {CONFIG_FILE}, and restart koord-scheduler.",
+        "If yours says more, merge the arguments of ElasticQuota and NodeResourcesFitPlus into it.",
+    ]
+    return _document(program, notes, config_map)
+
+
+def _plugin_config(program: Program) -> list[dict[str, object]]:
+    placement = {"cpu": program.cpu_placement, "memory": program.cpu_placement, GPU_RESOURCE: program.gpu_placement}
+    return [
+        _arguments("ElasticQuota", _ARGUMENTS),
+        _arguments(
+            "NodeResourcesFitPlus",
+            {"resources": {name: {"type": _SCORE[how], "weight": 1} for name, how in placement.items()}},
+        ),
+    ]
+
+
+def _plugins() -> dict[str, object]:
+    """Return the chart's plugins, without what would evict across quotas and score against the placement.
+
+    DefaultPreemption takes pods of any quota, whatever it is guaranteed; NodeResourcesFit scores by LeastAllocated.
+    """
+    common = ["Reservation", "LoadAwareScheduling", "NodeNUMAResource", "DeviceShare"]
+    return {
+        "preEnqueue": _enabled("Coscheduling"),
+        "queueSort": {**_disabled("*"), **_enabled("PrioritySort")},
+        "preFilter": _enabled(
+            "SchedulingHint", "Coscheduling", "Reservation", "NodeNUMAResource", "DeviceShare", "ElasticQuota"
+        ),
+        "filter": _enabled(*common),
+        "postFilter": {**_disabled("*"), **_enabled("Reservation", "Coscheduling", "ElasticQuota")},
+        "preScore": _enabled("Reservation", "Coscheduling"),
+        "score": {
+            **_disabled("NodeResourcesFit"),
+            "enabled": [
+                {"name": "NodeResourcesFitPlus", "weight": 10},
+                {"name": "LoadAwareScheduling", "weight": 1},
+                {"name": "NodeNUMAResource", "weight": 1},
+                {"name": "DeviceShare", "weight": 1},
+                {"name": "Reservation", "weight": 5000},
+                {"name": "Coscheduling", "weight": 1},
+            ],
+        },
+        "reserve": _enabled(*common, "Coscheduling", "ElasticQuota"),
+        "permit": _enabled("Coscheduling"),
+        "preBind": _enabled("NodeNUMAResource", "DeviceShare", "Reservation", "Coscheduling", "DefaultPreBind"),
+        "bind": {**_disabled("*"), **_enabled("Reservation", "DefaultBinder")},
+        "postBind": _enabled("Coscheduling"),
+    }
+
+
+def _values(program: Program, trees: Sequence[Tree]) -> str:
+    gates = ["ElasticQuotaEnableUpdateResourceKey=true"]
+    scheduler: dict[str, object] = {"enableJobPreemption": True}
+    if len(trees) > 1:
+        gates.append("MultiQuotaTree=true")
+        scheduler["featureGates"] = "MultiQuotaTree=true"
+    values = {
+        "installation": {"namespace": QUOTA_NAMESPACE},
+        "featureGates": ",".join(gates),
+        "scheduler": scheduler,
+        "webhookConfiguration": {"failurePolicy": {"elasticquotas": "Fail"}},
+    }
+    notes = [
+        "Values of Koordinator's Helm chart that this cluster's policy relies on; merge them into your own.",
+        "ElasticQuotaEnableUpdateResourceKey: without it no quota takes a resource that its parent has not yet.",
+        "enableJobPreemption (v1.8): without it the chart's scheduler preempts across quotas by priority.",
+    ]
+    return _document(program, notes, values)
+
+
+def _node_labels(program: Program, trees: Sequence[Tree]) -> str:
+    models = {tree.model for tree in trees if tree.model is not None}
+    labels = {pool.id: dict(gpu_model_labels(pool)) for pool in program.pools if pool.gpu_model in models}
+    notes = [
+        "Label of the nodes of each pool: it says to which tree of quotas they belong.",
+        "Set it where the pool is declared, so that new nodes have it.",
+    ]
+    return _document(program, notes, labels)
+
+
+def _arguments(name: str, arguments: Mapping[str, object]) -> dict[str, object]:
+    return {"name": name, "args": {"apiVersion": _API, "kind": f"{name}Args", **arguments}}
+
+
+def _enabled(*names: str) -> dict[str, object]:
+    return {"enabled": [{"name": name} for name in names]}
+
+
+def _disabled(name: str) -> dict[str, object]:
+    return {"disabled": [{"name": name}]}
+
+
+class _Literal(str):
+    """Text that is written as a block."""
+
+    __slots__ = ()
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes `_Literal` as a block."""
+
+
+def _represent(dumper: yaml.SafeDumper, value: _Literal) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", str(value), style="|")
+
+
+_Dumper.add_representer(_Literal, _represent)
+
+
+def _dump(value: object) -> str:
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=120)
+
+
+def _document(program: Program, notes: Sequence[str], value: object) -> str:
+    lines = [*notes, GENERATED]
+    return comment_lines(lines) + _dump(value)

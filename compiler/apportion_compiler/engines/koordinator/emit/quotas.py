@@ -1,0 +1,150 @@
+"""ElasticQuota (scheduling.sigs.k8s.io/v1alpha1): parents before children, the same resources in all of a tree.
+
+Koordinator's webhook refuses a quota whose `max` has other keys than its parent's (pkg/webhook/elasticquota/
+quota_topology_check.go at a7a1b76b, checkSubAndParentGroupQuotaKey). It also refuses every step in which the children's
+minima are more than their parent's, even if the next step puts that right, unless the quota says `allow-force-update`:
+the compiler has proved the sums, and objects are applied one by one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from apportion_compiler.backends.capability import Manifest
+from apportion_compiler.backends.metadata import metadata
+from apportion_compiler.backends.quota_tree import quantity_text
+from apportion_compiler.engines.koordinator.emit.names import (
+    ALLOW_LENT_LABEL,
+    FORCE_UPDATE_LABEL,
+    GPU_RESOURCE,
+    IS_PARENT_LABEL,
+    NAMESPACES_ANNOTATION,
+    PARENT_LABEL,
+    QUOTA_API,
+    QUOTA_NAMESPACE,
+    SHARED_WEIGHT_ANNOTATION,
+    STAND_IN_ANNOTATION,
+    TREE_ID_LABEL,
+    WEIGHT_UNIT_ANNOTATION,
+)
+from apportion_compiler.engines.koordinator.emit.trees import Tree
+from apportion_compiler.ir.program import Program, Queue
+from apportion_policy.quantity import is_over, weight_text
+from apportion_policy.resources import GPU
+
+_ONE = 1000
+"""A weight of 1 in the IR, and of a resource of which the policy says none."""
+
+
+def quotas(program: Program, trees: Sequence[Tree]) -> Iterator[Manifest]:
+    """Yield the quotas, tree after tree."""
+    unit = _weight_unit(trees)
+    for tree in trees:
+        for queue in tree.queues:
+            yield _quota(program, queue, tree, unit)
+
+
+def lends_nothing(queue: Queue) -> bool:
+    """Tell whether a queue keeps all that it is promised to itself."""
+    promised = {resource for resource, amount in queue.guaranteed.items() if amount != 0}
+    return bool(promised) and all(queue.lending_limit.get(resource) == 0 for resource in _counted(promised))
+
+
+def lends_a_part(queue: Queue) -> bool:
+    """Tell whether a queue would lend some of what it is promised: Koordinator lends all of it or none."""
+    kept: list[bool] = []
+    for resource in _counted({r for r, amount in queue.guaranteed.items() if amount != 0}):
+        lent = queue.lending_limit.get(resource)
+        if lent is not None and lent != 0 and is_over(queue.guaranteed[resource], lent):
+            return True
+        kept.append(lent == 0)
+    return any(kept) and not all(kept)
+
+
+def weighs_nothing(queue: Queue, tree: Tree) -> bool:
+    """Tell whether a queue has no weight for anything in a tree; Koordinator takes such weights for none given."""
+    return bool(tree.numbers.total) and all(_weight(queue, resource) == 0 for resource in tree.numbers.total)
+
+
+def _counted(resources: set[str]) -> set[str]:
+    """Return the resources without the total of GPUs, where they are counted by model."""
+    by_model = any(resource.startswith(f"{GPU}/") for resource in resources)
+    return resources - {GPU} if by_model else resources
+
+
+def _quota(program: Program, queue: Queue, tree: Tree, unit: int) -> Manifest:
+    labels = {
+        PARENT_LABEL: tree.root if queue.parent is None else tree.names[queue.parent],
+        IS_PARENT_LABEL: _flag(value=not queue.is_leaf),
+        ALLOW_LENT_LABEL: _flag(value=not lends_nothing(queue)),
+        FORCE_UPDATE_LABEL: "true",
+    }
+    annotations = {SHARED_WEIGHT_ANNOTATION: _json(_weights(queue, tree, unit))}
+    if unit != _ONE:
+        annotations[WEIGHT_UNIT_ANNOTATION] = weight_text(unit)
+    if tree.tree_id is not None:
+        labels[TREE_ID_LABEL] = tree.tree_id
+    elif queue.namespaces:
+        # A namespace is one quota's; work for a counted GPU model names the quota in its label.
+        annotations[NAMESPACES_ANNOTATION] = _json(list(queue.namespaces))
+    if stand_ins := tree.numbers.stand_ins.get(queue.id):
+        annotations[STAND_IN_ANNOTATION] = ",".join(stand_ins)
+    return {
+        "apiVersion": QUOTA_API,
+        "kind": "ElasticQuota",
+        "metadata": metadata(
+            program,
+            tree.names[queue.id],
+            queue.source,
+            namespace=QUOTA_NAMESPACE,
+            queue=queue,
+            labels=labels,
+            annotations=annotations,
+        ),
+        "spec": {
+            "min": _texts(tree.numbers.minimum[queue.id]),
+            "max": _texts(tree.numbers.maximum[queue.id]),
+        },
+    }
+
+
+def _weights(queue: Queue, tree: Tree, unit: int) -> dict[str, str]:
+    """Return the weights in units of which they are whole; the webhook wants just the keys of `max`.
+
+    Where all are 0, each is the smallest there is: zeros alone would count as the maximum (GetSharedWeight).
+    """
+    if weighs_nothing(queue, tree):
+        return {_key(resource): "1" for resource in tree.numbers.total}
+    return {_key(resource): str(_weight(queue, resource) // unit) for resource in tree.numbers.total}
+
+
+def _weight(queue: Queue, resource: str) -> int:
+    return queue.weight.get(resource, _ONE)
+
+
+def _weight_unit(trees: Sequence[Tree]) -> int:
+    """Return 1000 where all weights are whole, else 1: siblings share by proportion, and weights are counted whole."""
+    whole = all(
+        _weight(queue, resource) % _ONE == 0 and not weighs_nothing(queue, tree)
+        for tree in trees
+        for queue in tree.queues
+        for resource in tree.numbers.total
+    )
+    return _ONE if whole else 1
+
+
+def _texts(amounts: Mapping[str, int]) -> dict[str, str]:
+    return {_key(resource): quantity_text(resource, amount) for resource, amount in amounts.items()}
+
+
+def _key(resource: str) -> str:
+    return GPU_RESOURCE if resource == GPU else resource
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _flag(*, value: bool) -> str:
+    return "true" if value else "false"

@@ -1,0 +1,40 @@
+"""ClusterNetworkTopology (scheduling.koordinator.sh/v1alpha1): one for a cluster, whose name is always `default`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.backends.capability import Manifest
+from apportion_compiler.backends.metadata import metadata
+from apportion_compiler.engines.koordinator.emit.names import (
+    NODE_LAYER,
+    TOPOLOGY_ANNOTATION,
+    TOPOLOGY_API,
+    TOPOLOGY_NAME,
+)
+from apportion_compiler.ir.program import Program, Topology
+
+_HOSTNAME = "kubernetes.io/hostname"
+
+
+def topologies(program: Program) -> Iterator[Manifest]:
+    """Yield the one topology that the scheduler reads."""
+    for topology in program.topologies[:1]:
+        yield {
+            "apiVersion": TOPOLOGY_API,
+            "kind": "ClusterNetworkTopology",
+            "metadata": metadata(
+                program, TOPOLOGY_NAME, topology.source, annotations={TOPOLOGY_ANNOTATION: topology.name}
+            ),
+            "spec": {"networkTopologySpec": list(_layers(topology))},
+        }
+
+
+def _layers(topology: Topology) -> Iterator[dict[str, object]]:
+    """Yield a layer for each level, named by its label, and the nodes' own below all."""
+    above: dict[str, object] = {}
+    for level in topology.levels:
+        if level != _HOSTNAME:
+            yield {"topologyLayer": level, "labelKey": [level], **above}
+            above = {"parentTopologyLayer": level}
+    yield {"topologyLayer": NODE_LAYER, **above}

@@ -1,0 +1,153 @@
+"""The quota trees of a cluster: one for all nodes, or, where GPU models are told apart, one more for each model.
+
+A tree counts GPUs and does not ask for their model. Koordinator can keep several trees, each over the nodes that an
+ElasticQuotaProfile selects (gate MultiQuotaTree, docs/proposals/scheduling/20240206-multi-tree-quota.md); pods of a
+tree's quotas are bound to its nodes by the webhook.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from apportion_compiler.backends.capability import Manifest
+from apportion_compiler.backends.metadata import metadata
+from apportion_compiler.backends.partitions import Partition, QueueNames, partitions_of, queue_names
+from apportion_compiler.backends.quota_tree import (
+    AmountOf,
+    QuotaTree,
+    cluster_sizes,
+    declared_amount,
+    managed_resources,
+    quota_tree,
+    whole_gpus,
+)
+from apportion_compiler.engines.koordinator.emit.names import (
+    GPU_RESOURCE,
+    IS_PARENT_LABEL,
+    PROFILE_API,
+    QUOTA_NAMESPACE,
+    RESOURCE_KEYS_ANNOTATION,
+    ROOT_QUOTA,
+    TREE_ID_LABEL,
+)
+from apportion_compiler.ir.program import Program, Queue
+from apportion_compiler.naming import label_value, object_name
+from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
+from apportion_policy.quantity import UNLIMITED, Amount, Unlimited
+from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """One tree. `model` is None for the one that all other nodes are in; `root` is the quota above its queues."""
+
+    model: str | None
+    root: str
+    queues: tuple[Queue, ...]
+    names: QueueNames
+    numbers: QuotaTree
+
+    @property
+    def tree_id(self) -> str | None:
+        """The value of the tree's label."""
+        return None if self.model is None else label_value(self.model)
+
+
+def trees_of(program: Program) -> tuple[Tree, ...]:
+    """Return the trees, the one without a model first."""
+    partitions = partitions_of(program)
+    names = queue_names(program, partitions)
+    taken = {name for of_tree in names for name in of_tree.values()}
+    divided = len(partitions) > 1
+    return tuple(
+        _tree(program, partition, of_tree, taken, divided=divided)
+        for partition, of_tree in zip(partitions, names, strict=True)
+    )
+
+
+def profiles(program: Program, trees: Sequence[Tree]) -> Iterator[Manifest]:
+    """Yield the ElasticQuotaProfile of each model's tree, from which Koordinator makes the tree's root."""
+    for tree in trees:
+        if tree.model is None or tree.tree_id is None:
+            continue
+        yield {
+            "apiVersion": PROFILE_API,
+            "kind": "ElasticQuotaProfile",
+            "metadata": metadata(
+                program,
+                tree.root,
+                program.source,
+                namespace=QUOTA_NAMESPACE,
+                labels={TREE_ID_LABEL: tree.tree_id},
+                annotations={RESOURCE_KEYS_ANNOTATION: json.dumps([GPU_RESOURCE])},
+            ),
+            "spec": {
+                "quotaName": tree.root,
+                "quotaLabels": {IS_PARENT_LABEL: "true"},
+                "nodeSelector": {"matchLabels": {GPU_MODEL_LABEL: label_value(tree.model)}},
+            },
+        }
+
+
+def _tree(program: Program, partition: Partition, names: QueueNames, taken: set[str], *, divided: bool) -> Tree:
+    queues = tuple(queue for queue in program.queues if queue.id in names)
+    model = partition.model
+    if model is None:
+        sizes = cluster_sizes(program, managed_resources(program), partition.pools if divided else None)
+        if divided:
+            # GPUs of a counted model are in its own tree, and there are no others to give; a quota that does not speak
+            # of them would give out any number.
+            ordinary = {resource: sizes.pop(resource) for resource in (CPU, MEMORY) if resource in sizes}
+            sizes = {**ordinary, GPU: 0, **{r: size for r, size in sizes.items() if r != GPU}}
+        numbers = quota_tree(queues, sizes, _elsewhere if divided else _promised, _nowhere if divided else _bound)
+        return Tree(None, ROOT_QUOTA, queues, names, numbers)
+    sizes = cluster_sizes(program, (GPU,), partition.pools)
+    numbers = quota_tree(queues, sizes, _promised_of(model), _bound_of(model))
+    return Tree(model, _root_name(model, taken), queues, names, numbers)
+
+
+def _root_name(model: str, taken: set[str]) -> str:
+    plain = object_name(f"gpu-tree-{model}")
+    # No identity that fits holds a slash, so this form always carries the digest.
+    return object_name(f"gpu-tree/{model}") if plain in taken else plain
+
+
+def _promised(queue: Queue, resource: str) -> Amount:
+    amount = declared_amount(queue.guaranteed, resource)
+    return 0 if amount is None else amount
+
+
+def _bound(queue: Queue, resource: str) -> Amount:
+    amount = declared_amount(queue.limit, resource)
+    return UNLIMITED if amount is None else amount
+
+
+def _elsewhere(queue: Queue, resource: str) -> Amount:
+    return 0 if resource == GPU else _promised(queue, resource)
+
+
+def _nowhere(queue: Queue, resource: str) -> Amount:
+    return 0 if resource == GPU else _bound(queue, resource)
+
+
+def _promised_of(model: str) -> AmountOf:
+    def promised(queue: Queue, resource: str) -> Amount:
+        whole = _promised(queue, GPU)
+        # A promise of everything holds of every model, and no other promise without a model holds of any.
+        anywhere = whole if isinstance(whole, Unlimited) and not _counts_by_model(queue.guaranteed) else 0
+        return whole_gpus(queue.guaranteed.get(gpu_resource(model), anywhere))
+
+    return promised
+
+
+def _bound_of(model: str) -> AmountOf:
+    def bound(queue: Queue, resource: str) -> Amount:
+        return whole_gpus(queue.limit.get(gpu_resource(model), queue.limit.get(GPU, UNLIMITED)))
+
+    return bound
+
+
+def _counts_by_model(amounts: Mapping[str, Amount]) -> bool:
+    return any(resource.startswith(f"{GPU}/") for resource in amounts)

@@ -1,0 +1,40 @@
+"""What Koordinator's webhook refuses of ElasticQuotas, and what it accepts and the scheduler then does not do.
+
+The webhook judges one object at a time against those that are there (pkg/webhook/elasticquota at a7a1b76b); here all
+manifests are judged as if they were there together, so that what can be applied in some order is not called refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from apportion_compiler.engine_rules.verdict import EngineRules, Manifest, Verdict
+from apportion_compiler.engines.koordinator.rules.ignored import ignored_verdicts
+from apportion_compiler.engines.koordinator.rules.quota import Quota, read_quota
+from apportion_compiler.engines.koordinator.rules.self_item import self_verdicts
+from apportion_compiler.engines.koordinator.rules.settings import Settings, read_settings, settings_verdicts
+from apportion_compiler.engines.koordinator.rules.topology import topology_verdicts
+from apportion_compiler.plain_objects import of_kind, text
+
+_GROUP = "scheduling.sigs.k8s.io"
+
+
+def check(manifests: Sequence[Manifest], existing: Sequence[Manifest] = ()) -> Iterator[Verdict]:
+    """Yield verdicts on quotas, profiles, priority classes and the scheduler's configuration."""
+    given = [read_quota(m, index) for index, m in enumerate(manifests) if of_kind([m], _GROUP, "ElasticQuota")]
+    named = {(quota.namespace, quota.name) for quota in given}
+    there = [read_quota(m, None) for m in of_kind(existing, _GROUP, "ElasticQuota")]
+    before = {(quota.namespace, quota.name): quota for quota in there}
+    profiles = of_kind((*manifests, *existing), "quota.koordinator.sh", "ElasticQuotaProfile")
+    settings: Settings = read_settings(manifests, existing)
+    kept = [quota for quota in there if (quota.namespace, quota.name) not in named]
+    quotas: list[Quota] = [*given, *kept]
+    for quota in given:
+        yield from self_verdicts(quota)
+    pods = [(text(p, "metadata", "namespace") or "default", p) for p in of_kind(existing, "", "Pod")]
+    yield from topology_verdicts(quotas, before, profiles, pods)
+    yield from ignored_verdicts(given, quotas, settings)
+    yield from settings_verdicts(manifests)
+
+
+RULES = EngineRules("koordinator", check)

@@ -1,0 +1,108 @@
+"""What the webhook accepts of a quota, and the scheduler does not do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from apportion_compiler.backends.quota_tree import MAX_NUMBER
+from apportion_compiler.embedded_text import json_value
+from apportion_compiler.engine_rules.quota_amounts import NANO, read_amounts, texts
+from apportion_compiler.engine_rules.verdict import Verdict
+from apportion_compiler.engines.koordinator.emit.names import (
+    ALLOW_LENT_LABEL,
+    FORCE_UPDATE_LABEL,
+    IS_PARENT_LABEL,
+    IS_ROOT_LABEL,
+    NAMESPACES_ANNOTATION,
+    ROOT_QUOTA,
+    SHARED_WEIGHT_ANNOTATION,
+)
+from apportion_compiler.engines.koordinator.rules.quota import Quota, bound_namespaces
+from apportion_compiler.engines.koordinator.rules.settings import Settings
+from apportion_compiler.naming import MAX_NAME
+from apportion_compiler.plain_objects import annotations_of, labels_of, mapping
+
+_FLAGS = (IS_PARENT_LABEL, ALLOW_LENT_LABEL, FORCE_UPDATE_LABEL, IS_ROOT_LABEL)
+_FIELDS = ("min", "max")
+_PARTS = {"cpu": 1000}
+"""How many of what it counts Koordinator makes of one unit; one of everything else."""
+
+
+def ignored_verdicts(given: Sequence[Quota], quotas: Sequence[Quota], settings: Settings) -> Iterator[Verdict]:
+    """Yield what is accepted of the quotas among the manifests and not done."""
+    by_name = {quota.name: quota for quota in quotas}
+    for quota in given:
+        yield from _marks(quota)
+        yield from _amounts(quota)
+        yield from _weights(quota)
+        parent = by_name.get(quota.parent)
+        if parent is not None and quota.parent != ROOT_QUOTA and not settings.checks_parents:
+            yield from _above(quota, parent)
+
+
+def _marks(quota: Quota) -> Iterator[Verdict]:
+    labels, notes = labels_of(quota.manifest), annotations_of(quota.manifest)
+    for key in _FLAGS:
+        value = labels.get(key)
+        if value not in (None, "true", "false"):
+            field = f"metadata.labels[{key}]"
+            yield quota.ignored(field, "Invalid", f'"{value}" is neither "true" nor "false"', 'write "true" or "false"')
+    if notes.get(NAMESPACES_ANNOTATION) not in (None, "", "[]") and not bound_namespaces(notes):
+        field = f"metadata.annotations[{NAMESPACES_ANNOTATION}]"
+        yield quota.ignored(field, "Invalid", "no JSON list of names, so no namespace is bound", 'write ["team-a"]')
+    if len(quota.name) > MAX_NAME:
+        message = f"the name has {len(quota.name)} characters, and no label of a pod or child can hold it"
+        yield quota.ignored("metadata.name", "TooLong", message, f"use at most {MAX_NAME} characters")
+    for field in mapping(quota.manifest, "spec"):
+        if field not in _FIELDS:
+            yield quota.ignored(f"spec.{field}", "Unknown", f"a quota has no field {field}", "leave it out")
+
+
+def _amounts(quota: Quota) -> Iterator[Verdict]:
+    if "max" not in mapping(quota.manifest, "spec"):
+        yield quota.ignored("spec.max", "Required", "without max nothing is bounded", "write max")
+    for part, amounts in (("min", quota.least), ("max", quota.most)):
+        for key, amount in amounts.values.items():
+            if amount * _PARTS.get(key, 1) > MAX_NUMBER * NANO:
+                message = f"{texts(mapping(quota.manifest, 'spec'), part, key)} overflows in Koordinator's sums"
+                cure = "write less than a fifth of 2^63 thousandths of a core, bytes or devices"
+                yield quota.ignored(f"spec.{part}.{key}", "Invalid", message, cure)
+
+
+def _weights(quota: Quota) -> Iterator[Verdict]:
+    field = f"metadata.annotations[{SHARED_WEIGHT_ANNOTATION}]"
+    listed = _listed(annotations_of(quota.manifest))
+    if listed is None:
+        return
+    weights = read_amounts(0, {"weight": listed}, "weight", field, signed=True).values
+    if weights and not any(weights.values()):
+        message = "weights of 0 for every resource count as none given, which is max"
+        yield quota.ignored(field, "Invalid", message, "bound the quota to its min instead")
+    if missing := sorted(quota.max_keys - listed.keys()):
+        message = f"{', '.join(missing)} has no weight, and gets its max for one"
+        yield quota.ignored(field, "Required", message, "write a weight for each resource of max")
+    if unknown := sorted(listed.keys() - quota.max_keys):
+        message = f"{', '.join(unknown)} is not in max, and its weight is dropped"
+        yield quota.ignored(field, "Invalid", message, "leave it out, or write it in max")
+
+
+def _listed(annotations: Mapping[str, str]) -> Mapping[str, object] | None:
+    written = annotations.get(SHARED_WEIGHT_ANNOTATION)
+    try:
+        listed = json_value(written) if written else None
+    except ValueError:
+        return None
+    return listed if isinstance(listed, dict) else None
+
+
+def _above(quota: Quota, parent: Quota) -> Iterator[Verdict]:
+    for key, amount in quota.most.values.items():
+        held = parent.most.values.get(key)
+        if held is not None and amount > held:
+            message = (
+                f"max {texts(mapping(quota.manifest, 'spec'), 'max', key)} is more than the parent's, "
+                f"{texts(mapping(parent.manifest, 'spec'), 'max', key)}, which holds for children only with "
+                "enableCheckParentQuota, by default off"
+            )
+            cure = "lower it to the parent's, or set enableCheckParentQuota in the arguments of ElasticQuota"
+            yield quota.ignored(f"spec.max.{key}", "Invalid", message, cure)

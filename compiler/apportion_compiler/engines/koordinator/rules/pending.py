@@ -1,0 +1,63 @@
+"""Koordinator: quotas that are not there or hold quotas, gangs of more pods than there are, and pods that pass it by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from apportion_compiler.engine_rules.verdict import Manifest, Verdict
+from apportion_compiler.engine_rules.workload_rules.everywhere import gang_shortfall
+from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, listed, template_field
+from apportion_compiler.engines.koordinator.emit import names
+from apportion_compiler.plain_objects import annotations_of, labels_of, text
+
+_GANG_MIN = "gang.scheduling.koordinator.sh/min-available"
+
+
+def _quotas(site: Site) -> Iterator[Verdict]:
+    quotas = site.named("scheduling.sigs.k8s.io", "ElasticQuota")
+    inner = {name for name, quota in quotas.items() if labels_of(quota).get(names.IS_PARENT_LABEL) == "true"}
+    for workload in site.workloads:
+        # The label counts on pods alone.
+        on_top = names.QUEUE_LABEL in labels_of(workload.manifest)
+        if on_top and any(names.QUEUE_LABEL not in labels_of(cast("Manifest", p.template)) for p in workload.sets):
+            yield workload.ignored(
+                f"metadata.labels[{names.QUEUE_LABEL}]", "Invalid",
+                "Koordinator reads the quota of pods alone, and the pod templates name none",
+                "write the label into the pod templates",
+            )  # fmt: skip
+        for pods in workload.sets:
+            quota = labels_of(cast("Manifest", pods.template)).get(names.QUEUE_LABEL)
+            field = template_field(pods, "metadata", f"labels[{names.QUEUE_LABEL}]")
+            if quota in inner:
+                message = f"quota {quota} is a parent, and pods cannot bind to a parent quota"
+                yield workload.unmade(field, "Invalid", message, f"name one of {listed(quotas.keys() - inner)}")
+            elif quota is not None and quotas and quota not in quotas:
+                yield workload.ignored(
+                    field, "NotFound", f"there is no quota {quota}, so the pods count in {names.DEFAULT_QUOTA}",
+                    f"name one of {listed(quotas.keys() - inner)}",
+                )  # fmt: skip
+
+
+def _schedulers(site: Site) -> Iterator[Verdict]:
+    for workload in site.workloads:
+        for pods in workload.sets:
+            names_quota = names.QUEUE_LABEL in labels_of(cast("Manifest", pods.template))
+            if names_quota and text(pods.spec, "schedulerName") in {None, "default-scheduler"}:
+                yield workload.ignored(
+                    template_field(pods, "spec", "schedulerName"), "Required",
+                    "without schedulerName the pods go to Kubernetes' own scheduler, past the quota",
+                    f"write schedulerName: {names.SCHEDULER}",
+                )  # fmt: skip
+
+
+def _gangs(site: Site) -> Iterator[Verdict]:
+    for workload in site.workloads:
+        # Bare pods of one gang are counted nowhere but by name.
+        for pods in () if workload.is_bare else workload.sets:
+            needed = annotations_of(cast("Manifest", pods.template)).get(_GANG_MIN)
+            if needed is not None:
+                yield from gang_shortfall(workload, pods, needed, f"annotations[{_GANG_MIN}]")
+
+
+RULES: tuple[Rule, ...] = (_quotas, _schedulers, _gangs)

@@ -1,0 +1,79 @@
+"""koord-scheduler's configuration and the priority classes: what they make of quotas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from apportion_compiler.embedded_text import yaml_value
+from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
+from apportion_compiler.engines.koordinator.emit.names import INSTALLED_CLASSES, RECLAIMED_BANDS, SCHEDULER_CONFIG
+from apportion_compiler.plain_objects import integer, items, mapping, name_of, of_kind, text
+
+_NEEDED = {
+    "enableCheckParentQuota": "what a parent is limited to holds for nobody below it",
+    "monitorAllQuotas": "what a quota lent is not taken back from running pods",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is known of the scheduler."""
+
+    checks_parents: bool
+
+
+def read_settings(manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> Settings:
+    """Return what the scheduler's configuration says, if it is among the objects."""
+    for config_map in (*manifests, *existing):
+        for arguments in _arguments(config_map):
+            return Settings(arguments.get("enableCheckParentQuota") is True)
+    return Settings(checks_parents=False)
+
+
+def settings_verdicts(manifests: Sequence[Manifest]) -> Iterator[Verdict]:
+    """Yield verdicts on the scheduler's configuration and on priority classes."""
+    for index, manifest in enumerate(manifests):
+        for arguments in _arguments(manifest):
+            for name, consequence in _NEEDED.items():
+                if arguments.get(name) is not True:
+                    yield Verdict(
+                        Effect.IGNORED,
+                        index,
+                        f"data.{SCHEDULER_CONFIG}",
+                        "Required",
+                        f"ElasticQuotaArgs has no {name}, so {consequence}",
+                        f"write {name}: true",
+                    )
+        if of_kind([manifest], "scheduling.k8s.io", "PriorityClass") and name_of(manifest) not in INSTALLED_CLASSES:
+            yield from _band(index, manifest)
+
+
+def _band(index: int, manifest: Manifest) -> Iterator[Verdict]:
+    value = integer(manifest, "value") or 0
+    for band, (least, most) in RECLAIMED_BANDS.items():
+        if least <= value <= most:
+            yield Verdict(
+                Effect.IGNORED,
+                index,
+                "value",
+                "Invalid",
+                f"pods of a priority from {least} to {most} are {band}: their cpu and memory become reclaimed "
+                "resources, which no quota of cpu and memory counts",
+                f"write a value outside of {least} to {most}",
+            )
+
+
+def _arguments(manifest: Manifest) -> Iterator[Mapping[str, object]]:
+    """Yield the arguments of ElasticQuota in the scheduler's ConfigMap; nothing where it is something else."""
+    if not of_kind([manifest], "", "ConfigMap") or name_of(manifest) != SCHEDULER_CONFIG:
+        return
+    written = text(manifest, "data", SCHEDULER_CONFIG) or ""
+    try:
+        configuration = yaml_value(written)
+    except ValueError:
+        return
+    for profile in items({"configuration": configuration}, "configuration", "profiles"):
+        for plugin in items(profile, "pluginConfig"):
+            if text(plugin, "name") == "ElasticQuota":
+                yield mapping(plugin, "args")

@@ -1,0 +1,195 @@
+"""What the webhook refuses of a quota among others (quota_topology.go and quota_topology_check.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from apportion_compiler.embedded_text import json_value
+from apportion_compiler.engine_rules.verdict import Manifest, Verdict
+from apportion_compiler.engines.koordinator.emit.names import (
+    IS_PARENT_LABEL,
+    NAMESPACES_ANNOTATION,
+    PARENT_LABEL,
+    QUEUE_LABEL,
+    RESOURCE_KEYS_ANNOTATION,
+    ROOT_QUOTA,
+    TREE_ID_LABEL,
+)
+from apportion_compiler.engines.koordinator.rules.quota import Quota
+from apportion_compiler.plain_objects import annotations_of, labels_of, mapping, text
+
+_PARENT_FIELD = f"metadata.labels[{PARENT_LABEL}]"
+_TREE_FIELD = f"metadata.labels[{TREE_ID_LABEL}]"
+_KEYS = "failed to check sub and parent group quotaKey, err: checkSubAndParentGroupQuotaKey failed: "
+
+
+@dataclass(frozen=True, slots=True)
+class _Root:
+    """The root of a tree that Koordinator makes from a profile; its `min` is what the nodes have."""
+
+    is_parent: bool
+    tree_id: str
+    keys: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    by_name: Mapping[str, Quota]
+    roots: Mapping[str, _Root]
+    children: Mapping[str, list[Quota]]
+
+
+def topology_verdicts(
+    quotas: Sequence[Quota],
+    before: Mapping[tuple[str, str], Quota],
+    profiles: Sequence[Manifest],
+    pods: Sequence[tuple[str, Manifest]],
+) -> Iterator[Verdict]:
+    """Yield what is refused of the quotas among the manifests.
+
+    Args:
+        quotas: All that there will be.
+        before: Those in the cluster, by namespace and name, as they are.
+        profiles: Profiles, whose tree roots Koordinator makes.
+        pods: Pods in the cluster, with their namespaces.
+    """
+    yield from _unique(quotas)
+    children: dict[str, list[Quota]] = {}
+    for quota in quotas:
+        children.setdefault(quota.parent, []).append(quota)
+    site = _Site({quota.name: quota for quota in reversed(quotas)}, dict(map(_root, profiles)), children)
+    for quota in quotas:
+        if quota.index is not None and quota.name != ROOT_QUOTA:
+            old = before.get((quota.namespace, quota.name))
+            if old is not None:
+                yield from _changed(quota, old, before, pods)
+            yield from _placed(quota, site)
+    for name, below in children.items():
+        yield from _sums(site.by_name.get(name), below)
+
+
+def _unique(quotas: Sequence[Quota]) -> Iterator[Verdict]:
+    # What is in the cluster was there first.
+    in_order = sorted(quotas, key=lambda quota: quota.index is not None)
+    names: dict[str, Quota] = {}
+    bound: dict[str, Quota] = {}
+    for quota in in_order:
+        if quota.name in names and quota.index is not None:
+            message = f"AddQuota quota already exist:{quota.name}"
+            cure = "give it a name that no quota of any namespace has"
+            yield quota.rejected("metadata.name", "Duplicate", message, cure)
+        names.setdefault(quota.name, quota)
+        for namespace in quota.namespaces:
+            other = bound.setdefault(namespace, quota)
+            if other.name != quota.name and quota.index is not None:
+                message = (
+                    f"AddQuota quota {quota.name}'s annotation namespace {namespace} is already bound to quota "
+                    f"{other.name}"
+                )
+                field = f"metadata.annotations[{NAMESPACES_ANNOTATION}]"
+                yield quota.rejected(field, "Duplicate", message, "leave the namespace to one of the two")
+
+
+def _changed(
+    quota: Quota, old: Quota, before: Mapping[tuple[str, str], Quota], pods: Sequence[tuple[str, Manifest]]
+) -> Iterator[Verdict]:
+    field = f"metadata.labels[{IS_PARENT_LABEL}]"
+    if old.is_parent and not quota.is_parent and any(other.parent == quota.name for other in before.values()):
+        message = f"quota has children, isParent is forbidden to modify as false, quotaName:{quota.name}"
+        yield quota.rejected(field, "Forbidden", message, "delete the children first, or move them")
+    if quota.is_parent and not old.is_parent and any(_is_bound(pod, space, old) for space, pod in pods):
+        message = f"quota has bound pods, isParent is forbidden to modify as true, quotaName: {quota.name}"
+        yield quota.rejected(field, "Forbidden", message, "wait until the quota has no pods")
+    if old.tree_id != quota.tree_id:
+        message = f"{quota.name} tree id changed [{old.tree_id}] vs [{quota.tree_id}]"
+        yield quota.rejected(_TREE_FIELD, "Forbidden", message, "make a quota of another name in the other tree")
+
+
+def _is_bound(pod: Manifest, namespace: str, quota: Quota) -> bool:
+    return labels_of(pod).get(QUEUE_LABEL) == quota.name or namespace in (quota.name, *quota.namespaces)
+
+
+def _placed(quota: Quota, site: _Site) -> Iterator[Verdict]:
+    if quota.parent == ROOT_QUOTA:
+        return
+    parent, root = site.by_name.get(quota.parent), site.roots.get(quota.parent)
+    if parent is None and root is None:
+        message = f"{quota.name} has parentName {quota.parent} but not find parentInfo in quotaInfoMap"
+        yield quota.rejected(_PARENT_FIELD, "NotFound", message, "make the parent first, or name one that is there")
+        return
+    if parent is not None and _is_below_itself(quota, site):
+        message = f"{quota.name} hangs below itself, so its parent can never be made first"
+        yield quota.rejected(_PARENT_FIELD, "Invalid", message, "name another parent")
+        return
+    is_parent = parent.is_parent if parent is not None else root is not None and root.is_parent
+    if not is_parent:
+        message = f"{quota.name} has parentName {quota.parent} but the parentQuotaInfo's IsParent is false"
+        yield quota.rejected(_PARENT_FIELD, "Invalid", message, f'label the parent {IS_PARENT_LABEL}: "true"')
+    tree_id = parent.tree_id if parent is not None else root.tree_id if root is not None else ""
+    # Without a label of its own a quota gets its parent's when it is made.
+    if quota.tree_id not in ("", tree_id):
+        message = f"{quota.name} tree id is different from parent {quota.parent}, [{quota.tree_id}] vs [{tree_id}]"
+        yield quota.rejected(_TREE_FIELD, "Invalid", message, "write the parent's")
+    keys = parent.max_keys if parent is not None else root.keys if root is not None else frozenset[str]()
+    if keys != quota.max_keys:
+        message = f"{_KEYS}{quota.parent}'s max keys are not the same with {quota.name}'s"
+        cure = f"write {', '.join(sorted(keys | quota.max_keys))} in both"
+        yield quota.rejected("spec.max", "Invalid", message, cure)
+    promised = parent.min_keys if parent is not None else keys
+    if not quota.min_keys <= promised:
+        message = f"{_KEYS}{quota.name}'s min keys are not all included in {quota.parent}'s"
+        cure = f"write {', '.join(sorted(quota.min_keys - promised))} in the parent's min"
+        yield quota.rejected("spec.min", "Invalid", message, cure)
+
+
+def _is_below_itself(quota: Quota, site: _Site) -> bool:
+    seen = {quota.name}
+    at: Quota | None = site.by_name.get(quota.parent)
+    while at is not None:
+        if at.name in seen:
+            return at.name == quota.name
+        seen.add(at.name)
+        at = site.by_name.get(at.parent)
+    return False
+
+
+def _sums(parent: Quota | None, below: Sequence[Quota]) -> Iterator[Verdict]:
+    """Yield one verdict where children are promised more than their parent: on it, or on a child that asks for more.
+
+    A quota that allows itself to be forced is accepted, and then not everybody can get what they are promised.
+    """
+    if parent is None or parent.name == ROOT_QUOTA:
+        return
+    total: dict[str, int] = {}
+    for child in below:
+        for key, amount in child.least.values.items():
+            total[key] = total.get(key, 0) + amount
+    over = [key for key, amount in total.items() if amount > parent.least.values.get(key, 0)]
+    if not over:
+        return
+    cure = f"raise the min of {parent.name}, or lower one below it: {', '.join(over)}"
+    judged = [quota for quota in below if quota.index is not None and not quota.forced and not quota.is_root]
+    if parent.index is not None and not parent.forced and not parent.is_root:
+        message = f"checkMinQuotaSum all children's MinQuota > current MinQuota, current: {parent.name}"
+        yield parent.rejected("spec.min", "Invalid", message, cure)
+    elif judged:
+        message = f"checkMinQuotaSum all brothers' MinQuota > parent MinQuota, parent: {parent.name}"
+        yield judged[-1].rejected("spec.min", "Invalid", message, cure)
+    elif parent.index is not None and not parent.is_root:
+        message = f"the children are promised more than {parent.name}, so not all of them can get it"
+        yield parent.ignored("spec.min", "Invalid", message, cure)
+
+
+def _root(profile: Manifest) -> tuple[str, _Root]:
+    labels = mapping(profile, "spec", "quotaLabels")
+    try:
+        keys = json_value(annotations_of(profile).get(RESOURCE_KEYS_ANNOTATION, ""))
+    except ValueError:
+        keys = None
+    listed = keys if isinstance(keys, list) else ["cpu", "memory"]
+    return text(profile, "spec", "quotaName") or "", _Root(
+        labels.get(IS_PARENT_LABEL) == "true",
+        labels_of(profile).get(TREE_ID_LABEL, ""),
+        frozenset(key for key in listed if isinstance(key, str)),
+    )

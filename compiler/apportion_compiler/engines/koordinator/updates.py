@@ -1,0 +1,82 @@
+"""Koordinator's webhook on ElasticQuotas: a parent that is there and says so, its resources, a namespace for one alone.
+
+Sums of minima are not asked: every quota of ours carries `allow-force-update`, because the compiler has proved them.
+
+Source: pkg/webhook/elasticquota/{quota_topology,quota_topology_check}.go at a7a1b76b.
+"""
+
+from __future__ import annotations
+
+import json
+
+from apportion_compiler.engines.koordinator.emit.names import (
+    DEFAULT_QUOTA,
+    IS_PARENT_LABEL,
+    NAMESPACES_ANNOTATION,
+    PARENT_LABEL,
+    ROOT_QUOTA,
+    SYSTEM_QUOTA,
+)
+from apportion_compiler.engines.koordinator.rules.quota import bound_namespaces
+from apportion_compiler.plain_objects import Manifest, annotations_of, group_of, labels_of, mapping, name_of
+from apportion_compiler.rollout.held import Held, Model, State
+
+_OWN = frozenset({ROOT_QUOTA, SYSTEM_QUOTA, DEFAULT_QUOTA})
+
+
+def _is_quota(manifest: Manifest) -> bool:
+    return manifest.get("kind") == "ElasticQuota" and group_of(manifest) == "scheduling.sigs.k8s.io"
+
+
+def _read(manifest: Manifest) -> Held:
+    labels = labels_of(manifest)
+    return Held(
+        manifest,
+        name_of(manifest),
+        labels.get(PARENT_LABEL) or ROOT_QUOTA,
+        claims=frozenset(bound_namespaces(annotations_of(manifest))),
+        keys=(frozenset(mapping(manifest, "spec", "max")), frozenset(mapping(manifest, "spec", "min"))),
+        is_parent=labels.get(IS_PARENT_LABEL) == "true",
+    )
+
+
+def _takes(state: State, quota: Held) -> bool:
+    before = state.queues.get(quota.name)
+    if before is not None and before.says_the_same(quota):
+        return True
+    below = state.below(quota.name)
+    if below and not quota.is_parent:
+        return False
+    if not all(_agrees(quota, child) for child in below):
+        return False
+    if quota.claims and any(other.claims & quota.claims for other in state.queues.values() if other.name != quota.name):
+        return False
+    if quota.parent not in state.ours:
+        return True
+    parent = state.queues.get(quota.parent)
+    return parent is not None and parent.is_parent and _agrees(parent, quota) and not state.is_below_itself(quota)
+
+
+def _agrees(parent: Held, child: Held) -> bool:
+    return parent.keys[0] == child.keys[0] and child.keys[1] <= parent.keys[1]
+
+
+def _at_root(has: Held, shall: Held) -> Manifest:
+    labels = {**labels_of(has.manifest), PARENT_LABEL: ROOT_QUOTA}
+    return {**has.manifest, "metadata": {**mapping(has.manifest, "metadata"), "labels": labels}}
+
+
+def _lowered(has: Held, shall: Held, goal: State) -> Manifest:
+    kept = [space for space in bound_namespaces(annotations_of(has.manifest)) if space in shall.claims]
+    notes = dict(annotations_of(has.manifest))
+    if NAMESPACES_ANNOTATION in notes:
+        notes[NAMESPACES_ANNOTATION] = json.dumps(kept, separators=(",", ":"))
+    return {**has.manifest, "metadata": {**mapping(has.manifest, "metadata"), "annotations": notes}}
+
+
+def _leaves(has: Held, shall: Held) -> bool:
+    # A tree's resources are the same in all of it, so a child with others than its parent can only be apart from it.
+    return has.parent != shall.parent or has.keys != shall.keys
+
+
+MODEL = Model(ROOT_QUOTA, _OWN, _is_quota, _read, _takes, _at_root, _lowered, _leaves)

@@ -1,0 +1,73 @@
+"""Kueue: the LocalQueue and the WorkloadPriorityClass as labels of the topmost object, which is made suspended.
+
+Kueue admits all pods of a workload or none, so that a gang needs no word; several bare pods become one workload by a
+label. Its webhook refuses what it cannot count (pkg/controller/jobs/{rayjob,raycluster}).
+"""
+
+from __future__ import annotations
+
+from apportion_compiler.bindings.binding import Binding, EngineBinding
+from apportion_compiler.bindings.errors import BindingError
+from apportion_compiler.bindings.workload_fields import (
+    annotate,
+    class_name,
+    gang_name,
+    give_class,
+    is_kind,
+    label,
+    owners,
+    suspend,
+    templates,
+)
+from apportion_compiler.engines.kueue.emit import names
+from apportion_compiler.workload_shapes import Node, found, pod_sets, section
+
+POD_GROUP_LABEL = "kueue.x-k8s.io/pod-group-name"
+POD_GROUP_COUNT_ANNOTATION = "kueue.x-k8s.io/pod-group-total-count"
+_MAX_POD_SETS = 18
+
+
+def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
+    for workload in workloads:
+        _countable(workload)
+        # What a CronJob makes waits in the queue, and the CronJob says for all to read which one that is.
+        for queued in owners(workload) if is_kind(workload, "batch") else (workload,):
+            _name(binding, queued)
+        give_class(binding, workload)
+        for template in templates(workload):
+            if found(template, "spec", "schedulerName") is not None:
+                section(template, "spec")["schedulerName"] = names.SCHEDULER
+        suspend(workload)
+        if len(workloads) > 1:
+            label(workload, {POD_GROUP_LABEL: gang_name(binding)})
+            annotate(workload, {POD_GROUP_COUNT_ANNOTATION: str(len(workloads))})
+    return workloads
+
+
+def _name(binding: Binding, queued: Node) -> None:
+    name = class_name(binding)
+    local = names.local_queue(binding.queue, binding.namespace)
+    label(queued, {names.QUEUE_LABEL: local or binding.queue_name})
+    if name is not None:
+        label(queued, {names.PRIORITY_CLASS_LABEL: name})
+    if binding.plan is not None and binding.plan.max_run_duration is not None:
+        annotate(queued, {names.MAX_RUN_DURATION_ANNOTATION: str(binding.plan.max_run_duration)})
+
+
+def _countable(workload: Node) -> None:
+    """Refuse what the webhook would, and set what it demands."""
+    if not is_kind(workload, "ray.io"):
+        return
+    count = len(pod_sets(workload))
+    if count > _MAX_POD_SETS:
+        raise BindingError(f"Kueue takes at most {_MAX_POD_SETS} pod sets, and this workload has {count}")
+    clusters = (("spec", "rayClusterSpec"), ("spec", "rayClusterConfig"), ("spec",))
+    if any(found(workload, *path, "enableInTreeAutoscaling") is True for path in clusters):
+        raise BindingError("Kueue cannot count a Ray cluster that scales itself: leave enableInTreeAutoscaling out")
+    if is_kind(workload, "ray.io", "RayJob"):
+        if found(workload, "spec", "clusterSelector"):
+            raise BindingError("Kueue cannot queue a RayJob that uses an existing cluster: leave clusterSelector out")
+        section(workload, "spec")["shutdownAfterJobFinishes"] = True
+
+
+BINDING = EngineBinding("kueue", names.workload_queue, _bind, asks_for_nodes=True)

@@ -1,0 +1,193 @@
+"""Kueue: whole workloads are admitted against quotas that are borrowed and lent in a tree of cohorts.
+
+Written for v0.18 and read at commit ff69552e79 (after v0.19.2, 2026-08-22). Objects: `kueue.x-k8s.io/v1beta2`
+Topology, ResourceFlavor, ProvisioningRequestConfig, AdmissionCheck, Cohort, ClusterQueue, LocalQueue and
+WorkloadPriorityClass, `scheduling.k8s.io/v1` PriorityClass, and the admission policies.
+
+https://github.com/kubernetes-sigs/kueue/tree/ff69552e79/apis/kueue/v1beta2; what is lost and why: docs/backends/kueue.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from apportion_compiler.backends.admission.policies import workload_policies
+from apportion_compiler.backends.capability import (
+    Backend,
+    Capability,
+    Condition,
+    Feature,
+    Lowered,
+    Manifest,
+    Native,
+    Output,
+    Unsupported,
+)
+from apportion_compiler.backends.metadata import metadata
+from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
+from apportion_compiler.engines.kueue.emit.admission import engine_table
+from apportion_compiler.engines.kueue.emit.declared import in_place_of
+from apportion_compiler.engines.kueue.emit.division import divide
+from apportion_compiler.engines.kueue.emit.flavors import layout_of, resource_flavors, topologies
+from apportion_compiler.engines.kueue.emit.manager import (
+    CONFIGURATION_FILE,
+    SCHEDULER_FILE,
+    manager_configuration,
+    scheduler_configuration,
+)
+from apportion_compiler.engines.kueue.emit.names import API, PREEMPTIBLE_ANNOTATION
+from apportion_compiler.engines.kueue.emit.provisioning import admission_checks, provisioning_configs
+from apportion_compiler.engines.kueue.emit.queues import cluster_queues, cohorts, local_queues
+from apportion_compiler.engines.kueue.emit.refusals import refusals
+from apportion_compiler.ir.program import Program
+from apportion_compiler.naming import object_name
+
+CAPABILITIES: Mapping[Feature, Capability] = {
+    Feature.QUEUE_TREE: Native("Cohort spec.parentName, ClusterQueue spec.cohortName"),
+    Feature.GUARANTEED: Native("ClusterQueue spec.resourceGroups[].flavors[].resources[].nominalQuota"),
+    Feature.LIMIT: Native("ClusterQueue and Cohort spec.resourceGroups[].flavors[].resources[].borrowingLimit"),
+    Feature.LIMIT_OVER_NAMESPACES: Native("LocalQueue spec.clusterQueue: one ClusterQueue for all of them"),
+    Feature.LENDING_LIMIT: Native("ClusterQueue and Cohort spec.resourceGroups[].flavors[].resources[].lendingLimit"),
+    Feature.OVER_QUOTA_WEIGHT: Native("ClusterQueue and Cohort spec.fairSharing.weight"),
+    Feature.WEIGHT_PER_RESOURCE: Lowered(
+        "spec.fairSharing.weight, one for all resources: that of gpu, or of cpu where the policy counts no GPUs",
+        "surplus of the other resources is divided by the same weight",
+    ),
+    Feature.QUEUE_PRIORITY: Unsupported(
+        "AP508",
+        "neither ClusterQueue nor Cohort has such a field; surplus is divided by weight, and work ordered by its class",
+        "leave `priority` out, and give the queue a larger `over_quota_weight` or its work a higher priority class",
+    ),
+    Feature.PREEMPT_MIN_RUNTIME: Unsupported(
+        "AP509",
+        "spec.preemption speaks of priorities, and not of how long work has run",
+        "leave the minimum runtime out, or run a cluster with kai for work that must run for a while",
+    ),
+    Feature.RECLAIM_MIN_RUNTIME: Unsupported(
+        "AP509",
+        "spec.preemption speaks of priorities, and not of how long work has run",
+        "leave the minimum runtime out, or run a cluster with kai for work that must run for a while",
+    ),
+    Feature.GPU_MODEL_QUOTA: Lowered(
+        "a ResourceFlavor for each model",
+        "where pools of a model differ in their plan, their topology or the queues that may use them, each is a flavor "
+        "with a part of the amounts, and the pods of one kind in a workload use one of them",
+    ),
+    Feature.MIXED_GPU_COUNTING: Lowered(
+        "a promise without a model is laid on a model that has room for it; a limit without a model is counted on "
+        "apportion.dev/gpus, which the manager's configuration derives from nvidia.com/gpu",
+        "work of another model than the promise was laid on has to borrow; the limit holds each model by itself where "
+        "the manager runs without that configuration",
+    ),
+    Feature.EXTENDED_RESOURCES: Native("ClusterQueue spec.resourceGroups[].coveredResources"),
+    Feature.GPU_SHARING: Unsupported(
+        "AP510",
+        "quotas count whole devices, and no field of a workload asks for a part of one",
+        "leave `gpu_sharing` out, and share GPUs by time slicing or MIG of the node pool",
+    ),
+    Feature.USER_LIMITS: Unsupported("AP503", "queues know no users", "leave `users` out, or give each person a queue"),
+    Feature.PRIORITY_CLASSES: Native("WorkloadPriorityClass value, and PriorityClass"),
+    Feature.PREEMPTIBILITY: Lowered(
+        "spec.preemption.withinClusterQueue, which is Never for a queue none of whose classes may be evicted",
+        "work of a class that is not preemptible is evicted when what its queue has borrowed is reclaimed, and by a "
+        "higher class where its queue has preemptible classes too",
+    ),
+    Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads and on the Workload that Kueue admits", ""),
+    Feature.ALLOWED_POOLS: Lowered(
+        "a ClusterQueue lists the flavors of the GPU pools that it may use",
+        "pools without GPUs are one flavor, any-node, which every queue has",
+    ),
+    Feature.NAMESPACES: Native("LocalQueue, ClusterQueue spec.namespaceSelector"),
+    Feature.DEFAULT_QUEUE: Lowered(
+        "LocalQueue named default, which Kueue's webhooks give to work that names none",
+        "kinds that Kueue's configuration does not integrate name their queue",
+    ),
+    Feature.PLACEMENT: Lowered(
+        "KubeSchedulerConfiguration in kube-scheduler.yaml",
+        "GPU and CPU work share one strategy, and a managed control plane takes no such file",
+    ),
+    Feature.POOL_PLACEMENT: Lowered(
+        "KubeSchedulerConfiguration in kube-scheduler.yaml", "the cluster's placement holds for every pool"
+    ),
+    Feature.TOPOLOGY: Lowered(
+        "Topology spec.levels, ResourceFlavor spec.topologyName",
+        "cpu and memory are divided among the flavors as their machines have them, since one flavor must then hold all "
+        "that a pod asks for; a cluster with a pool that scales by itself has the Topology alone",
+    ),
+    Feature.QUEUED_PROVISIONING: Lowered(
+        "AdmissionCheck and ProvisioningRequestConfig, on the flavors of the pools that have a plan",
+        "max_nodes_per_request has no parameter: the provider's own bound holds for one request",
+    ),
+}
+
+
+def emit(program: Program) -> Output:
+    """Return the objects of one cluster in apply order, and the configurations they rely on."""
+    layout = layout_of(program)
+    division = divide(program, layout)
+    return Output(
+        (
+            *_classes(program),
+            *in_place_of("Topology", topologies(program, layout), program),
+            *in_place_of("ResourceFlavor", resource_flavors(program, layout), program),
+            *in_place_of("ProvisioningRequestConfig", provisioning_configs(program), program),
+            *in_place_of("AdmissionCheck", admission_checks(program), program),
+            *cohorts(program, layout, division),
+            *cluster_queues(program, layout, division),
+            *local_queues(program),
+            *workload_policies(program, engine_table(program)),
+        ),
+        (manager_configuration(program, layout), scheduler_configuration(program)),
+    )
+
+
+def _classes(program: Program) -> Iterator[Manifest]:
+    """Yield each class twice: Kueue ranks workloads by the one, kube-scheduler their pods by the other.
+
+    The pods' classes evict nobody: kube-scheduler would take single pods out of workloads, whoever was promised what.
+    """
+    for cls in classes_to_make(program):
+        yield priority_class(program, cls, "Never")
+    yield from in_place_of("WorkloadPriorityClass", _workload_classes(program), program)
+
+
+def _workload_classes(program: Program) -> Iterator[Manifest]:
+    for cls in program.priority_classes:
+        yield {
+            "apiVersion": API,
+            "kind": "WorkloadPriorityClass",
+            "metadata": metadata(
+                program,
+                object_name(cls.name),
+                cls.source,
+                annotations={PREEMPTIBLE_ANNOTATION: "true" if cls.preemptible else "false"},
+            ),
+            "value": cls.value,
+            **({"description": cls.description} if cls.description else {}),
+        }
+
+
+CONDITIONS = (
+    Condition(
+        CONFIGURATION_FILE,
+        "is merged into the configuration of Kueue's manager",
+        "weights are ignored without `fairSharing`, a workload that borrows anything takes nothing back, work that names no "
+        "queue runs past every quota, and GPUs of all models are not counted together",
+        (
+            Feature.GUARANTEED,
+            Feature.OVER_QUOTA_WEIGHT,
+            Feature.WEIGHT_PER_RESOURCE,
+            Feature.MIXED_GPU_COUNTING,
+            Feature.NAMESPACES,
+        ),
+    ),
+    Condition(
+        SCHEDULER_FILE,
+        "is given to kube-scheduler as --config",
+        "kube-scheduler spreads work over nodes",
+        (Feature.PLACEMENT, Feature.POOL_PLACEMENT),
+    ),
+)
+"""Configuration of Kueue and kube-scheduler that the table relies on."""
+
+BACKEND = Backend("kueue", CAPABILITIES, emit, refusals, conditions=CONDITIONS)

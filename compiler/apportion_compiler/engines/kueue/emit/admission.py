@@ -1,0 +1,37 @@
+"""What Kueue reads from a workload, as the table of the admission policies.
+
+The queue is the label of the topmost object; the class that object's label, else the pods' field
+(pkg/controller/jobframework/reconciler.go). Of both Kueue makes a Workload, and admits that: whoever forges an owner
+still has to get a Workload past the policy.
+"""
+
+from __future__ import annotations
+
+from apportion_compiler.backends.admission.engine import EngineTable, SchedulingUnit
+from apportion_compiler.engines.kueue.emit.names import (
+    GROUP,
+    PRIORITY_CLASS_LABEL,
+    QUEUE_LABEL,
+    SCHEDULER,
+    SYSTEM_NAMESPACE,
+)
+from apportion_compiler.ir.program import Program
+from apportion_compiler.naming import object_name
+
+
+def engine_table(program: Program) -> EngineTable:
+    """Return the table for one cluster."""
+    return EngineTable(
+        scheduler_name=SCHEDULER,
+        queue_label=QUEUE_LABEL,
+        shared_queue=None,
+        class_labels=(PRIORITY_CLASS_LABEL,),
+        preemptibility_label=None,
+        sharing_annotations=(),
+        default_class=None,
+        default_class_of={},
+        preemptible={object_name(cls.name): cls.preemptible for cls in program.priority_classes},
+        must_say=(),
+        system_namespaces=(SYSTEM_NAMESPACE,),
+        unit=SchedulingUnit(GROUP, "workloads", "Workload", "queueName", "priorityClassRef.?name", None),
+    )

@@ -1,0 +1,334 @@
+"""How much of each resource every queue has on each flavor: the policy's totals divided, and never more than they say.
+
+Kueue's quotas are additive: what a cohort holds is what it adds to its members', so `own` is a queue's guarantee
+without that of the queues below it, and `total` with it. Amounts are in the IR's units, GPUs in whole devices.
+
+Where one flavor counts a resource, nothing is divided. Where several do, a promise is laid whole on the first flavor
+with room for it, before it is split, because all pods of one kind must find their quota on one flavor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from apportion_compiler.engines.kueue.emit.flavor_capacity import Rooms, capacity, in_proportion, per_device, take
+from apportion_compiler.engines.kueue.emit.flavors import Flavor, Layout
+from apportion_compiler.ir.gpu_models import counted_models
+from apportion_compiler.ir.program import Program, Queue
+from apportion_policy.quantity import UNLIMITED, Amount, Unlimited, add, is_over, smaller
+from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
+
+DEVICE = 1000
+"""Thousandths of one GPU: Kueue counts whole ones."""
+TOTAL = "gpu-total"
+"""GPUs of all flavors together, counted beside them where a limit names no model."""
+
+Cell = tuple[str, str]
+"""A flavor's name, and a resource of the IR or TOTAL."""
+Amounts = dict[Cell, Amount]
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """By queue id: what it adds, what it has with everything below it, its bounds; no bound where a cell is missing.
+
+    `root` is what the cluster has beyond every promise.
+    """
+
+    own: dict[str, Amounts]
+    total: dict[str, Amounts]
+    limit: dict[str, Amounts]
+    lending: dict[str, Amounts]
+    root: Amounts
+
+
+def divide(program: Program, layout: Layout) -> Division:
+    """Return what each queue has on each flavor."""
+    division = Division(_empty(program), _empty(program), _empty(program), _empty(program), {})
+    _divide_gpus(program, layout, division)
+    for resource in counted_resources(program):
+        if resource != GPU:
+            _divide_resource(program, layout, resource, division)
+    if counts_total(program, layout):
+        _count_total(program, layout, division)
+    return division
+
+
+def counted_resources(program: Program) -> tuple[str, ...]:
+    """Return cpu, memory and gpu, which a workload cannot be admitted without, and the others the policy speaks of."""
+    spoken = {resource for queue in program.queues for resource in (*queue.guaranteed, *queue.limit)}
+    others = sorted(r for r in spoken if r not in (CPU, MEMORY, GPU) and not r.startswith(f"{GPU}/"))
+    return (CPU, MEMORY, GPU, *others)
+
+
+def counts_total(program: Program, layout: Layout) -> bool:
+    """Tell whether a limit is over GPUs of several flavors, and there is a flavor to count them on."""
+    several = layout.everywhere is not None and len(layout.gpus) > 1
+    return several and any(bounds_all_models(layout, queue) for queue in program.queues)
+
+
+def bounds_all_models(layout: Layout, queue: Queue) -> bool:
+    """Tell whether a queue's limit on GPUs is one over all models, however they are counted."""
+    bounded = not isinstance(queue.limit.get(GPU, UNLIMITED), Unlimited)
+    return bounded and not (layout.by_model and any(r.startswith(f"{GPU}/") for r in queue.limit))
+
+
+def _reach(program: Program, flavors: Sequence[Flavor]) -> Mapping[str, list[Flavor]]:
+    """Return the flavors that a leaf may use, and of an inner queue those that some leaf below it may."""
+    reach: dict[str, list[Flavor]] = {}
+    for queue in reversed(program.queues):
+        if queue.is_leaf:
+            reach[queue.id] = [flavor for flavor in flavors if flavor.is_usable_by(queue)]
+        else:
+            below = {flavor.name for child in queue.children for flavor in reach[child]}
+            # Where nothing below may use any, what the queue is promised is lent to others.
+            reach[queue.id] = [flavor for flavor in flavors if not below or flavor.name in below]
+    return reach
+
+
+def _empty(program: Program) -> dict[str, Amounts]:
+    return {queue.id: {} for queue in program.queues}
+
+
+def _divide_gpus(program: Program, layout: Layout, division: Division) -> None:
+    flavors = layout.gpu_flavors
+    rooms: Rooms = {flavor.name: capacity(program, flavor, GPU) for flavor in flavors}
+    reach = _reach(program, flavors)
+    models = counted_models(program) if layout.by_model else ()
+    _lay_on_leaves(program, reach, models, rooms, division)
+    for queue in reversed(program.queues):
+        if not queue.is_leaf and GPU not in program.unmanaged:
+            _lay_on_inner(queue, flavors, reach[queue.id], models=models, rooms=rooms, division=division)
+        _sum(queue, flavors, GPU, division)
+    for queue in program.queues:
+        may_use = reach[queue.id]
+        for resource in _spoken_of(layout, queue.limit, models):
+            each_alike = resource == GPU and not layout.joined
+            _limit(program, queue, resource, _of(resource, may_use), division, each_alike=each_alike)
+        for resource in _spoken_of(layout, queue.lending_limit, models):
+            _lend(queue, resource, _of(resource, may_use), division)
+    _surplus(program, flavors, GPU, division)
+
+
+def _lay_on_leaves(
+    program: Program,
+    reach: Mapping[str, list[Flavor]],
+    models: Sequence[str],
+    rooms: Rooms,
+    division: Division,
+) -> None:
+    promises: list[tuple[Queue, Amount, list[Flavor]]] = []
+    for queue in program.queues:
+        if not queue.is_leaf:
+            continue
+        may_use = reach[queue.id]
+        rest = UNLIMITED if GPU in program.unmanaged else _promised(queue, GPU)
+        for model in models:
+            amount = _promised(queue, gpu_resource(model))
+            promises.append((queue, amount, [flavor for flavor in may_use if flavor.model == model]))
+            rest = _less(rest, amount)
+        promises.append((queue, rest, may_use))
+    # Those without a choice come first, so that the others find what is really left.
+    for queue, amount, chosen in sorted(promises, key=lambda promise: len(promise[2]) > 1):
+        _lay(division.own[queue.id], GPU, amount, chosen, rooms)
+
+
+def _lay_on_inner(
+    queue: Queue,
+    flavors: Sequence[Flavor],
+    reach: Sequence[Flavor],
+    *,
+    models: Sequence[str],
+    rooms: Rooms,
+    division: Division,
+) -> None:
+    """Lay what an inner queue is promised beyond its children."""
+    below = {f.name: _sum_of(division.total[c].get((f.name, GPU), 0) for c in queue.children) for f in flavors}
+    rest = _less(_promised(queue, GPU), _sum_of(below.values()))
+    may_use = [flavor for flavor in reach if not isinstance(below[flavor.name], Unlimited)]
+    for model in models:
+        held = _sum_of(below[flavor.name] for flavor in flavors if flavor.model == model)
+        more = smaller(_less(_promised(queue, gpu_resource(model)), held), rest)
+        chosen = [flavor for flavor in may_use if flavor.model == model]
+        if chosen:
+            _lay(division.own[queue.id], GPU, more, chosen, rooms)
+            rest = _less(rest, more)
+    _lay(division.own[queue.id], GPU, rest, may_use, rooms)
+
+
+def _spoken_of(layout: Layout, bounds: Mapping[str, Amount], models: Sequence[str]) -> list[str]:
+    """Return the names by which bounds speak of GPUs: the models, where they name one, or all GPUs."""
+    by_model = layout.by_model and any(resource.startswith(f"{GPU}/") for resource in bounds)
+    return [gpu_resource(model) for model in models] if by_model else [GPU]
+
+
+def _of(resource: str, flavors: Sequence[Flavor]) -> list[Flavor]:
+    model = resource.partition("/")[2] if resource.startswith(f"{GPU}/") else None
+    return [flavor for flavor in flavors if model is None or flavor.model == model]
+
+
+def _divide_resource(program: Program, layout: Layout, resource: str, division: Division) -> None:
+    flavors = [layout.everywhere] if layout.everywhere is not None else list(layout.flavors)
+    rooms: Rooms = {flavor.name: capacity(program, flavor, resource) for flavor in flavors}
+    reach = _reach(program, flavors)
+    for queue in reversed(program.queues):
+        if resource in program.unmanaged:
+            amount: Amount = UNLIMITED if queue.is_leaf else 0
+        else:
+            below = _sum_of(division.total[c].get((f.name, resource), 0) for c in queue.children for f in flavors)
+            amount = _less(_promised(queue, resource), below)
+        _lay_beside_gpus(queue, resource, amount, reach[queue.id], rooms=rooms, division=division)
+        _sum(queue, flavors, resource, division)
+    for queue in program.queues:
+        _limit(program, queue, resource, reach[queue.id], division, each_alike=False)
+        _lend(queue, resource, reach[queue.id], division)
+    _surplus(program, flavors, resource, division)
+
+
+def _lay_beside_gpus(
+    queue: Queue, resource: str, amount: Amount, flavors: Sequence[Flavor], *, rooms: Rooms, division: Division
+) -> None:
+    """Lay an amount on the machines of the queue's GPUs as far as those machines have it, the rest on others."""
+    own = division.own[queue.id]
+    if len(flavors) < 2 or isinstance(amount, Unlimited):
+        _lay(own, resource, amount, flavors, rooms)
+        return
+    gpus = {flavor.name: own.get((flavor.name, GPU), 0) for flavor in flavors}
+    left = amount
+    for flavor in flavors:
+        devices = gpus[flavor.name]
+        if isinstance(devices, int) and devices and left:
+            part = min(left, devices * per_device(flavor, resource) // DEVICE)
+            left -= part
+            _lay(own, resource, part, [flavor], rooms)
+    ordinary = [flavor for flavor in flavors if not flavor.has_gpus]
+    largest = sorted(flavors, key=lambda flavor: -(d if isinstance(d := gpus[flavor.name], int) else 0))
+    _lay(own, resource, left, ordinary or largest[:1], rooms)
+
+
+def _lay(own: Amounts, resource: str, amount: Amount, flavors: Sequence[Flavor], rooms: Rooms) -> None:
+    if not flavors or amount == 0:
+        return
+    parts: Mapping[str, Amount]
+    if isinstance(amount, Unlimited):
+        parts = {flavor.name: amount for flavor in flavors}
+    else:
+        parts = take(amount, flavors, rooms)
+    for name, part in parts.items():
+        own[name, resource] = add(own.get((name, resource), 0), part)
+
+
+def _sum(queue: Queue, flavors: Sequence[Flavor], resource: str, division: Division) -> None:
+    own, total = division.own[queue.id], division.total[queue.id]
+    for flavor in flavors:
+        cell = (flavor.name, resource)
+        total[cell] = _sum_of((own.get(cell, 0), *(division.total[child].get(cell, 0) for child in queue.children)))
+
+
+def _limit(
+    program: Program, queue: Queue, resource: str, flavors: Sequence[Flavor], division: Division, *, each_alike: bool
+) -> None:
+    """Write a queue's limit into the cells of the flavors that it holds for.
+
+    Of several flavors each gets a part, so that the sum is the limit; `each_alike` gives each the whole, where something
+    else holds the sum.
+    """
+    limit = _whole(resource, queue.limit.get(resource, UNLIMITED))
+    if not flavors or isinstance(limit, Unlimited):
+        return
+    counted, total, held = _held(queue, resource, flavors, division)
+    if isinstance(held, Unlimited):
+        return
+    if len(flavors) == 1 or each_alike:
+        parts = dict.fromkeys(total, limit)
+    else:
+        more = _divided(program, max(limit - held, 0), counted, flavors, total)
+        parts = {name: more.get(name, 0) + amount for name, amount in total.items()}
+    division.limit[queue.id].update({(name, counted): part for name, part in parts.items()})
+
+
+def _lend(queue: Queue, resource: str, flavors: Sequence[Flavor], division: Division) -> None:
+    """Write a queue's lending limit into cells: of several flavors each lends its part, in turn."""
+    left = _whole(resource, queue.lending_limit.get(resource, UNLIMITED))
+    if isinstance(left, Unlimited):
+        return
+    counted, total, held = _held(queue, resource, flavors, division)
+    if isinstance(held, Unlimited):
+        return
+    for name, amount in total.items():
+        part = left if len(flavors) == 1 else min(left, amount)
+        division.lending[queue.id][name, counted] = part
+        left -= part
+
+
+def _held(
+    queue: Queue, resource: str, flavors: Sequence[Flavor], division: Division
+) -> tuple[str, dict[str, int], Amount]:
+    """Return what a resource is counted as, and what a queue has of it: on each flavor, and in all."""
+    counted = GPU if resource.startswith(f"{GPU}/") else resource
+    amounts = {flavor.name: division.total[queue.id].get((flavor.name, counted), 0) for flavor in flavors}
+    bounded = {name: amount for name, amount in amounts.items() if isinstance(amount, int)}
+    return counted, bounded, _sum_of(amounts.values())
+
+
+def _divided(
+    program: Program, amount: int, resource: str, flavors: Sequence[Flavor], total: Mapping[str, int]
+) -> Mapping[str, int]:
+    sizes = {flavor.name: capacity(program, flavor, resource) for flavor in flavors}
+    if resource != GPU:
+        return in_proportion(amount, flavors, sizes)
+    rooms: Rooms = {name: None if size is None else size - total[name] for name, size in sizes.items()}
+    return take(amount, flavors, rooms)
+
+
+def _surplus(program: Program, flavors: Sequence[Flavor], resource: str, division: Division) -> None:
+    """Give the root what the machines hold beyond what the top-level queues are promised."""
+    for flavor in flavors:
+        held = capacity(program, flavor, resource)
+        cell = (flavor.name, resource)
+        promised = _sum_of(division.total[queue.id].get(cell, 0) for queue in program.queues if queue.parent is None)
+        if held is not None and isinstance(promised, int) and held > promised:
+            division.root[cell] = held - promised
+
+
+def _count_total(program: Program, layout: Layout, division: Division) -> None:
+    """Count GPUs of every flavor once more on the flavor of all nodes, for the limits that name no model."""
+    assert layout.everywhere is not None
+    cell = (layout.everywhere.name, TOTAL)
+    for queue in reversed(program.queues):
+        held = _sum_of(division.total[queue.id].get((flavor.name, GPU), 0) for flavor in layout.gpus)
+        below = _sum_of(division.total[child][cell] for child in queue.children)
+        division.total[queue.id][cell] = held
+        division.own[queue.id][cell] = _less(held, below)
+        limit = _whole(GPU, queue.limit.get(GPU, UNLIMITED))
+        if bounds_all_models(layout, queue) and isinstance(held, int):
+            division.limit[queue.id][cell] = limit
+    surplus = _sum_of(division.root.get((flavor.name, GPU), 0) for flavor in layout.gpus)
+    division.root[cell] = surplus
+
+
+def _promised(queue: Queue, resource: str) -> Amount:
+    """Return a guarantee, which in Kueue can always be used and so is never above the queue's own limit."""
+    amount, limit = queue.guaranteed.get(resource, 0), queue.limit.get(resource, UNLIMITED)
+    return _whole(resource, limit if is_over(amount, limit) else amount)
+
+
+def _whole(resource: str, amount: Amount) -> Amount:
+    if isinstance(amount, Unlimited) or not (resource == GPU or resource.startswith(f"{GPU}/")):
+        return amount
+    return amount - amount % DEVICE
+
+
+def _less(amount: Amount, taken: Amount) -> Amount:
+    """Return what is left, at least 0; where what is taken has no bound, nothing is."""
+    if isinstance(taken, Unlimited):
+        return 0
+    return amount if isinstance(amount, Unlimited) else max(amount - taken, 0)
+
+
+def _sum_of(amounts: Iterable[Amount]) -> Amount:
+    total: Amount = 0
+    for amount in amounts:
+        total = add(total, amount)
+    return total

@@ -1,0 +1,78 @@
+"""How much a flavor's machines hold, and how an amount is laid on several flavors by what they have room for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from apportion_compiler.engines.kueue.emit.flavors import Flavor
+from apportion_compiler.ir.program import NodePool, Program
+from apportion_policy.quantity import Unlimited
+from apportion_policy.resources import GPU
+
+Rooms = dict[str, int | None]
+"""By a flavor's name, what is left of what its machines hold; None where the pools do not say."""
+
+
+def capacity(program: Program, flavor: Flavor, resource: str) -> int | None:
+    """Return what the machines of a flavor hold at most, in the IR's units; None where that is not declared."""
+    pools = flavor.pools or program.pools
+    if not pools:
+        return None
+    return _held(pools, resource)
+
+
+def _held(pools: Sequence[NodePool], resource: str) -> int | None:
+    held = 0
+    for pool in pools:
+        amount = pool.machine.get(resource, 0 if resource == GPU else None)
+        if pool.max_nodes and (amount is None or isinstance(amount, Unlimited)):
+            return None
+        held += pool.max_nodes * (amount if isinstance(amount, int) else 0)
+    return held
+
+
+def per_device(flavor: Flavor, resource: str) -> int:
+    """Return how much of a resource the machines have for each thousandth of a GPU, times 1000; 0 where unknown."""
+    held, devices = _held(flavor.pools, resource), _held(flavor.pools, GPU)
+    return held * 1000 // devices if held and devices else 0
+
+
+def take(amount: int, flavors: Sequence[Flavor], rooms: Rooms) -> Mapping[str, int]:
+    """Return how an amount is laid on flavors, and take it from their rooms.
+
+    It goes whole to the first that has room, machines that are there at once before those that are asked for. Where
+    none has, each gets what it has room for; what no room is left for goes to the first.
+    """
+    ordered = sorted(flavors, key=lambda flavor: flavor.reluctance)
+    parts: dict[str, int] = {}
+    whole = next((flavor for flavor in ordered if _fits(amount, rooms[flavor.name])), None)
+    if whole is not None:
+        parts[whole.name] = amount
+    else:
+        left = amount
+        for flavor in ordered:
+            part = min(left, max(rooms[flavor.name] or 0, 0))
+            if part:
+                parts[flavor.name] = part
+                left -= part
+        if left:
+            parts[ordered[0].name] = parts.get(ordered[0].name, 0) + left
+    for name, part in parts.items():
+        room = rooms[name]
+        rooms[name] = None if room is None else room - part
+    return parts
+
+
+def in_proportion(amount: int, flavors: Sequence[Flavor], sizes: Mapping[str, int | None]) -> Mapping[str, int]:
+    """Return an amount divided as the sizes are; all of it goes to the first flavor where no size is known."""
+    known = {flavor.name: sizes[flavor.name] or 0 for flavor in flavors}
+    whole = sum(known.values())
+    if not whole:
+        return {flavors[0].name: amount}
+    parts = {name: amount * size // whole for name, size in known.items()}
+    parts[max(known, key=lambda name: known[name])] += amount - sum(parts.values())
+    return parts
+
+
+def _fits(amount: int, room: int | None) -> bool:
+    return room is None or room >= amount

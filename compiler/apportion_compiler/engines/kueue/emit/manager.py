@@ -1,0 +1,108 @@
+"""The configuration of Kueue's manager that the emitted objects rely on, and the file of the scheduler below it.
+
+Source: apis/config/v1beta2/configuration_types.go, pkg/config/validation.go. A framework whose definition is not
+installed is waited for; one that a version does not know keeps the manager from starting.
+"""
+
+from __future__ import annotations
+
+import yaml
+
+from apportion_compiler.backends.admission.binding import QUEUE_LABEL
+from apportion_compiler.backends.capability import Artifact
+from apportion_compiler.backends.generated import GENERATED
+from apportion_compiler.engine_versions import parse_version
+from apportion_compiler.engines.kueue.emit.division import counted_resources, counts_total
+from apportion_compiler.engines.kueue.emit.flavors import Layout
+from apportion_compiler.engines.kueue.emit.names import CONFIG_API, GPU_RESOURCE, SCHEDULER, TOTAL_GPUS
+from apportion_compiler.ir.program import Program
+from apportion_policy.duration import duration_text, parse_duration
+from apportion_policy.evaluation.plain import comment_lines
+
+CONFIGURATION_FILE = "controller_manager_config.yaml"
+SCHEDULER_FILE = "kube-scheduler.yaml"
+
+_FRAMEWORKS = (
+    "batch/job",
+    "jobset.x-k8s.io/jobset",
+    "kubeflow.org/jaxjob",
+    "kubeflow.org/mpijob",
+    "kubeflow.org/paddlejob",
+    "kubeflow.org/pytorchjob",
+    "kubeflow.org/tfjob",
+    "kubeflow.org/xgboostjob",
+    "leaderworkerset.x-k8s.io/leaderworkerset",
+    "ray.io/raycluster",
+    "ray.io/rayjob",
+    "ray.io/rayservice",
+    "pod",
+    "deployment",
+    "statefulset",
+)
+_SINCE = {"ray.io/rayservice": (0, 17)}
+_CONFIG_V1BETA2_SINCE = (0, 15)
+_UNCOUNTED = ("ephemeral-storage", "hugepages-")
+_SCORING = {"binpack": "MostAllocated", "spread": "LeastAllocated"}
+_GPU_WEIGHT = 100
+"""The largest that a resource may have: a free core beside a free GPU shall not decide."""
+
+
+def manager_configuration(program: Program, layout: Layout) -> Artifact:
+    """Return the part of the manager's configuration that the policy decides."""
+    version = parse_version(program.engine_version) or _CONFIG_V1BETA2_SINCE
+    is_v1beta1 = version < _CONFIG_V1BETA2_SINCE
+    strategies = ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
+    configuration: dict[str, object] = {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta1" if is_v1beta1 else CONFIG_API,
+        "kind": "Configuration",
+        # Work in the policy's namespaces that names no queue waits, and runs past no quota.
+        "manageJobsWithoutQueueName": True,
+        "managedJobsNamespaceSelector": {"matchExpressions": [{"key": QUEUE_LABEL, "operator": "Exists"}]},
+        "integrations": {"frameworks": [f for f in _FRAMEWORKS if _SINCE.get(f, (0, 0)) <= version]},
+        "fairSharing": {**({"enable": True} if is_v1beta1 else {}), "preemptionStrategies": strategies},
+        "resources": _resources(program, layout),
+    }
+    if program.kueue.wait_for_pods_ready is not None:
+        timeout = duration_text(parse_duration(str(program.kueue.wait_for_pods_ready)))
+        configuration["waitForPodsReady"] = {
+            **({"enable": True} if is_v1beta1 else {}),
+            "timeout": timeout,
+            "blockAdmission": False,
+        }
+    notes = (
+        "What this cluster's policy needs of the configuration of Kueue's manager; merge it into your own.",
+        "It is the key controller_manager_config.yaml of the ConfigMap kueue-manager-config in kueue-system, and the",
+        "value managerConfig.controllerManagerConfigYaml of the Helm chart. Without fairSharing weights are ignored.",
+    )
+    return Artifact(CONFIGURATION_FILE, _document(program, notes, configuration))
+
+
+def scheduler_configuration(program: Program) -> Artifact:
+    """Return the profile by which kube-scheduler places what Kueue has admitted."""
+    resources = [{"name": GPU_RESOURCE, "weight": _GPU_WEIGHT}, *({"name": r, "weight": 1} for r in ("cpu", "memory"))]
+    strategy = {"type": _SCORING[program.gpu_placement], "resources": resources}
+    fit = {"name": "NodeResourcesFit", "args": {"scoringStrategy": strategy}}
+    configuration = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"schedulerName": SCHEDULER, "pluginConfig": [fit]}],
+    }
+    return Artifact(
+        SCHEDULER_FILE,
+        _document(program, ("For kube-scheduler's --config, where the control plane is yours.",), configuration),
+    )
+
+
+def _resources(program: Program, layout: Layout) -> dict[str, object]:
+    counted = counted_resources(program)
+    # What is asked for and not covered by a quota makes work inadmissible.
+    excluded = [prefix for prefix in _UNCOUNTED if not any(resource.startswith(prefix) for resource in counted)]
+    found: dict[str, object] = {"excludeResourcePrefixes": excluded} if excluded else {}
+    if counts_total(program, layout):
+        found["transformations"] = [{"input": GPU_RESOURCE, "strategy": "Retain", "outputs": {TOTAL_GPUS: "1"}}]
+    return found
+
+
+def _document(program: Program, notes: tuple[str, ...], values: object) -> str:
+    notes = (*notes, GENERATED)
+    return comment_lines(notes) + yaml.safe_dump(values, sort_keys=False, width=120)

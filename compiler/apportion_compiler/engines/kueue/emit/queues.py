@@ -1,0 +1,205 @@
+"""Cohort, ClusterQueue and LocalQueue: inner queues, leaves, and a leaf's door in each of its namespaces.
+
+Nothing is checked across these objects when they are applied: a missing cohort counts as one without bounds, and a
+ClusterQueue whose flavor or admission check is missing is inactive (apis/kueue/v1beta2/clusterqueue_types.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from apportion_compiler.backends.capability import Manifest
+from apportion_compiler.backends.metadata import GROUP, MANAGED_BY_LABEL, metadata
+from apportion_compiler.backends.namespace_marks import default_names
+from apportion_compiler.engines.kueue.emit.division import Division
+from apportion_compiler.engines.kueue.emit.flavors import Layout
+from apportion_compiler.engines.kueue.emit.names import API, queue_name, root_cohort
+from apportion_compiler.engines.kueue.emit.provisioning import check_name
+from apportion_compiler.engines.kueue.emit.quotas import (
+    Group,
+    cluster_queue_groups,
+    cohort_groups,
+    groups_of,
+    root_groups,
+)
+from apportion_compiler.ir.program import Program, Queue
+from apportion_compiler.naming import object_name
+from apportion_policy.kueue_objects import KueueLocalQueue
+from apportion_policy.quantity import cpu_text
+from apportion_policy.resources import CPU, GPU
+
+TITLE_ANNOTATION = f"{GROUP}/title"
+
+
+def cohorts(program: Program, layout: Layout, division: Division) -> Iterator[Manifest]:
+    """Yield the Cohort objects, the root first.
+
+    The root is there for every cluster: without a cohort a ClusterQueue can neither borrow nor be bounded, and what
+    the machines hold beyond every promise is what top-level queues share.
+    """
+    groups = groups_of(program, layout)
+    root = root_cohort(program)
+    surplus = root_groups(groups, division.root)
+    if program.kueue.root_cohort:
+        yield {
+            "apiVersion": API,
+            "kind": "Cohort",
+            "metadata": metadata(program, root, program.source),
+            "spec": {"resourceGroups": surplus} if surplus else {},
+        }
+    names = {queue.id: queue_name(queue) for queue in program.queues}
+    for queue in program.queues:
+        if not queue.is_leaf and not queue.kueue.without_object:
+            held = cohort_groups(queue, groups, division)
+            spec: dict[str, object] = {
+                **_parent(program, queue, names, "parentName"),
+                **({"resourceGroups": held} if held else {}),
+                "fairSharing": {"weight": _weight(program, queue)},
+            }
+            yield {
+                "apiVersion": API,
+                "kind": "Cohort",
+                "metadata": _metadata(program, queue),
+                "spec": replaced(spec, queue.kueue.spec),
+            }
+
+
+def cluster_queues(program: Program, layout: Layout, division: Division) -> Iterator[Manifest]:
+    """Yield the ClusterQueue objects."""
+    groups = groups_of(program, layout)
+    names = {queue.id: queue_name(queue) for queue in program.queues}
+    protected = {cls.name for cls in program.priority_classes if not cls.preemptible}
+    for queue in program.queues:
+        if queue.is_leaf:
+            spec: dict[str, object] = {
+                **_parent(program, queue, names, "cohortName"),
+                "queueingStrategy": queue.kueue.queueing_strategy or program.kueue.queueing_strategy,
+                **_namespaces(queue),
+                **_quotas(queue, groups, division),
+                "flavorFungibility": {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "TryNextFlavor"},
+                "preemption": _preemption(queue, protected),
+                **_admission_checks(program, queue, layout),
+                "fairSharing": {"weight": _weight(program, queue)},
+            }
+            yield {
+                "apiVersion": API,
+                "kind": "ClusterQueue",
+                "metadata": _metadata(program, queue),
+                "spec": replaced(spec, queue.kueue.spec),
+            }
+
+
+def local_queues(program: Program) -> Iterator[Manifest]:
+    """Yield the LocalQueue objects.
+
+    They are named by the queue's id because `spec.clusterQueue` cannot be changed: a namespace that moves to another
+    queue gets another object. Of a default queue there is a second one, by the name that Kueue gives to work without one.
+    """
+    for queue in program.queues:
+        declared = queue.kueue.local_queues
+        if declared is None:
+            names = dict.fromkeys((object_name(queue.id), *default_names(program, queue)))
+            declared = tuple(
+                KueueLocalQueue(name=name, namespace=namespace) for namespace in queue.namespaces for name in names
+            )
+        for local in declared if queue.is_leaf else ():
+            yield {
+                "apiVersion": API,
+                "kind": "LocalQueue",
+                "metadata": metadata(
+                    program,
+                    local.name,
+                    queue.source,
+                    namespace=local.namespace,
+                    queue=queue,
+                    labels=further(local.labels),
+                    annotations=further(local.annotations),
+                ),
+                "spec": {"clusterQueue": queue_name(queue), **local.spec},
+            }
+
+
+def replaced(spec: Mapping[str, object], fields: Mapping[str, object]) -> dict[str, object]:
+    """Return a spec with some fields replaced; one that is None is left out."""
+    return {key: value for key, value in {**spec, **fields}.items() if value is not None}
+
+
+def further(marks: Mapping[str, str]) -> dict[str, str]:
+    """Return labels or annotations without those by which Apportion knows its own objects."""
+    return {k: v for k, v in sorted(marks.items()) if k != MANAGED_BY_LABEL and not k.startswith(f"{GROUP}/")}
+
+
+def _metadata(program: Program, queue: Queue) -> dict[str, object]:
+    labels, annotations = further(queue.kueue.labels), further(queue.kueue.annotations)
+    return metadata(
+        program,
+        queue_name(queue),
+        queue.source,
+        queue=queue,
+        labels=labels,
+        annotations={**(_notes(queue) or {}), **annotations},
+    )
+
+
+def _parent(program: Program, queue: Queue, names: Mapping[str, str], field: str) -> dict[str, object]:
+    if queue.parent is not None:
+        return {field: names[queue.parent]}
+    return {field: root_cohort(program)} if program.kueue.root_cohort else {}
+
+
+def _notes(queue: Queue) -> Mapping[str, str] | None:
+    return {TITLE_ANNOTATION: queue.title} if queue.title else None
+
+
+def _namespaces(queue: Queue) -> dict[str, object]:
+    """Select the namespaces by name; left out, no namespace is selected."""
+    if not queue.namespaces:
+        return {}
+    values = list(queue.namespaces)
+    return {
+        "namespaceSelector": {
+            "matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": values}]
+        }
+    }
+
+
+def _quotas(queue: Queue, groups: Sequence[Group], division: Division) -> dict[str, object]:
+    found = cluster_queue_groups(queue, groups, division)
+    return {"resourceGroups": found} if found else {}
+
+
+def _preemption(queue: Queue, protected: set[str]) -> dict[str, object]:
+    """Return what makes a guarantee true: what others borrowed of it is taken back, whatever its priority.
+
+    Within the queue a higher priority evicts a lower one, unless no class of the queue may be evicted.
+    `borrowWithinCohort` stays Never: fair sharing, which the weights need, does not know it.
+    """
+    said = queue.kueue.preemption
+    if said is not None:
+        borrow = {"policy": said.borrow_within_cohort, "maxPriorityThreshold": said.borrow_max_priority}
+        kept = {key: value for key, value in borrow.items() if value is not None}
+        return {
+            "reclaimWithinCohort": said.reclaim_within_cohort,
+            "withinClusterQueue": said.within_cluster_queue,
+            **({"borrowWithinCohort": kept} if kept else {}),
+        }
+    only_protected = bool(queue.priority_classes) and protected.issuperset(queue.priority_classes)
+    return {
+        "reclaimWithinCohort": "Any",
+        "withinClusterQueue": "Never" if only_protected else "LowerPriority",
+    }
+
+
+def _admission_checks(program: Program, queue: Queue, layout: Layout) -> dict[str, object]:
+    """Name the check of each plan, on the flavors whose machines are asked for by it."""
+    on_flavors: dict[str, list[str]] = {}
+    for flavor in layout.flavors:
+        if flavor.plan is not None and flavor.is_usable_by(queue):
+            on_flavors.setdefault(check_name(flavor.plan), []).append(flavor.name)
+    checks = [{"name": name, "onFlavors": flavors} for name, flavors in sorted(on_flavors.items())]
+    return {"admissionChecksStrategy": {"admissionChecks": checks}} if checks else {}
+
+
+def _weight(program: Program, queue: Queue) -> str:
+    """Return the one weight: that of GPUs, which are scarce, unless the policy counts none."""
+    return cpu_text(queue.weight[CPU if GPU in program.unmanaged else GPU])

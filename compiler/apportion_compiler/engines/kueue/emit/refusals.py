@@ -1,0 +1,180 @@
+"""What one policy asks beyond what Kueue can hold: more than a parent has, fractions of a GPU, more than the CRD admits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from apportion_compiler.backends.capability import Refusal
+from apportion_compiler.engines.kueue.emit.division import DEVICE, counted_resources
+from apportion_compiler.engines.kueue.emit.flavors import layout_of, places_by_topology
+from apportion_compiler.engines.kueue.emit.names import GPU_RESOURCE, NO_BOUND, TOTAL_GPUS
+from apportion_compiler.engines.kueue.emit.queued_reach import unreachable_pools
+from apportion_compiler.engines.kueue.emit.quotas import groups_of
+from apportion_compiler.ir.program import Program
+from apportion_policy.errors import QuantityError
+from apportion_policy.quantity import Amount, Unlimited, kubernetes_units
+from apportion_policy.resources import CPU, GPU, amount_text
+
+_MAX_FLAVORS = 64
+"""Of one resource group (CRD, maxItems)."""
+_MAX_RESOURCES = 64
+_MAX_PAIRS = 512
+"""Flavors times resources of one group (pkg/webhooks/clusterqueue_webhook.go)."""
+
+
+def refusals(program: Program) -> Iterator[Refusal]:
+    """Yield what the program asks beyond the table."""
+    yield from _fractions(program)
+    yield from _overcommitted(program)
+    yield from _too_many(program)
+    yield from _topologies(program)
+    yield from _declared_otherwise(program)
+    yield from unreachable_pools(program)
+
+
+def _fractions(program: Program) -> Iterator[Refusal]:
+    for queue in program.queues:
+        if not queue.is_leaf:
+            continue
+        for resource, amount in queue.guaranteed.items():
+            if _is_gpu(resource) and isinstance(amount, int) and amount % DEVICE:
+                whole = amount - amount % DEVICE
+                yield Refusal(
+                    "AP519",
+                    f"queue {queue.id}",
+                    queue.source,
+                    f"a guarantee of {amount_text(resource, amount)}: quotas count whole devices, and {whole // DEVICE} "
+                    "would be kept",
+                    f"guarantee {amount_text(resource, whole)} or {amount_text(resource, whole + DEVICE)}",
+                )
+
+
+def _overcommitted(program: Program) -> Iterator[Refusal]:
+    """A cohort has what its members have: a parent that promises more than it has, has more."""
+    by_id = {queue.id: queue for queue in program.queues}
+    counted = counted_resources(program)
+    for queue in program.queues:
+        children = [by_id[child].guaranteed for child in queue.children]
+        for resource in counted if children else ():
+            promised, has = _bounded(children, resource), queue.guaranteed.get(resource, 0)
+            if promised is not None and isinstance(has, int) and promised > has:
+                yield Refusal(
+                    "AP506",
+                    f"queue {queue.id}",
+                    queue.source,
+                    f"that the queues below `{queue.id}` are promised {amount_text(resource, promised)} of its "
+                    f"{amount_text(resource, has)}: quotas of a cohort add up, and all of it can be used at once",
+                    f"guarantee `{queue.id}` {amount_text(resource, promised)}, or its children less",
+                )
+
+
+def _bounded(children: list[Mapping[str, Amount]], resource: str) -> int | None:
+    total = 0
+    for child in children:
+        amount = child.get(resource, 0)
+        if isinstance(amount, Unlimited):
+            return None
+        total += amount
+    return total
+
+
+def _too_many(program: Program) -> Iterator[Refusal]:
+    layout = layout_of(program)
+    for group in groups_of(program, layout):
+        flavors, resources = len(group.flavors), len(group.resources)
+        if flavors > _MAX_FLAVORS or resources > _MAX_RESOURCES or flavors * resources > _MAX_PAIRS:
+            yield Refusal(
+                "AP518",
+                f"cluster {program.environment}/{program.cluster}",
+                program.source,
+                f"quotas of {resources} resources on {flavors} kinds of machines: a resource group takes {_MAX_FLAVORS} "
+                f"flavors, {_MAX_RESOURCES} resources and {_MAX_PAIRS} pairs of them",
+                "give the cluster fewer node pools that differ in GPU model, plan or topology, or count fewer resources",
+            )
+
+
+def _topologies(program: Program) -> Iterator[Refusal]:
+    """Kueue places by a topology only work whose flavor has it."""
+    placing = places_by_topology(program)
+    by_pools = {pool.topology for pool in program.pools}
+    for topology in program.topologies:
+        if placing and topology.name in by_pools:
+            continue
+        if topology.name not in by_pools:
+            reason, hint = "no node pool of the cluster names it", "name it in `topology` of the pools it is for"
+        else:
+            reason = "a pool of the cluster scales by itself, and would not while Kueue waits to see its nodes"
+            hint = "give such pools a provisioning plan or a fixed size, or leave `topology` out of the cluster's pools"
+        yield Refusal(
+            "AP511",
+            f"topology {topology.name}",
+            topology.source,
+            f"topology `{topology.name}` on this cluster: {reason}",
+            hint,
+        )
+
+
+def _is_gpu(resource: str) -> bool:
+    return resource == GPU or resource.startswith(f"{GPU}/")
+
+
+def _declared_otherwise(program: Program) -> Iterator[Refusal]:
+    """Quotas that a queue declares flavor by flavor, and that do not add up to what it is guaranteed."""
+    by_id = {queue.id: queue for queue in program.queues}
+    for queue in program.queues:
+        if "resourceGroups" not in queue.kueue.spec:
+            continue
+        declared = _nominal(queue.kueue.spec["resourceGroups"])
+        for resource in sorted({*declared, *(r for r in queue.guaranteed if not r.startswith(f"{GPU}/"))}):
+            below = _bounded([by_id[child].guaranteed for child in queue.children], resource)
+            has = queue.guaranteed.get(resource, 0)
+            own = declared.get(resource, 0)
+            if resource in program.unmanaged or below is None or isinstance(has, Unlimited) or own is None:
+                continue
+            if own + below != has:
+                added = f", with {amount_text(resource, below)} of the queues below it," if below else ""
+                yield Refusal(
+                    "AP520",
+                    f"queue {queue.id}",
+                    queue.kueue.source if queue.kueue.source.line else queue.source,
+                    f"a guarantee of {amount_text(resource, has)} beside resourceGroups that hold "
+                    f"{amount_text(resource, own)}{added} of it",
+                    "change both: nominalQuota in `kueue.spec`, and `guaranteed`; or take resourceGroups out of "
+                    "`kueue.spec`, and the policy divides the guarantee",
+                )
+
+
+def _nominal(groups: object) -> Mapping[str, int | None]:
+    """Return what quotas add up to, in the IR's units; None where one is no amount or stands for no bound."""
+    found: dict[str, int | None] = {}
+    for quota in (
+        quota
+        for group in _each(groups)
+        for flavor in _each(_of(group, "flavors"))
+        for quota in _each(_of(flavor, "resources"))
+    ):
+        name, written = str(_of(quota, "name")), _of(quota, "nominalQuota")
+        resource = GPU if name == GPU_RESOURCE else name
+        if name == TOTAL_GPUS:
+            continue
+        sofar = found.get(resource, 0)
+        amount = _amount(name, resource, 0 if written is None else written)
+        found[resource] = None if sofar is None or amount is None else sofar + amount
+    return found
+
+
+def _amount(name: str, resource: str, written: object) -> int | None:
+    if written == NO_BOUND.get(name, NO_BOUND[GPU_RESOURCE]) or not isinstance(written, str | int | float):
+        return None
+    try:
+        return kubernetes_units(written, 1000 if resource == CPU else 1) * (DEVICE if resource == GPU else 1)
+    except QuantityError:
+        return None
+
+
+def _each(value: object) -> tuple[object, ...]:
+    return tuple(value) if isinstance(value, list | tuple) else ()
+
+
+def _of(value: object, key: str) -> object:
+    return value.get(key) if isinstance(value, Mapping) else None

@@ -1,0 +1,370 @@
+"""Kueue's objects: Cohorts and ClusterQueues as inner queues and leaves, with totals where Kueue adds up.
+
+The cohort that Apportion puts above all others is no queue of the policy; what it has is what the machines hold beyond
+every promise. A cohort that is named and not written counts, as for Kueue, as one that adds and bounds nothing.
+
+Read in v1beta1 and v1beta2, at ff69552e79.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
+from apportion_compiler.backends.namespace_marks import KUEUE_DEFAULT_QUEUE
+from apportion_compiler.engines.kueue.emit.names import GROUP, PREEMPTIBLE_ANNOTATION, cohort_of
+from apportion_compiler.engines.kueue.emit.queues import TITLE_ANNOTATION
+from apportion_compiler.engines.kueue.reader.adoption import free_id, with_one_queue_a_namespace
+from apportion_compiler.engines.kueue.reader.flavors import (
+    ORDINARY,
+    Capacities,
+    FlavorFacts,
+    flavor_facts,
+    flavor_notes,
+    lifted_topologies,
+    pools_of,
+)
+from apportion_compiler.engines.kueue.reader.plans import check_notes, plan_of_flavor, plans_of
+from apportion_compiler.engines.kueue.reader.quotas import Cell, Quotas, quotas_of, total_cells, totals
+from apportion_compiler.plain_objects import (
+    annotations_of,
+    described,
+    integer,
+    items,
+    labels_of,
+    mapping,
+    name_of,
+    of_kind,
+    parents_first,
+    text,
+    whole_seconds,
+)
+from apportion_compiler.readers.classes import priority_classes
+from apportion_compiler.readers.namespaces import with_namespaces
+from apportion_compiler.readers.objects import is_ours, own_labels, owner_of, queue_id
+from apportion_compiler.readers.record import (
+    Lifted,
+    LiftedCluster,
+    LiftedPool,
+    LiftedPriorityClass,
+    LiftedQueue,
+    Manifest,
+    Note,
+    Reader,
+)
+from apportion_policy.duration import duration_text
+from apportion_policy.engine_settings import KueueSettings
+from apportion_policy.errors import QuantityError
+from apportion_policy.kueue_objects import KueueQueue
+from apportion_policy.quantity import UNLIMITED, Amount, add, kubernetes_value
+from apportion_policy.resources import CPU, GPU, MEMORY
+
+_NOTHING = Quotas({}, {}, {})
+_OTHERS = ("access", "admission", "namespaces", "priority-classes", "quotas")
+"""What a cluster that others set up has beside its queues."""
+_CONFIG_GROUP = "config.kueue.x-k8s.io"
+_NAMESPACE_NAME = "kubernetes.io/metadata.name"
+_STRATEGIES = {
+    name: KueueSettings.model_validate({"queueing_strategy": name}) for name in ("BestEffortFIFO", "StrictFIFO")
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A ClusterQueue or Cohort. `manifest` is None for a cohort that is named and not written."""
+
+    id: str
+    manifest: Manifest | None
+    name: str
+    cohort: str | None
+    quotas: Quotas
+    is_leaf: bool
+
+
+def read(manifests: Sequence[Manifest]) -> Lifted:
+    """Return what Kueue's objects among the manifests say. Raises `ValueError` where an amount is no quantity."""
+    notes: list[Note] = []
+    cohorts, leaves = _cohorts(manifests), of_kind(manifests, GROUP, "ClusterQueue")
+    nodes = _nodes(cohorts, leaves, notes)
+    foreign = not any(is_ours(one) for one in (*leaves, *cohorts.values()) if one is not None)
+    root = None if foreign else _root(nodes, cohorts, notes)
+    above = {node.name: node.id for node in nodes.values() if not node.is_leaf and node.id != root}
+    parents = {node.id: above.get(node.cohort or "") for node in nodes.values() if node.id != root}
+    ordered = tuple(parents_first(parents))
+    for id_ in sorted(parents.keys() - set(ordered)):
+        notes.append(Note(_described(nodes[id_]), "hangs below itself, and Kueue admits nothing there: left out"))
+    on_gpus = sorted({f for node in nodes.values() for f, resource in node.quotas.nominal if resource == GPU})
+    facts = flavor_facts(manifests, on_gpus)
+    cells = _cells(nodes, parents, ordered)
+    unmanaged = _unmanaged([node for node in nodes.values() if node.is_leaf])
+    doors = _doors(manifests)
+    classes = tuple(_classes(manifests, notes))
+    queues = tuple(
+        _queue(nodes[id_], parents[id_], cells[id_], facts=facts, unmanaged=unmanaged, doors=doors, classes=classes)
+        for id_ in ordered
+    )
+    if foreign:
+        queues = with_one_queue_a_namespace(queues)
+    else:
+        default = {f"ClusterQueue {name}" for name in _defaults(manifests)}
+        queues = tuple(replace(queue, default=queue.object in default) for queue in queues)
+    topologies = lifted_topologies(manifests)
+    notes.extend(flavor_notes(manifests))
+    plans = plans_of(manifests)
+    pools = tuple(
+        pools_of(
+            manifests,
+            facts,
+            {name: t.name for name, t in topologies.items()},
+            plan_of_flavor(manifests, plans),
+            capacities=_capacities(nodes),
+            beyond={} if root is None else {f for (f, _), amount in nodes[root].quotas.nominal.items() if amount},
+        )
+    )
+    used = {pool.plan for pool in pools if pool.plan is not None}
+    if foreign and used and all(pool.plan is not None or pool.taints for pool in pools):
+        # Machines that are asked for leave no place for what runs the cluster itself.
+        pools = (*pools, LiftedPool(free_id(ORDINARY, {pool.id for pool in pools})))
+    notes.extend(check_notes(manifests, plans, used))
+    return with_namespaces(
+        Lifted(
+            queues=queues,
+            priority_classes=classes,
+            pools=pools,
+            topologies=tuple(topologies.values()),
+            plans=tuple(plans[name] for name in sorted(used)),
+            notes=tuple(dict.fromkeys(notes)),
+            cluster=LiftedCluster(
+                kueue=_settings(manifests, leaves, root_cohort=not foreign),
+                managed_elsewhere=_OTHERS if foreign else (),
+            ),
+        ),
+        manifests,
+    )
+
+
+READER = Reader("kueue", read)
+
+
+def _cohorts(manifests: Sequence[Manifest]) -> Mapping[str, Manifest | None]:
+    """Return the cohorts by name, those that are only named too."""
+    found: dict[str, Manifest | None] = {name_of(m): m for m in of_kind(manifests, GROUP, "Cohort") if name_of(m)}
+    named = [text(m, "spec", "parentName") for m in of_kind(manifests, GROUP, "Cohort")]
+    named += [cohort_of(mapping(m, "spec")) for m in of_kind(manifests, GROUP, "ClusterQueue")]
+    for name in named:
+        if name is not None:
+            found.setdefault(name, None)
+    return found
+
+
+def _nodes(cohorts: Mapping[str, Manifest | None], leaves: Sequence[Manifest], notes: list[Note]) -> dict[str, _Node]:
+    nodes: dict[str, _Node] = {}
+    for manifest in leaves:
+        id_ = free_id(queue_id(manifest), nodes)
+        nodes[id_] = _Node(
+            id_, manifest, name_of(manifest), cohort_of(mapping(manifest, "spec")), quotas_of(manifest), is_leaf=True
+        )
+    for name, cohort in cohorts.items():
+        id_ = name if cohort is None else queue_id(cohort)
+        if id_ in nodes and nodes[id_].is_leaf:
+            notes.append(Note(f"Cohort {name}", f"a ClusterQueue has the same name: read as {id_}-cohort"))
+            id_ = f"{id_}-cohort"
+        id_ = free_id(id_, nodes)
+        if cohort is None:
+            nodes[id_] = _Node(id_, None, name, None, _NOTHING, is_leaf=False)
+        else:
+            parent = text(cohort, "spec", "parentName")
+            nodes[id_] = _Node(id_, cohort, name, parent, quotas_of(cohort), is_leaf=False)
+    return nodes
+
+
+def _root(nodes: Mapping[str, _Node], cohorts: Mapping[str, Manifest | None], notes: list[Note]) -> str | None:
+    """Return the id of the one cohort above everything that is no queue of its own."""
+    tops = [node for node in nodes.values() if node.cohort is None]
+    roots = [node for node in tops if not node.is_leaf]
+    if len(roots) > 1:
+        names = ", ".join(sorted(node.name for node in roots))
+        notes.append(Note("Cohort", f"{names} lend each other nothing, and queues of one policy do"))
+    if len(tops) != 1 or not roots:
+        return None
+    manifest = cohorts[roots[0].name]
+    made_by_us = manifest is not None and is_ours(manifest) and QUEUE_ID_LABEL not in labels_of(manifest)
+    return roots[0].id if made_by_us or not any(roots[0].quotas.nominal.values()) else None
+
+
+def _cells(
+    nodes: Mapping[str, _Node], parents: Mapping[str, str | None], ordered: Sequence[str]
+) -> Mapping[str, Mapping[Cell, Amount]]:
+    """Return what each queue has on each flavor with everything below it."""
+    below: dict[str, list[Mapping[Cell, Amount]]] = {}
+    cells: dict[str, Mapping[Cell, Amount]] = {}
+    for id_ in reversed(ordered):
+        cells[id_] = total_cells(nodes[id_].quotas, below.get(id_, ()))
+        parent = parents[id_]
+        if parent is not None:
+            below.setdefault(parent, []).append(cells[id_])
+    return cells
+
+
+def _capacities(nodes: Mapping[str, _Node]) -> Capacities:
+    """Return what all quotas on each flavor add up to: what Kueue takes the machines to hold."""
+    found: dict[str, dict[str, Amount]] = {}
+    for node in nodes.values():
+        for (flavor, resource), amount in node.quotas.nominal.items():
+            held = found.setdefault(flavor, {})
+            held[resource] = add(held.get(resource, 0), amount)
+    return {
+        flavor: {resource: amount for resource, amount in held.items() if isinstance(amount, int)}
+        for flavor, held in found.items()
+    }
+
+
+def _unmanaged(leaves: Sequence[_Node]) -> frozenset[str]:
+    """Return the resources that every leaf has without bound: nobody speaks of them."""
+    found = {resource for leaf in leaves for _, resource in leaf.quotas.nominal}
+    return frozenset(
+        resource
+        for resource in found & {CPU, MEMORY, GPU}
+        if all(
+            amount is UNLIMITED and (flavor, r) not in leaf.quotas.borrowing
+            for leaf in leaves
+            for (flavor, r), amount in leaf.quotas.nominal.items()
+            if r == resource
+        )
+    )
+
+
+def _queue(
+    node: _Node,
+    parent: str | None,
+    total: Mapping[Cell, Amount],
+    *,
+    facts: Mapping[str, FlavorFacts],
+    unmanaged: frozenset[str],
+    doors: Mapping[str, set[str]],
+    classes: Sequence[LiftedPriorityClass],
+) -> LiftedQueue:
+    found = totals(node.quotas, total, facts, may_borrow=node.cohort is not None or not node.is_leaf)
+    manifest = node.manifest
+    if manifest is None:
+        return LiftedQueue(
+            node.id,
+            _described(node),
+            parent,
+            guaranteed=found.guaranteed,
+            kueue=KueueQueue(without_object=True, name=node.name),
+        )
+    namespaces = _namespaces(manifest, doors.get(node.name, set())) if node.is_leaf else ()
+    return LiftedQueue(
+        id=node.id,
+        object=described(manifest),
+        parent=parent,
+        title=annotations_of(manifest).get(TITLE_ANNOTATION),
+        owner=owner_of(manifest),
+        namespaces=namespaces,
+        guaranteed={r: a for r, a in found.guaranteed.items() if r not in unmanaged},
+        limit=found.limit,
+        lending_limit=found.lending_limit,
+        weight=dict.fromkeys((CPU, MEMORY, GPU), _weight(manifest)),
+        pools=_usable(node, facts) if node.is_leaf else None,
+        labels=own_labels(manifest),
+        priority_classes=_told(manifest, classes) if node.is_leaf and not namespaces else None,
+    )
+
+
+def _told(manifest: Manifest, classes: Sequence[LiftedPriorityClass]) -> tuple[str, ...] | None:
+    """Return the classes of a queue of Apportion's that no namespace tells of: evicting nothing, it has protected ones."""
+    protected = tuple(cls.name for cls in classes if cls.preemptible is False)
+    evicts_nothing = text(manifest, "spec", "preemption", "withinClusterQueue") == "Never"
+    if not is_ours(manifest) or not protected:
+        return None
+    if evicts_nothing:
+        return None if len(protected) == len(classes) else protected
+    return () if len(protected) == len(classes) else None
+
+
+def _described(node: _Node) -> str:
+    return f"Cohort {node.name}" if node.manifest is None else described(node.manifest)
+
+
+def _weight(manifest: Manifest) -> int:
+    written = mapping(manifest, "spec", "fairSharing").get("weight", 1)
+    try:
+        weight = kubernetes_value(written if isinstance(written, int | float | str) else "")
+    except QuantityError as fault:
+        raise ValueError(f"{described(manifest)}: spec.fairSharing.weight: {fault}") from fault
+    return max(round(weight * 1000), 1 if weight > 0 else 0)
+
+
+def _doors(manifests: Sequence[Manifest]) -> Mapping[str, set[str]]:
+    """Return the namespaces that have a LocalQueue for each ClusterQueue."""
+    found: dict[str, set[str]] = {}
+    for local in of_kind(manifests, GROUP, "LocalQueue"):
+        name, namespace = text(local, "spec", "clusterQueue"), text(local, "metadata", "namespace")
+        if name is not None and namespace is not None:
+            found.setdefault(name, set()).add(namespace)
+    return found
+
+
+def _defaults(manifests: Sequence[Manifest]) -> frozenset[str]:
+    """Return the ClusterQueues that the LocalQueues named `default` lead to."""
+    locals_ = [local for local in of_kind(manifests, GROUP, "LocalQueue") if name_of(local) == KUEUE_DEFAULT_QUEUE]
+    return frozenset(name for local in locals_ if (name := text(local, "spec", "clusterQueue")) is not None)
+
+
+def _namespaces(manifest: Manifest, doors: set[str]) -> tuple[str, ...]:
+    """Return the namespaces with a LocalQueue for it, and those that its selector names."""
+    found = set(doors)
+    selector = mapping(manifest, "spec", "namespaceSelector")
+    for expression in items(selector, "matchExpressions"):
+        if text(expression, "key") == _NAMESPACE_NAME and text(expression, "operator") == "In":
+            found.update(value for value in items(expression, "values") if isinstance(value, str))
+    if (one := text(selector, "matchLabels", _NAMESPACE_NAME)) is not None:
+        found.add(one)
+    return tuple(sorted(found))
+
+
+def _usable(node: _Node, facts: Mapping[str, FlavorFacts]) -> tuple[str, ...] | None:
+    """Return the pools of the flavors that a leaf has, where it has not all of them."""
+    has = {flavor for flavor, _ in node.quotas.nominal}
+    if has >= facts.keys():
+        return None
+    return tuple(sorted({pool for flavor in has if flavor in facts for pool, _ in facts[flavor].pools}))
+
+
+def _classes(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[LiftedPriorityClass]:
+    """Yield the classes of workloads, and the pods' classes beside them."""
+    found = {cls.name: cls for cls in priority_classes(manifests, lambda name, value: None)}
+    for manifest in of_kind(manifests, GROUP, "WorkloadPriorityClass"):
+        name, value = name_of(manifest), integer(manifest, "value") or 0
+        of_pods = found.get(name)
+        if of_pods is not None and of_pods.value != value:
+            notes.append(
+                Note(described(manifest), f"PriorityClass {name} has another value, {of_pods.value}: {value} is kept")
+            )
+        is_default = of_pods is not None and of_pods.global_default
+        description = text(manifest, "description") or (None if of_pods is None else of_pods.description)
+        said = annotations_of(manifest).get(PREEMPTIBLE_ANNOTATION)
+        found[name] = LiftedPriorityClass(
+            free_id(name, {cls.name for cls in found.values() if cls is not of_pods}),
+            value,
+            None if said is None else said == "true",
+            is_default,
+            description,
+        )
+    yield from sorted(found.values(), key=lambda cls: (cls.value, cls.name))
+
+
+def _settings(manifests: Sequence[Manifest], leaves: Sequence[Manifest], *, root_cohort: bool) -> KueueSettings | None:
+    strategies = {text(leaf, "spec", "queueingStrategy") or "BestEffortFIFO" for leaf in leaves}
+    settings = _STRATEGIES.get(strategies.pop()) if len(strategies) == 1 else None
+    for manifest in of_kind(manifests, _CONFIG_GROUP, "Configuration"):
+        timeout = text(manifest, "waitForPodsReady", "timeout")
+        if timeout is not None and mapping(manifest, "waitForPodsReady").get("enable", True):
+            seconds, _ = whole_seconds(timeout)
+            base = settings or KueueSettings()
+            settings = base.model_copy(update={"wait_for_pods_ready": duration_text(seconds)})
+    if not root_cohort:
+        settings = (settings or KueueSettings()).model_copy(update={"root_cohort": False})
+    return settings

@@ -1,0 +1,208 @@
+"""What Kueue's objects say beyond the policy's own words: kept under `kueue` of a queue and of the cluster.
+
+The policy is compiled as the reader lifted it, and each object compared with the one that was read: a field that comes
+out otherwise is declared as it stands there. What comes out alike is not said twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from apportion_compiler.engines.kueue.emit.names import GROUP
+from apportion_compiler.engines.kueue.emit.queues import further
+from apportion_compiler.naming import is_label, object_name, suggested_name
+from apportion_compiler.plain_objects import annotations_of, labels_of, mapping, name_of, of_kind, text
+from apportion_compiler.readers.objects import is_ours
+from apportion_compiler.readers.record import Lifted, LiftedQueue, Manifest
+from apportion_policy.engine_settings import KueueSettings
+from apportion_policy.kueue_objects import ClusterObjectKind, KueueLocalQueue, KueueObject, KueuePreemption, KueueQueue
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_CLUSTER_KINDS: tuple[ClusterObjectKind, ...] = (
+    "Topology",
+    "ResourceFlavor",
+    "ProvisioningRequestConfig",
+    "AdmissionCheck",
+    "WorkloadPriorityClass",
+)
+_NOT_FIELDS = frozenset(("apiVersion", "kind", "metadata", "status"))
+_PREEMPTION = {
+    "reclaimWithinCohort": "reclaim_within_cohort",
+    "withinClusterQueue": "within_cluster_queue",
+}
+_FORMER_FUNGIBILITY = {"Borrow": "MayStopSearch", "Preempt": "MayStopSearch"}
+"""v1beta1's words in v1beta2 (apis/kueue/v1beta1/clusterqueue_conversion.go)."""
+
+
+def free_id(name: str, taken: Collection[str]) -> str:
+    """Return an id that a policy may have for an object's name, which stays what it is, and that is not taken."""
+    wanted = name if is_label(name) else suggested_name(name) or "queue"
+    free, number = wanted, 1
+    while free in taken:
+        number += 1
+        free = f"{wanted}-{number}"
+    return free
+
+
+def with_one_queue_a_namespace(queues: Sequence[LiftedQueue]) -> tuple[LiftedQueue, ...]:
+    """Return queues of which each has namespaces of its own.
+
+    A namespace with LocalQueues of several queues is that of the first by id; the others keep their LocalQueues.
+    """
+    owner: dict[str, str] = {}
+    for queue in sorted(queues, key=lambda queue: queue.id):
+        for namespace in queue.namespaces:
+            owner.setdefault(namespace, queue.id)
+    return tuple(replace(q, namespaces=tuple(n for n in q.namespaces if owner[n] == q.id)) for q in queues)
+
+
+def kept_as_they_stand(lifted: Lifted, manifests: Sequence[Manifest], made: Sequence[Manifest]) -> Lifted:
+    """Return what was lifted with what the objects made of it lack, or have otherwise."""
+    specs = {(kind, name_of(m)): mapping(m, "spec") for kind in _QUEUES for m in of_kind(made, GROUP, kind)}
+    own = {_key(m): m for kind in _QUEUES for m in of_kind(manifests, GROUP, kind)}
+    locals_made = of_kind(made, GROUP, "LocalQueue")
+    doors: dict[str, list[Manifest]] = {}
+    for local in of_kind(manifests, GROUP, "LocalQueue"):
+        doors.setdefault(text(local, "spec", "clusterQueue") or "", []).append(local)
+    queues = tuple(
+        queue if queue.object not in own else _queue(queue, own[queue.object], specs, doors, locals_made)
+        for queue in lifted.queues
+    )
+    objects = tuple(_objects(manifests, made))
+    settings = lifted.cluster.kueue
+    if objects:
+        settings = (settings or KueueSettings()).model_copy(update={"objects": objects})
+    return replace(lifted, queues=queues, cluster=replace(lifted.cluster, kueue=settings))
+
+
+_QUEUES = ("Cohort", "ClusterQueue")
+
+
+def _key(manifest: Manifest) -> str:
+    return f"{manifest.get('kind')} {name_of(manifest)}"
+
+
+def _queue(
+    queue: LiftedQueue,
+    manifest: Manifest,
+    made: Mapping[tuple[str, str], Mapping[str, object]],
+    doors: Mapping[str, Sequence[Manifest]],
+    locals_made: Sequence[Manifest],
+) -> LiftedQueue:
+    name, kind = name_of(manifest), str(manifest["kind"])
+    said: dict[str, Any] = {} if object_name(queue.id) == name else {"name": name}
+    spec = current_spec(manifest)
+    # A name that differs from the id is not known to what was made of the lifted queue, so all of its spec is kept.
+    other = made.get((kind, name), made.get((kind, object_name(queue.id)), {}))
+    fields: dict[str, Any] = {key: value for key, value in spec.items() if key not in other or other[key] != value}
+    fields.update(dict.fromkeys(key for key in other if key not in spec))
+    for parent in ("cohortName", "parentName"):
+        if spec.get(parent) is not None:
+            # Where a queue hangs, the policy says.
+            fields.pop(parent, None)
+    if isinstance(strategy := fields.get("queueingStrategy"), str):
+        said["queueing_strategy"] = strategy
+        del fields["queueingStrategy"]
+    preemption = _preemption(fields.get("preemption"))
+    if preemption is not None:
+        said["preemption"] = preemption
+        del fields["preemption"]
+    if fields:
+        said["spec"] = fields
+    if not is_ours(manifest):
+        said.update(_marks(manifest))
+    local_queues = _local_queues(queue, doors.get(name, ()), locals_made) if kind == "ClusterQueue" else None
+    if local_queues is not None:
+        said["local_queues"] = local_queues
+    labels = queue.labels if is_ours(manifest) else {}
+    return replace(queue, labels=labels, kueue=KueueQueue(**said) if said else None)
+
+
+def _preemption(written: object) -> KueuePreemption | None:
+    """Return a preemption that comes out exactly as it is written, if there is one."""
+    if not isinstance(written, Mapping) or not _PREEMPTION.keys() <= written.keys():
+        return None
+    borrow = mapping(written, "borrowWithinCohort")
+    if written.keys() - {*_PREEMPTION, "borrowWithinCohort"} or borrow.keys() - {"policy", "maxPriorityThreshold"}:
+        return None
+    if "borrowWithinCohort" in written and not borrow:
+        return None
+    said: dict[str, Any] = {field: written[key] for key, field in _PREEMPTION.items()}
+    if "policy" in borrow:
+        said["borrow_within_cohort"] = borrow["policy"]
+    if "maxPriorityThreshold" in borrow:
+        said["borrow_max_priority"] = borrow["maxPriorityThreshold"]
+    return KueuePreemption(**said)
+
+
+def _local_queues(
+    queue: LiftedQueue, doors: Sequence[Manifest], made: Sequence[Manifest]
+) -> tuple[KueueLocalQueue, ...] | None:
+    """Return the LocalQueues of a queue; None where those that are made by themselves are the same."""
+    wanted = tuple(_local_queue(local) for local in sorted(doors, key=_place))
+    plain = tuple(
+        KueueLocalQueue(name=object_name(queue.id), namespace=namespace) for namespace in sorted(queue.namespaces)
+    )
+    if wanted == plain and {_place(m) for m in doors} <= {_place(m) for m in made}:
+        return None
+    return wanted
+
+
+def _local_queue(manifest: Manifest) -> KueueLocalQueue:
+    namespace, _ = _place(manifest)
+    said: dict[str, Any] = {} if is_ours(manifest) else _marks(manifest)
+    spec: dict[str, Any] = {key: value for key, value in mapping(manifest, "spec").items() if key != "clusterQueue"}
+    if spec:
+        said["spec"] = spec
+    return KueueLocalQueue(name=name_of(manifest), namespace=namespace, **said)
+
+
+def _place(manifest: Manifest) -> tuple[str, str]:
+    return text(manifest, "metadata", "namespace") or "default", name_of(manifest)
+
+
+def _objects(manifests: Sequence[Manifest], made: Sequence[Manifest]) -> Iterable[KueueObject]:
+    """Yield the objects of each kind of which what is made is not what was read."""
+    for kind in _CLUSTER_KINDS:
+        read = sorted(of_kind(manifests, GROUP, kind), key=name_of)
+        found = {name_of(m): _fields(m) for m in of_kind(made, GROUP, kind)}
+        marked = any(not is_ours(m) and _marks(m) for m in read)
+        if read and (marked or {name_of(m): _fields(m) for m in read} != found):
+            for manifest in read:
+                said = _marks(manifest)
+                fields = _fields(manifest)
+                yield KueueObject(
+                    kind=kind,
+                    name=name_of(manifest),
+                    **said,
+                    **({"fields": fields} if fields else {}),
+                )
+
+
+def _fields(manifest: Manifest) -> dict[str, Any]:
+    return {key: value for key, value in manifest.items() if key not in _NOT_FIELDS}
+
+
+def _marks(manifest: Manifest) -> dict[str, Any]:
+    labels = further(labels_of(manifest))
+    annotations = {k: v for k, v in further(annotations_of(manifest)).items() if k != LAST_APPLIED}
+    return {key: held for key, held in (("labels", labels), ("annotations", annotations)) if held}
+
+
+def current_spec(manifest: Manifest) -> dict[str, Any]:
+    """Return a spec in the words of v1beta2."""
+    spec: dict[str, Any] = dict(mapping(manifest, "spec"))
+    if not str(manifest.get("apiVersion", "")).endswith("v1beta1"):
+        return spec
+    if "cohort" in spec:
+        spec["cohortName"] = spec.pop("cohort")
+    if checks := spec.pop("admissionChecks", None):
+        spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": name} for name in checks]}
+    if isinstance(fungibility := spec.get("flavorFungibility"), Mapping):
+        spec["flavorFungibility"] = {
+            key: _FORMER_FUNGIBILITY.get(value, value) if isinstance(value, str) else value
+            for key, value in fungibility.items()
+        }
+    return spec

@@ -1,0 +1,135 @@
+"""Quotas of ClusterQueues and Cohorts as the IR's amounts.
+
+What Kueue writes on an object is what it adds to those below it; what comes out are totals. Of several flavors the
+amounts are added up, and a limit holds where every flavor has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from apportion_compiler.engines.kueue.emit.names import GPU_RESOURCE, NO_BOUND, TOTAL_GPUS
+from apportion_compiler.engines.kueue.reader.flavors import FlavorFacts
+from apportion_compiler.plain_objects import described, items, mapping, text
+from apportion_compiler.readers.record import Manifest
+from apportion_policy.errors import QuantityError
+from apportion_policy.quantity import UNLIMITED, Amount, Unlimited, add, kubernetes_units
+from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
+
+_UNITS = {CPU: (CPU, 1000, 1), MEMORY: (MEMORY, 1, 1), GPU_RESOURCE: (GPU, 1, 1000), TOTAL_GPUS: (TOTAL_GPUS, 1, 1000)}
+"""Of a resource: the policy's name, the parts of one unit that Kueue counts, and the IR's parts of what it counts."""
+
+Cell = tuple[str, str]
+"""A flavor, and the policy's name of a resource; TOTAL_GPUS stays as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """What one object says on each flavor; a missing bound is none."""
+
+    nominal: Mapping[Cell, Amount]
+    borrowing: Mapping[Cell, int]
+    lending: Mapping[Cell, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What a queue has with everything below it, in the policy's terms."""
+
+    guaranteed: dict[str, Amount] = field(default_factory=dict)
+    limit: dict[str, Amount] = field(default_factory=dict)
+    lending_limit: dict[str, Amount] = field(default_factory=dict)
+
+
+def quotas_of(manifest: Manifest) -> Quotas:
+    """Return the quotas of a ClusterQueue or Cohort. Raises `ValueError` where an amount is no quantity."""
+    nominal: dict[Cell, Amount] = {}
+    borrowing: dict[Cell, int] = {}
+    lending: dict[Cell, int] = {}
+    for path, flavor, quota in _written(manifest):
+        name = text(quota, "name")
+        if name is None:
+            continue
+        resource = _UNITS.get(name, (name, 1, 1))[0]
+        cell = (flavor, resource)
+        written = quota.get("nominalQuota", 0)
+        stands_in = written == NO_BOUND.get(name, NO_BOUND[GPU_RESOURCE])
+        nominal[cell] = UNLIMITED if stands_in else _amount(manifest, f"{path}.nominalQuota", name, written)
+        for bound, held in (("borrowingLimit", borrowing), ("lendingLimit", lending)):
+            if quota.get(bound) is not None:
+                held[cell] = _amount(manifest, f"{path}.{bound}", name, quota[bound])
+    return Quotas(nominal, borrowing, lending)
+
+
+def total_cells(own: Quotas, children: Iterable[Mapping[Cell, Amount]]) -> dict[Cell, Amount]:
+    """Return what a queue has on each flavor, with what is below it."""
+    total = dict(own.nominal)
+    for child in children:
+        for cell, amount in child.items():
+            total[cell] = add(total.get(cell, 0), amount)
+    return total
+
+
+def totals(own: Quotas, total: Mapping[Cell, Amount], facts: Mapping[str, FlavorFacts], *, may_borrow: bool) -> Totals:
+    """Return a queue's amounts. One that hangs below nothing cannot borrow, and is held to what it has."""
+    found = Totals()
+    limit = {cell: add(total.get(cell, 0), bound) for cell, bound in own.borrowing.items()}
+    if not may_borrow:
+        limit = dict(total)
+    by_name: dict[str, list[Cell]] = {}
+    for cell in {**total, **limit, **own.lending}:
+        for name in _names(cell, facts):
+            by_name.setdefault(name, []).append(cell)
+    over_all = [cell for cell in limit if cell[1] == TOTAL_GPUS]
+    for name, cells in by_name.items():
+        found.guaranteed[name] = _sum(total.get(cell, 0) for cell in cells)
+        bounds = [limit.get(cell, UNLIMITED) for cell in cells]
+        is_gpu = name == GPU or name.startswith(f"{GPU}/")
+        if not (is_gpu and over_all) and not any(isinstance(bound, Unlimited) for bound in bounds):
+            found.limit[name] = _sum(bounds)
+        if any(cell in own.lending for cell in cells):
+            lent = _sum(own.lending.get(cell, total.get(cell, 0)) for cell in cells)
+            if not isinstance(lent, Unlimited):
+                found.lending_limit[name] = lent
+    if over_all and not isinstance(limit[over_all[0]], Unlimited):
+        # Counted once more over all flavors, where each flavor alone may have as much.
+        found.limit[GPU] = limit[over_all[0]]
+    return found
+
+
+def _names(cell: Cell, facts: Mapping[str, FlavorFacts]) -> tuple[str, ...]:
+    """Return the names under which the policy counts a cell."""
+    flavor, resource = cell
+    if resource == TOTAL_GPUS:
+        return ()
+    model = facts[flavor].counted if resource == GPU and flavor in facts else None
+    return (resource,) if model is None else (resource, gpu_resource(model))
+
+
+def _written(manifest: Manifest) -> Iterator[tuple[str, str, Mapping[str, object]]]:
+    for number, group in enumerate(items(manifest, "spec", "resourceGroups")):
+        for place, flavor in enumerate(items(group, "flavors")):
+            for at, quota in enumerate(items(flavor, "resources")):
+                path = f"spec.resourceGroups[{number}].flavors[{place}].resources[{at}]"
+                yield path, text(flavor, "name") or "", mapping(quota)
+
+
+def _amount(manifest: Manifest, path: str, name: str, written: object) -> int:
+    _, parts, scale = _UNITS.get(name, (name, 1, 1))
+    if isinstance(written, bool) or not isinstance(written, int | float | str):
+        raise ValueError(f"{described(manifest)}: {path}: {written!r} is no quantity")
+    try:
+        amount = kubernetes_units(written, parts) * scale
+    except QuantityError as fault:
+        raise ValueError(f"{described(manifest)}: {path}: {fault}") from fault
+    if amount < 0:
+        raise ValueError(f"{described(manifest)}: {path}: {written} is negative")
+    return amount
+
+
+def _sum(amounts: Iterable[Amount]) -> Amount:
+    total: Amount = 0
+    for amount in amounts:
+        total = add(total, amount)
+    return total

@@ -1,0 +1,50 @@
+"""What Kueue's webhooks and the rules in its definitions refuse, and what it accepts and then does not do.
+
+Webhooks: pkg/webhooks/{clusterqueue,cohort,resourceflavor,workload}_webhook.go; rules in the definitions:
+apis/kueue/v1beta2; what makes a ClusterQueue inactive: pkg/cache/scheduler/clusterqueue.go, at ff69552e79. Gates that
+refuse more when they are on are taken to be on (ConcurrentAdmission), and those that spare what is stored to be off.
+Shapes and required fields are those of the definitions' schemas, and are not judged here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from apportion_compiler.engine_rules.verdict import EngineRules, Manifest, Verdict
+from apportion_compiler.engines.kueue.emit.names import GROUP
+from apportion_compiler.engines.kueue.rules.checks import check_verdicts, config_verdicts
+from apportion_compiler.engines.kueue.rules.cluster_queues import cluster_queue_verdicts
+from apportion_compiler.engines.kueue.rules.cohorts import cohort_verdicts
+from apportion_compiler.engines.kueue.rules.flavors import flavor_verdicts, topology_verdicts
+from apportion_compiler.engines.kueue.rules.local_queues import local_queue_verdicts
+from apportion_compiler.engines.kueue.rules.together import verdicts_together
+from apportion_compiler.engines.kueue.rules.workloads import workload_verdicts
+from apportion_compiler.plain_objects import group_of, name_of, text
+
+_KINDS = {
+    "ClusterQueue": cluster_queue_verdicts,
+    "Cohort": cohort_verdicts,
+    "ResourceFlavor": flavor_verdicts,
+    "Topology": topology_verdicts,
+    "LocalQueue": local_queue_verdicts,
+    "AdmissionCheck": check_verdicts,
+    "ProvisioningRequestConfig": config_verdicts,
+    "Workload": workload_verdicts,
+}
+
+
+def check(manifests: Sequence[Manifest], existing: Sequence[Manifest] = ()) -> Iterator[Verdict]:
+    """Yield verdicts on Kueue's objects, each by itself and as an update, then on all of them together."""
+    stored: Mapping[tuple[object, ...], Manifest] = {_identity(one): one for one in existing if group_of(one) == GROUP}
+    for index, manifest in enumerate(manifests):
+        judge = _KINDS.get(str(manifest.get("kind"))) if group_of(manifest) == GROUP else None
+        if judge is not None:
+            yield from judge(index, manifest, stored.get(_identity(manifest)))
+    yield from verdicts_together(manifests, existing)
+
+
+def _identity(manifest: Manifest) -> tuple[object, ...]:
+    return manifest.get("kind"), text(manifest, "metadata", "namespace"), name_of(manifest)
+
+
+RULES = EngineRules("kueue", check)

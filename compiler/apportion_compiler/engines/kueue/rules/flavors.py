@@ -1,0 +1,94 @@
+"""ResourceFlavor and Topology by themselves: ValidateResourceFlavor, and the rules in their definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.engine_rules.verdict import Manifest, Verdict
+from apportion_compiler.engines.kueue.rules.about import EFFECTS, About
+from apportion_compiler.naming import is_label_key, is_label_value
+from apportion_compiler.plain_objects import items, mapping, text
+
+HOSTNAME = "kubernetes.io/hostname"
+_MAX = 8
+_MAX_LEVELS = 16
+
+
+def flavor_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
+    """Yield verdicts on a ResourceFlavor, and on its change where it is stored already."""
+    about, spec = About(index), mapping(manifest, "spec")
+    labels = mapping(spec, "nodeLabels")
+    yield from about.bad_labels(labels, "spec.nodeLabels")
+    for field, held in (("nodeLabels", labels), ("nodeTaints", items(spec, "nodeTaints")), ("tolerations", items(spec, "tolerations"))):  # fmt: skip
+        if len(held) > _MAX:
+            yield about.rejected(
+                f"spec.{field}", "TooMany", f"must have at most {_MAX} items", f"keep the {_MAX} that matter"
+            )
+    yield from _taints(about, manifest)
+    yield from about.tolerations(spec.get("tolerations"), "spec.tolerations")
+    topology = text(spec, "topologyName")
+    if topology is not None and not labels:
+        yield about.rejected(
+            "spec", "Invalid", "at least one nodeLabel is required when topology is set", "write nodeLabels"
+        )
+    before = None if stored is None else text(stored, "spec", "topologyName")
+    if before is not None and topology != before:
+        yield about.rejected(
+            "spec", "Invalid", "topologyName is immutable when topologyName is set", "make a flavor of another name"
+        )
+
+
+def topology_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
+    """Yield verdicts on a Topology, and on its change where it is stored already."""
+    about = About(index)
+    levels = _levels(manifest)
+    if not levels or len(levels) > _MAX_LEVELS:
+        yield about.rejected(
+            "spec.levels", "Invalid", f"must have from 1 to {_MAX_LEVELS} items", "write the widest level first"
+        )
+    if len(set(levels)) < len(levels):
+        yield about.rejected("spec.levels", "Invalid", "must be unique", "write each label once")
+    if HOSTNAME in levels[:-1]:
+        yield about.rejected(
+            "spec.levels", "Invalid", f"the {HOSTNAME} label can only be used at the lowest level of topology",
+            "write it last",
+        )  # fmt: skip
+    for number, level in enumerate(levels):
+        if not is_label_key(level):
+            yield about.rejected(
+                f"spec.levels[{number}].nodeLabel", "Invalid", f'"{level}" is no key of a label', "write a label's key"
+            )
+    if stored is not None and levels != (before := _levels(stored)):
+        # Up to 0.18 no change at all is accepted.
+        hosts = levels[-1:] == before[-1:] == [HOSTNAME]
+        yield (about.ignored if hosts else about.rejected)(
+            "spec.levels", "Invalid",
+            "levels are mutable only when kubernetes.io/hostname is the lowest level both before and after the change, "
+            "and not before 0.19",
+            "make a Topology of another name",
+        )  # fmt: skip
+
+
+def _levels(manifest: Manifest) -> list[str]:
+    return [str(mapping(level).get("nodeLabel")) for level in items(manifest, "spec", "levels")]
+
+
+def _taints(about: About, manifest: Manifest) -> Iterator[Verdict]:
+    seen: set[tuple[object, object]] = set()
+    for number, taint in enumerate(items(manifest, "spec", "nodeTaints")):
+        at, held = f"spec.nodeTaints[{number}]", mapping(taint)
+        key, value, effect = held.get("key"), held.get("value"), held.get("effect")
+        if not isinstance(key, str) or not is_label_key(key):
+            yield about.rejected(
+                f"{at}.key", "Invalid", f'"{key}" is no key of a taint', "write prefix.example.com/name"
+            )
+        if value is not None and (not isinstance(value, str) or not is_label_value(value)):
+            yield about.rejected(f"{at}.value", "Invalid", f'"{value}" is no value of a taint', "write a label's value")
+        if effect not in EFFECTS:
+            yield about.rejected(
+                f"{at}.effect", "NotSupported", f"supported taint effect values: {', '.join(EFFECTS)}",
+                "write NoSchedule",
+            )  # fmt: skip
+        if (key, effect) in seen:
+            yield about.rejected(at, "Duplicate", "taints must be unique by key and effect pair", "leave it out")
+        seen.add((key, effect))

@@ -1,0 +1,122 @@
+"""Kueue: LocalQueues that are not there, resources that nothing covers, and what its webhooks refuse of Ray's kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from apportion_compiler.engine_rules.verdict import Manifest, Verdict
+from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, Workload, listed, template_field
+from apportion_compiler.engines.kueue.emit import names
+from apportion_compiler.engines.kueue.rules.potential_quota import unreachable
+from apportion_compiler.engines.kueue.rules.queued_pod_sets import several_pod_sets
+from apportion_compiler.plain_objects import items, labels_of, mapping, text
+
+_DEFAULT_QUEUE = "default"
+_MAX_POD_SETS = 18
+_CLUSTERS = {"RayJob": ("spec", "rayClusterSpec"), "RayCluster": ("spec",), "RayService": ("spec", "rayClusterConfig")}
+_QUEUED_ANYHOW = frozenset({"batch", "ray.io", "kubeflow.org", "jobset.x-k8s.io"})
+
+
+def _queue(workload: Workload) -> str | None:
+    # A CronJob waits for nothing; its Jobs do.
+    return labels_of(workload.owners[-1] if workload.kind == "CronJob" else workload.manifest).get(names.QUEUE_LABEL)
+
+
+def _labels(site: Site) -> Iterator[Verdict]:
+    locals_ = site.placed(names.GROUP, "LocalQueue")
+    for workload in site.workloads:
+        queue = _queue(workload)
+        at = "spec.jobTemplate.metadata" if workload.kind == "CronJob" else "metadata"
+        field = f"{at}.labels[{names.QUEUE_LABEL}]"
+        if workload.is_for_another("kueue"):
+            continue
+        there = {name for namespace, name in locals_ if namespace == workload.namespace}
+        if queue is None and _DEFAULT_QUEUE not in there and workload.shape.group in _QUEUED_ANYHOW:
+            if workload.suspended():
+                yield workload.pending(
+                    field, "Required", "it is suspended and names no queue, so Kueue never resumes it",
+                    f"label it {names.QUEUE_LABEL}: <LocalQueue>",
+                )  # fmt: skip
+            else:
+                yield workload.ignored(
+                    field, "Required", "it names no queue, so it runs past Kueue and every quota",
+                    f"label it {names.QUEUE_LABEL}: <LocalQueue>",
+                )  # fmt: skip
+        elif queue is not None and locals_ and queue not in there:
+            yield workload.pending(
+                field, "NotFound", f"there is no LocalQueue {queue} in namespace {workload.namespace}",
+                f"name one of {listed(there)}",
+            )  # fmt: skip
+
+
+def _coverage(site: Site) -> Iterator[Verdict]:
+    """A resource that no group of the ClusterQueue covers makes a workload inadmissible."""
+    locals_ = site.placed(names.GROUP, "LocalQueue")
+    cluster_queues = site.named(names.GROUP, "ClusterQueue")
+    for workload in site.workloads:
+        local = locals_.get((workload.namespace, _queue(workload) or _DEFAULT_QUEUE))
+        cluster_queue = cluster_queues.get(text(local, "spec", "clusterQueue") or "")
+        if cluster_queue is None:
+            continue
+        covered = _covered(cluster_queue)
+        for pods in workload.sets:
+            for number, container in enumerate(items(pods.spec, "containers")):
+                asked = {**mapping(container, "resources", "limits"), **mapping(container, "resources", "requests")}
+                for resource in (name for name in asked if name not in covered):
+                    yield workload.pending(
+                        template_field(pods, "spec", f"containers[{number}]", f"resources.requests[{resource}]"),
+                        "NotSupported",
+                        f"no resource group of ClusterQueue {text(cluster_queue, 'metadata', 'name')} covers {resource}, "
+                        "so the workload is inadmissible",
+                        f"cover it in the ClusterQueue, or ask for {listed(covered)} alone",
+                    )  # fmt: skip
+
+
+def _covered(cluster_queue: Manifest) -> set[str]:
+    groups = items(cluster_queue, "spec", "resourceGroups")
+    return {str(resource) for group in groups for resource in items(group, "coveredResources")}
+
+
+def _ray(site: Site) -> Iterator[Verdict]:
+    """What the webhooks refuse (pkg/controller/jobs/{rayjob,raycluster} at ff69552e79)."""
+    for workload in site.workloads:
+        if not workload.is_of("ray.io") or _queue(workload) is None:
+            continue
+        path = _CLUSTERS[workload.kind]
+        cluster = mapping(workload.manifest, *path)
+        at = ".".join(path)
+        if workload.kind == "RayJob":
+            yield from _ray_job(workload, mapping(workload.manifest, "spec"))
+        if cluster.get("enableInTreeAutoscaling") is True:
+            yield workload.rejected(
+                f"{at}.enableInTreeAutoscaling", "Invalid", "a kueue managed job should not use autoscaling",
+                "leave enableInTreeAutoscaling out",
+            )  # fmt: skip
+        n_sets = 1 + len(items(cluster, "workerGroupSpecs"))
+        if n_sets > _MAX_POD_SETS:
+            yield workload.rejected(
+                f"{at}.workerGroupSpecs", "TooMany", f"must have at most {_MAX_POD_SETS - 1} items",
+                "join groups that are alike",
+            )  # fmt: skip
+
+
+def _ray_job(workload: Workload, spec: Mapping[str, object]) -> Iterator[Verdict]:
+    selects, has_cluster = bool(spec.get("clusterSelector")), bool(spec.get("rayClusterSpec"))
+    if selects and has_cluster:
+        yield workload.rejected(
+            "spec.clusterSelector", "Invalid", "a kueue managed job should not use an existing cluster",
+            "leave clusterSelector out",
+        )  # fmt: skip
+    elif not selects and not has_cluster:
+        yield workload.rejected(
+            "spec.rayClusterSpec", "Required",
+            "rayClusterSpec is required for Kueue-managed jobs that don't use clusterSelector", "write rayClusterSpec",
+        )  # fmt: skip
+    elif has_cluster and spec.get("shutdownAfterJobFinishes") is not True:
+        yield workload.rejected(
+            "spec.shutdownAfterJobFinishes", "Invalid", "a kueue managed job should delete the cluster after finishing",
+            "write shutdownAfterJobFinishes: true",
+        )  # fmt: skip
+
+
+RULES: tuple[Rule, ...] = (_labels, _coverage, unreachable, several_pod_sets, _ray)

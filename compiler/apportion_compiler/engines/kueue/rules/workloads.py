@@ -1,0 +1,84 @@
+"""Workload by itself: ValidateWorkload on what its author writes, and what cannot change while it holds quota."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from apportion_compiler.engine_rules.verdict import Manifest, Verdict
+from apportion_compiler.engines.kueue.rules.about import About, quantity
+from apportion_compiler.plain_objects import integer, items, mapping, text
+
+_CONTAINERS = ("initContainers", "containers")
+_CLASS_KINDS = {"scheduling.k8s.io": "PriorityClass", "kueue.x-k8s.io": "WorkloadPriorityClass"}
+
+
+def workload_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
+    """Yield verdicts on a Workload, and on its change where it is stored already."""
+    about, spec = About(index), mapping(manifest, "spec")
+    partial = 0
+    for number, pod_set in enumerate(items(spec, "podSets")):
+        at = f"spec.podSets[{number}]"
+        yield from _requests(about, at, mapping(pod_set, "template", "spec"))
+        least, count = integer(pod_set, "minCount"), integer(pod_set, "count")
+        if least is not None:
+            partial += 1
+            if least > (1 if count is None else count):
+                yield about.rejected(
+                    at, "Invalid", "minCount should be positive and less or equal to count", "lower minCount"
+                )
+    if partial > 1:
+        yield about.rejected(
+            "spec.podSets", "Invalid", "at most one podSet can use minCount", "write minCount for one pod set"
+        )
+    reference = mapping(spec, "priorityClassRef")
+    if (reference or text(spec, "priorityClassName")) and integer(spec, "priority") is None:
+        yield about.rejected(
+            "spec",
+            "Invalid",
+            "priority should not be nil when priorityClassRef is set",
+            "write the class's value as priority",
+        )
+    group = text(reference, "group")
+    wanted = _CLASS_KINDS.get(group or "")
+    if wanted is not None and text(reference, "kind") != wanted:
+        yield about.rejected(
+            "spec.priorityClassRef", "Invalid", f"only the {wanted} kind is allowed for the {group} group",
+            f"write kind: {wanted}",
+        )  # fmt: skip
+    if stored is not None and _holds_quota(stored):
+        yield from _fixed(about, spec, mapping(stored, "spec"))
+
+
+def _requests(about: About, path: str, pod: Mapping[str, object]) -> Iterator[Verdict]:
+    for kind in _CONTAINERS:
+        for number, container in enumerate(items(pod, kind)):
+            for resource, amount in mapping(container, "resources", "requests").items():
+                at = f"{path}.template.spec.{kind}[{number}].resources.requests[{resource}]"
+                if resource == "pods":
+                    yield about.rejected(at, "Invalid", "the key is reserved for internal kueue use", "leave it out")
+                asked = quantity(amount)
+                if asked is not None and asked < 0:
+                    yield about.rejected(at, "Invalid", "must be greater than or equal to 0", "write 0 or more")
+
+
+def _holds_quota(stored: Manifest) -> bool:
+    conditions = [mapping(condition) for condition in items(stored, "status", "conditions")]
+    return any(c.get("type") == "QuotaReserved" and c.get("status") == "True" for c in conditions)
+
+
+def _fixed(about: About, spec: Mapping[str, object], before: Mapping[str, object]) -> Iterator[Verdict]:
+    for field in ("podSets", "queueName"):
+        if spec.get(field) != before.get(field):
+            yield about.rejected(
+                f"spec.{field}", "Invalid", f"{field} is immutable while workload quota reserved",
+                "make another Workload, or stop this one first",
+            )  # fmt: skip
+    now, then = mapping(spec, "priorityClassRef"), mapping(before, "priorityClassRef")
+    names_fixed = now.get("group") == "scheduling.k8s.io"
+    for field in ("group", "kind", *(("name",) if names_fixed else ())):
+        if now.get(field) != then.get(field):
+            yield about.rejected(
+                "spec.priorityClassRef", "Invalid", "priorityClassRef is immutable while workload quota reserved",
+                "leave it as it is",
+            )  # fmt: skip
+            return

@@ -1,0 +1,1 @@
+"""Plain Kubernetes: `emit` writes its objects, `rules` validates them, `reader` reads them back, `binding` places workloads."""

@@ -1,0 +1,206 @@
+"""Plain Kubernetes: namespaces and who may work in them; where nothing else schedules, hard quotas too.
+
+Every cluster gets this target beside its engine's: Namespace, ResourceQuota and LimitRange (`v1`), ClusterRole,
+RoleBinding and ClusterRoleBinding (`rbac.authorization.k8s.io/v1`), and the admission policy that keeps teams from
+relabelling their namespaces (`admissionregistration.k8s.io/v1`, Kubernetes 1.30 and later). On a cluster whose engine
+is `native` it is the whole: PriorityClass, quotas on amounts and the admission policies on workloads come from here.
+
+https://kubernetes.io/docs/concepts/policy/resource-quotas/; what is lost and why: docs/backends/native.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from apportion_compiler.backends.admission.engine import EngineTable
+from apportion_compiler.backends.admission.namespaces import namespace_policy
+from apportion_compiler.backends.admission.policies import workload_policies
+from apportion_compiler.backends.capability import (
+    Backend,
+    Capability,
+    Condition,
+    Feature,
+    Lowered,
+    Manifest,
+    Native,
+    Output,
+    Refusal,
+    Unsupported,
+)
+from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
+from apportion_compiler.engines.native.emit.access import cluster_roles, reader_bindings, role_bindings
+from apportion_compiler.engines.native.emit.names import DEFAULT_SCHEDULER, schedulers
+from apportion_compiler.engines.native.emit.namespaces import namespaces
+from apportion_compiler.engines.native.emit.node_labels import node_label_list
+from apportion_compiler.engines.native.emit.quotas import limit_ranges, quotas
+from apportion_compiler.engines.native.emit.scheduler import SCHEDULER_FILE, scheduler_configuration
+from apportion_compiler.engines.native.emit.templates_workloads import workload_templates
+from apportion_compiler.ir.gpu_models import bounds_by_model_alone
+from apportion_compiler.ir.program import Program
+from apportion_compiler.naming import object_name
+
+NAME = "native"
+CAPABILITIES: Mapping[Feature, Capability] = {
+    Feature.QUEUE_TREE: Lowered("limits of all ancestors folded into the quota of each namespace", ""),
+    Feature.GUARANTEED: Unsupported(
+        "AP506",
+        "a ResourceQuota is a bound, and nothing is kept back for a namespace",
+        "install a queueing engine such as kai on the cluster, or leave the guarantee out",
+    ),
+    Feature.LIMIT: Lowered(
+        "ResourceQuota spec.hard requests.*",
+        "it refuses pods when they are created, where a queue would let them wait",
+    ),
+    Feature.LIMIT_OVER_NAMESPACES: Unsupported(
+        "AP512",
+        "a ResourceQuota bounds one namespace, so each gets the whole limit and their sum has no bound",
+        "give the queue one namespace, or a limit to each of the queues below it",
+    ),
+    Feature.LENDING_LIMIT: Unsupported(
+        "AP501", "nothing is lent where nothing is guaranteed", "leave `lending_limit` out on this cluster"
+    ),
+    Feature.OVER_QUOTA_WEIGHT: Unsupported(
+        "AP507",
+        "free capacity goes to whoever comes first",
+        "leave `over_quota_weight` out, or install a queueing engine such as kai on the cluster",
+    ),
+    Feature.WEIGHT_PER_RESOURCE: Unsupported(
+        "AP507",
+        "free capacity goes to whoever comes first",
+        "leave `over_quota_weight` out, or install a queueing engine such as kai on the cluster",
+    ),
+    Feature.QUEUE_PRIORITY: Unsupported(
+        "AP508",
+        "kube-scheduler orders pods by their own priority alone",
+        "leave `priority` out, and give the work a priority class",
+    ),
+    Feature.PREEMPT_MIN_RUNTIME: Unsupported(
+        "AP509",
+        "kube-scheduler preempts without regard to run time",
+        "leave the minimum runtime out, or install kai on the cluster",
+    ),
+    Feature.RECLAIM_MIN_RUNTIME: Unsupported(
+        "AP509",
+        "kube-scheduler preempts without regard to run time",
+        "leave the minimum runtime out, or install kai on the cluster",
+    ),
+    Feature.GPU_MODEL_QUOTA: Lowered(
+        "the sum over all models in requests.nvidia.com/gpu", "models are not told apart within the sum"
+    ),
+    Feature.MIXED_GPU_COUNTING: Lowered("the sum over all models in requests.nvidia.com/gpu", ""),
+    Feature.EXTENDED_RESOURCES: Native("ResourceQuota spec.hard requests.<resource>"),
+    Feature.GPU_SHARING: Unsupported(
+        "AP510",
+        "kube-scheduler gives out whole devices",
+        "leave `gpu_sharing` out, and share GPUs by time slicing or MIG of the node pool",
+    ),
+    Feature.USER_LIMITS: Unsupported("AP503", "a ResourceQuota knows no users", "leave `users` out on this cluster"),
+    Feature.PRIORITY_CLASSES: Native("PriorityClass"),
+    Feature.PREEMPTIBILITY: Lowered(
+        "preemptionPolicy Never for each class above one that is not preemptible",
+        "such a class evicts nobody, not even preemptible work",
+    ),
+    Feature.ALLOWED_CLASSES: Lowered("ResourceQuota with scope PriorityClass, and the admission policies", ""),
+    Feature.ALLOWED_POOLS: Unsupported(
+        "AP504",
+        "nothing ties a namespace to nodes; a taint on the pool, tolerated by the teams that may use it, does",
+        "leave `pools` out, and taint the pool so that only work with the toleration runs there",
+    ),
+    Feature.NAMESPACES: Native("Namespace"),
+    Feature.DEFAULT_QUEUE: Native("Namespace: its ResourceQuotas count whatever runs in it"),
+    Feature.PLACEMENT: Lowered(
+        "profiles of KubeSchedulerConfiguration in kube-scheduler.yaml, for work with GPUs and without",
+        "work names its profile in schedulerName, and a managed control plane takes no such file",
+    ),
+    Feature.POOL_PLACEMENT: Lowered(
+        "a profile of kube-scheduler.yaml for each GPU model",
+        "where the pools of a model disagree the cluster's placement holds, as it does for pools without GPUs",
+    ),
+    Feature.TOPOLOGY: Unsupported(
+        "AP511",
+        "kube-scheduler spreads pods over label values, but does not gather them",
+        "leave the topology out, and write podAffinity on its node labels in the workload",
+    ),
+    Feature.QUEUED_PROVISIONING: Unsupported(
+        "AP505",
+        "pods wait as Pending and scale a pool up one by one; nothing asks for the whole workload's nodes",
+        "leave `provisioning` out on this cluster, or install kueue on it",
+    ),
+}
+
+
+def emit(program: Program) -> Output:
+    """Return the objects of one cluster in apply order."""
+    schedules = program.engine == NAME
+    return Output(
+        (
+            *(_priority_classes(program) if schedules else ()),
+            *namespaces(program),
+            *limit_ranges(program, counts_amounts=schedules),
+            *quotas(program, bound_amounts=schedules),
+            *cluster_roles(program),
+            *reader_bindings(program),
+            *role_bindings(program),
+            *namespace_policy(program),
+            *(workload_policies(program, _engine_table(program)) if schedules else ()),
+        ),
+        (
+            *node_label_list(program),
+            *((scheduler_configuration(program), *workload_templates(program)) if schedules else ()),
+        ),
+    )
+
+
+def refusals(program: Program) -> Iterator[Refusal]:
+    """Yield the bounds that `requests.nvidia.com/gpu` cannot hold."""
+    for queue, named in bounds_by_model_alone(program):
+        yield Refusal(
+            "AP514",
+            f"queue {queue.id}",
+            queue.source,
+            f"a limit on {', '.join(named)} alone: requests.nvidia.com/gpu counts GPUs of every model together",
+            "bound every model of the cluster, or `gpu` as a whole",
+        )
+
+
+def _priority_classes(program: Program) -> Iterator[Manifest]:
+    """Yield the classes, all of them: no chart installs any here.
+
+    kube-scheduler evicts whatever has the lower priority, so a class that stands above one that is not preemptible
+    may evict nothing.
+    """
+    protected = min((cls.value for cls in program.priority_classes if not cls.preemptible), default=None)
+    for cls in classes_to_make(program):
+        above = protected is not None and cls.value > protected
+        yield priority_class(program, cls, "Never" if above else "PreemptLowerPriority")
+
+
+def _engine_table(program: Program) -> EngineTable:
+    return EngineTable(
+        scheduler_name=DEFAULT_SCHEDULER,
+        more_schedulers=schedulers(program)[1:],
+        queue_label=None,
+        shared_queue=None,
+        class_labels=(),
+        preemptibility_label=None,
+        sharing_annotations=(),
+        default_class=None,
+        default_class_of={},
+        preemptible={object_name(cls.name): cls.preemptible for cls in program.priority_classes},
+        must_say=(),
+        system_namespaces=(),
+        unit=None,
+    )
+
+
+CONDITIONS = (
+    Condition(
+        SCHEDULER_FILE,
+        "is given to kube-scheduler as --config",
+        "there are no profiles of these names, and pods that name one wait for ever",
+        (Feature.PLACEMENT, Feature.POOL_PLACEMENT),
+    ),
+)
+"""kube-scheduler's configuration that the table relies on."""
+
+BACKEND = Backend(NAME, CAPABILITIES, emit, refusals, conditions=CONDITIONS)

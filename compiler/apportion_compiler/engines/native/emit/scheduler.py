@@ -1,0 +1,114 @@
+"""KubeSchedulerConfiguration: bin-pack or spread, where one may configure kube-scheduler.
+
+A file for the scheduler's `--config`, not an object: a managed control plane takes none. Only in-tree plugins are
+named, since an unknown name keeps kube-scheduler from starting.
+
+A profile scores all its pods alike, so work of different placement needs profiles of different names (`names.py`): one
+for work without GPUs, and one for each GPU model where there are several. A profile's `addedAffinity` is the affinity
+that its pods would otherwise have to write, and its default constraints are their topology spread.
+
+https://kubernetes.io/docs/reference/scheduling/config/; NodeResourcesFit leaves extended resources that a pod does not
+ask for out of its score, so that GPUs weigh in with GPU work alone.
+"""
+
+from __future__ import annotations
+
+import yaml
+
+from apportion_compiler.backends.capability import Artifact
+from apportion_compiler.backends.generated import GENERATED
+from apportion_compiler.engines.native.emit.names import (
+    CPU_SCHEDULER,
+    GPU_RESOURCE,
+    gpu_models,
+    model_scheduler,
+    schedulers,
+)
+from apportion_compiler.ir.program import Program
+from apportion_compiler.naming import label_value
+from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
+from apportion_policy.evaluation.plain import comment_lines
+
+SCHEDULER_FILE = "kube-scheduler.yaml"
+_SCORING = {"binpack": "MostAllocated", "spread": "LeastAllocated"}
+_SPREAD = "spread"
+_GPU_WEIGHT = 100
+"""The largest that a resource may have: a free core beside a free GPU shall not decide."""
+_SPREAD_OVER = ("topology.kubernetes.io/zone", "kubernetes.io/hostname")
+
+_Configuration = dict[str, object]
+
+
+def scheduler_configuration(program: Program) -> Artifact:
+    """Return the file."""
+    configuration = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [_profile(program, name) for name in schedulers(program)],
+    }
+    header = comment_lines(
+        (
+            "For kube-scheduler's --config, where the control plane is yours.",
+            GENERATED,
+        )
+    )
+    return Artifact(SCHEDULER_FILE, header + yaml.safe_dump(configuration, sort_keys=False, width=120))
+
+
+def _profile(program: Program, name: str) -> _Configuration:
+    placement = _placement(program, name)
+    added = _added_affinity(program, name)
+    return {
+        "schedulerName": name,
+        "pluginConfig": [
+            {"name": "NodeResourcesFit", "args": {"scoringStrategy": _scoring(placement)}},
+            {"name": "PodTopologySpread", "args": _spreading(placement)},
+            *([{"name": "NodeAffinity", "args": {"addedAffinity": added}}] if added else []),
+        ],
+    }
+
+
+def _placement(program: Program, name: str) -> str:
+    """Return a profile's placement: of a GPU model, its pools' where they agree, otherwise the cluster's."""
+    if name == CPU_SCHEDULER:
+        return program.cpu_placement
+    for model in gpu_models(program):
+        if name == model_scheduler(model):
+            placements = {pool.gpu_placement for pool in program.pools if pool.gpu_model == model}
+            return placements.pop() if len(placements) == 1 else program.gpu_placement
+    return program.gpu_placement
+
+
+def _scoring(placement: str) -> _Configuration:
+    return {
+        "type": _SCORING[placement],
+        "resources": [
+            {"name": GPU_RESOURCE, "weight": _GPU_WEIGHT},
+            {"name": "cpu", "weight": 1},
+            {"name": "memory", "weight": 1},
+        ],
+    }
+
+
+def _spreading(placement: str) -> _Configuration:
+    """Return the constraints of pods that state none.
+
+    Kubernetes' own would spread replicas over nodes against the bin-packing, and with twice its weight. A default must
+    not be `DoNotSchedule`: work that never asked for it would stay pending.
+    """
+    over = _SPREAD_OVER if placement == _SPREAD else ()
+    constraints = [{"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway"} for key in over]
+    return {"defaultingType": "List", "defaultConstraints": constraints}
+
+
+def _added_affinity(program: Program, name: str) -> _Configuration:
+    if name == CPU_SCHEDULER and gpu_models(program):
+        off_gpus = {"matchExpressions": [{"key": GPU_MODEL_LABEL, "operator": "DoesNotExist"}]}
+        # Preferred: where all machines have GPUs, work without one still runs.
+        return {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": off_gpus}]}
+    for model in gpu_models(program):
+        if name == model_scheduler(model):
+            on_model = {"key": GPU_MODEL_LABEL, "operator": "In", "values": [label_value(model)]}
+            term = {"matchExpressions": [on_model]}
+            return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    return {}

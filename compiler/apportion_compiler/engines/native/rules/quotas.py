@@ -1,0 +1,128 @@
+"""ResourceQuota. What it does not know it either refuses or, where the name has a domain, keeps and never counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from apportion_compiler.engines.native.rules.fault import Fault, ignored, rejected
+from apportion_compiler.engines.native.rules.quantities import (
+    COUNTS,
+    is_counted_extended,
+    is_extended,
+    is_name,
+    is_native,
+    is_standard,
+    parse,
+)
+from apportion_compiler.plain_objects import Manifest, items, mapping, text
+
+_POD_COMPUTE = frozenset(
+    {"pods", "cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"}
+)  # fmt: skip
+_OF_SCOPE: Mapping[str, frozenset[str]] = {
+    "Terminating": _POD_COMPUTE,
+    "NotTerminating": _POD_COMPUTE,
+    "NotBestEffort": _POD_COMPUTE,
+    "PriorityClass": _POD_COMPUTE,
+    "CrossNamespacePodAffinity": _POD_COMPUTE,
+    "BestEffort": frozenset({"pods"}),
+    "VolumeAttributesClass": frozenset({"persistentvolumeclaims", "requests.storage"}),
+}
+"""Which standard resources a scope may be put on."""
+_EXISTS_ONLY = frozenset({"BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity"})
+_OPPOSITES = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
+_LIMITS = "limits."
+_COUNT = "count/"
+_BY_CLASS = ".k8s.io/"
+"""Storage of a storage class, devices of a device class."""
+
+
+def resource_quota(manifest: Manifest, before: Manifest | None) -> Iterator[Fault]:
+    """Yield the faults of a ResourceQuota."""
+    hard = mapping(manifest, "spec", "hard")
+    for resource, amount in hard.items():
+        yield from _hard(resource, amount)
+    scopes = [str(scope) for scope in items(manifest, "spec", "scopes")]
+    yield from _scopes(scopes, hard, "spec.scopes")
+    selected = items(manifest, "spec", "scopeSelector", "matchExpressions")
+    path = "spec.scopeSelector.matchExpressions"
+    yield from _scopes([text(expression, "scopeName") or "" for expression in selected], hard, path)
+    for expression in selected:
+        yield from _expression(expression, path)
+    if before is not None and (set(scopes) != {str(scope) for scope in items(before, "spec", "scopes")}):
+        yield rejected(
+            "spec.scopes", "Invalid", "field is immutable", "give the quota another name, and delete the old one"
+        )
+
+
+def _hard(resource: str, amount: object) -> Iterator[Fault]:
+    field = f"spec.hard[{resource}]"
+    if not is_name(resource) or ("/" not in resource and not is_standard(resource)):
+        yield rejected(
+            field,
+            "Invalid",
+            f"{resource} is no resource that a quota knows: names without a domain are Kubernetes' own",
+            f"write requests.{resource} with the domain of the device, such as requests.nvidia.com/gpu"
+            if "gpu" in resource
+            else "write a standard resource, or the full name of an extended one behind requests.",
+        )
+        return
+    number = parse(amount)
+    if number is None:
+        yield rejected(field, "Invalid", f"{amount} is no quantity", "write a quantity such as 8, 500m or 64Gi")
+    elif number < 0:
+        yield rejected(field, "Invalid", f"{amount} is negative", "write 0 to forbid the resource")
+    elif (resource in COUNTS or is_extended(resource)) and number.denominator != 1:
+        yield rejected(field, "Invalid", f"{amount} is not a whole number", "write a whole number")
+    yield from _uncounted(resource, field)
+
+
+def _uncounted(resource: str, field: str) -> Iterator[Fault]:
+    if is_native(resource) or is_counted_extended(resource) or resource.startswith(_COUNT) or _BY_CLASS in resource:
+        return
+    device = resource.removeprefix(_LIMITS)
+    # Devices are not overcommitted, so a request says all, and the quota counts requests alone.
+    yield ignored(
+        field,
+        "Uncounted",
+        f"{resource} bounds nothing: of an extended resource only requests.{device} is counted",
+        f"write requests.{device}, and leave {resource} out",
+    )
+
+
+def _scopes(scopes: Sequence[str], hard: Mapping[str, object], field: str) -> Iterator[Fault]:
+    for scope in scopes:
+        if scope not in _OF_SCOPE:
+            yield rejected(field, "Invalid", f"{scope} is an unsupported scope", f"write one of {', '.join(_OF_SCOPE)}")
+            continue
+        for resource in sorted(hard):
+            if is_standard(resource) and resource not in _OF_SCOPE[scope]:
+                yield rejected(
+                    field,
+                    "Invalid",
+                    f"the scope {scope} does not apply to {resource}",
+                    f"move {resource} to a quota without the scope",
+                )
+    for one, other in _OPPOSITES:
+        if one in scopes and other in scopes:
+            yield rejected(field, "Invalid", f"the scopes {one} and {other} conflict", "make a quota for each")
+
+
+def _expression(expression: object, path: str) -> Iterator[Fault]:
+    scope, operator = text(expression, "scopeName") or "", text(expression, "operator") or ""
+    values = items(expression, "values")
+    if scope in _EXISTS_ONLY and operator != "Exists":
+        yield rejected(f"{path}.operator", "Invalid", f"must be Exists for the scope {scope}", "write Exists")
+    if operator in ("In", "NotIn"):
+        if not values:
+            yield rejected(f"{path}.values", "Required", f"{operator} needs at least one value", "name the values")
+    elif operator in ("Exists", "DoesNotExist"):
+        if values:
+            yield rejected(f"{path}.values", "Invalid", f"{operator} takes no value", "leave the values out")
+    else:
+        yield rejected(
+            f"{path}.operator",
+            "Invalid",
+            f"{operator or 'nothing'} is not a valid selector operator",
+            "write In, NotIn, Exists or DoesNotExist",
+        )

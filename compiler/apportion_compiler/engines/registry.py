@@ -1,0 +1,59 @@
+"""The engines, and how the stages of the compiler find what each engine adds to them.
+
+An engine is registered by its member of `apportion_policy.cluster.Engine`; everything else is in its folder here:
+
+| part | object | stage that uses it |
+|---|---|---|
+| `emit` | `BACKEND` | `backends`: from the IR to the engine's objects |
+| `rules` | `RULES` | `engine_rules`: what its webhooks and validators say of raw objects |
+| `rules.pending` | `RULES` | `engine_rules.workloads`: workloads that it accepts and never runs |
+| `reader` | `READER` | `readers`: from its objects to the queues of the IR |
+| `binding` | `BINDING` | `bindings`: how a workload names its queue |
+| `updates` | `MODEL` | `rollout`: the order of updates, where its webhooks need one |
+
+A part is loaded when a stage first asks for it: checking a policy loads no reader, and compiling for one engine loads no
+other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TypeVar
+
+from apportion_policy.cluster import Engine
+
+ENGINES = tuple(sorted(engine.value for engine in Engine))
+"""The engines' names, each of a folder beside this module."""
+
+_Part = TypeVar("_Part")
+
+
+class Parts(Mapping[str, _Part]):
+    """Objects by name, each loaded when it is first asked for, from where `paths` says: `package.module:ATTRIBUTE`."""
+
+    def __init__(self, paths: Mapping[str, str]) -> None:
+        self._paths = paths
+        self._loaded: dict[str, _Part] = {}
+
+    def __getitem__(self, name: str) -> _Part:
+        if name not in self._loaded:
+            module, _, attribute = self._paths[name].partition(":")
+            self._loaded[name] = getattr(import_module(module), attribute)
+        return self._loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._paths
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+
+def engine_parts(module: str, attribute: str) -> dict[str, str]:
+    """Return where one part of each engine is, for the engines that have a module of that name."""
+    modules = {engine: f"{__package__}.{engine}.{module}" for engine in ENGINES}
+    return {engine: f"{path}:{attribute}" for engine, path in modules.items() if find_spec(path) is not None}

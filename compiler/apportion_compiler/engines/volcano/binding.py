@@ -1,0 +1,102 @@
+"""Volcano: the queue as an annotation of pods and their owners, in a Volcano Job's spec, as a label of Ray's kinds.
+
+Volcano's controller makes a PodGroup for the pods of one owner; how many of them start together, the owner's annotation
+says for Jobs and Deployments (pkg/controllers/podgroup at ed72c7c81), KubeRay says for its own kinds
+(ray-operator/controllers/ray/batchscheduler/volcano). All others get a PodGroup of the workload's name, which the
+training and MPI operators take over where they are configured to use Volcano.
+"""
+
+from __future__ import annotations
+
+from apportion_compiler.bindings.binding import Binding, EngineBinding
+from apportion_compiler.bindings.workload_fields import (
+    annotate,
+    class_name,
+    gang_name,
+    give_class,
+    is_kind,
+    label,
+    n_pods,
+    owners,
+    schedule_by,
+    templates,
+)
+from apportion_compiler.engines.volcano.emit import names
+from apportion_compiler.naming import object_name
+from apportion_compiler.workload_shapes import Node, section
+
+MIN_MEMBER_ANNOTATION = "scheduling.volcano.sh/group-min-member"
+"""On a Job or what else owns pods: the PodGroup's `minMember` (volcano.sh/apis, labels.go)."""
+
+
+def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
+    for workload in workloads:
+        marks = {names.QUEUE_ANNOTATION: binding.queue_name, **_preemptable(binding)}
+        for node in (*owners(workload), *templates(workload)):
+            annotate(node, marks)
+        give_class(binding, workload)
+        schedule_by(workload, names.SCHEDULER)
+        _in_its_own_words(binding, workload)
+    if not _needs_pod_group(workloads):
+        return workloads
+    for workload in workloads:
+        for template in templates(workload):
+            annotate(template, {names.GROUP_ANNOTATION: gang_name(binding)})
+    return (_pod_group(binding, n_pods(workloads)), *workloads)
+
+
+def _preemptable(binding: Binding) -> dict[str, str]:
+    if binding.priority_class is None:
+        return {}
+    return {names.PREEMPTABLE: str(binding.priority_class.preemptible).lower()}
+
+
+def _in_its_own_words(binding: Binding, workload: Node) -> None:
+    """Write the fields that some kinds have for queue, class and gang."""
+    class_ = class_name(binding)
+    if is_kind(workload, "ray.io"):
+        label(workload, {names.QUEUE_LABEL: binding.queue_name})
+        if class_ is not None:
+            label(workload, {names.RAY_PRIORITY_CLASS_LABEL: class_})
+    elif is_kind(workload, "batch.volcano.sh"):
+        spec = section(workload, "spec")
+        spec.update({"schedulerName": names.SCHEDULER, "queue": binding.queue_name})
+        if class_ is not None:
+            spec["priorityClassName"] = class_
+    elif is_kind(workload, "kubeflow.org"):
+        policy = section(workload, "spec", "runPolicy", "schedulingPolicy")
+        policy.update({"queue": binding.queue_name, "minAvailable": n_pods((workload,))})
+        if class_ is not None:
+            policy["priorityClass"] = class_
+    elif is_kind(workload, "batch") or is_kind(workload, "jobset.x-k8s.io"):
+        for owner in owners(workload):
+            annotate(owner, {MIN_MEMBER_ANNOTATION: str(n_pods((workload,)))})
+
+
+def _needs_pod_group(workloads: tuple[Node, ...]) -> bool:
+    if len(workloads) > 1:
+        return True
+    return any(is_kind(w, "kubeflow.org") or _has_several_jobs(w) for w in workloads)
+
+
+def _has_several_jobs(workload: Node) -> bool:
+    _, *jobs = owners(workload)
+    return is_kind(workload, "jobset.x-k8s.io") and len(jobs) > 1
+
+
+def _pod_group(binding: Binding, count: int) -> Node:
+    spec: Node = {"queue": binding.queue_name, "minMember": count}
+    name = class_name(binding)
+    if name is not None:
+        spec["priorityClassName"] = name
+    group: Node = {
+        "apiVersion": names.SCHEDULING_API,
+        "kind": "PodGroup",
+        "metadata": {"name": object_name(gang_name(binding)), "namespace": binding.namespace},
+        "spec": spec,
+    }
+    annotate(group, _preemptable(binding))
+    return group
+
+
+BINDING = EngineBinding("volcano", names.workload_queue, _bind)

@@ -1,0 +1,177 @@
+"""Volcano: a tree of queues under the capacity plugin, with reclaim between queues and preemption within.
+
+Written for v1.16 and read at commit ed72c7c81 (v1.16.0-alpha.1-42, 2026-08-20). Objects: `scheduling.volcano.sh/v1beta1`
+Queue, the ConfigMaps of Volcano's scheduler and controller, `scheduling.k8s.io/v1` PriorityClass, and
+`admissionregistration.k8s.io/v1` ValidatingAdmissionPolicy for what Volcano itself lets everybody do.
+
+https://github.com/volcano-sh/volcano/tree/ed72c7c81/docs; what is lost and why: docs/backends/volcano.md. How a change
+is applied so that Volcano's webhook takes each step: `rollout.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from apportion_compiler.backends.admission.policies import workload_policies
+from apportion_compiler.backends.capability import (
+    Backend,
+    Capability,
+    Condition,
+    Feature,
+    Lowered,
+    Native,
+    Output,
+    Refusal,
+    Unsupported,
+)
+from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
+from apportion_compiler.engines.volcano.emit.admission import engine_table
+from apportion_compiler.engines.volcano.emit.bounds import beyond_engine
+from apportion_compiler.engines.volcano.emit.chart import KUBERAY_VALUES_FILE, VALUES_FILE, artifacts
+from apportion_compiler.engines.volcano.emit.queues import queues
+from apportion_compiler.engines.volcano.emit.scheduler import config_maps
+from apportion_compiler.ir.program import Program
+
+CAPABILITIES: Mapping[Feature, Capability] = {
+    Feature.QUEUE_TREE: Native("Queue spec.parent"),
+    Feature.GUARANTEED: Native("Queue spec.deserved"),
+    Feature.LIMIT: Native("Queue spec.capability"),
+    Feature.LIMIT_OVER_NAMESPACES: Native("Queue spec.capability"),
+    Feature.LENDING_LIMIT: Lowered(
+        "Queue spec.guarantee.resource: what is guaranteed less what may be lent",
+        "Volcano takes the tree's root for endless, so among top-level queues, and below parents without a limit, what "
+        "is not to be lent is safe from reclaim, but not kept idle",
+    ),
+    Feature.OVER_QUOTA_WEIGHT: Lowered(
+        "Queue spec.weight, a whole number from 1 to 65535",
+        "the capacity plugin, which alone knows parents and guarantees, reads no weights: surplus goes to the queue "
+        "that has the smallest share of what it is guaranteed; fractions are rounded",
+    ),
+    Feature.WEIGHT_PER_RESOURCE: Unsupported(
+        "AP515",
+        "a queue has one `spec.weight` for all resources",
+        "give the queue one weight; that of GPUs is written",
+    ),
+    Feature.QUEUE_PRIORITY: Lowered(
+        "Queue spec.priority",
+        "Volcano orders leaf queues of the whole tree by their own priority, so that an inner queue's has no effect, and "
+        "a leaf's has one beyond its siblings",
+    ),
+    Feature.PREEMPT_MIN_RUNTIME: Unsupported(
+        "AP509",
+        "a queue has no such field; the plugin cdp reads a cool-down from each workload",
+        "leave `preempt_min_runtime` out, or set the annotation volcano.sh/cooldown-time on workloads",
+    ),
+    Feature.RECLAIM_MIN_RUNTIME: Unsupported(
+        "AP509",
+        "a queue has no such field; the plugin cdp reads a cool-down from each workload",
+        "leave `reclaim_min_runtime` out, or set the annotation volcano.sh/cooldown-time on workloads",
+    ),
+    Feature.GPU_MODEL_QUOTA: Lowered(
+        "where the cluster has several models, a tree of queues for each model, kept to the nodes of its pools by "
+        "Queue spec.affinity.nodeGroupAffinity",
+        "no surplus of one model makes up for another; a model's queues count GPUs only, so cpu and memory amounts hold "
+        "on nodes without a counted model; a limit without a model bounds each model by itself; a workload cannot span "
+        "models",
+    ),
+    Feature.MIXED_GPU_COUNTING: Unsupported(
+        "AP513",
+        "each GPU model is a tree of queues of its own, so a promise must say of which model",
+        "write `gpu` as a mapping from GPU model to GPUs",
+    ),
+    Feature.EXTENDED_RESOURCES: Native("Queue spec.deserved and spec.capability, under the resource's own name"),
+    Feature.GPU_SHARING: Unsupported(
+        "AP510",
+        "parts of GPUs are the resources volcano.sh/vgpu-*, which do not count against a queue's GPUs",
+        "leave `gpu_sharing` out on this cluster, or run a cluster with kai for work that shares GPUs",
+    ),
+    Feature.USER_LIMITS: Unsupported("AP503", "queues know no users", "leave `users` out, or give each person a queue"),
+    Feature.PRIORITY_CLASSES: Native("PriorityClass"),
+    Feature.PREEMPTIBILITY: Lowered(
+        "label or annotation volcano.sh/preemptable, which the admission policies demand of classes that are not "
+        "preemptible",
+        "",
+    ),
+    Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads and on PodGroups", ""),
+    Feature.ALLOWED_POOLS: Lowered(
+        "Queue spec.affinity.nodeGroupAffinity with the plugin nodegroup, and the label volcano.sh/nodegroup-name on "
+        "the nodes of each pool",
+        "",
+    ),
+    Feature.NAMESPACES: Lowered("admission policies that bind a namespace to the queues that its work may name", ""),
+    Feature.DEFAULT_QUEUE: Lowered(
+        "work names its queue",
+        "the admission policies ask Jobs, RayClusters and pods for their queue, lest Volcano put them into its own",
+    ),
+    Feature.PLACEMENT: Lowered("the scheduler's plugin resource-strategy-fit, before 1.13 binpack and nodeorder", ""),
+    Feature.POOL_PLACEMENT: Unsupported(
+        "AP516",
+        "the scheduler's configuration scores the nodes of all pools alike",
+        "leave `placement` out of the pool: the cluster's holds for all pools",
+    ),
+    Feature.TOPOLOGY: Lowered(
+        "networkTopologyDiscovery of Volcano's controller, which makes HyperNodes of nodes whose labels agree, and the "
+        "plugin network-topology-aware",
+        "",
+    ),
+    Feature.QUEUED_PROVISIONING: Unsupported(
+        "AP505",
+        "pods wait as Pending and scale a pool up one by one; nothing asks for the whole workload's nodes",
+        "leave `provisioning` out on this cluster, or run a cluster with kueue for work that waits for whole requests",
+    ),
+}
+
+
+def emit(program: Program) -> Output:
+    """Return the objects of one cluster in apply order, and the Helm values they rely on."""
+    return Output(
+        (
+            # Volcano reads the value alone; the policy binds kube-scheduler, which schedules what is outside of queues.
+            *(priority_class(program, cls, "PreemptLowerPriority") for cls in classes_to_make(program)),
+            *config_maps(program),
+            *queues(program),
+            *workload_policies(program, engine_table(program)),
+        ),
+        tuple(artifacts(program)),
+    )
+
+
+def refusals(program: Program) -> Iterator[Refusal]:
+    """Yield what a policy asks beyond what Volcano can hold."""
+    return beyond_engine(program)
+
+
+_KEPT_BY_THE_SCHEDULER = (
+    Feature.QUEUE_TREE,
+    Feature.GUARANTEED,
+    Feature.LIMIT,
+    Feature.LIMIT_OVER_NAMESPACES,
+    Feature.LENDING_LIMIT,
+    Feature.OVER_QUOTA_WEIGHT,
+    Feature.QUEUE_PRIORITY,
+    Feature.GPU_MODEL_QUOTA,
+    Feature.EXTENDED_RESOURCES,
+    Feature.PRIORITY_CLASSES,
+    Feature.PREEMPTIBILITY,
+    Feature.ALLOWED_POOLS,
+    Feature.PLACEMENT,
+    Feature.TOPOLOGY,
+)
+CONDITIONS = (
+    Condition(
+        VALUES_FILE,
+        "is merged into the values of Volcano's Helm chart",
+        "each upgrade of the chart writes its own volcano-scheduler.conf over the ConfigMap of the tree: no hierarchy, no "
+        "`deserved`, no reclaim",
+        _KEPT_BY_THE_SCHEDULER,
+    ),
+    Condition(
+        KUBERAY_VALUES_FILE,
+        "is merged into the values of KubeRay's Helm chart, if KubeRay runs on the cluster",
+        "KubeRay names neither scheduler nor gang in the pods of RayClusters and RayJobs: the admission policies refuse them",
+        (Feature.NAMESPACES,),
+    ),
+)
+"""Volcano's configuration that the table relies on."""
+
+BACKEND = Backend("volcano", CAPABILITIES, emit, refusals, conditions=CONDITIONS)

@@ -1,0 +1,90 @@
+"""What a single policy asks beyond what Volcano can hold: depth, amounts, and what older versions lack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apportion_compiler.backends.capability import Refusal
+from apportion_compiler.engine_versions import minor_text, parse_version
+from apportion_compiler.engines.volcano.emit.scheduler import scores_each_resource
+from apportion_compiler.engines.volcano.emit.topologies import DISCOVERY_SINCE
+from apportion_compiler.ir.program import Program, Queue
+from apportion_policy.quantity import Unlimited, gpu_text
+from apportion_policy.resources import GPU, amount_text
+
+MAX_DEPTH = 5
+"""Levels below root that the queue webhook takes (cmd/webhook-manager/app/options/options.go, --max-queue-depth)."""
+
+_MODEL_PREFIX = f"{GPU}/"
+
+
+def beyond_engine(program: Program) -> Iterator[Refusal]:
+    """Yield a refusal for each thing that a queue, a topology or the cluster asks in vain."""
+    by_id = {queue.id: queue for queue in program.queues}
+    for queue in program.queues:
+        yield from _too_deep(queue)
+        yield from _unlimited_promises(queue, by_id)
+        yield from _parts_of_gpus(queue)
+    version = parse_version(program.engine_version)
+    cluster = f"cluster {program.environment}/{program.cluster}"
+    if version is not None and version < DISCOVERY_SINCE:
+        for topology in program.topologies:
+            yield Refusal(
+                "AP511",
+                f"topology {topology.name}",
+                topology.source,
+                f"topology before {minor_text(DISCOVERY_SINCE)}: nothing finds network levels by labels of nodes",
+                f"run Volcano {minor_text(DISCOVERY_SINCE)} or later, or leave the topology out",
+            )
+    if program.gpu_placement == "spread" and not scores_each_resource(program):
+        yield Refusal(
+            "AP516",
+            cluster,
+            program.source,
+            "spreading of GPU work before 1.13: nothing scores nodes by the GPUs that are left",
+            "run Volcano 1.13 or later, or set `placement` of GPUs to BINPACK",
+        )
+
+
+def _too_deep(queue: Queue) -> Iterator[Refusal]:
+    # Whoever is below the first level too many is named by it.
+    if len(queue.path) == MAX_DEPTH + 1:
+        yield Refusal(
+            "AP518",
+            f"queue {queue.id}",
+            queue.source,
+            f"a tree of more than {MAX_DEPTH} levels: {' / '.join(queue.path)} has {len(queue.path)}",
+            f"hang `{queue.id}` at least one level higher",
+        )
+
+
+def _unlimited_promises(queue: Queue, by_id: dict[str, Queue]) -> Iterator[Refusal]:
+    """An inner queue whose promise is only the sum of its children's is not named again."""
+    for resource, amount in queue.guaranteed.items():
+        below = (by_id[child].guaranteed.get(resource, 0) for child in queue.children)
+        if isinstance(amount, Unlimited) and not any(isinstance(child, Unlimited) for child in below):
+            yield Refusal(
+                "AP519",
+                f"queue {queue.id}",
+                queue.source,
+                f"a guarantee without bound: `deserved` of {resource} is a quantity",
+                f"write how much {resource} the queue is guaranteed",
+            )
+
+
+def _parts_of_gpus(queue: Queue) -> Iterator[Refusal]:
+    for field, amounts in (
+        ("guaranteed", queue.guaranteed),
+        ("limit", queue.limit),
+        ("lending_limit", queue.lending_limit),
+    ):
+        for resource, amount in amounts.items():
+            counts_gpus = resource == GPU or resource.startswith(_MODEL_PREFIX)
+            if counts_gpus and not isinstance(amount, Unlimited) and amount % 1000:
+                yield Refusal(
+                    "AP519",
+                    f"queue {queue.id}",
+                    queue.source,
+                    f"a part of a GPU: `{field}` is {amount_text(resource, amount)}, and nvidia.com/gpu is counted whole",
+                    f"write {gpu_text(amount - amount % 1000)} or {gpu_text(amount - amount % 1000 + 1000)}",
+                )

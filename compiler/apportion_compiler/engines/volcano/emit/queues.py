@@ -1,0 +1,87 @@
+"""Queue (scheduling.volcano.sh/v1beta1): parents before children.
+
+What the policy guarantees is `deserved`: others use it while it is idle, and lose it by reclaim. What the policy does
+not let be lent is `guarantee`, which nobody else is given. `capability` is the limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from apportion_compiler.backends.capability import Manifest
+from apportion_compiler.backends.metadata import GROUP, metadata
+from apportion_compiler.backends.partitions import Partition, QueueNames, partitions_of, queue_names
+from apportion_compiler.engines.volcano.emit.amounts import QueueAmounts, queue_amounts, written
+from apportion_compiler.engines.volcano.emit.groups import groups_of, uses_groups
+from apportion_compiler.engines.volcano.emit.names import ROOT_QUEUE, SCHEDULING_API
+from apportion_compiler.ir.program import Program, Queue
+from apportion_compiler.naming import label_value
+from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
+from apportion_policy.resources import GPU
+
+TITLE_ANNOTATION = f"{GROUP}/title"
+MAX_WEIGHT = 65535
+
+
+def is_divided(program: Program) -> bool:
+    """Tell whether GPU models are told apart, by a tree of queues for each."""
+    return len(partitions_of(program)) > 1
+
+
+def queues(program: Program) -> Iterator[Manifest]:
+    """Yield the Queue objects, part after part of the cluster, each part's in tree order."""
+    partitions = partitions_of(program)
+    divided = len(partitions) > 1
+    grouped = uses_groups(program, divided=divided)
+    for partition, names in zip(partitions, queue_names(program, partitions), strict=True):
+        amounts = queue_amounts(program, partition, names, divided=divided)
+        for queue in program.queues:
+            if queue.id in names:
+                groups = groups_of(program, queue, partition) if grouped and queue.is_leaf else ()
+                yield _queue(program, queue, partition, names, amounts[queue.id], groups=groups)
+
+
+def whole_weight(queue: Queue) -> int:
+    """Return the one weight that a Queue has: that of GPUs, as the nearest whole number from 1 to 65535."""
+    return min(max((queue.weight.get(GPU, 1000) + 500) // 1000, 1), MAX_WEIGHT)
+
+
+def _queue(
+    program: Program,
+    queue: Queue,
+    partition: Partition,
+    names: QueueNames,
+    amounts: QueueAmounts,
+    *,
+    groups: Sequence[str],
+) -> Manifest:
+    spec: dict[str, object] = {
+        "parent": ROOT_QUEUE if queue.parent is None else names[queue.parent],
+        "weight": whole_weight(queue),
+        # Written although it is the default: the webhook fills it in on creation only.
+        "reclaimable": True,
+        "dequeueStrategy": program.volcano.dequeue_strategy,
+    }
+    if queue.priority is not None:
+        spec["priority"] = queue.priority
+    if amounts.deserved:
+        spec["deserved"] = written(amounts.deserved)
+    if amounts.guarantee:
+        spec["guarantee"] = {"resource": written(amounts.guarantee)}
+    if amounts.capability:
+        spec["capability"] = written(amounts.capability)
+    if groups:
+        spec["affinity"] = {"nodeGroupAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": list(groups)}}
+    return {
+        "apiVersion": SCHEDULING_API,
+        "kind": "Queue",
+        "metadata": metadata(
+            program,
+            names[queue.id],
+            queue.source,
+            queue=queue,
+            labels=None if partition.model is None else {GPU_MODEL_LABEL: label_value(partition.model)},
+            annotations={TITLE_ANNOTATION: queue.title} if queue.title else None,
+        ),
+        "spec": spec,
+    }

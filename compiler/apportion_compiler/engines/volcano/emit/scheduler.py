@@ -1,0 +1,121 @@
+"""The configuration without which Volcano does nothing of what the queues say.
+
+The chart ships the plugin `proportion` and neither `reclaim` nor `preempt`: no hierarchy, no `deserved`, and nobody
+gets back what was lent. What is written here, and why:
+
+* All plugins stand in one tier. Victims of a reclaim are those that the first tier agrees on, and `conformance` alone
+  agrees to all of them: were `capacity` in a later tier, its word on what a queue deserves would never be asked.
+* `gang` has no say on victims. It spares whatever a job needs to stay a gang, so that a guarantee could never be had
+  back from jobs whose every pod is needed; such a job is evicted and waits again.
+* `drf` and `overcommit` are left out: shares are the queues', and a job may wait for nodes that are yet to come.
+
+Source: pkg/scheduler/framework/session_plugins.go (Reclaimable), pkg/scheduler/plugins/{gang,capacity,nodegroup},
+installer/helm/chart/volcano/config/volcano-scheduler.conf at ed72c7c81.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import yaml
+
+from apportion_compiler.backends.capability import Manifest
+from apportion_compiler.backends.metadata import metadata
+from apportion_compiler.engine_versions import parse_version
+from apportion_compiler.engines.volcano.emit.groups import uses_groups
+from apportion_compiler.engines.volcano.emit.names import (
+    CONTROLLER_CONFIG_MAP,
+    CONTROLLER_KEY,
+    GPU_RESOURCE,
+    SCHEDULER_CONFIG_MAP,
+    SCHEDULER_KEY,
+    SYSTEM_NAMESPACE,
+)
+from apportion_compiler.engines.volcano.emit.queues import is_divided
+from apportion_compiler.engines.volcano.emit.topologies import topology_types
+from apportion_compiler.ir.program import Program
+
+ACTIONS = "enqueue, allocate, preempt, reclaim, backfill"
+FIT_SINCE = (1, 13)
+"""The first version with the plugin `resource-strategy-fit`, which scores each resource by a strategy of its own."""
+
+_FIT = {"binpack": "MostAllocated", "spread": "LeastAllocated"}
+_GPU_WEIGHT = 100
+"""A free core beside a free GPU shall not decide."""
+
+
+def config_maps(program: Program) -> Iterator[Manifest]:
+    """Yield the scheduler's ConfigMap, and the controller's where there are network levels to find."""
+    yield _config_map(program, SCHEDULER_CONFIG_MAP, SCHEDULER_KEY, scheduler_configuration(program))
+    if topology_types(program):
+        yield _config_map(program, CONTROLLER_CONFIG_MAP, CONTROLLER_KEY, controller_configuration(program))
+
+
+def scheduler_configuration(program: Program) -> str:
+    """Return `volcano-scheduler.conf`."""
+    unvetoed = {"enablePreemptable": False, "enableReclaimable": False}
+    plugins: list[dict[str, object]] = [
+        {"name": "priority"},
+        {"name": "gang", **unvetoed},
+        {"name": "conformance"},
+        {"name": "capacity", "enableHierarchy": True, **_ancestors(program)},
+        {"name": "predicates"},
+    ]
+    if uses_groups(program, divided=is_divided(program)):
+        # Not strict: what belongs to no queue of the policy still runs on nodes outside of its pools.
+        plugins.append({"name": "nodegroup", "arguments": {"strict": False}})
+    if topology_types(program):
+        plugins.append({"name": "network-topology-aware"})
+    plugins += _placement(program)
+    return _text({"actions": ACTIONS, "tiers": [{"plugins": plugins}]})
+
+
+def controller_configuration(program: Program) -> str:
+    """Return `volcano-controller.conf`: HyperNodes are made from labels of nodes."""
+    config = {"networkTopologyTypes": topology_types(program)}
+    return _text({"networkTopologyDiscovery": [{"source": "label", "enabled": True, "config": config}]})
+
+
+def scores_each_resource(program: Program) -> bool:
+    """Tell whether the cluster's version can place GPU work one way and other work another."""
+    return (parse_version(program.engine_version) or FIT_SINCE) >= FIT_SINCE
+
+
+def _ancestors(program: Program) -> dict[str, object]:
+    """Reclaim asks each level above a queue too, so that an inner queue keeps what it is guaranteed as a whole."""
+    levels = max((len(queue.path) for queue in program.queues), default=1) - 1
+    return {"arguments": {"ancestorReclaimLevel": levels}} if levels else {}
+
+
+def _placement(program: Program) -> Iterator[dict[str, object]]:
+    gpu, cpu = program.gpu_placement, program.cpu_placement
+    if scores_each_resource(program):
+        resources = {
+            GPU_RESOURCE: {"type": _FIT[gpu], "weight": _GPU_WEIGHT},
+            "cpu": {"type": _FIT[cpu], "weight": 1},
+            "memory": {"type": _FIT[cpu], "weight": 1},
+        }
+        yield {"name": "resource-strategy-fit", "arguments": {"resources": resources}}
+    elif "binpack" in (gpu, cpu):
+        packed = 1 if cpu == "binpack" else 0
+        arguments: dict[str, object] = {"binpack.cpu": packed, "binpack.memory": packed}
+        if gpu == "binpack":
+            arguments["binpack.resources"] = GPU_RESOURCE
+            arguments[f"binpack.resources.{GPU_RESOURCE}"] = _GPU_WEIGHT
+        yield {"name": "binpack", "arguments": {"binpack.weight": 10, **arguments}}
+    # nodeorder's own word on used nodes would work against packing.
+    least = 1 if cpu == "spread" else 0
+    yield {"name": "nodeorder", "arguments": {"leastrequested.weight": least, "balancedresource.weight": least}}
+
+
+def _config_map(program: Program, name: str, key: str, content: str) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata(program, name, program.source, namespace=SYSTEM_NAMESPACE),
+        "data": {key: content},
+    }
+
+
+def _text(configuration: object) -> str:
+    return yaml.safe_dump(configuration, sort_keys=False, width=120)

@@ -1,0 +1,320 @@
+"""Volcano's objects: Queue, the configuration of its scheduler and controller, PriorityClass.
+
+A queue deserves what the policy guarantees, and is limited by its capability; what is kept back for it is what the
+policy does not let be lent. Queues of a divided cluster, one for each GPU model, are folded back to one. Queues with
+weights alone, as the plugin proportion wants them, keep their weight and are guaranteed nothing.
+
+Written against ed72c7c81 (v1.16.0-alpha.1-42).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
+from apportion_compiler.engines.volcano.emit.groups import NO_GROUP
+from apportion_compiler.engines.volcano.emit.names import ROOT_QUEUE, SHARED_QUEUE
+from apportion_compiler.engines.volcano.emit.queues import TITLE_ANNOTATION
+from apportion_compiler.engines.volcano.reader.amounts import Said, said_of
+from apportion_compiler.engines.volcano.reader.configuration import cluster_of, topologies_of
+from apportion_compiler.naming import label_value, object_name
+from apportion_compiler.plain_objects import (
+    annotations_of,
+    described,
+    integer,
+    labels_of,
+    mapping,
+    name_of,
+    of_kind,
+    parents_first,
+    text,
+)
+from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
+from apportion_compiler.readers.admission import admission_facts
+from apportion_compiler.readers.classes import priority_classes
+from apportion_compiler.readers.namespaces import bound_namespaces, with_namespaces
+from apportion_compiler.readers.objects import is_ours, own_labels, owner_of, queue_id, unknown_fields
+from apportion_compiler.readers.record import Lifted, LiftedPool, LiftedQueue, Manifest, Note, Reader
+from apportion_policy.quantity import Amount
+from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
+
+_FIELDS = frozenset(
+    {
+        "affinity", "capability", "dequeueStrategy", "deserved", "guarantee", "parent", "priority", "reclaimable",
+        "weight",
+    }
+)  # fmt: skip
+_GROUPS = ("affinity", "nodeGroupAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+_OLDER_HIERARCHY = "volcano.sh/hierarchy"
+_UNIT = 1000
+
+
+def read(manifests: Sequence[Manifest]) -> Lifted:
+    """Return what Volcano's objects among the manifests say.
+
+    Raises `ValueError` for an amount that is no quantity or is negative.
+    """
+    notes: list[Note] = []
+    tree = _tree([m for m in of_kind(manifests, "scheduling.volcano.sh", "Queue") if name_of(m)], notes)
+    queues = {id_: _queue(id_, tree, notes) for id_ in tree.groups}
+    queues, pools = _with_pools(dict(_without_sums(queues)), tree)
+    ordered = tuple(parents_first({id_: queue.parent for id_, queue in queues.items()}))
+    for id_ in sorted(queues.keys() - set(ordered)):
+        notes.append(Note(queues[id_].object, "hangs below itself, and Volcano schedules nothing: left out"))
+    if queues and not bound_namespaces(manifests):
+        notes.append(
+            Note("Queue", "Volcano names queues on workloads: add to each leaf the `namespaces` whose work runs in it")
+        )
+    for node in of_kind(manifests, "topology.volcano.sh", "HyperNode"):
+        notes.append(Note(described(node), "its members are not kept: write a topology of node labels"))
+    topologies = tuple(topologies_of(manifests, notes))
+    cluster = cluster_of(manifests, [m for group in tree.groups.values() for m in group.values()], notes)
+    facts = admission_facts(manifests)
+
+    def preemptible(name: str, value: int) -> bool | None:
+        return None if facts is None else facts.preemptible.get(name)
+
+    return with_namespaces(
+        Lifted(
+            queues=tuple(queues[id_] for id_ in ordered),
+            priority_classes=tuple(priority_classes(manifests, preemptible)),
+            pools=pools,
+            topologies=topologies,
+            notes=tuple(dict.fromkeys(notes)),
+            cluster=cluster,
+        ),
+        manifests,
+    )
+
+
+READER = Reader("volcano", read)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """The objects of each queue by GPU model, the one without a model first, and the id behind each object's name."""
+
+    groups: Mapping[str, Mapping[str | None, Manifest]]
+    id_of: Mapping[str, str]
+    models: tuple[str, ...]
+
+
+def _tree(objects: Sequence[Manifest], notes: list[Note]) -> _Tree:
+    own = [m for m in objects if name_of(m) in (ROOT_QUEUE, SHARED_QUEUE)]
+    for manifest in own:
+        if any(mapping(manifest, "spec", field) for field in ("capability", "deserved", "guarantee")):
+            notes.append(
+                Note(described(manifest), "is Volcano's own, and no queue of a policy: its amounts are not kept")
+            )
+    rest = sorted((m for m in objects if m not in own), key=lambda m: _model(m) or "")
+    labelled = {
+        labels_of(m)[QUEUE_ID_LABEL]: _id(m) for m in rest if _model(m) is None and QUEUE_ID_LABEL in labels_of(m)
+    }
+    groups: dict[str, dict[str | None, Manifest]] = {}
+    id_of: dict[str, str] = {}
+    for manifest in rest:
+        model, label = _model(manifest), labels_of(manifest).get(QUEUE_ID_LABEL)
+        id_ = _id(manifest) if model is None or label is None else labelled.get(label, label)
+        if model in groups.get(id_, {}):
+            id_ = name_of(manifest)
+        groups.setdefault(id_, {})[model] = manifest
+        id_of[name_of(manifest)] = id_
+    models = sorted({model for group in groups.values() for model in group if model is not None})
+    return _Tree(groups, id_of, tuple(models))
+
+
+def _id(manifest: Manifest) -> str:
+    """Return the id behind an object's name; a queue that is called as one of Volcano's own got another name."""
+    label = labels_of(manifest).get(QUEUE_ID_LABEL)
+    if is_ours(manifest) and label in (ROOT_QUEUE, SHARED_QUEUE) and object_name(f"{label}/") == name_of(manifest):
+        return label
+    return queue_id(manifest)
+
+
+def _model(manifest: Manifest) -> str | None:
+    return labels_of(manifest).get(GPU_MODEL_LABEL) if is_ours(manifest) else None
+
+
+def _queue(id_: str, tree: _Tree, notes: list[Note]) -> LiftedQueue:
+    """Put the objects of a queue together: what is not counted by model is taken from the first."""
+    group = tree.groups[id_]
+    manifest = next(iter(group.values()))
+    for each in group.values():
+        notes.extend(_oddities(each))
+    said = _amounts(group, tree, notes)
+    weight = integer(manifest, "spec", "weight") or 1
+    return LiftedQueue(
+        id=id_,
+        object=described(manifest),
+        parent=_parent(manifest, tree, notes),
+        title=annotations_of(manifest).get(TITLE_ANNOTATION),
+        owner=owner_of(manifest),
+        guaranteed=said.guaranteed,
+        limit=said.limit,
+        lending_limit=said.lending,
+        weight=dict.fromkeys((CPU, MEMORY, GPU), weight * _UNIT),
+        priority=integer(manifest, "spec", "priority"),
+        pools=_usable(group),
+        labels=own_labels(manifest),
+    )
+
+
+def _amounts(group: Mapping[str | None, Manifest], tree: _Tree, notes: list[Note]) -> Said:
+    if not tree.models:
+        return said_of(group[None], notes)
+    guaranteed: dict[str, Amount] = {}
+    limit: dict[str, Amount] = {}
+    lending: dict[str, Amount] = {}
+    for model, manifest in group.items():
+        said = said_of(manifest, notes)
+        for kept, found in ((guaranteed, said.guaranteed), (limit, said.limit), (lending, said.lending)):
+            if model is None:
+                # The tree without a model has no GPUs, and says so.
+                kept.update((r, amount) for r, amount in found.items() if r != GPU)
+            elif GPU in found:
+                kept[gpu_resource(model)] = found[GPU]
+    by_model = [gpu_resource(model) for model in tree.models]
+    guaranteed[GPU] = _sum(guaranteed, by_model)
+    if all(resource in limit for resource in by_model):
+        limit[GPU] = _sum(limit, by_model)
+    return Said(guaranteed, limit, lending)
+
+
+def _sum(amounts: Mapping[str, Amount], resources: Sequence[str]) -> int:
+    return sum(amount for r in resources if isinstance(amount := amounts.get(r, 0), int))
+
+
+def _without_sums(queues: Mapping[str, LiftedQueue]) -> Iterator[tuple[str, LiftedQueue]]:
+    """Leave out what an inner queue does not lend only because its children do not."""
+    kept: dict[str, dict[str, int]] = {}
+    for queue in queues.values():
+        if queue.parent is not None:
+            above = kept.setdefault(queue.parent, {})
+            for resource in queue.lending_limit:
+                above[resource] = above.get(resource, 0) + _kept_back(queue, resource)
+    for id_, queue in queues.items():
+        below = kept.get(id_, {})
+        own = {r: a for r, a in queue.lending_limit.items() if _kept_back(queue, r) > below.get(r, 0)}
+        yield id_, queue if len(own) == len(queue.lending_limit) else replace(queue, lending_limit=own)
+
+
+def _kept_back(queue: LiftedQueue, resource: str) -> int:
+    promised, lent = queue.guaranteed.get(resource, 0), queue.lending_limit.get(resource, 0)
+    return promised - lent if isinstance(promised, int) and isinstance(lent, int) else 0
+
+
+def _parent(manifest: Manifest, tree: _Tree, notes: list[Note]) -> str | None:
+    parent = text(manifest, "spec", "parent")
+    if parent is None or parent == ROOT_QUEUE:
+        return None
+    if parent not in tree.id_of:
+        message = f"its parent {parent} is missing, and Volcano then schedules nothing: read as a top-level queue"
+        if parent == SHARED_QUEUE:
+            message = f"hangs below Volcano's own queue {SHARED_QUEUE}: read as a top-level queue"
+        notes.append(Note(described(manifest), message))
+        return None
+    return tree.id_of[parent]
+
+
+def _oddities(manifest: Manifest) -> Iterator[Note]:
+    spec = mapping(manifest, "spec")
+    yield from unknown_fields(manifest, _FIELDS, "spec")
+    if spec.get("reclaimable") is False:
+        yield Note(
+            described(manifest), "reclaimable is false: a policy has no word for what is lent and never given back"
+        )
+    for field in ("nodeGroupAffinity", "nodeGroupAntiAffinity"):
+        for strength in mapping(spec, "affinity", field):
+            if (field, strength) != _GROUPS[1:]:
+                yield Note(described(manifest), f"spec.affinity.{field}.{strength} is not kept")
+    if _OLDER_HIERARCHY in annotations_of(manifest):
+        yield Note(
+            described(manifest),
+            f"annotation {_OLDER_HIERARCHY} is the tree of the plugin drf: {annotations_of(manifest)[_OLDER_HIERARCHY]} is "
+            "not kept, say the parent in spec.parent",
+        )
+    if (
+        not mapping(spec, "deserved")
+        and not mapping(spec, "guarantee", "resource")
+        and (integer(spec, "weight") or 1) > 1
+    ):
+        yield Note(
+            described(manifest),
+            f"has its weight of {spec['weight']} alone, by which the plugin proportion divides the cluster: kept as a "
+            "weight for surplus, and nothing is guaranteed",
+        )
+    if text(manifest, "status", "state") in ("Closed", "Closing"):
+        yield Note(described(manifest), "is closed: a policy has no word for that")
+
+
+def _usable(group: Mapping[str | None, Manifest]) -> tuple[str, ...] | None:
+    """Return the groups of nodes that a queue's work may use, in all its objects; None where it names none."""
+    lists = [_groups(manifest) for manifest in group.values()]
+    if all(found is None for found in lists):
+        return None
+    return tuple(sorted({name for found in lists for name in found or () if name != NO_GROUP}))
+
+
+def _groups(manifest: Manifest) -> tuple[str, ...] | None:
+    *above, last = _GROUPS
+    found = mapping(manifest, "spec", *above).get(last)
+    return tuple(str(name) for name in found) if isinstance(found, list) else None
+
+
+def _with_pools(
+    queues: Mapping[str, LiftedQueue], tree: _Tree
+) -> tuple[dict[str, LiftedQueue], tuple[LiftedPool, ...]]:
+    """Return the pools that groups of nodes stand for, and the queues with those that they may use.
+
+    A queue above others has no groups: it may use what the queues below it may, and the models it has objects for.
+    """
+    if _has_no_pools(tree):
+        return {id_: replace(queue, pools=None) for id_, queue in queues.items()}, ()
+    pools = {pool.id: pool for pool in _pools(tree)}
+    lacking = set(tree.models) - {pool.gpu_model for pool in pools.values()}
+    pools.update((model, LiftedPool(model, gpu_model=model)) for model in sorted(lacking))
+    if len(tree.models) == 1:
+        # One model alone is not told apart: there is another, which no queue may use.
+        pools[UNUSED] = LiftedPool(UNUSED, gpu_model=UNUSED)
+    inner = {queue.parent for queue in queues.values()}
+    usable: dict[str, set[str]] = {id_: set(queue.pools or ()) for id_, queue in queues.items() if id_ not in inner}
+    if all(names == pools.keys() for names in usable.values()):
+        # Groups are named only where some machines are kept from some queue.
+        pools[UNUSED] = LiftedPool(UNUSED)
+    for id_ in reversed(tuple(parents_first({id_: queue.parent for id_, queue in queues.items()}))):
+        models = tree.groups[id_].keys()
+        own = usable.setdefault(id_, set())
+        if id_ in inner:
+            own |= {pool.id for pool in pools.values() if pool.gpu_model is not None and pool.gpu_model in models}
+        parent = queues[id_].parent
+        if parent is not None:
+            usable.setdefault(parent, set()).update(own)
+    return (
+        {id_: replace(queue, pools=tuple(sorted(usable.get(id_, ())))) for id_, queue in queues.items()},
+        tuple(pools[name] for name in sorted(pools)),
+    )
+
+
+UNUSED = "unused"
+"""The pool of the machines that no queue may use."""
+
+
+def _has_no_pools(tree: _Tree) -> bool:
+    """Tell whether nothing is said of pools: no groups are named, or each model's alone, as where none is declared."""
+    return all(
+        groups is None or (model is not None and groups == (label_value(model),))
+        for group in tree.groups.values()
+        for model, manifest in group.items()
+        for groups in (_groups(manifest),)
+    )
+
+
+def _pools(tree: _Tree) -> Iterator[LiftedPool]:
+    """Yield the groups that queues name, as pools of the model whose queues name them."""
+    models: dict[str, str | None] = {}
+    for group in tree.groups.values():
+        for model, manifest in group.items():
+            for name in _groups(manifest) or ():
+                models[name] = models.get(name) or model
+    yield from (LiftedPool(name, gpu_model=model) for name, model in sorted(models.items()) if name != NO_GROUP)

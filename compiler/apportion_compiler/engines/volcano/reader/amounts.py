@@ -1,0 +1,68 @@
+"""Amounts of a Volcano Queue in the policy's units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from apportion_compiler.engines.volcano.emit.names import GPU_RESOURCE
+from apportion_compiler.engines.volcano.emit.resource_lists import is_counted
+from apportion_compiler.plain_objects import described, mapping
+from apportion_compiler.readers.record import Manifest, Note
+from apportion_policy.errors import QuantityError
+from apportion_policy.quantity import Amount, kubernetes_units, kubernetes_value
+from apportion_policy.resources import CPU, GPU, MEMORY
+
+_SCALES = {CPU: 1000, GPU_RESOURCE: 1000}
+_LEAST = 1
+"""Of cpu and memory, what stands for a limit of none: Volcano reads 0 as no limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What an object says of its queue, as a policy would."""
+
+    guaranteed: Mapping[str, Amount]
+    limit: Mapping[str, Amount]
+    lending: Mapping[str, Amount]
+
+
+def said_of(manifest: Manifest, notes: list[Note]) -> Said:
+    """Return the amounts of an object; what is kept back without being deserved counts as guaranteed.
+
+    Raises:
+        ValueError: If an amount is no quantity, or negative.
+    """
+    deserved = _amounts(manifest, notes, "deserved")
+    kept = _amounts(manifest, notes, "guarantee", "resource")
+    guaranteed = {r: max(deserved.get(r, 0), kept.get(r, 0)) for r in {**deserved, **kept}}
+    limit: dict[str, Amount] = {}
+    for resource, amount in _amounts(manifest, notes, "capability").items():
+        if resource in (CPU, MEMORY) and amount == 0:
+            notes.append(Note(described(manifest), f"Volcano reads a capability of 0 {resource} as no limit: not kept"))
+            continue
+        is_least = resource in (CPU, MEMORY) and amount == _LEAST
+        limit[resource] = 0 if is_least else amount
+    lending: dict[str, Amount] = {r: guaranteed[r] - amount for r, amount in kept.items() if amount > 0}
+    return Said(dict(guaranteed), limit, lending)
+
+
+def _amounts(manifest: Manifest, notes: list[Note], *field: str) -> dict[str, int]:
+    amounts: dict[str, int] = {}
+    for name, value in mapping(manifest, "spec", *field).items():
+        at = f"spec.{'.'.join(field)}[{name}]"
+        if not is_counted(name):
+            notes.append(Note(described(manifest), f"{at} is not kept: Volcano counts no such resource"))
+            continue
+        scale = _SCALES.get(name, 1)
+        try:
+            exact = kubernetes_value(value if isinstance(value, str | float | int) else str(value))
+        except QuantityError as refused:
+            raise ValueError(f"{described(manifest)}: {at}: {refused}") from None
+        if exact < 0:
+            raise ValueError(f"{described(manifest)}: {at}: {value} is negative")
+        amount = kubernetes_units(str(value), scale)
+        if amount != exact * scale:
+            notes.append(Note(described(manifest), f"{at} is {value}: rounded up, as Volcano does"))
+        amounts[GPU if name == GPU_RESOURCE else name] = amount
+    return amounts

@@ -1,0 +1,102 @@
+"""What the configuration of Volcano's scheduler and controller says of a cluster: placement, order, network levels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from apportion_compiler.embedded_text import yaml_value
+from apportion_compiler.engines.volcano.emit.names import CONTROLLER_KEY, GPU_RESOURCE, SCHEDULER_KEY
+from apportion_compiler.plain_objects import described, items, mapping, text
+from apportion_compiler.readers.record import LiftedCluster, LiftedTopology, Manifest, Note
+from apportion_policy.engine_settings import VolcanoSettings
+from apportion_policy.resources import CPU
+
+_PLACEMENTS = {"MostAllocated": "binpack", "LeastAllocated": "spread"}
+_NEEDED_ACTIONS = ("preempt", "reclaim")
+
+
+def cluster_of(manifests: Sequence[Manifest], queues: Sequence[Manifest], notes: list[Note]) -> LiftedCluster:
+    """Return what holds of the cluster as a whole."""
+    settings = _settings(queues, notes)
+    for manifest, document in _documents(manifests, SCHEDULER_KEY, notes):
+        plugins = {
+            text(plugin, "name"): mapping(plugin, "arguments")
+            for tier in items(document, "tiers")
+            for plugin in items(tier, "plugins")
+        }
+        notes.extend(_switched_on(manifest, document, plugins))
+        gpu, cpu = _placement(plugins)
+        return LiftedCluster(gpu_placement=gpu, cpu_placement=cpu, volcano=settings)
+    return LiftedCluster(volcano=settings)
+
+
+def topologies_of(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[LiftedTopology]:
+    """Yield the network levels that the controller is told to find by labels."""
+    for manifest, document in _documents(manifests, CONTROLLER_KEY, notes):
+        for source in items(document, "networkTopologyDiscovery"):
+            if text(source, "source") != "label":
+                notes.append(Note(described(manifest), f"the discovery of {text(source, 'source')} is not kept"))
+                continue
+            if mapping(source).get("enabled") is not True:
+                continue
+            for name, levels in mapping(source, "config", "networkTopologyTypes").items():
+                keys = [
+                    key for level in (levels if isinstance(levels, list) else ()) if (key := text(level, "nodeLabel"))
+                ]
+                if keys:
+                    yield LiftedTopology(name, tuple(keys))
+
+
+def _documents(
+    manifests: Sequence[Manifest], key: str, notes: list[Note]
+) -> Iterator[tuple[Manifest, Mapping[str, object]]]:
+    for manifest in manifests:
+        content = text(manifest, "data", key) if manifest.get("kind") == "ConfigMap" else None
+        if content is None:
+            continue
+        try:
+            document = yaml_value(content)
+        except ValueError:
+            document = None
+        if isinstance(document, dict):
+            yield manifest, document
+        else:
+            notes.append(Note(described(manifest), f"data[{key}] is no configuration: not kept"))
+
+
+def _settings(queues: Sequence[Manifest], notes: list[Note]) -> VolcanoSettings | None:
+    """Return the order in which queues give out jobs, where all have the same."""
+    strategies = {text(queue, "spec", "dequeueStrategy") or "traverse" for queue in queues}
+    if len(strategies) > 1:
+        notes.append(Note("Queue", "queues differ in dequeueStrategy, and a policy has one for the cluster: not kept"))
+    if strategies == {"fifo"}:
+        return VolcanoSettings(dequeue_strategy="fifo")
+    return VolcanoSettings() if strategies == {"traverse"} else None
+
+
+def _switched_on(
+    manifest: Manifest, document: Mapping[str, object], plugins: Mapping[str | None, Mapping[str, object]]
+) -> Iterator[Note]:
+    if "capacity" not in plugins:
+        yield Note(
+            described(manifest),
+            "the plugin capacity is off, so that no parent and no guarantee holds; what is compiled turns it on",
+        )
+    actions = [action.strip() for action in (text(document, "actions") or "").split(",")]
+    missing = [action for action in _NEEDED_ACTIONS if action not in actions]
+    if missing:
+        yield Note(described(manifest), f"lacks the actions {', '.join(missing)}; what is compiled turns them on")
+
+
+def _placement(plugins: Mapping[str | None, Mapping[str, object]]) -> tuple[str | None, str | None]:
+    """Return how GPU work and other work is placed: by the plugin that scores each resource, else by binpack."""
+    fit = mapping(plugins.get("resource-strategy-fit", {}), "resources")
+    if fit:
+        gpu, cpu = (_PLACEMENTS.get(text(fit, resource, "type") or "") for resource in (GPU_RESOURCE, CPU))
+        return gpu, cpu
+    if "binpack" not in plugins:
+        return (None, None) if "nodeorder" not in plugins else ("spread", "spread")
+    arguments = plugins["binpack"]
+    packs_gpus = GPU_RESOURCE in str(arguments.get("binpack.resources", ""))
+    packs_cpu = arguments.get("binpack.cpu", 1) != 0
+    return "binpack" if packs_gpus else "spread", "binpack" if packs_cpu else "spread"

@@ -1,0 +1,43 @@
+"""What Volcano's schemas and webhooks refuse, and what Volcano accepts and then does not do.
+
+Source: pkg/webhooks/admission/{queues,jobs,podgroups,hypernodes}/validate and config/crd/volcano/bases at ed72c7c81,
+with the flags of the webhook manager at their defaults (five levels, the root queue protected).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from apportion_compiler.engine_rules.verdict import EngineRules, Manifest, Verdict
+from apportion_compiler.engines.volcano.rules.configuration import configuration_verdicts
+from apportion_compiler.engines.volcano.rules.groups import group_verdicts
+from apportion_compiler.engines.volcano.rules.hierarchy import hierarchy_verdicts
+from apportion_compiler.engines.volcano.rules.hyper_nodes import hyper_node_verdicts
+from apportion_compiler.engines.volcano.rules.jobs import job_verdicts
+from apportion_compiler.engines.volcano.rules.queues import queue_verdicts
+from apportion_compiler.engines.volcano.rules.tree import queue_tree
+from apportion_compiler.plain_objects import group_of
+
+
+def check(manifests: Sequence[Manifest], existing: Sequence[Manifest] = ()) -> Iterator[Verdict]:
+    """Yield verdicts on queues, jobs, pod groups, hyper nodes and Volcano's configuration."""
+    tree = queue_tree(manifests, existing)
+    queues: list[tuple[int, Manifest]] = []
+    for index, manifest in enumerate(manifests):
+        match group_of(manifest), manifest.get("kind"):
+            case "scheduling.volcano.sh", "Queue":
+                queues.append((index, manifest))
+                yield from queue_verdicts(index, manifest, tree)
+            case "scheduling.volcano.sh", "PodGroup":
+                yield from group_verdicts(index, manifest, tree, existing)
+            case "batch.volcano.sh", "Job":
+                yield from job_verdicts(index, manifest, tree, existing)
+            case "topology.volcano.sh", "HyperNode":
+                yield from hyper_node_verdicts(index, manifest)
+            case _:
+                pass
+    yield from hierarchy_verdicts(queues, tree)
+    yield from configuration_verdicts(manifests, existing, tree)
+
+
+RULES = EngineRules("volcano", check)

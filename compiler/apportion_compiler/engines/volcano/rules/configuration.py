@@ -1,0 +1,161 @@
+"""The scheduler's configuration, and what of the queues it leaves without effect.
+
+Nothing refuses it: what Volcano cannot read or does not know it leaves out, with a line in its log. What is said of
+queues is said only where the configuration is among the objects given.
+
+Source: pkg/scheduler/{util.go,conf,framework,plugins/capacity,plugins/proportion,plugins/nodegroup} at ed72c7c81.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from apportion_compiler.embedded_text import yaml_value
+from apportion_compiler.engine_rules.verdict import Manifest, Verdict
+from apportion_compiler.engines.volcano.emit.names import SCHEDULER_KEY
+from apportion_compiler.engines.volcano.rules.queues import HIERARCHY, ignored
+from apportion_compiler.engines.volcano.rules.tree import SCHEDULING_GROUP, QueueTree, is_below_queue
+from apportion_compiler.plain_objects import annotations_of, items, labels_of, mapping, name_of, of_kind, text
+
+_ACTIONS = frozenset({"enqueue", "allocate", "backfill", "preempt", "reclaim", "shuffle", "gangpreempt", "gangreclaim"})
+_PLUGINS = frozenset(
+    {
+        "drf", "gang", "deviceshare", "predicates", "priority", "nodeorder", "conformance", "binpack",
+        "resource-strategy-fit", "tdm", "overcommit", "sla", "task-topology", "numa-aware", "cdp", "rescheduling",
+        "usage", "pdb", "nodegroup", "network-topology-aware", "proportion", "capacity", "extender", "resourcequota",
+    }
+)  # fmt: skip
+_RECLAIM_VOICES = ("conformance", "gang")
+"""Plugins that name victims of a reclaim, and so settle it for their tier."""
+_AT = f"data[{SCHEDULER_KEY}]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Configuration:
+    actions: tuple[str, ...]
+    tiers: tuple[tuple[Mapping[str, object], ...], ...]
+
+    def plugin(self, name: str) -> Mapping[str, object] | None:
+        for tier in self.tiers:
+            for plugin in tier:
+                if text(plugin, "name") == name:
+                    return plugin
+        return None
+
+
+def configuration_verdicts(
+    manifests: Sequence[Manifest], existing: Sequence[Manifest], tree: QueueTree
+) -> Iterator[Verdict]:
+    """Yield verdicts on the ConfigMap and, by it, on queues."""
+    found: _Configuration | None = None
+    for index, manifest in enumerate(manifests):
+        content = _content(manifest)
+        if content is not None:
+            found = _parse(content)
+            if found is None:
+                yield ignored(
+                    index, _AT, "is no configuration, so the scheduler keeps the one it has", "write it as YAML"
+                )
+            else:
+                yield from _by_itself(index, found, tree)
+    if found is None:
+        contents = [content for content in map(_content, existing) if content is not None]
+        found = _parse(contents[-1]) if contents else None
+    if found is not None:
+        for index, manifest in enumerate(manifests):
+            if manifest in of_kind([manifest], SCHEDULING_GROUP, "Queue"):
+                yield from _of_queue(index, manifest, found)
+
+
+def _content(manifest: Manifest) -> str | None:
+    return text(manifest, "data", SCHEDULER_KEY) if manifest.get("kind") == "ConfigMap" else None
+
+
+def _parse(content: str) -> _Configuration | None:
+    try:
+        document = yaml_value(content)
+    except ValueError:
+        return None
+    if not isinstance(document, dict):
+        return None
+    actions = text(document, "actions") or ""
+    return _Configuration(
+        tuple(action.strip() for action in actions.split(",") if action.strip()),
+        tuple(tuple(mapping(plugin) for plugin in items(tier, "plugins")) for tier in items(document, "tiers")),
+    )
+
+
+def _by_itself(index: int, found: _Configuration, tree: QueueTree) -> Iterator[Verdict]:
+    for action in found.actions:
+        if action not in _ACTIONS:
+            yield ignored(index, _AT, f"there is no action {action}", "take it out")
+    for tier in found.tiers:
+        for plugin in tier:
+            name = text(plugin, "name")
+            if name not in _PLUGINS:
+                yield ignored(index, _AT, f"there is no plugin {name}, unless one is loaded from a file", "take it out")
+    capacity, proportion = found.plugin("capacity"), found.plugin("proportion")
+    if capacity is not None and proportion is not None:
+        yield ignored(
+            index, _AT, "capacity and proportion both keep the books of the queues", "leave out one of the two"
+        )
+    if capacity is None:
+        return
+    hangs = any(is_below_queue(queue) for queue in tree.queues.values())
+    if hangs and capacity.get("enableHierarchy") is not True:
+        yield ignored(
+            index, _AT, "without enableHierarchy the capacity plugin knows no parents", "set enableHierarchy: true"
+        )
+    if "reclaim" not in found.actions and "gangreclaim" not in found.actions:
+        yield ignored(
+            index, _AT, "without the action reclaim nobody gets back what was lent", "add reclaim to the actions"
+        )
+        return
+    for tier in found.tiers:
+        names = [text(plugin, "name") for plugin in tier]
+        if "capacity" in names:
+            return
+        for plugin in tier:
+            name = text(plugin, "name")
+            if name in _RECLAIM_VOICES and plugin.get("enableReclaimable") is not False:
+                yield ignored(
+                    index,
+                    _AT,
+                    f"{name} settles who is reclaimed in a tier before capacity's, so nobody asks what a queue deserves",
+                    "write capacity in the same tier",
+                )
+                return
+
+
+def _of_queue(index: int, queue: Manifest, found: _Configuration) -> Iterator[Verdict]:
+    capacity, proportion = found.plugin("capacity"), found.plugin("proportion")
+    spec = mapping(queue, "spec")
+    if capacity is None and proportion is not None:
+        if mapping(spec, "deserved"):
+            yield ignored(
+                index, "spec.deserved", "the plugin proportion works out what a queue deserves by its weight",
+                "use the plugin capacity",
+            )  # fmt: skip
+        if is_below_queue(queue):
+            yield ignored(index, "spec.parent", "the plugin proportion knows no parents", "use the plugin capacity")
+    elif capacity is not None and proportion is None:
+        # What Apportion writes there its fidelity report speaks of.
+        if spec.get("weight", 1) != 1 and labels_of(queue).get("app.kubernetes.io/managed-by") != "apportion":
+            yield ignored(
+                index, "spec.weight", "the plugin capacity reads no weights", "say what the queue deserves instead"
+            )
+        if HIERARCHY in annotations_of(queue):
+            yield ignored(
+                index,
+                f"metadata.annotations[{HIERARCHY}]",
+                "the plugin capacity takes the tree from spec.parent",
+                "write spec.parent",
+            )
+    if mapping(spec, "affinity") and found.plugin("nodegroup") is None:
+        yield ignored(
+            index,
+            "spec.affinity",
+            f"without the plugin nodegroup queue {name_of(queue)} runs on any node",
+            "add nodegroup to the scheduler's plugins",
+        )

@@ -1,0 +1,191 @@
+"""Queues against each other: what the webhook asks of a queue's parents, siblings and children.
+
+It judges a queue when it is made, and when its parent or its amounts change; a fault that was there before passes as
+long as nobody touches it. Everything is judged as it is once all manifests are applied, so a sum that is too large is
+one fault, whoever of its parts is written last.
+
+Source: pkg/webhooks/admission/queues/validate/validate_queue.go at ed72c7c81.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from apportion_compiler.engine_rules.verdict import Manifest, Verdict
+from apportion_compiler.engines.volcano.emit.bounds import MAX_DEPTH
+from apportion_compiler.engines.volcano.emit.names import ROOT_QUEUE
+from apportion_compiler.engines.volcano.emit.resource_lists import Counts, short_of, total
+from apportion_compiler.engines.volcano.rules.queues import LISTS, rejected, resource_list, same_amounts
+from apportion_compiler.engines.volcano.rules.tree import (
+    QueueTree,
+    capability,
+    deserved,
+    guarantee,
+    has_pods,
+    is_below_queue,
+    parent_of,
+)
+from apportion_compiler.plain_objects import name_of
+from apportion_policy.quantity import cpu_text, memory_text
+from apportion_policy.resources import CPU, MEMORY
+
+_SUMS = (("guarantee", "guarantee.resource", guarantee), ("deserved", "deserved", deserved))
+
+
+def hierarchy_verdicts(queues: Sequence[tuple[int, Manifest]], tree: QueueTree) -> Iterator[Verdict]:
+    """Yield what is wrong between the queues that are applied and all others."""
+    judged: dict[str, int] = {}
+    for index, queue in queues:
+        name = name_of(queue)
+        before = tree.before.get(name)
+        moved = before is None or parent_of(before) != parent_of(queue)
+        sound = True
+        if moved and is_below_queue(queue):
+            for verdict in _place(index, queue, tree):
+                sound = False
+                yield verdict
+        if sound and name != ROOT_QUEUE and (moved or _amounts_changed(queue, before)):
+            judged[name] = index
+            yield from _capability(index, queue, tree)
+    yield from _sums(judged, tree)
+
+
+def refused_deletion(name: str, tree: QueueTree) -> str | None:
+    """Return why a queue of a tree cannot be deleted; None where it can."""
+    if name in (ROOT_QUEUE, "default"):
+        return f"`{name}` queue can not be deleted"
+    children = tree.children.get(name, ())
+    if children:
+        return f"queue {name} can not be deleted because it has {len(children)} child queues: {', '.join(children)}"
+    return None
+
+
+def _amounts_changed(queue: Manifest, before: Manifest | None) -> bool:
+    return before is None or not all(
+        same_amounts(resource_list(queue, field), resource_list(before, field)) for field in LISTS
+    )
+
+
+def _place(index: int, queue: Manifest, tree: QueueTree) -> Iterator[Verdict]:
+    name, parent = name_of(queue), parent_of(queue)
+    assert parent is not None
+    if parent == name:
+        yield rejected(index, "spec.parent", f"queue {name} cannot use itself as parent", "name another queue")
+        return
+    depth, above, seen = 1, parent, {name}
+    while above != ROOT_QUEUE:
+        depth += 1
+        if depth > MAX_DEPTH or above in seen:
+            yield rejected(
+                index,
+                "spec.parent",
+                f"queue {name} exceeds the maximum allowed depth of {MAX_DEPTH}",
+                "hang it higher in the tree",
+            )
+            return
+        seen.add(above)
+        if above not in tree.queues:
+            # The queue `default` is always there, below root.
+            if above != "default":
+                yield rejected(
+                    index,
+                    "spec.parent",
+                    f"failed to get parent queue {above} of queue {name}: it does not exist",
+                    f"apply queue {above} before it, or name another",
+                    "NotFound",
+                )
+                return
+            break
+        above = parent_of(tree.queues[above]) or ROOT_QUEUE
+    holder = tree.queues.get(parent)
+    if holder is not None and has_pods(holder) and set(tree.children[parent]) <= {name}:
+        yield rejected(
+            index,
+            "spec.parent",
+            f"queue {parent} cannot be the parent queue of queue {name} because it has allocated Pods",
+            f"wait until nothing runs in {parent}, or hang the queue elsewhere",
+            "Forbidden",
+        )
+
+
+def _capability(index: int, queue: Manifest, tree: QueueTree) -> Iterator[Verdict]:
+    name, own = name_of(queue), capability(queue)
+    if is_below_queue(queue):
+        for resource, amount in own.items():
+            bound = _nearest(queue, resource, tree)
+            if bound is not None and amount > bound:
+                yield rejected(
+                    index,
+                    f"spec.capability[{resource}]",
+                    f"queue {name} capability[{resource}]={_text(resource, amount)} exceeds its ancestor's "
+                    f"capability={_text(resource, bound)}",
+                    f"lower it to {_text(resource, bound)}, or raise the ancestor's first",
+                )
+    for resource, amount in own.items():
+        below = max((_largest(c, resource, tree, {name}) for c in tree.children.get(name, ())), default=0)
+        if 0 < amount < below:
+            yield rejected(
+                index,
+                f"spec.capability[{resource}]",
+                f"queue {name} capability[{resource}]={_text(resource, amount)} is smaller than its descendants' max "
+                f"capability={_text(resource, below)}",
+                f"raise it to {_text(resource, below)}, or lower the descendants' first",
+            )
+
+
+def _nearest(queue: Manifest, resource: str, tree: QueueTree) -> int | None:
+    """Return the capability of the nearest ancestor that has one; 0 counts as none."""
+    above, seen = parent_of(queue), {name_of(queue)}
+    while above is not None and above != ROOT_QUEUE and above in tree.queues and above not in seen:
+        amount = capability(tree.queues[above]).get(resource, 0)
+        if amount > 0:
+            return amount
+        seen.add(above)
+        above = parent_of(tree.queues[above])
+    return None
+
+
+def _largest(name: str, resource: str, tree: QueueTree, seen: set[str]) -> int:
+    """Return the largest capability of a queue's subtree; below one that has any, nobody looks."""
+    own = capability(tree.queues[name]).get(resource, 0)
+    if own > 0 or name in seen:
+        return own
+    return max((_largest(c, resource, tree, {*seen, name}) for c in tree.children.get(name, ())), default=0)
+
+
+def _sums(judged: Mapping[str, int], tree: QueueTree) -> Iterator[Verdict]:
+    """Yield one verdict for each sum that exceeds a parent's, on the parent if it is judged, else on the first child."""
+    parents: dict[str, tuple[str, int]] = {}
+    for name, index in judged.items():
+        parent = parent_of(tree.queues[name])
+        if parent is not None and parent != ROOT_QUEUE and parent in tree.queues:
+            parents.setdefault(parent, (name, index))
+    for name, index in judged.items():
+        if name in tree.children:
+            parents[name] = (name, index)
+    for parent, (name, index) in parents.items():
+        for word, field, amounts in _SUMS:
+            bound = amounts(tree.queues[parent])
+            needed = total(amounts(tree.queues[child]) for child in tree.children[parent])
+            short = short_of(bound, needed)
+            if short is None:
+                continue
+            who = f"queue {parent}" if name == parent else f"parent queue {parent}"
+            yield rejected(
+                index,
+                f"spec.{field}[{short}]",
+                f"{who} validation failed: sum of children's {word} ({_list(needed)}) exceeds parent's {word} limit "
+                f"({_list(bound)})",
+                f"give {parent} at least {_text(short, needed[short])} of {short} in {word}"
+                + ("" if short in bound else ", and 0 too where the children name it"),
+            )
+
+
+def _list(amounts: Counts) -> str:
+    return ", ".join(f"{name} {_text(name, amount)}" for name, amount in amounts.items()) or "none"
+
+
+def _text(resource: str, amount: int) -> str:
+    if resource == MEMORY:
+        return memory_text(amount)
+    return cpu_text(amount) if resource == CPU or amount % 1000 else str(amount // 1000)

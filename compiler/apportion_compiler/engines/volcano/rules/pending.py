@@ -1,0 +1,95 @@
+"""Volcano: queues that are not there or hold queues, gangs of more pods than there are, and pods that pass it by."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import cast
+
+from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
+from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, Workload, listed, template_field
+from apportion_compiler.engines.volcano.emit import names
+from apportion_compiler.plain_objects import annotations_of, integer, labels_of, text
+
+_GROUP = "scheduling.volcano.sh"
+
+
+def _named(workload: Workload) -> dict[str, str]:
+    """Return the queues that a workload names, by the field."""
+    found = {f"metadata.annotations[{names.QUEUE_ANNOTATION}]": annotations_of(workload.manifest)}
+    queues = {field: marks[names.QUEUE_ANNOTATION] for field, marks in found.items() if names.QUEUE_ANNOTATION in marks}
+    for pods in workload.sets:
+        marks = annotations_of(cast("Manifest", pods.template))
+        if names.QUEUE_ANNOTATION in marks:
+            field = template_field(pods, "metadata", f"annotations[{names.QUEUE_ANNOTATION}]")
+            queues[field] = marks[names.QUEUE_ANNOTATION]
+    if workload.is_of("ray.io") and names.QUEUE_LABEL in labels_of(workload.manifest):
+        queues[f"metadata.labels[{names.QUEUE_LABEL}]"] = labels_of(workload.manifest)[names.QUEUE_LABEL]
+    if workload.is_of("batch.volcano.sh"):
+        queue = text(workload.manifest, "spec", "queue")
+        if queue is not None:
+            queues["spec.queue"] = queue
+    return queues
+
+
+def _queues(site: Site) -> Iterator[Verdict]:
+    queues = site.named(_GROUP, "Queue")
+    if not queues:
+        return
+    inner = {text(queue, "spec", "parent") for queue in queues.values()} | {names.ROOT_QUEUE}
+    leaves = queues.keys() - inner
+    for workload in site.workloads:
+        # The webhook judges Volcano's own Job; a PodGroup that a controller makes fails where nobody looks.
+        verdict = workload.rejected if workload.is_of("batch.volcano.sh") else workload.pending
+        seen: set[str] = set()
+        for field, queue in _named(workload).items():
+            if queue in seen:
+                continue
+            seen.add(queue)
+            if queue in inner:
+                message, cure = f"can only submit job to leaf queue, and {queue} holds queues", "name a leaf"
+                yield verdict(field, "Invalid", message, f"{cure}: {listed(leaves)}")
+            elif queue not in queues and queue != names.SHARED_QUEUE:
+                yield verdict(field, "NotFound", f"unable to find job queue: {queue}", f"name one of {listed(leaves)}")
+
+
+def _schedulers(site: Site) -> Iterator[Verdict]:
+    for workload in site.workloads:
+        # Volcano and KubeRay write the name into the pods that they make.
+        if workload.is_of("batch.volcano.sh") or workload.is_of("ray.io") or not _named(workload):
+            continue
+        for pods in workload.sets:
+            if text(pods.spec, "schedulerName") in {None, "default-scheduler"}:
+                yield workload.ignored(
+                    template_field(pods, "spec", "schedulerName"), "Required",
+                    "without schedulerName the pods go to Kubernetes' own scheduler, past the queue",
+                    f"write schedulerName: {names.SCHEDULER}",
+                )  # fmt: skip
+
+
+def _gangs(site: Site) -> Iterator[Verdict]:
+    members: Counter[tuple[str, str]] = Counter()
+    for workload in site.workloads:
+        wanted = integer(workload.manifest, "spec", "minAvailable") if workload.is_of("batch.volcano.sh") else None
+        if wanted is not None and wanted > workload.n_pods:
+            yield workload.rejected(
+                "spec.minAvailable", "Invalid",
+                f"job 'minAvailable' must not be greater than total replicas in tasks, {workload.n_pods}",
+                f"write at most {workload.n_pods}",
+            )  # fmt: skip
+        for pods in workload.sets:
+            name = annotations_of(cast("Manifest", pods.template)).get(names.GROUP_ANNOTATION)
+            if name is not None:
+                members[workload.namespace, name] += pods.count
+    groups = site.placed(_GROUP, "PodGroup")
+    for index, manifest in enumerate(site.manifests):
+        for key, group in groups.items():
+            least = integer(group, "spec", "minMember")
+            if group is manifest and least is not None and key in members and members[key] < least:
+                yield Verdict(
+                    Effect.PENDING, index, "spec.minMember", "Invalid",
+                    f"the group waits for {least} pods, and {members[key]} name it", f"write at most {members[key]}",
+                )  # fmt: skip
+
+
+RULES: tuple[Rule, ...] = (_queues, _schedulers, _gangs)

@@ -1,0 +1,230 @@
+"""Queue: what its schema and its webhooks refuse of one object.
+
+Source: config/crd/volcano/bases/scheduling.volcano.sh_queues.yaml and pkg/webhooks/admission/queues/validate/
+validate_queue.go (validateQueue) at ed72c7c81. The order of the webhook's sums is in `hierarchy.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+
+from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
+from apportion_compiler.engines.volcano.emit.names import ROOT_QUEUE
+from apportion_compiler.engines.volcano.emit.resource_lists import is_counted, is_extended
+from apportion_compiler.engines.volcano.rules.tree import QueueTree
+from apportion_compiler.naming import is_subdomain
+from apportion_compiler.plain_objects import annotations_of, integer, mapping, name_of, text
+from apportion_policy.errors import QuantityError
+from apportion_policy.quantity import kubernetes_text, kubernetes_value
+from apportion_policy.resources import CPU, MEMORY
+
+HIERARCHY = "volcano.sh/hierarchy"
+HIERARCHY_WEIGHTS = "volcano.sh/hierarchy-weights"
+LISTS = {"capability": ("capability",), "deserved": ("deserved",), "guarantee.resource": ("guarantee", "resource")}
+
+_FIELDS = frozenset(
+    {
+        "affinity", "capability", "dequeueStrategy", "deserved", "extendClusters", "guarantee", "parent", "priority",
+        "reclaimable", "type", "weight",
+    }
+)  # fmt: skip
+_MAX_INT32 = 2**31 - 1
+_MAX_NAME = 253
+_WHOLE = frozenset({"pods"})
+
+
+def queue_verdicts(index: int, queue: Manifest, tree: QueueTree) -> Iterator[Verdict]:
+    """Yield what is wrong with one queue by itself."""
+    yield from _schema(index, queue)
+    yield from _quantities(index, queue)
+    yield from _order(index, queue)
+    yield from _state(index, queue)
+    yield from _hierarchy_annotations(index, queue, tree)
+    yield from _root(index, queue, tree)
+
+
+def rejected(index: int, field: str, message: str, cure: str, kind: str = "Invalid") -> Verdict:
+    """Return a verdict on an object that is refused."""
+    return Verdict(Effect.REJECTED, index, field, kind, message, cure)
+
+
+def ignored(index: int, field: str, message: str, cure: str) -> Verdict:
+    """Return a verdict on an object that is accepted, and does not do what it says."""
+    return Verdict(Effect.IGNORED, index, field, "Ignored", message, cure)
+
+
+def resource_list(queue: Manifest, field: str) -> Mapping[str, object]:
+    """Return one of the three lists of a queue, by its name in `LISTS`."""
+    return mapping(queue, "spec", *LISTS[field])
+
+
+def _schema(index: int, queue: Manifest) -> Iterator[Verdict]:
+    spec = mapping(queue, "spec")
+    name = name_of(queue)
+    if not is_subdomain(name) or len(name) > _MAX_NAME:
+        yield rejected(index, "metadata.name", f'"{name}" is no name of an object', "use lower case, digits, - and .")
+    parent = spec.get("parent")
+    if parent is not None and not (isinstance(parent, str) and is_subdomain(parent) and len(parent) <= _MAX_NAME):
+        yield rejected(index, "spec.parent", f"{parent!r} is no name of an object", "name the parent queue")
+    for field, least, most in (("weight", 1, 65535), ("priority", 0, _MAX_INT32)):
+        value = spec.get(field)
+        number = integer(spec, field)
+        if value is not None and (number is None or not least <= number <= most):
+            yield rejected(
+                index, f"spec.{field}", f"{value!r} is not a whole number from {least} to {most}", "write one, or none"
+            )
+    for field, words in (("dequeueStrategy", ("fifo", "traverse")),):
+        value = spec.get(field)
+        if value is not None and value not in words:
+            yield rejected(
+                index,
+                f"spec.{field}",
+                f"{value!r} is not one of {', '.join(words)}",
+                f"write {words[0]}",
+                "NotSupported",
+            )
+    if not isinstance(spec.get("reclaimable", True), bool):
+        yield rejected(
+            index, "spec.reclaimable", f"{spec['reclaimable']!r} is not true or false", "write true or false"
+        )
+    for field in spec:
+        if field not in _FIELDS:
+            yield ignored(index, f"spec.{field}", "is no field of a Queue, so the API server drops it", "take it out")
+
+
+def _quantities(index: int, queue: Manifest) -> Iterator[Verdict]:
+    for field in LISTS:
+        for name, value in resource_list(queue, field).items():
+            at = f"spec.{field}[{name}]"
+            amount = _value(value)
+            if amount is None:
+                yield rejected(index, at, f"{value!r} is no quantity", "write a quantity such as 4, 500m or 2Ti")
+            elif amount < 0:
+                yield rejected(index, at, f"{value} must be greater than or equal to 0", "write 0 or more")
+            elif (name in _WHOLE or is_extended(name)) and amount != amount.to_integral_value():
+                yield rejected(
+                    index, at, f"{value} must be an integer: {name} is counted whole", "write a whole number"
+                )
+            elif not is_counted(name):
+                yield ignored(index, at, f"Volcano counts no resource {name}", "use the name that pods ask for")
+            elif field == "capability" and name in (CPU, MEMORY) and amount == 0:
+                yield ignored(
+                    index, at, f"a capability of no {name} is read as none set", "write the least there is, 1m or 1"
+                )
+
+
+def _order(index: int, queue: Manifest) -> Iterator[Verdict]:
+    """Check guarantee ≤ deserved ≤ capability, as the webhook does before it looks at any other queue."""
+    promised, limits = resource_list(queue, "deserved"), resource_list(queue, "capability")
+    for name, value in resource_list(queue, "guarantee.resource").items():
+        kept, has = _value(value), _value(promised.get(name))
+        at = f"spec.deserved[{name}]"
+        if kept is None or (name in promised and has is None):
+            continue
+        if has is None:
+            yield rejected(
+                index,
+                at,
+                f"deserved[{name}] must be >= guarantee[{name}]={kubernetes_text(str(value))}",
+                f"write at least as much of {name} in deserved as in guarantee",
+            )
+        elif has < kept:
+            yield rejected(
+                index,
+                at,
+                f"deserved[{name}]={promised[name]} must be >= guarantee[{name}]={kubernetes_text(str(value))}",
+                f"raise deserved of {name} to {value}, or lower the guarantee",
+            )
+    for name, value in promised.items():
+        has, most = _value(value), _value(limits.get(name))
+        if has is not None and most is not None and has > most:
+            yield rejected(
+                index,
+                f"spec.deserved[{name}]",
+                f"deserved[{name}]={value} must be <= capability[{name}]={limits[name]}",
+                f"raise capability of {name} to {value}, or lower deserved",
+            )
+
+
+def _value(written: object) -> Decimal | None:
+    if not isinstance(written, str | int | float):
+        return None
+    try:
+        return kubernetes_value(written)
+    except QuantityError:
+        return None
+
+
+def _state(index: int, queue: Manifest) -> Iterator[Verdict]:
+    state = text(queue, "status", "state")
+    if state is not None and state not in ("Open", "Closed"):
+        yield rejected(
+            index, "status.state", f"queue state must be in [Open Closed], not {state}", "leave the status out"
+        )
+
+
+def _hierarchy_annotations(index: int, queue: Manifest, tree: QueueTree) -> Iterator[Verdict]:
+    """The older hierarchy, of the plugin drf: paths and weights in annotations."""
+    notes = annotations_of(queue)
+    path, weights = notes.get(HIERARCHY, ""), notes.get(HIERARCHY_WEIGHTS, "")
+    if not path and not weights:
+        return
+    at = f"metadata.annotations[{HIERARCHY}]"
+    if len(path.split("/")) != len(weights.split("/")):
+        yield rejected(
+            index,
+            at,
+            f"{HIERARCHY} must have the same length with {HIERARCHY_WEIGHTS}",
+            "write a weight for each level",
+        )
+        return
+    for weight in weights.split("/"):
+        number = _number(weight)
+        if number is None or number <= 0:
+            said = "is invalid number" if number is None else "must be larger than 0"
+            yield rejected(
+                index,
+                f"metadata.annotations[{HIERARCHY_WEIGHTS}]",
+                f"{weight} in the {weights} {said}",
+                "write a number above 0 for each level",
+            )
+            return
+    for name, other in tree.queues.items():
+        beyond = annotations_of(other).get(HIERARCHY, "")
+        if name != name_of(queue) and beyond.startswith(f"{path}/"):
+            yield rejected(
+                index,
+                at,
+                f"{path} is not allowed to be in the sub path of {beyond} of queue {name}",
+                "give the queue a path of its own",
+            )
+            return
+
+
+def _number(text_: str) -> float | None:
+    try:
+        return float(text_)
+    except ValueError:
+        return None
+
+
+def _root(index: int, queue: Manifest, tree: QueueTree) -> Iterator[Verdict]:
+    before = tree.before.get(ROOT_QUEUE)
+    if name_of(queue) != ROOT_QUEUE or before is None:
+        return
+    for field in LISTS:
+        if same_amounts(resource_list(queue, field), resource_list(before, field)):
+            continue
+        yield rejected(
+            index,
+            f"spec.{field}",
+            "root queue's resource attributes (capability, deserved, guarantee) cannot be modified",
+            "leave the root queue as it is",
+            "Forbidden",
+        )
+
+
+def same_amounts(first: Mapping[str, object], second: Mapping[str, object]) -> bool:
+    """Tell whether two resource lists say the same, however it is written."""
+    return {k: _value(v) for k, v in first.items()} == {k: _value(v) for k, v in second.items()}

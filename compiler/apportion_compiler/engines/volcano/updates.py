@@ -1,0 +1,125 @@
+"""Volcano's webhook on queues: sums of what is promised and kept, limits within those above, five levels.
+
+Source: pkg/webhooks/admission/queues/validate/validate_queue.go at ed72c7c81.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from apportion_compiler.engines.volcano.emit.bounds import MAX_DEPTH
+from apportion_compiler.engines.volcano.emit.names import ROOT_QUEUE, SHARED_QUEUE
+from apportion_compiler.engines.volcano.emit.resource_lists import counts, short_of, total
+from apportion_compiler.plain_objects import Manifest, group_of, mapping, name_of, text
+from apportion_compiler.rollout.held import Held, Model, State
+
+_LISTS = ("guarantee", "deserved")
+
+
+def _is_queue(manifest: Manifest) -> bool:
+    return manifest.get("kind") == "Queue" and group_of(manifest) == "scheduling.volcano.sh"
+
+
+def _read(manifest: Manifest) -> Held:
+    return Held(
+        manifest,
+        name_of(manifest),
+        text(manifest, "spec", "parent") or ROOT_QUEUE,
+        tuple(counts(_listed(manifest, field)) for field in _LISTS),
+        counts(_listed(manifest, "capability")),
+    )
+
+
+def _listed(manifest: Manifest, field: str) -> Mapping[str, object]:
+    return mapping(manifest, "spec", *(("guarantee", "resource") if field == "guarantee" else (field,)))
+
+
+def _at_root(has: Held, shall: Held) -> Manifest:
+    return {**shall.manifest, "spec": {**mapping(has.manifest, "spec"), "parent": ROOT_QUEUE}}
+
+
+def _lowered(has: Held, shall: Held, goal: State) -> Manifest:
+    changed = {
+        "deserved": _least(has, shall, "deserved"),
+        "guarantee": {"resource": _least(has, shall, "guarantee")},
+        "capability": _bounded(has, shall, goal),
+    }
+    spec = {key: value for key, value in mapping(has.manifest, "spec").items() if key not in changed}
+    spec.update((key, value) for key, value in changed.items() if value not in ({}, {"resource": {}}))
+    return {**shall.manifest, "spec": spec}
+
+
+def _least(has: Held, shall: Held, field: str) -> dict[str, object]:
+    """Return the smaller amount of each resource that both name; a name that one lacks is none of it."""
+    left, right = _listed(has.manifest, field), _listed(shall.manifest, field)
+    mine, theirs = counts(left), counts(right)
+    return {
+        name: value if mine.get(name, 0) <= theirs.get(name, 0) else right[name]
+        for name, value in left.items()
+        if name in right
+    }
+
+
+def _bounded(has: Held, shall: Held, goal: State) -> dict[str, object]:
+    """Return the queue's limits, none above what it or a queue above it shall have."""
+    lowered: dict[str, object] = {}
+    for name, value in _listed(has.manifest, "capability").items():
+        least, written = has.limits.get(name, 0), value
+        for bound in (shall, *goal.above(shall)):
+            # The webhook takes a limit of 0 of an ancestor for none.
+            if name in bound.limits and bound.limits[name] < least and (bound is shall or bound.limits[name] > 0):
+                least, written = bound.limits[name], _listed(bound.manifest, "capability")[name]
+        lowered[name] = written
+    return lowered
+
+
+def _takes(state: State, queue: Held) -> bool:
+    before = state.queues.get(queue.name)
+    if before is not None and before.says_the_same(queue):
+        return True
+    if not _holds(queue, state.below(queue.name)) or not _bounds_descendants(state, queue):
+        return False
+    if queue.parent == ROOT_QUEUE:
+        return True
+    if not _has_place(state, queue) or not _bound_by_ancestors(state, queue):
+        return False
+    siblings = [other for other in state.below(queue.parent) if other.name != queue.name]
+    return _holds(state.queues[queue.parent], [*siblings, queue])
+
+
+def _has_place(state: State, queue: Held) -> bool:
+    """Tell whether a queue's parent is there, not below the queue itself, and not too deep."""
+    if queue.parent not in state.queues or state.is_below_itself(queue):
+        return False
+    return sum(1 for _ in state.above(queue)) < MAX_DEPTH
+
+
+def _holds(parent: Held, children: Sequence[Held]) -> bool:
+    """Tell whether a queue has what its children have together."""
+    return all(
+        short_of(bound, total(child.amounts[number] for child in children)) is None
+        for number, bound in enumerate(parent.amounts)
+    )
+
+
+def _bound_by_ancestors(state: State, queue: Held) -> bool:
+    return not any(
+        amount > above.limits[name]
+        for above in state.above(queue)
+        for name, amount in queue.limits.items()
+        if above.limits.get(name, 0) > 0
+    )
+
+
+def _bounds_descendants(state: State, queue: Held) -> bool:
+    own = {name: amount for name, amount in queue.limits.items() if amount > 0}
+    below = state.below(queue.name)
+    while below and own:
+        child = below.pop()
+        if any(amount > own[name] for name, amount in child.limits.items() if name in own):
+            return False
+        below += state.below(child.name)
+    return True
+
+
+MODEL = Model(ROOT_QUEUE, frozenset({ROOT_QUEUE, SHARED_QUEUE}), _is_queue, _read, _takes, _at_root, _lowered)

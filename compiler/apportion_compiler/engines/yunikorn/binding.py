@@ -1,0 +1,82 @@
+"""YuniKorn: an application, its queue and its task groups on the pods; KubeRay copies the first two from its kinds.
+
+A gang is a list of task groups, which the first pod of an application brings; for each, YuniKorn first places pods that
+hold the room, and these need the tolerations and selectors of the real ones (k8shim docs, gang scheduling).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from apportion_compiler.bindings.binding import Binding, EngineBinding
+from apportion_compiler.bindings.requests import pod_requests, quantities
+from apportion_compiler.bindings.workload_fields import (
+    annotate,
+    gang_name,
+    give_class,
+    is_gang,
+    is_kind,
+    label,
+    n_pods,
+    schedule_by,
+)
+from apportion_compiler.engines.yunikorn.emit import names
+from apportion_compiler.naming import is_label_value
+from apportion_compiler.workload_shapes import Node, PodSet, pod_sets
+
+_UNNAMED = "workers"
+_PLACING_FIELDS = ("nodeSelector", "tolerations", "affinity")
+
+
+def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
+    sets = [pods for workload in workloads for pods in pod_sets(workload) if pods.count]
+    groups = ""
+    if n_pods(workloads) > 1 and all(is_gang(workload) for workload in workloads):
+        # Task groups belong to an application, which is told from others by its name.
+        gang_name(binding)
+        groups = json.dumps(_task_groups(sets, bare=len(workloads) > 1), separators=(",", ":"))
+    for workload in workloads:
+        if is_kind(workload, "ray.io"):
+            _name(binding, workload)
+        for pods in pod_sets(workload):
+            _name(binding, pods.template)
+            if binding.priority_class is not None and not binding.priority_class.preemptible:
+                annotate(pods.template, {names.ALLOW_PREEMPTION_ANNOTATION: "false"})
+            if groups and pods.count:
+                group = {names.TASK_GROUP_NAME_ANNOTATION: _group_name(pods), names.TASK_GROUPS_ANNOTATION: groups}
+                annotate(pods.template, group)
+        give_class(binding, workload)
+        schedule_by(workload, names.SCHEDULER)
+    return workloads
+
+
+def _name(binding: Binding, node: Node) -> None:
+    """Write queue and application: as labels where these hold the names, and as annotations otherwise."""
+    marks = {names.QUEUE_LABEL: binding.queue_name}
+    # Without an id, YuniKorn's admission controller makes one.
+    if binding.gang is not None:
+        marks[names.APP_ID_LABEL] = names.application_id(binding.namespace, binding.gang)
+    label(node, {key: value for key, value in marks.items() if is_label_value(value)})
+    annotate(node, {key: value for key, value in marks.items() if not is_label_value(value)})
+
+
+def _task_groups(sets: Sequence[PodSet], *, bare: bool) -> list[Node]:
+    if bare:
+        return [_task_group(sets[0], len(sets))]
+    return [_task_group(pods, pods.count) for pods in sets]
+
+
+def _task_group(pods: PodSet, count: int) -> Node:
+    group: Node = {"name": _group_name(pods), "minMember": count}
+    group["minResource"] = quantities(pod_requests(pods.spec))
+    group.update({field: pods.spec[field] for field in _PLACING_FIELDS if field in pods.spec})
+    return group
+
+
+def _group_name(pods: PodSet) -> str:
+    # It becomes part of the names of pods.
+    return pods.name.lower() or _UNNAMED
+
+
+BINDING = EngineBinding("yunikorn", names.workload_queue, _bind)

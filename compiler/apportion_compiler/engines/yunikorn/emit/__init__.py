@@ -1,0 +1,157 @@
+"""YuniKorn: a tree of queues in one ConfigMap, read by a scheduler of its own, with preemption for what is guaranteed.
+
+Written for 1.8 and read at core be3bb487 (2026-07-02) and k8shim 23b6b47f (2026-08-20). Objects: a ConfigMap with
+`queues.yaml`, `scheduling.k8s.io/v1` PriorityClass, and `admissionregistration.k8s.io/v1` ValidatingAdmissionPolicy
+for what YuniKorn itself lets everybody do.
+
+https://github.com/apache/yunikorn-core/tree/be3bb487/pkg/common/configs; what is lost and why: docs/backends/yunikorn.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_compiler.backends.capability import (
+    Backend,
+    Capability,
+    Condition,
+    Feature,
+    Lowered,
+    Manifest,
+    Native,
+    Output,
+    Unsupported,
+)
+from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
+from apportion_compiler.engines.yunikorn.emit.admission import admission_policies
+from apportion_compiler.engines.yunikorn.emit.chart import KUBERAY_VALUES_FILE, VALUES_FILE, artifacts
+from apportion_compiler.engines.yunikorn.emit.config_map import config_map
+from apportion_compiler.engines.yunikorn.emit.names import ALLOW_PREEMPTION_ANNOTATION
+from apportion_compiler.engines.yunikorn.emit.refusals import refusals
+from apportion_compiler.ir.program import PriorityClass, Program
+
+_BY_GUARANTEE = "surplus goes to the queue that uses the smallest part of what it is guaranteed, and no field says else"
+_NO_WEIGHT = Unsupported(
+    "AP507", _BY_GUARANTEE, "leave `over_quota_weight` out on this cluster, or divide the guarantees as you would weigh"
+)
+_NO_RUNTIME = Unsupported(
+    "AP509",
+    "the property preemption.delay counts from when the asking pod was made, and says nothing of how long others ran",
+    "leave the minimum runtime out on this cluster",
+)
+
+CAPABILITIES: Mapping[Feature, Capability] = {
+    Feature.QUEUE_TREE: Native("queues.yaml queues[].queues[]"),
+    Feature.GUARANTEED: Native("queues.yaml queues[].resources.guaranteed"),
+    Feature.LIMIT: Native("queues.yaml queues[].resources.max"),
+    Feature.LIMIT_OVER_NAMESPACES: Native("queues.yaml queues[].resources.max"),
+    Feature.LENDING_LIMIT: Unsupported(
+        "AP501",
+        "an idle guarantee is lent whole, and taken back by preemption when it is needed",
+        "leave `lending_limit` out, or lower the guarantee of the queue by what it never needs to lend",
+    ),
+    Feature.OVER_QUOTA_WEIGHT: _NO_WEIGHT,
+    Feature.WEIGHT_PER_RESOURCE: _NO_WEIGHT,
+    Feature.QUEUE_PRIORITY: Lowered(
+        "properties priority.policy: fence and priority.offset: the rank among siblings, 0 for the highest",
+        "a queue with more is served first even of what its siblings are guaranteed, which they have back by "
+        "preemption; and when surplus is taken back, the newest work goes first, whatever its queue's priority",
+    ),
+    Feature.PREEMPT_MIN_RUNTIME: _NO_RUNTIME,
+    Feature.RECLAIM_MIN_RUNTIME: _NO_RUNTIME,
+    Feature.GPU_MODEL_QUOTA: Lowered(
+        "the sum over all models in nvidia.com/gpu",
+        "models are not told apart within the sum, neither in what is promised nor in what is bounded: a partition of "
+        "nodes would, and YuniKorn on Kubernetes has one",
+    ),
+    Feature.MIXED_GPU_COUNTING: Lowered("the sum over all models in nvidia.com/gpu", ""),
+    Feature.EXTENDED_RESOURCES: Native("queues.yaml queues[].resources, under the resource's own name"),
+    Feature.GPU_SHARING: Unsupported(
+        "AP510",
+        "queues count whole devices; a part of one is a resource of its own, of whichever device plugin offers it",
+        "leave `gpu_sharing` out, or bound the resource of parts by `extended`",
+    ),
+    Feature.USER_LIMITS: Lowered(
+        "queues.yaml queues[].limits[].users, and YuniKorn's admission controller, which says whose a pod is",
+        "`max_jobs` counts applications, and pods with one application id are one; pods that an operator makes, such "
+        "as KubeRay's, are the operator's, which counts as one person",
+    ),
+    Feature.PRIORITY_CLASSES: Lowered(
+        "PriorityClass: work of a higher class is placed first in its queue",
+        "no running work of a queue is evicted for waiting work of the same queue",
+    ),
+    Feature.PREEMPTIBILITY: Lowered(
+        f"PriorityClass annotation {ALLOW_PREEMPTION_ANNOTATION}, and property preemption.policy: disabled of leaves "
+        "whose work may use no preemptible class",
+        "in other leaves, work that is not preemptible is evicted last, and not never",
+    ),
+    Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads", ""),
+    Feature.ALLOWED_POOLS: Unsupported(
+        "AP504",
+        "queues know no nodes; a taint on the pool, tolerated by the teams that may use it, does",
+        "leave `pools` out, and taint the pool so that only work with the toleration runs there",
+    ),
+    Feature.NAMESPACES: Lowered(
+        "placement rule `tag` with namespace.parentqueue, which is an annotation of the namespace, and admission "
+        "policies that keep applications and other namespaces apart",
+        "",
+    ),
+    Feature.DEFAULT_QUEUE: Lowered(
+        "placement rule `tag` with namespace.parentqueue: work never needs to name its queue", ""
+    ),
+    Feature.PLACEMENT: Native("queues.yaml partitions[].nodesortpolicy.type"),
+    Feature.POOL_PLACEMENT: Unsupported(
+        "AP516",
+        "partitions[].nodesortpolicy orders the nodes of all pools alike",
+        "leave `placement` out of the pool: the cluster's holds for all pools",
+    ),
+    Feature.TOPOLOGY: Unsupported(
+        "AP511",
+        "nothing groups nodes by levels of the network; pod affinity places one pod beside another",
+        "leave the topology out on this cluster, or give its work a required pod affinity",
+    ),
+    Feature.QUEUED_PROVISIONING: Unsupported(
+        "AP505",
+        "pods wait as Pending and scale a pool up one by one; nothing asks for the whole workload's nodes",
+        "leave `provisioning` out on this cluster, or run a cluster with kueue for work that waits for whole requests",
+    ),
+}
+
+
+def emit(program: Program) -> Output:
+    """Return the objects of one cluster in apply order, and the Helm values they rely on."""
+    return Output(
+        (
+            *(_priority_class(program, cls) for cls in classes_to_make(program)),
+            config_map(program),
+            *admission_policies(program),
+        ),
+        artifacts(program),
+    )
+
+
+def _priority_class(program: Program, cls: PriorityClass) -> Manifest:
+    # `Never` would keep the class's work from having back what its queue is guaranteed.
+    annotations = None if cls.preemptible else {ALLOW_PREEMPTION_ANNOTATION: "false"}
+    return priority_class(program, cls, "PreemptLowerPriority", annotations=annotations)
+
+
+CONDITIONS = (
+    Condition(
+        VALUES_FILE,
+        "is merged into the values of YuniKorn's Helm chart",
+        "without the admission controller nobody knows whose a pod is, and with its default YuniKorn takes the pods of "
+        "every namespace",
+        (Feature.USER_LIMITS, Feature.NAMESPACES, Feature.DEFAULT_QUEUE),
+    ),
+    Condition(
+        KUBERAY_VALUES_FILE,
+        "is merged into the values of KubeRay's Helm chart, if KubeRay runs on the cluster",
+        "KubeRay copies neither queue nor application to the pods of RayClusters and RayJobs: the admission policies refuse "
+        "them",
+        (Feature.NAMESPACES,),
+    ),
+)
+"""YuniKorn's configuration that the table relies on."""
+
+BACKEND = Backend("yunikorn", CAPABILITIES, emit, refusals, conditions=CONDITIONS)

@@ -1,0 +1,60 @@
+"""Values of YuniKorn's Helm chart that the emitted objects rely on, and KubeRay's one value.
+
+Source: apache/yunikorn-release helm-charts/yunikorn/values.yaml at 2387b431; k8shim 23b6b47f,
+pkg/admission/conf/am_conf.go; KubeRay helm-chart/kuberay-operator/values.yaml.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import yaml
+
+from apportion_compiler.backends.capability import Artifact
+from apportion_compiler.backends.generated import GENERATED
+from apportion_compiler.engines.yunikorn.emit.config_map import NO_NAMESPACE
+from apportion_compiler.engines.yunikorn.emit.names import (
+    CONFIG_MAP,
+    PROCESS_NAMESPACES_KEY,
+    SCHEDULER,
+    SYSTEM_NAMESPACE,
+)
+from apportion_compiler.ir.program import Program
+from apportion_policy.evaluation.plain import comment_lines
+
+VALUES_FILE = "values.yaml"
+KUBERAY_VALUES_FILE = "kuberay-values.yaml"
+
+
+def artifacts(program: Program) -> tuple[Artifact, ...]:
+    """Return the files that lie beside the objects."""
+    return _chart_values(program), _kuberay_values(program)
+
+
+def _chart_values(program: Program) -> Artifact:
+    """Return the values for `helm upgrade yunikorn … -f values.yaml`."""
+    values: dict[str, object] = {
+        # It says who a pod's user is, without which limits of users hold for nobody, and refuses a faulty ConfigMap.
+        "embedAdmissionController": True,
+        # Otherwise it hands the pods of every namespace to YuniKorn, which has no queue for those.
+        "yunikornDefaults": {PROCESS_NAMESPACES_KEY: NO_NAMESPACE},
+    }
+    notes = [
+        "Values of YuniKorn's Helm chart that this cluster's policy relies on; merge them into your own.",
+        f"Install the chart into the namespace {SYSTEM_NAMESPACE}: YuniKorn reads the ConfigMap {CONFIG_MAP} of its own.",
+        "Leave queues.yaml out of yunikornDefaults: the ConfigMap here goes before it.",
+    ]
+    return Artifact(VALUES_FILE, _document(program, notes, values))
+
+
+def _kuberay_values(program: Program) -> Artifact:
+    notes = [
+        "Value of KubeRay's Helm chart. One batch scheduler serves a whole KubeRay operator.",
+        "KubeRay copies the labels yunikorn.apache.org/queue and yunikorn.apache.org/app-id from its objects to pods.",
+    ]
+    return Artifact(KUBERAY_VALUES_FILE, _document(program, notes, {"batchScheduler": {"name": SCHEDULER}}))
+
+
+def _document(program: Program, notes: Sequence[str], values: object) -> str:
+    notes = [*notes, GENERATED]
+    return comment_lines(notes) + yaml.safe_dump(values, sort_keys=False, width=120)

@@ -1,0 +1,59 @@
+"""The ConfigMap that YuniKorn reads and watches: its queues, and which namespaces its admission controller minds.
+
+An object holds a mebibyte. Longer configurations are written compressed, which YuniKorn reads under the same name with
+the ending `.gz` (k8shim 23b6b47f, pkg/conf/schedulerconf.go, Decompress).
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+
+from apportion_compiler.backends.capability import Manifest
+from apportion_compiler.backends.metadata import metadata
+from apportion_compiler.engines.yunikorn.emit.document import document
+from apportion_compiler.engines.yunikorn.emit.names import (
+    COMPRESSED_QUEUES_KEY,
+    CONFIG_MAP,
+    PROCESS_NAMESPACES_KEY,
+    QUEUES_KEY,
+    SYSTEM_NAMESPACE,
+)
+from apportion_compiler.engines.yunikorn.emit.queues import scheduler_config
+from apportion_compiler.ir.program import Program
+
+MAX_BYTES = 900_000
+"""Room for metadata and for what others manage in the object is left below Kubernetes' 1,048,576."""
+
+NO_NAMESPACE = "^$"
+"""A pattern that no namespace's name fits: namespaces of the policy are marked one by one."""
+
+
+def config_map(program: Program) -> Manifest:
+    """Return the ConfigMap."""
+    text = queues_text(program)
+    packed = len(text.encode("utf-8", "replace")) > MAX_BYTES
+    data = {PROCESS_NAMESPACES_KEY: NO_NAMESPACE}
+    manifest: Manifest = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata(program, CONFIG_MAP, program.source, namespace=SYSTEM_NAMESPACE),
+        "data": data if packed else {**data, QUEUES_KEY: text},
+    }
+    if packed:
+        manifest["binaryData"] = {COMPRESSED_QUEUES_KEY: base64.b64encode(compressed(text)).decode("ascii")}
+    return manifest
+
+
+def queues_text(program: Program) -> str:
+    """Return `queues.yaml`."""
+    notes = [
+        f"Queues of {program.environment}/{program.cluster}: compiled from the policy, so change them there.",
+        "A fault anywhere refuses the whole of it, and YuniKorn goes on with what it had.",
+    ]
+    return document(scheduler_config(program), notes)
+
+
+def compressed(text: str) -> bytes:
+    """Return gzip's form, the same for the same text."""
+    return gzip.compress(text.encode("utf-8", "replace"), mtime=0)

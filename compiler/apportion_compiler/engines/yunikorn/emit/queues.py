@@ -1,0 +1,115 @@
+"""The partition `default` with the policy's tree below `root` (pkg/common/configs/config.go at be3bb487).
+
+Only keys that YuniKorn 1.6 knows are written: an unknown key refuses the whole file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_compiler.backends.metadata import GROUP
+from apportion_compiler.backends.partitions import partitions_of, queue_names
+from apportion_compiler.engines.yunikorn.emit.amounts import bound_texts, promise_texts
+from apportion_compiler.engines.yunikorn.emit.names import PARTITION, ROOT_QUEUE
+from apportion_compiler.engines.yunikorn.emit.tree import PersonLimit, QueueNumbers, queue_numbers
+from apportion_compiler.ir.program import Program, Queue
+from apportion_policy.placement import BINPACK, SPREAD
+
+ID_PROPERTY = f"{GROUP}/queue-id"
+TITLE_PROPERTY = f"{GROUP}/title"
+OWNER_PROPERTY = f"{GROUP}/owner"
+LABEL_PROPERTY = f"{GROUP}/label:"
+"""Properties that are notes to people and to the way back; YuniKorn passes over what it does not know."""
+
+NAMESPACE_TAG = "namespace.parentqueue"
+_NODE_ORDER = {BINPACK.value: "binpacking", SPREAD.value: "fair"}
+
+
+def scheduler_config(program: Program) -> Mapping[str, object]:
+    """Return the whole configuration."""
+    return {
+        "partitions": [
+            {
+                "name": PARTITION,
+                "nodesortpolicy": {"type": _NODE_ORDER[program.gpu_placement]},
+                # What is guaranteed is had back by preemption and in no other way.
+                "preemption": {"enabled": True},
+                # The namespace decides. A pod may name its queue where its namespace says nothing, which is only
+                # where admission lets no pod come to YuniKorn.
+                "placementrules": [
+                    {"name": "tag", "value": NAMESPACE_TAG, "create": False},
+                    {"name": "provided", "create": False},
+                ],
+                "queues": [
+                    {
+                        "name": ROOT_QUEUE,
+                        "parent": True,
+                        # Whoever may create pods in a namespace may use its queue; nobody may, without this.
+                        "submitacl": "*",
+                        "properties": {"priority.policy": "fence"},
+                        "queues": _top_queues(program),
+                    }
+                ],
+            }
+        ]
+    }
+
+
+def _top_queues(program: Program) -> list[dict[str, object]]:
+    (names,) = queue_names(program, partitions_of(program))
+    numbers = queue_numbers(program)
+    children: dict[str | None, list[dict[str, object]]] = {}
+    # From the leaves up, so that a queue finds its children written.
+    for queue in reversed(program.queues):
+        below = children.pop(queue.id, [])
+        written = _queue(queue, names[queue.id], numbers[queue.id], program)
+        if below:
+            written["queues"] = below[::-1]
+        children.setdefault(queue.parent, []).append(written)
+    return children.get(None, [])[::-1]
+
+
+def _queue(queue: Queue, name: str, numbers: QueueNumbers, program: Program) -> dict[str, object]:
+    written: dict[str, object] = {
+        "name": name,
+        "parent": not queue.is_leaf,
+    }
+    resources = {"guaranteed": promise_texts(numbers.guaranteed), "max": bound_texts(numbers.maximum)}
+    if any(resources.values()):
+        written["resources"] = {key: texts for key, texts in resources.items() if texts}
+    written["properties"] = {**_settings(queue, numbers, program), **_notes(queue, name)}
+    if numbers.limits:
+        written["limits"] = [_limit(limit) for limit in numbers.limits]
+    return written
+
+
+def _settings(queue: Queue, numbers: QueueNumbers, program: Program) -> Mapping[str, str]:
+    # Behind a fence a queue's own number counts, and not the priority of its pods: otherwise nobody could have back
+    # what pods of a higher priority borrowed, whoever's they are.
+    settings = {"priority.policy": "fence"}
+    if numbers.priority_offset:
+        settings["priority.offset"] = str(numbers.priority_offset)
+    evictable = {cls.name for cls in program.priority_classes if cls.preemptible}
+    if queue.namespaces and queue.priority_classes and evictable.isdisjoint(queue.priority_classes):
+        settings["preemption.policy"] = "disabled"
+    return settings
+
+
+def _notes(queue: Queue, name: str) -> Mapping[str, str]:
+    notes: dict[str, str] = {}
+    if queue.id != name:
+        notes[ID_PROPERTY] = queue.id
+    if queue.title:
+        notes[TITLE_PROPERTY] = queue.title
+    if queue.owner is not None:
+        notes[OWNER_PROPERTY] = queue.owner
+    return {**notes, **{f"{LABEL_PROPERTY}{key}": value for key, value in sorted(queue.labels.items())}}
+
+
+def _limit(limit: PersonLimit) -> Mapping[str, object]:
+    written: dict[str, object] = {"limit": f"user {limit.user}", "users": [limit.user]}
+    if limit.maximum:
+        written["maxresources"] = bound_texts(limit.maximum)
+    if limit.max_applications:
+        written["maxapplications"] = limit.max_applications
+    return written

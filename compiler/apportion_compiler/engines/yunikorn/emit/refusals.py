@@ -1,0 +1,117 @@
+"""What YuniKorn has fields for and still cannot hold of one policy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from apportion_compiler.backends.capability import Refusal
+from apportion_compiler.engines.yunikorn.emit.amounts import UNBOUNDED, WHOLE_GPU, is_counted
+from apportion_compiler.engines.yunikorn.emit.config_map import MAX_BYTES, compressed, queues_text
+from apportion_compiler.engines.yunikorn.emit.tree import EVERYBODY, QueueNumbers, queue_numbers
+from apportion_compiler.ir.gpu_models import bounds_by_model_alone
+from apportion_compiler.ir.program import Program, Queue
+from apportion_policy.quantity import Amount, Unlimited
+from apportion_policy.resources import GPU, amount_text
+
+_USER = re.compile(r"[_a-zA-Z][a-zA-Z0-9:#/_.@-]*[$]?")
+"""pkg/common/configs/configvalidator.go, UserRegExp."""
+
+_MANY_QUEUES = 1000
+"""Fewer cannot be too long for a ConfigMap."""
+
+
+def refusals(program: Program) -> Iterator[Refusal]:
+    """Yield what is refused, queue by queue."""
+    if program.gpu_placement != program.cpu_placement:
+        yield Refusal(
+            "AP516",
+            f"cluster {program.environment}/{program.cluster}",
+            program.source,
+            f"a placement of CPU work ({program.cpu_placement}) other than that of GPU work ({program.gpu_placement}), "
+            "which holds for all: nodes stand in one order",
+            "choose one placement for both",
+        )
+    yield from _bounds_by_model(program)
+    numbers = queue_numbers(program)
+    by_id = {queue.id: queue for queue in program.queues}
+    for queue in program.queues:
+        yield from _amounts(queue)
+        yield from _promised_twice(queue, [by_id[child] for child in queue.children], numbers)
+        yield from _users(queue)
+    if len(program.queues) >= _MANY_QUEUES and len(compressed(queues_text(program))) > MAX_BYTES:
+        yield Refusal(
+            "AP518",
+            f"cluster {program.environment}/{program.cluster}",
+            program.source,
+            f"a tree of {len(program.queues)} queues: its text is too long for the one ConfigMap that holds it",
+            "leave out queues that bound nothing, or divide them among clusters",
+        )
+
+
+def _bounds_by_model(program: Program) -> Iterator[Refusal]:
+    for queue, named in bounds_by_model_alone(program):
+        yield _of(
+            queue,
+            "AP514",
+            f"a limit on {', '.join(named)} alone: nvidia.com/gpu counts GPUs of every model together",
+            "bound every model of the cluster, or `gpu` as a whole",
+        )
+
+
+def _amounts(queue: Queue) -> Iterator[Refusal]:
+    told: list[tuple[str, Mapping[str, Amount]]] = [("a guarantee of", queue.guaranteed), ("a limit of", queue.limit)]
+    told += [(f"a limit for {user.user} of", user.limit) for user in queue.users]
+    for what, amounts in told:
+        for resource, amount in amounts.items():
+            if isinstance(amount, Unlimited) or not is_counted(resource):
+                continue
+            if resource == GPU and amount % WHOLE_GPU:
+                yield _of(
+                    queue,
+                    "AP519",
+                    f"{what} {amount_text(resource, amount)}: it counts whole devices",
+                    f"write {amount // WHOLE_GPU} or {amount // WHOLE_GPU + 1}",
+                )
+            if amount >= UNBOUNDED:
+                yield _of(
+                    queue,
+                    "AP519",
+                    f"{what} {amount_text(resource, amount)}: the largest number it can write is 2^63-1, which stands "
+                    "for no bound",
+                    "write a smaller amount, or UNLIMITED",
+                )
+
+
+def _promised_twice(queue: Queue, children: Sequence[Queue], numbers: Mapping[str, QueueNumbers]) -> Iterator[Refusal]:
+    """Yield promises without bound that fit their parent one by one, and not together."""
+    own = numbers[queue.id]
+    for resource in own.guaranteed:
+        endless = [child for child in children if isinstance(child.guaranteed.get(resource), Unlimited)]
+        total = min(sum(numbers[child.id].guaranteed.get(resource, 0) for child in children), UNBOUNDED)
+        # A parent that promises nothing at all writes nothing, and is then not compared.
+        promised = own.guaranteed[resource] if any(own.guaranteed.values()) else UNBOUNDED
+        if endless and total > min(promised, own.above.get(resource, UNBOUNDED)):
+            yield _of(
+                endless[-1],
+                "AP519",
+                f"an unlimited promise of {resource} beside what its siblings are promised: a promise is a number, and "
+                f"together they may not exceed what `{queue.id}` has",
+                "promise each of them an amount",
+            )
+
+
+def _users(queue: Queue) -> Iterator[Refusal]:
+    for user in queue.users:
+        if user.user != EVERYBODY and not _USER.fullmatch(user.user):
+            yield _of(
+                queue,
+                "AP518",
+                f'a limit for "{user.user}": a user\'s name begins with a letter or _, and goes on with letters, '
+                "digits and : # / _ . @ -",
+                "name the user as the API server does",
+            )
+
+
+def _of(queue: Queue, code: str, message: str, hint: str) -> Refusal:
+    return Refusal(code, f"queue {queue.id}", queue.source, message, hint)

@@ -1,0 +1,150 @@
+"""What each queue promises and bounds, in numbers of which YuniKorn takes the whole tree.
+
+It refuses a configuration in which a child may have more than its parent, or children are promised more than it.
+A child's own maximum is therefore written as the smallest of those above it, which bounds the same; a promise without
+bound ends at the maximum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from apportion_compiler.engines.yunikorn.emit.amounts import UNBOUNDED, bounded, is_counted, number
+from apportion_compiler.ir.program import Program, Queue, UserLimit
+
+EVERYBODY = "*"
+MAX_APPLICATIONS = 2**63 - 1
+"""Stands for no bound, where a limit must hold some number."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersonLimit:
+    """A bound for one person, or for everybody without one. `max_applications` 0 is none."""
+
+    user: str
+    maximum: Mapping[str, int]
+    max_applications: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueNumbers:
+    """A queue's numbers. `maximum` is its own bound, `above` the smallest of it and those above it.
+
+    `limits` are in the order in which YuniKorn wants them, everybody's last. `priority_offset` orders siblings.
+    """
+
+    guaranteed: Mapping[str, int]
+    maximum: Mapping[str, int]
+    above: Mapping[str, int]
+    limits: tuple[PersonLimit, ...]
+    priority_offset: int
+
+
+def queue_numbers(program: Program) -> Mapping[str, QueueNumbers]:
+    """Return the numbers of every queue, by id."""
+    offsets = _priority_offsets(program.queues)
+    made: dict[str, QueueNumbers] = {}
+    persons: dict[str | None, Mapping[str, PersonLimit]] = {None: {}}
+    for queue in program.queues:
+        inherited = made[queue.parent].above if queue.parent is not None else {}
+        own = bounded(queue.limit)
+        maximum = {r: min(amount, inherited.get(r, amount)) for r, amount in own.items()}
+        above = {**inherited, **maximum}
+        promised = {r: number(r, amount) for r, amount in queue.guaranteed.items() if is_counted(r)}
+        # Only a promise without bound can be above the maximum: others, the checks refuse.
+        guaranteed = {
+            r: min(amount, above.get(r, amount)) if amount == UNBOUNDED else amount for r, amount in promised.items()
+        }
+        limits = _limits(queue, maximum, persons[queue.parent])
+        persons[queue.id] = _with_those_above({limit.user: limit for limit in limits}, persons[queue.parent])
+        made[queue.id] = QueueNumbers(guaranteed, maximum, above, limits, offsets[queue.id])
+    return made
+
+
+def _limits(queue: Queue, maximum: Mapping[str, int], above: Mapping[str, PersonLimit]) -> tuple[PersonLimit, ...]:
+    declared: dict[str, PersonLimit] = {}
+    for user in queue.users:
+        own = _limit(user)
+        declared[user.user] = _smaller(own, declared[user.user]) if user.user in declared else own
+
+    def merge(user: str, own: PersonLimit) -> PersonLimit:
+        over = above.get(user, above.get(EVERYBODY))
+        within = _smaller(replace(own, user=user), _of_queue(maximum))
+        return within if over is None else _smaller(within, over)
+
+    merged = {user: merge(user, own) for user, own in declared.items()}
+    if EVERYBODY in declared:
+        # Everybody's limit may not be above everybody's in a queue above; for whom more holds there, it is said here.
+        for name in sorted(above.keys() - declared.keys()):
+            held = merge(name, declared[EVERYBODY])
+            if held != replace(merged[EVERYBODY], user=name):
+                merged[name] = held
+    everybody = merged.get(EVERYBODY, above.get(EVERYBODY))
+    told: list[PersonLimit] = []
+    for limit in merged.values():
+        if limit.maximum or limit.max_applications:
+            told.append(limit)
+        elif everybody is not None and (everybody.maximum or everybody.max_applications):
+            # Whoever has no bound is an exception from everybody's, and YuniKorn wants a number there.
+            told.append(replace(limit, max_applications=MAX_APPLICATIONS))
+    return tuple(sorted(told, key=lambda limit: (limit.user == EVERYBODY, limit.user)))
+
+
+def _limit(user: UserLimit) -> PersonLimit:
+    maximum = bounded(user.limit)
+    if user.max_jobs == 0:
+        # Zero applications would be no bound; zero pods is what it means.
+        return PersonLimit(user.user, {**maximum, "pods": 0}, 0)
+    return PersonLimit(user.user, maximum, min(user.max_jobs or 0, MAX_APPLICATIONS))
+
+
+def _with_those_above(here: Mapping[str, PersonLimit], above: Mapping[str, PersonLimit]) -> Mapping[str, PersonLimit]:
+    """Return what holds for each person in a queue: everybody's limit holds for whom no other of that queue does."""
+    found: dict[str, PersonLimit] = {}
+    for user in {**above, **here}:
+        own, over = (limits.get(user, limits.get(EVERYBODY)) for limits in (here, above))
+        if own is not None and over is not None:
+            clamped = _smaller(own, over)
+            found[user] = replace(clamped, maximum={**over.maximum, **clamped.maximum})
+        else:
+            found[user] = own or over or PersonLimit(user, {}, 0)
+    return found
+
+
+def _of_queue(maximum: Mapping[str, int]) -> PersonLimit:
+    return PersonLimit("", maximum, 0)
+
+
+def _smaller(limit: PersonLimit, other: PersonLimit) -> PersonLimit:
+    """Return a limit with no resource above another's, and no more applications than another has."""
+    maximum = {r: min(amount, other.maximum.get(r, amount)) for r, amount in limit.maximum.items()}
+    counts = [n for n in (limit.max_applications, other.max_applications) if n]
+    return PersonLimit(limit.user, maximum, min(counts, default=0))
+
+
+_DEFAULT_PRIORITY = 100
+"""What the policy means where it says no priority."""
+
+
+def _priority_offsets(queues: Sequence[Queue]) -> Mapping[str, int]:
+    """Return numbers that order siblings by their priority, none above its parent's.
+
+    Only siblings are compared, when YuniKorn chooses whom to serve. But when it looks for work to evict, it passes over
+    a queue with a greater number than the parent it shares with the asking queue; so no number is ever greater.
+    """
+    found: dict[str | None, set[int]] = {}
+    for queue in queues:
+        found.setdefault(queue.parent, set()).add(_priority(queue))
+    ranks = {
+        parent: {priority: rank for rank, priority in enumerate(sorted(priorities, reverse=True))}
+        for parent, priorities in found.items()
+    }
+    offsets: dict[str | None, int] = {None: 0}
+    for queue in queues:
+        offsets[queue.id] = offsets[queue.parent] - ranks[queue.parent][_priority(queue)]
+    return {id_: offset for id_, offset in offsets.items() if id_ is not None}
+
+
+def _priority(queue: Queue) -> int:
+    return _DEFAULT_PRIORITY if queue.priority is None else queue.priority

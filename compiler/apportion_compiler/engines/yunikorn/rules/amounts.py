@@ -1,0 +1,87 @@
+"""YuniKorn's quantities and the comparisons of its checks (pkg/common/resources at be3bb487).
+
+Whole numbers with a suffix of Kubernetes' and nothing else: no fractions, no exponents, no signs. `vcore` is counted
+in thousandths and alone takes `m`. Values are signed 64-bit; sums stop at the bounds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from apportion_compiler.engines.yunikorn.rules.refused import ConfigRefusedError
+
+VCORE = "vcore"
+MAX_QUANTITY = 2**63 - 1
+
+Amounts = Mapping[str, int]
+"""Quantities by resource. A resource that is missing is bounded by nothing, which is not zero."""
+
+# Go's \s is narrower than Python's, and what is trimmed first is Unicode's white space.
+_LEGAL = re.compile(r"([0-9]+)[\t\n\f\r ]*([mkKMGTPE]i?)?")
+_DECIMAL = ("k", "M", "G", "T", "P", "E")
+_BINARY = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_MULTIPLIERS: Mapping[str, int] = {
+    "": 1,
+    "m": 1,
+    **{suffix: 1000**power for power, suffix in enumerate(_DECIMAL, start=1)},
+    **{suffix: 1024**power for power, suffix in enumerate(_BINARY, start=1)},
+}
+
+
+def parse_quantity(resource: str, value: str) -> int:
+    """Return what YuniKorn reads: thousandths of `vcore`, units of everything else.
+
+    Raises:
+        ValueError: With YuniKorn's own words.
+    """
+    found = _LEGAL.fullmatch(value.strip())
+    if found is None:
+        raise ValueError("invalid quantity")
+    number, suffix = int(found[1]) if len(found[1]) < 400 else MAX_QUANTITY + 1, found[2] or ""
+    if number > MAX_QUANTITY:
+        raise ValueError("invalid quantity: overflow")
+    milli = resource == VCORE
+    if suffix not in _MULTIPLIERS or (suffix == "m" and not milli):
+        raise ValueError("invalid suffix")
+    amount = number * _MULTIPLIERS[suffix] * (1000 if milli and suffix != "m" else 1)
+    if amount > MAX_QUANTITY:
+        raise ValueError("invalid quantity: overflow")
+    return amount
+
+
+def parse_amounts(written: Mapping[str, str] | None, path: str) -> dict[str, int]:
+    """Return the quantities of a mapping of text. Raises `ConfigRefusedError` for the first that is none."""
+    amounts: dict[str, int] = {}
+    for resource, value in (written or {}).items():
+        try:
+            amounts[resource] = parse_quantity(resource, value)
+        except ValueError as refused:
+            raise ConfigRefusedError(str(refused), f"{path}.{resource}") from None
+    return amounts
+
+
+def fits(larger: Amounts, smaller: Amounts) -> bool:
+    """Tell whether no resource of the smaller exceeds the larger's, where the larger speaks of it."""
+    return all(amount <= max(larger[name], 0) for name, amount in smaller.items() if name in larger)
+
+
+def least(first: Amounts, second: Amounts) -> dict[str, int]:
+    """Return the smaller amount of each resource of either."""
+    both = {name: min(first[name], second[name]) for name in first if name in second}
+    return {**first, **second, **both}
+
+
+def total(first: Amounts, second: Amounts) -> dict[str, int]:
+    """Return the sum of each resource, which cannot exceed 64 bits."""
+    return {name: min(first.get(name, 0) + second.get(name, 0), MAX_QUANTITY) for name in {**first, **second}}
+
+
+def is_zero(amounts: Amounts) -> bool:
+    """Tell whether nothing is left of any resource."""
+    return not any(amounts.values())
+
+
+def amounts_text(amounts: Amounts) -> str:
+    """Return amounts as Go prints a map."""
+    return f"map[{' '.join(f'{name}:{amounts[name]}' for name in sorted(amounts))}]"

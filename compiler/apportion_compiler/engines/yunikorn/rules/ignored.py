@@ -1,0 +1,165 @@
+"""What YuniKorn takes and then does not do: settings that its scheduler passes over after the file was accepted.
+
+Read at be3bb487: pkg/scheduler/objects/queue.go (applyConf, setResources, UpdateQueueProperties),
+pkg/scheduler/placement/rule.go, pkg/common/security/acl.go; k8shim 23b6b47f registers every node in one partition.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from apportion_compiler.engines.yunikorn.rules.amounts import parse_amounts
+from apportion_compiler.engines.yunikorn.rules.config import DEFAULT_PARTITION
+from apportion_compiler.engines.yunikorn.rules.durations import is_positive_duration
+from apportion_compiler.engines.yunikorn.rules.limits import ROOT, WILDCARD
+from apportion_compiler.engines.yunikorn.rules.queues import QUEUE_NAME
+from apportion_compiler.engines.yunikorn.rules.records import Partition, PlacementRule, Queue
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """A setting without effect: where it stands, why, and what to write instead."""
+
+    path: str
+    message: str
+    cure: str
+
+
+def ignored(partitions: Sequence[Partition]) -> Iterator[Ignored]:
+    """Yield the settings without effect in a configuration that was accepted."""
+    if partitions and all(partition.name != DEFAULT_PARTITION for partition in partitions):
+        yield Ignored(
+            "partitions",
+            "every node is in the partition default, which is not there",
+            "name the partition default",
+        )
+    for partition in partitions:
+        if partition.name != DEFAULT_PARTITION:
+            yield Ignored(
+                partition.path,
+                f"every node is in the partition default: {partition.name} has none",
+                "move its queues to the partition default",
+            )
+            continue
+        for rule in partition.placement_rules or ():
+            yield from _rule(rule)
+        for queue in partition.queues or ():
+            yield from _queue(queue, partition, is_top=True)
+
+
+def _queue(queue: Queue, partition: Partition, *, is_top: bool) -> Iterator[Ignored]:
+    sized = queue.guaranteed or queue.max or queue.max_applications
+    if queue.name == ROOT and not is_top and sized:
+        yield Ignored(
+            queue.path,
+            "a queue called root gets neither resources nor a number of applications, wherever it hangs",
+            "give the queue another name",
+        )
+    elif is_top and queue.max_applications:
+        yield Ignored(
+            f"{queue.path}.maxapplications",
+            "the root queue gets no number of applications",
+            "set maxapplications on the queues below root",
+        )
+    elif queue.max and not any(parse_amounts(queue.max, queue.path).values()):
+        yield Ignored(
+            f"{queue.path}.resources.max",
+            "a maximum that is zero in every resource is no maximum at all",
+            "add a resource that is not zero, or stop the queue",
+        )
+    for acl, field in ((queue.admin_acl, "adminacl"), (queue.submit_acl, "submitacl")):
+        yield from _acl(acl, f"{queue.path}.{field}")
+    for key, value in (queue.properties or {}).items():
+        yield from _property(key, value, queue.path, partition)
+    for child in queue.queues or ():
+        yield from _queue(child, partition, is_top=False)
+
+
+# Narrower than the patterns that limits are checked by: pkg/common/security/acl.go.
+_ACL_USER = re.compile(r"[_a-zA-Z][a-zA-Z0-9_.@-]*[$]?")
+_ACL_GROUP = re.compile(r"[_a-zA-Z][a-zA-Z0-9_-]*")
+
+
+def _acl(acl: str, path: str) -> Iterator[Ignored]:
+    fields = acl.split(" ")
+    if len(fields) > 2:
+        yield Ignored(
+            path,
+            f"multiple spaces found in ACL: '{acl}'; the file passes the check and fails when it is loaded",
+            "put exactly one space between users and groups, and none elsewhere",
+        )
+        return
+    for names, pattern, who in zip(fields, (_ACL_USER, _ACL_GROUP), ("user", "group"), strict=False):
+        for name in names.split(","):
+            if name and name != WILDCARD and not pattern.fullmatch(name):
+                yield Ignored(path, f"{name} is no name of a {who}, and is passed over", f"leave {name} out")
+
+
+def _one_of(*words: str) -> Callable[[str], bool]:
+    return lambda value: value.lower() in words
+
+
+def _is_offset(value: str) -> bool:
+    return re.fullmatch(r"[+-]?[0-9]{1,400}", value) is not None and -(2**31) <= int(value) < 2**31
+
+
+def _is_count(value: str) -> bool:
+    return re.fullmatch(r"[0-9]{1,400}", value) is not None and int(value) < 2**64
+
+
+_PROPERTIES: Mapping[str, tuple[Callable[[str], bool], str, str]] = {
+    "application.sort.policy": (lambda value: value in ("fifo", "fair", ""), "fifo", "fifo or fair"),
+    "application.sort.priority": (_one_of("enabled", "disabled"), "enabled", "enabled or disabled"),
+    "priority.policy": (_one_of("default", "fence", ""), "default", "default or fence"),
+    "priority.offset": (_is_offset, "0", "a whole number of 32 bits"),
+    "preemption.policy": (_one_of("default", "fence", "disabled", ""), "default", "default, fence or disabled"),
+    "preemption.delay": (is_positive_duration, "30s", "a duration above zero, such as 30s"),
+    "quota.preemption.delay": (is_positive_duration, "0s, which is off", "a duration above zero, such as 10m"),
+    "application.unschedasks.backoff": (_is_count, "0", "a whole number"),
+    "application.unschedasks.backoff.delay": (is_positive_duration, "30s", "a duration above zero, such as 30s"),
+}
+"""What each property takes, what it is otherwise, and how to say what it takes."""
+
+_FAMILIES = ("application.", "priority.", "preemption.", "quota.")
+
+
+def _property(key: str, value: str, path: str, partition: Partition) -> Iterator[Ignored]:
+    at = f"{path}.properties[{key}]"
+    known = _PROPERTIES.get(key)
+    if known is None:
+        # Anybody may note what they like; a name of YuniKorn's own sort is a slip.
+        if key.startswith(_FAMILIES):
+            yield Ignored(at, f"YuniKorn knows no property {key}", f"write one of {', '.join(_PROPERTIES)}")
+        return
+    takes, otherwise, words = known
+    if not takes(value):
+        yield Ignored(at, f'"{value}" is passed over, and {key} is {otherwise}', f"write {words}")
+    elif key == "quota.preemption.delay" and not partition.quota_preemption:
+        yield Ignored(
+            at,
+            "nothing is evicted for a lowered maximum while the partition's quotapreemptionenabled is off",
+            "set preemption.quotapreemptionenabled of the partition to true",
+        )
+
+
+_RULES = ("user", "provided", "fixed", "tag")
+
+
+def _rule(rule: PlacementRule) -> Iterator[Ignored]:
+    """Yield what makes YuniKorn drop its rules: the file passes the check, and the rules do not load."""
+    name = rule.name.lower()
+    fault, cure = None, ""
+    if name not in _RULES:
+        fault, cure = f"there is no placement rule {rule.name}", f"write one of {', '.join(_RULES)}"
+    elif name in ("fixed", "tag") and not rule.value:
+        fault, cure = f"a rule {name} needs a value", "set value"
+    elif name == "fixed" and not all(QUEUE_NAME.fullmatch(part) for part in rule.value.split(".")):
+        fault, cure = f"{rule.value} is not the path of a queue", "set value to a path such as root.default"
+    elif name == "fixed" and rule.value.lower().startswith(ROOT) and rule.parent is not None:
+        fault, cure = f"{rule.value} begins at root, and still has a parent rule", "leave parent out"
+    if fault is not None:
+        yield Ignored(rule.path, f"{fault}: none of the placement rules takes effect", cure)
+    if rule.parent is not None:
+        yield from _rule(rule.parent)

@@ -1,0 +1,147 @@
+"""Where YuniKorn finds its configuration: a ConfigMap, plain or compressed, and annotations of PriorityClasses.
+
+Source: k8shim 23b6b47f, pkg/conf/schedulerconf.go (FlattenConfigMaps, Decompress), pkg/cache/context.go.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import gzip
+import io
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
+from apportion_compiler.engines.yunikorn.rules.config import parse_config
+from apportion_compiler.engines.yunikorn.rules.ignored import ignored
+from apportion_compiler.engines.yunikorn.rules.refused import ConfigRefusedError
+
+CONFIG_MAPS = ("yunikorn-defaults", "yunikorn-configs")
+"""The ConfigMaps that YuniKorn reads; what the second says goes before the first."""
+
+POLICY_GROUP_KEY = "service.policyGroup"
+DEFAULT_POLICY_GROUP = "queues"
+ALLOW_PREEMPTION_ANNOTATION = "yunikorn.apache.org/allow-preemption"
+
+_MAX_TEXT = 64 * 2**20
+"""A ConfigMap holds a mebibyte; compressed text that grows beyond this is an attack."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueuesText:
+    """The text of a configuration, and the field it stands in."""
+
+    text: str
+    field: str
+
+
+class UnreadableConfigError(ValueError):
+    """The field does not hold what its name says. `field` is where."""
+
+    def __init__(self, message: str, field: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+def is_config_map(manifest: Manifest) -> bool:
+    """Tell whether YuniKorn would read the object's configuration, whatever its namespace."""
+    return manifest.get("kind") == "ConfigMap" and manifest.get("apiVersion") == "v1" and _name(manifest) in CONFIG_MAPS
+
+
+def queues_text(manifest: Manifest) -> QueuesText | None:
+    """Return the configuration of a ConfigMap; None where it has none. Raises `UnreadableConfigError`."""
+    data, binary = _texts(manifest, "data"), _texts(manifest, "binaryData")
+    group = data.get(POLICY_GROUP_KEY, DEFAULT_POLICY_GROUP)
+    key = f"{group}.yaml"
+    # What is compressed is read last.
+    for packed in sorted(binary):
+        stem, dot, ending = packed.rpartition(".")
+        if dot and stem == key and ending.lower() == "gz":
+            field = f'binaryData["{packed}"]'
+            return QueuesText(_unpacked(binary[packed], field), field)
+    return QueuesText(data[key], f'data["{key}"]') if key in data else None
+
+
+def check(manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> Iterator[Verdict]:
+    """Yield what YuniKorn says of its configuration among the manifests."""
+    for index, manifest in enumerate(manifests):
+        if is_config_map(manifest):
+            yield from _config_map(manifest, index)
+        elif manifest.get("kind") == "PriorityClass":
+            yield from _priority_class(manifest, index)
+
+
+def _config_map(manifest: Manifest, index: int) -> Iterator[Verdict]:
+    try:
+        found = queues_text(manifest)
+    except UnreadableConfigError as unreadable:
+        yield Verdict(
+            Effect.IGNORED, index, unreadable.field, "Invalid", str(unreadable), "write the text itself under data"
+        )
+        return
+    if found is None:
+        return
+    try:
+        partitions = parse_config(found.text)
+    except ConfigRefusedError as refused:
+        yield Verdict(
+            Effect.REJECTED,
+            index,
+            _field(found.field, refused.path),
+            "Invalid",
+            refused.message,
+            "mend it; until then the former configuration stays in force, and none of this one",
+        )
+        return
+    for setting in ignored(partitions):
+        yield Verdict(
+            Effect.IGNORED, index, _field(found.field, setting.path), "Ignored", setting.message, setting.cure
+        )
+
+
+def _priority_class(manifest: Manifest, index: int) -> Iterator[Verdict]:
+    metadata = manifest.get("metadata")
+    annotations = _texts(metadata, "annotations") if isinstance(metadata, Mapping) else {}
+    said = annotations.get(ALLOW_PREEMPTION_ANNOTATION)
+    if said is not None and said not in ("true", "false"):
+        yield Verdict(
+            Effect.IGNORED,
+            index,
+            f"metadata.annotations[{ALLOW_PREEMPTION_ANNOTATION}]",
+            "Ignored",
+            f'"{said}" is taken for true',
+            'write "false" where its work should be evicted last',
+        )
+
+
+def _field(field: str, path: str) -> str:
+    return f"{field}.{path}" if path else field
+
+
+def _unpacked(encoded: str, field: str) -> str:
+    try:
+        with gzip.GzipFile(fileobj=_bytes(encoded)) as packed:
+            text = packed.read(_MAX_TEXT + 1)
+    except (OSError, EOFError, zlib.error, binascii.Error, ValueError):
+        raise UnreadableConfigError("not a text that gzip compressed, in base64", field) from None
+    if len(text) > _MAX_TEXT:
+        raise UnreadableConfigError(f"holds more than {_MAX_TEXT} bytes", field)
+    return text.decode("utf-8", "replace")
+
+
+def _bytes(encoded: str) -> io.BytesIO:
+    return io.BytesIO(base64.b64decode("".join(encoded.split()), validate=True))
+
+
+def _name(manifest: Manifest) -> object:
+    metadata = manifest.get("metadata")
+    return metadata.get("name") if isinstance(metadata, Mapping) else None
+
+
+def _texts(value: object, key: str) -> Mapping[str, str]:
+    found = cast("Mapping[str, object]", value).get(key) if isinstance(value, Mapping) else None
+    held = cast("Mapping[str, object]", found) if isinstance(found, Mapping) else {}
+    return {name: text for name, text in held.items() if isinstance(text, str)}
