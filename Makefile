@@ -57,7 +57,12 @@ golden: install-test ## write the expected output of the tests anew; review the 
 	@git status --short -- tests docs
 
 .PHONY: docs
-docs: install-base ## write the generated tables of docs/ anew
+docs: install-dev docs-tables ## build the documentation into site/; a dead link or anchor fails
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
+	@echo "wrote site/index.html"
+
+.PHONY: docs-tables
+docs-tables: install-base ## write the generated tables of docs/ anew
 	@$(APPORTION) dev docs
 
 .PHONY: bench
@@ -89,7 +94,7 @@ build: install-dev ## build the wheel and the source distribution into dist/
 
 .PHONY: clean
 clean: ## remove the virtual environment, caches and built files
-	@rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.*
+	@rm -rf $(VENV) dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.*
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: install-base install-test install-browser install-dev

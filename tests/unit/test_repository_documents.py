@@ -46,3 +46,22 @@ def test_every_make_target_that_is_spoken_of_exists(document: str) -> None:
     named = {target for pair in spoken_of for target in pair if target}
     assert named - targets == set()
     assert named, f"{document} names no target"
+
+
+def test_every_action_of_a_workflow_is_pinned_by_its_commit() -> None:
+    used = [
+        line.strip() for path in (ROOT / ".github/workflows").glob("*.yml") for line in path.read_text().splitlines()
+    ]
+    actions = [line.removeprefix("- ") for line in used if line.removeprefix("- ").startswith("uses:")]
+    assert [line for line in actions if not re.fullmatch(r"uses: [\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line)] == []
+    assert actions
+
+
+def test_only_the_job_that_publishes_may_ask_for_an_identity() -> None:
+    release = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())
+    assert release["permissions"] == {"contents": "read"}
+    assert {name: job.get("permissions", {}) for name, job in release["jobs"].items()} == {
+        "build": {},
+        "publish": {"id-token": "write"},
+    }
+    assert all("run" not in step for step in release["jobs"]["publish"]["steps"])

@@ -27,9 +27,42 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
 
 
 def test_the_command_tells_the_version_of_the_distribution() -> None:
-    version = PROJECT["project"]["version"]
-    assert metadata.version("apportion") == version
-    assert version in run(APPORTION, "--version", cwd=ROOT).split()
+    assert run(APPORTION, "--version", cwd=ROOT) == f"apportion {metadata.version('apportion')}\n"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A folder that has this project's settings of the version, and nothing else of it."""
+    folder = tmp_path / "tree"
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+    for name in ("README.md", "LICENSE"):
+        (folder / name).touch()
+    return folder
+
+
+def built_version(tree: Path) -> str:
+    return run(sys.executable, "-m", "hatchling", "version", cwd=tree).strip()
+
+
+def git(tree: Path, *arguments: str) -> None:
+    identity = ("-c", "user.name=nobody", "-c", "user.email=nobody@example.com")
+    run("git", *identity, *arguments, cwd=tree, GIT_CONFIG_GLOBAL=os.devnull)
+
+
+@pytest.mark.slow
+def test_the_version_is_the_tags_and_otherwise_the_same_everywhere(tree: Path) -> None:
+    """With git or without, whatever the number of commits: a shallow clone and an archive build what a clone builds."""
+    fallback = PROJECT["tool"]["hatch"]["version"]["fallback-version"]
+    assert built_version(tree) == fallback
+    git(tree, "init", "--quiet")
+    git(tree, "add", ".")
+    git(tree, "commit", "--quiet", "--message", "first")
+    assert built_version(tree) == fallback
+    git(tree, "tag", "v1.2.3")
+    assert built_version(tree) == "1.2.3"
+    git(tree, "commit", "--quiet", "--allow-empty", "--message", "second")
+    assert built_version(tree) == fallback
 
 
 def test_every_package_is_typed() -> None:
@@ -68,6 +101,17 @@ def test_the_wheel_holds_every_file_of_every_package_and_nothing_else(wheel: Pat
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert held == expected
+
+
+@pytest.mark.slow
+def test_the_wheel_installs_into_an_empty_environment_and_says_its_version(wheel: Path, tmp_path: Path) -> None:
+    environment = tmp_path / "venv"
+    run(sys.executable, "-m", "venv", environment, cwd=tmp_path)
+    run(environment / "bin/pip", "install", "--quiet", "--disable-pip-version-check", wheel, cwd=tmp_path)
+    version = wheel.name.split("-")[1]
+    assert run(environment / "bin/apportion", "--version", cwd=tmp_path) == f"apportion {version}\n"
+    run(environment / "bin/apportion", "init", "organisation", cwd=tmp_path)
+    run(environment / "bin/apportion", "validate", cwd=tmp_path / "organisation")
 
 
 @pytest.mark.slow

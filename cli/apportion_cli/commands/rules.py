@@ -15,7 +15,7 @@ from apportion_cli.verbosity import console_options
 if TYPE_CHECKING:
     from apportion_compiler.diagnostics.diagnostic import Rule
 
-_FAMILIES = {
+FAMILIES = {
     "AP0": "authoring",
     "AP1": "structure",
     "AP2": "quotas",
@@ -52,7 +52,7 @@ def _text(rules: Iterable[Rule], console: Console) -> str:
     for rule in rules:
         if rule.code[:3] != family:
             family = rule.code[:3]
-            lines += [*([""] if lines else []), style("heading", _FAMILIES[family])]
+            lines += [*([""] if lines else []), style("heading", FAMILIES[family])]
         severity = "required" if rule.required else rule.severity.value
         role = style(rule.severity.value, f"{severity:<8}")
         lines.append(f"  {rule.code}  {role}  {rule.name}")
@@ -66,7 +66,7 @@ def _json(rules: Iterable[Rule], _: Console) -> str:
         {
             "code": rule.code,
             "name": rule.name,
-            "family": _FAMILIES[rule.code[:3]],
+            "family": FAMILIES[rule.code[:3]],
             "severity": rule.severity.value,
             "required": rule.required,
             "summary": rule.summary,
@@ -78,6 +78,11 @@ def _json(rules: Iterable[Rule], _: Console) -> str:
 
 
 def _md(rules: Iterable[Rule], _: Console) -> str:
+    return rule_table(rules)
+
+
+def rule_table(rules: Iterable[Rule]) -> str:
+    """Return the rules as a table in Markdown."""
     rows = [
         f"| [{rule.code}]({rule.docs}) | {rule.name} | {rule.severity.value}{' (required)' if rule.required else ''} "
         f"| {rule.summary} |"

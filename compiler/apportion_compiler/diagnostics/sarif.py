@@ -17,10 +17,10 @@ from urllib.parse import quote
 from apportion_compiler.diagnostics.diagnostic import Rule, Severity
 from apportion_compiler.diagnostics.positions import Positions, Region, region
 from apportion_compiler.diagnostics.report import Finding, Read, Report, ordinals
+from apportion_compiler.diagnostics.site import published
 from apportion_policy.source import SourceLocation
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-HELP_BASE = "https://apportion.dev/"
 FINGERPRINT = "apportionFinding/v1"
 _ROOT = "%SRCROOT%"
 
@@ -73,7 +73,7 @@ def _rule(rule: Rule, page: Page) -> dict[str, Any]:
         "name": rule.name,
         "shortDescription": {"text": rule.summary},
         "defaultConfiguration": {"level": _level(rule.severity)},
-        "helpUri": HELP_BASE + rule.docs,
+        "helpUri": published(rule.docs),
     }
     if text is not None:
         described["help"] = {"text": text, "markdown": text}

@@ -1,7 +1,7 @@
 """What is refused of a workload's pods when they are made: the one admission of `validate`, `bind` and `simulate`.
 
 The API server's own validation and the webhooks of engines that look at pods. The simulator, which shares nothing with
-the compiler, is given `admit` by the command line (docs/decisions/0018-one-admission-of-pods.md).
+the compiler, is given `admit` by the command line (docs/decisions/0011-one-admission-of-pods.md).
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def test_every_field_has_a_description() -> None:
 
 
 def test_the_tables_are_up_to_date() -> None:
-    assert with_field_tables(TEXT) == TEXT, "run: make docs"
+    assert with_field_tables(TEXT) == TEXT, "run: make docs-tables"
 
 
 def test_the_examples_are_a_policy_that_compiles(tmp_path: Path, run: Run) -> None:

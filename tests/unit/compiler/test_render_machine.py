@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
 import jsonschema
@@ -20,6 +19,7 @@ from apportion_compiler.diagnostics.json_report import render_json
 from apportion_compiler.diagnostics.junit import render_junit
 from apportion_compiler.diagnostics.report import Finding, Report
 from apportion_compiler.diagnostics.sarif import render_sarif
+from apportion_compiler.diagnostics.site import SITE
 from apportion_compiler.schemas import schema_text
 from apportion_policy.source import SourceLocation
 
@@ -147,9 +147,7 @@ def test_sarif_points_at_the_authors_place(report: Report, read: Read) -> None:
 
 def test_sarif_names_a_page_for_each_rule(report: Report, read: Read) -> None:
     for rule in _sarif(report, read)["runs"][0]["tool"]["driver"]["rules"]:
-        address = urlsplit(rule["helpUri"])
-        assert address.scheme == "https"
-        assert address.path.endswith(f"{rule['id']}-{rule['name']}.md")
+        assert rule["helpUri"] == f"{SITE}diagnostics/{rule['id']}-{rule['name']}.html"
         assert rule["help"]["markdown"] == f"# {rule['id']}\n"
 
 
