@@ -33,14 +33,14 @@ def _programs(policy: Policy) -> Iterator[Program]:
 
 
 @given(policies())
-@settings(max_examples=60)
+@settings(max_examples=35)
 def test_what_is_written_is_taken(policy: Policy) -> None:
     for program in _programs(policy):
         assert list(RULES.check(ack.emit(program).manifests, ())) == []
 
 
 @given(policies())
-@settings(max_examples=60)
+@settings(max_examples=35)
 def test_read_back_it_is_the_policy(policy: Policy) -> None:
     for program in _programs(policy):
         lifted = READER.read(ack.emit(program).manifests)

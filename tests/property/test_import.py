@@ -42,7 +42,7 @@ ACME = Path(__file__).parents[2] / "examples" / "acme"
 ANYTHING = {"kai", "volcano", "yunikorn"}
 """Engines whose objects come back whatever the policy. Of others only sound ones do: they write what is promised over a
 limit, or over all there is, as what the engine takes."""
-UNSHRUNK = settings(max_examples=20, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+UNSHRUNK = settings(max_examples=15, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 """A failing policy is large and slow to write and run: to make it smaller takes minutes."""
 ENGINES = sorted(READERS.keys() & BACKENDS.keys() - {"native"})
 

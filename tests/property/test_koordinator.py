@@ -46,7 +46,7 @@ def _unforced(manifest: Manifest) -> Manifest:
 
 
 @given(policies(engine="koordinator"))
-@settings(max_examples=50)
+@settings(max_examples=30)
 def test_what_is_written_is_taken(policy: Policy) -> None:
     for program in _programs(policy):
         written = [_unforced(manifest) for manifest in koordinator.emit(program).manifests]
@@ -56,7 +56,7 @@ def test_what_is_written_is_taken(policy: Policy) -> None:
 
 
 @given(policies(6, names, "koordinator"))
-@settings(max_examples=50)
+@settings(max_examples=30)
 def test_read_back_it_is_the_policy(policy: Policy) -> None:
     for program in _programs(policy):
         trees = trees_of(program)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from apportion_compiler.checks.capacity import Holding, Shortage
 from apportion_compiler.checks.edits import amount_edit
+from apportion_compiler.cluster_share import guarantee_at_most, written_text
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
 from apportion_compiler.graph.graph import PolicyGraph
 from apportion_policy.pool import NodePool
@@ -29,7 +30,11 @@ def remedy(graph: PolicyGraph, shortage: Shortage) -> Remedy:
     excess = shortage.guaranteed - shortage.allowed
     largest, amount = shortage.takers[0]
     can_lower = amount >= excess
+    share = shortage.scope.share
     lower = f"lower `{largest.id}` by {amount_text(shortage.resource, excess)}"
+    if share != 1:
+        left = guarantee_at_most(max(0, amount - excess), share, shortage.resource)
+        lower = f"lower `{largest.id}` to {written_text(shortage.resource, left, share, shortage.scope.name or '')}"
     if not can_lower:
         lower = f"lower the guarantees by {amount_text(shortage.resource, excess)} together"
     pools = growable(shortage.holding, shortage.resource)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from apportion_compiler.checks.edits import amount_edit
+from apportion_compiler.cluster_share import guarantee_at_least, guarantee_at_most, written_text
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
 from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
 from apportion_compiler.graph.values import GPU_MODEL_PREFIX, QueueValues
@@ -45,14 +46,14 @@ class _Over:
 def quota_oversubscribed(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Compare, per resource and per GPU model, the sum of the children's guarantees with the parent's."""
     ratio = parse_weight(graph.policy.rules.overcommit)
-    said: set[tuple[str, str]] = set()
+    # What is wrong as written is wrong on every cluster: it is reported once, with what mends it on all of them.
+    found: dict[tuple[str, str], list[tuple[Scope, _Over]]] = {}
     for scope in graph.distinct_scopes:
         for node in graph.inner:
             for over in _exceeded(node, scope.values, ratio):
-                # What is wrong as written is wrong on every cluster: it is said once.
-                if (node.id, over.resource) not in said:
-                    said.add((node.id, over.resource))
-                    yield _finding(graph, scope, over)
+                found.setdefault((node.id, over.resource), []).append((scope, over))
+    for places in found.values():
+        yield _finding(graph, places)
 
 
 def _exceeded(node: Node, values: Mapping[str, QueueValues], ratio: int) -> list[_Over]:
@@ -81,7 +82,8 @@ def _counts_models(own: QueueValues, resource: str) -> bool:
     return resource.startswith(GPU_MODEL_PREFIX) and any(r.startswith(GPU_MODEL_PREFIX) for r in own.declared)
 
 
-def _finding(graph: PolicyGraph, scope: Scope, over: _Over) -> Diagnostic:
+def _finding(graph: PolicyGraph, places: Sequence[tuple[Scope, _Over]]) -> Diagnostic:
+    scope, over = places[0]
     node = over.node
     amounts = {
         child: amount
@@ -90,19 +92,37 @@ def _finding(graph: PolicyGraph, scope: Scope, over: _Over) -> Diagnostic:
     }
     largest = sorted(amounts, key=lambda child: (-amounts[child], child))
     lowered = graph.nodes[largest[0]] if amounts[largest[0]] >= over.excess else None
-    hint = f"raise the guarantee of `{node.id}` to {amount_text(over.resource, over.needed)}"
-    if lowered is not None:
-        hint += f", or lower `{lowered.id}` by {amount_text(over.resource, over.excess)}"
     return Diagnostic(
         QUOTA_OVERSUBSCRIBED,
         node.address,
         f"children are promised {amount_text(over.resource, over.promised)}, but `{node.id}` has {_backing(over)}",
         scope.values[node.id].sources.get("guaranteed", node.queue.source),
         _takers(graph, scope, over.resource, amounts),
-        hint,
+        _hint(places, lowered),
         _fix(scope, over, lowered, amounts),
         scope.name,
     )
+
+
+def _hint(places: Sequence[tuple[Scope, _Over]], lowered: Node | None) -> str:
+    """Return the guarantees to write, of which the share of each cluster in question suffices."""
+    (first, over), resource = places[0], places[0][1].resource
+    share, place = first.share, first.name or ""
+    raised = max(guarantee_at_least(each.needed, scope.share, resource) for scope, each in places)
+    hint = f"raise the guarantee of `{over.node.id}` to {written_text(resource, raised, share, place)}"
+    if lowered is None or not all(resource in scope.values[lowered.id].declared for scope, _ in places):
+        return hint
+    if all(scope.share == 1 for scope, _ in places):
+        return f"{hint}, or lower `{lowered.id}` by {amount_text(resource, over.excess)}"
+    left = min(_left(scope, each, lowered) for scope, each in places)
+    return f"{hint}, or lower that of `{lowered.id}` to {written_text(resource, left, share, place)}"
+
+
+def _left(scope: Scope, over: _Over, lowered: Node) -> int:
+    """Return the largest guarantee to write for a child that leaves the others theirs."""
+    amount = scope.values[lowered.id].guaranteed.get(over.resource, 0)
+    assert not isinstance(amount, Unlimited)
+    return guarantee_at_most(max(0, amount - over.excess), scope.share, over.resource)
 
 
 def _backing(over: _Over) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
@@ -59,6 +60,11 @@ class Scope:
         if self.environment is None or self.cluster is None:
             return None
         return f"{self.environment.name}/{self.cluster.name}"
+
+    @property
+    def share(self) -> Fraction:
+        """The share of each guarantee that the cluster has; 1 for the policy as written."""
+        return Fraction(1) if self.cluster is None else Fraction(str(self.cluster.share))
 
 
 @dataclass(frozen=True)

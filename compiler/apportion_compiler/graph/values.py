@@ -21,6 +21,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from apportion_compiler.cluster_share import share_of
 from apportion_compiler.graph.declarations import Declarations
 from apportion_compiler.graph.override_merge import AMOUNT_FIELDS, overridden, overridden_weight
 from apportion_policy.cluster import Cluster, Environment, QueueOverride
@@ -182,7 +183,7 @@ class _Here:
     def _scale(self, amounts: Mapping[str, Amount], *, round_up: bool) -> Mapping[str, Amount]:
         if self._share == 1:
             return amounts
-        scaled = {r: _scaled(a, self._share, r, round_up=round_up) for r, a in amounts.items()}
+        scaled = {r: share_of(a, self._share, r, round_up=round_up) for r, a in amounts.items()}
         models = [r for r in scaled if r.startswith(GPU_MODEL_PREFIX)]
         if models and GPU in amounts and not round_up and amounts[GPU] == _total(amounts[r] for r in models):
             scaled[GPU] = _total(scaled[r] for r in models)
@@ -420,15 +421,6 @@ def _models(cluster: Cluster | None, pools: Mapping[str, NodePool]) -> frozenset
     there = pools.values() if cluster is None else (pools[i] for i in map(identity_of, cluster.pools) if i in pools)
     models = frozenset(gpu_resource(pool.accelerator.model) for pool in there if pool.accelerator is not None)
     return models if models or cluster is not None else None
-
-
-def _scaled(amount: Amount, share: Fraction, resource: str, *, round_up: bool) -> Amount:
-    if isinstance(amount, Unlimited):
-        return amount
-    is_gpu = resource == GPU or resource.startswith(GPU_MODEL_PREFIX)
-    unit = 1000 if is_gpu and amount % 1000 == 0 else 1
-    numerator, denominator = amount * share.numerator, share.denominator * unit
-    return (-(-numerator // denominator) if round_up else numerator // denominator) * unit
 
 
 def _times(amount: Amount, count: int) -> Amount:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 
 from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
 from apportion_compiler.graph.preemptibility import is_preemptible
@@ -62,6 +63,7 @@ def lower(graph: PolicyGraph, scope: Scope) -> ir.Program:
         source=_source(environment, cluster),
         managed_elsewhere=cluster.managed_elsewhere,
         admission=environment.admission.value,
+        share=Fraction(str(cluster.share)),
     )
 
 

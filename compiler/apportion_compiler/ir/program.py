@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 from apportion_policy.engine_settings import AckSettings, KueueSettings, VolcanoSettings
 from apportion_policy.kueue_objects import KueueQueue
@@ -174,7 +175,7 @@ class EngineSettings:
 class Program:
     """One cluster of one environment. Queues are in tree order: parents first, siblings by id.
 
-    `plans` are those that the cluster's pools name.
+    `plans` are those that the cluster's pools name. `share` is what the cluster has of each amount that is written.
     """
 
     organisation: str
@@ -198,3 +199,4 @@ class Program:
     source: SourceLocation
     managed_elsewhere: tuple[str, ...] = ()
     admission: str = "deny"
+    share: Fraction = Fraction(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from apportion_compiler.backends.capability import Refusal
+from apportion_compiler.cluster_share import guarantee_at_least, written_text
 from apportion_compiler.engines.kueue.emit.division import DEVICE, counted_resources
 from apportion_compiler.engines.kueue.emit.flavors import layout_of, places_by_topology
 from apportion_compiler.engines.kueue.emit.names import GPU_RESOURCE, NO_BOUND, TOTAL_GPUS
@@ -55,7 +56,9 @@ def _overcommitted(program: Program) -> Iterator[Refusal]:
     counted = counted_resources(program)
     for queue in program.queues:
         children = [by_id[child].guaranteed for child in queue.children]
-        for resource in counted if children else ():
+        models = sorted({r for child in children for r in child if r.startswith(f"{GPU}/")})
+        # An author who counts by model writes models; their total is none of the amounts that can be changed.
+        for resource in (*(r for r in counted if r != GPU or not models), *models) if children else ():
             promised, has = _bounded(children, resource), queue.guaranteed.get(resource, 0)
             if promised is not None and isinstance(has, int) and promised > has:
                 yield Refusal(
@@ -64,8 +67,13 @@ def _overcommitted(program: Program) -> Iterator[Refusal]:
                     queue.source,
                     f"that the queues below `{queue.id}` are promised {amount_text(resource, promised)} of its "
                     f"{amount_text(resource, has)}: quotas of a cohort add up, and all of it can be used at once",
-                    f"guarantee `{queue.id}` {amount_text(resource, promised)}, or its children less",
+                    f"guarantee `{queue.id}` {_to_write(program, resource, promised)}, or its children less",
                 )
+
+
+def _to_write(program: Program, resource: str, amount: int) -> str:
+    written = guarantee_at_least(amount, program.share, resource)
+    return written_text(resource, written, program.share, f"{program.environment}/{program.cluster}")
 
 
 def _bounded(children: list[Mapping[str, Amount]], resource: str) -> int | None:

@@ -1,0 +1,57 @@
+"""How a cluster's `share` scales the amounts of a policy, and back: what to write so that a cluster has an amount."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from apportion_policy.quantity import Amount, Unlimited
+from apportion_policy.resources import CPU, GPU, MEMORY, amount_text
+
+_DEVICE = _CORE = 1000
+_MEBIBYTE = 2**20
+
+
+def share_of(amount: Amount, share: Fraction, resource: str, *, round_up: bool) -> Amount:
+    """Return the share of an amount, rounded to whole units: devices where it is written in whole devices."""
+    if isinstance(amount, Unlimited):
+        return amount
+    unit = _DEVICE if _is_gpu(resource) and amount % _DEVICE == 0 else 1
+    numerator, denominator = amount * share.numerator, share.denominator * unit
+    return (-(-numerator // denominator) if round_up else numerator // denominator) * unit
+
+
+def guarantee_at_least(amount: int, share: Fraction, resource: str) -> int:
+    """Return the smallest guarantee to write of which the share, rounded down, is at least an amount."""
+    if share == 1:
+        return amount
+    unit = _written_unit(resource)
+    wanted = -(-amount // unit) * unit if _is_gpu(resource) else amount
+    return -(-wanted * share.denominator // (share.numerator * unit)) * unit
+
+
+def guarantee_at_most(amount: int, share: Fraction, resource: str) -> int:
+    """Return the largest guarantee to write of which the share, rounded down, is at most an amount."""
+    if share == 1:
+        return amount
+    unit = _written_unit(resource)
+    step = _DEVICE if _is_gpu(resource) else 1
+    above = (amount // step + 1) * step
+    return max(0, -(-above * share.denominator // (share.numerator * unit)) - 1) * unit
+
+
+def written_text(resource: str, written: int, share: Fraction, cluster: str) -> str:
+    """Return an amount to write with what a cluster has of it: `20 H100, of which prod/hall has 15 H100`."""
+    if share == 1:
+        return amount_text(resource, written)
+    there = amount_text(resource, share_of(written, share, resource, round_up=False))
+    return f"{amount_text(resource, written)} (its share of {share} on {cluster} is {there})"
+
+
+def _is_gpu(resource: str) -> bool:
+    return resource == GPU or resource.startswith(f"{GPU}/")
+
+
+def _written_unit(resource: str) -> int:
+    if _is_gpu(resource):
+        return _DEVICE
+    return {CPU: _CORE, MEMORY: _MEBIBYTE}.get(resource, 1)
