@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
@@ -19,6 +18,7 @@ from apportion_runtime.core.solver import victim_search as search
 from apportion_runtime.core.status import PENDING, RUNNING
 from apportion_runtime.core.sub_groups import SubGroupSet
 
+from .core_rounds import outcome, with_twins
 from .core_strategies import Cluster, clusters
 
 pytestmark = pytest.mark.property
@@ -26,19 +26,6 @@ pytestmark = pytest.mark.property
 _FREE = QueueResource(-1.0, -1.0, 1.0)
 _ONE_GPU = GpuRequest(1, 1.0)
 _REQUEST = {"cpu": 1000.0, "memory": 1e9, "pods": 1.0}
-
-
-def _outcome(session: Session) -> tuple[object, ...]:
-    """What was decided, why jobs wait, and every number that a later action would have started from."""
-    decided, nodes = session.decided, session.nodes
-    return (
-        [(task.uid, task.node, task.gpu_groups) for task in (*decided.binds, *decided.pipelines)],
-        [(task.uid, node, str(why)) for task, node, why in decided.evictions],
-        [str(taking) for taking in decided.takings],
-        {job.uid: (job.fit_errors, {t.uid: t.status for t in job.tasks.values()}) for job in session.jobs.values()},
-        {name: (queue.allocated, queue.allocated_np) for name, queue in session.shares.queues.items()},
-        (nodes.idle.tolist(), nodes.releasing.tolist(), nodes.used.tolist()),
-    )
 
 
 def _without_shortcuts(cluster: Cluster) -> Session:
@@ -80,37 +67,19 @@ def test_a_gang_whose_first_pod_found_room_is_tried_as_a_whole() -> None:
         session = cycle(*_gangs())
     assert len(session.decided.pipelines) == 24
     assert tried.call_count == 2 * 3
-    assert _outcome(session) == _outcome(_without_shortcuts(_gangs()))
+    assert outcome(session) == outcome(_without_shortcuts(_gangs()))
 
 
 @given(cluster=clusters())
 def test_shortcuts_change_nothing(cluster: Cluster) -> None:
-    assert _outcome(cycle(*cluster)) == _outcome(_without_shortcuts(cluster))
+    assert outcome(cycle(*cluster)) == outcome(_without_shortcuts(cluster))
 
 
 @pytest.mark.slow
 @settings(settings.get_profile("thorough"))
 @given(cluster=clusters())
 def test_shortcuts_change_nothing_in_many_clusters(cluster: Cluster) -> None:
-    assert _outcome(cycle(*cluster)) == _outcome(_without_shortcuts(cluster))
-
-
-def _with_twins(cluster: Cluster, n: int) -> Cluster:
-    """Return the cluster with `n` more of each job of one pod that waits, each younger than the one before."""
-    snapshot, known = cluster
-    by_group: dict[str, list[Pod]] = {}
-    for pod in snapshot.pods:
-        by_group.setdefault(pod.group or "", []).append(pod)
-    groups, pods = list(snapshot.pod_groups), list(snapshot.pods)
-    for number in range(n):
-        for group in snapshot.pod_groups:
-            own = by_group.get(group.uid, [])
-            if len(own) != 1 or own[0].status != PENDING or own[0].claims:
-                continue
-            name = f"{group.name}-{number}"
-            groups.append(replace(group, uid=name, name=name, created=group.created + 10.0 + number))
-            pods.append(replace(own[0], uid=f"{name}-0", name=f"{name}-0", group=name))
-    return replace(snapshot, pod_groups=tuple(groups), pods=tuple(pods)), known
+    assert outcome(cycle(*cluster)) == outcome(_without_shortcuts(cluster))
 
 
 def _first_reasons(session: Session) -> dict[str, object]:
@@ -131,16 +100,16 @@ def _check_ending_early(cluster: Cluster) -> None:
         for each in (session, expected):
             for job in each.jobs.values():
                 job.fit_errors = []
-        assert _outcome(session) == _outcome(expected)
+        assert outcome(session) == outcome(expected)
 
 
 @given(cluster=clusters(), n=st.integers(0, 4))
 def test_ending_early_changes_nothing(cluster: Cluster, n: int) -> None:
-    _check_ending_early(_with_twins(cluster, n))
+    _check_ending_early(with_twins(cluster, n))
 
 
 @pytest.mark.slow
 @settings(settings.get_profile("thorough"))
 @given(cluster=clusters(), n=st.integers(0, 4))
 def test_ending_early_changes_nothing_in_many_clusters(cluster: Cluster, n: int) -> None:
-    _check_ending_early(_with_twins(cluster, n))
+    _check_ending_early(with_twins(cluster, n))

@@ -285,7 +285,7 @@ class SessionCache:
                 self._changes.nodes.add(task.node)
 
     def _count_job(self, session: Session, uid: str) -> None:
-        """Sum a job as `Shares.set_usage` does."""
+        """Sum what a job holds and waits for; of parts of devices the last bit may differ from `Shares.set_usage`."""
         job = session.jobs[uid]
         held = waiting = NO_QUANTITIES
         for task in job.tasks.values():

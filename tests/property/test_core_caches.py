@@ -1,0 +1,253 @@
+"""What the core keeps between decisions or cycles is what it would compute anew (docs/scheduler.md, "What is kept")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apportion_runtime.core import pending_classes
+from apportion_runtime.core.cycle import cycle
+from apportion_runtime.core.explain.node_reasons import NodeReasons
+from apportion_runtime.core.job import Job
+from apportion_runtime.core.job_order import JobOrder
+from apportion_runtime.core.node_ranking import NodeRankings
+from apportion_runtime.core.nodes import NodeTable
+from apportion_runtime.core.order_tree import OrderedQueue
+from apportion_runtime.core.pending_classes import ClassOutcomes, PendingClasses
+from apportion_runtime.core.plugins.predicates import Predicates
+from apportion_runtime.core.queue_jobs import QueueJobs
+from apportion_runtime.core.running_totals import RunningTotal
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.shared_gpus import SharedGpus
+from apportion_runtime.core.shares import QueueShare, Shares
+from apportion_runtime.core.solver import failure_cache
+from apportion_runtime.core.solver import victim_search as search
+from apportion_runtime.core.solver.simulation_order import waiting_jobs
+from apportion_runtime.core.task import Task
+
+from .core_rounds import cycles, outcome, with_twins
+from .core_strategies import Cluster, clusters
+
+pytestmark = pytest.mark.property
+
+_Patch = AbstractContextManager[Any]
+
+
+class _Reads:
+    """How often a cache was read while it was switched off."""
+
+    n = 0
+
+
+def _forgetting(owner: object, name: str, forget: Callable[..., object]) -> _Patch:
+    """Have a function, method or property forget what was kept before it runs."""
+    kept = vars(owner)[name]
+    run = kept.fget if isinstance(kept, property) else kept
+
+    def anew(*args: Any, **named: Any) -> Any:
+        _Reads.n += 1
+        forget(*args)
+        return run(*args, **named)
+
+    return patch.object(owner, name, property(anew) if isinstance(kept, property) else anew)
+
+
+def _forgotten(**attributes: object) -> Callable[..., None]:
+    """Return what sets attributes of its first argument."""
+
+    def forget(owner: object, *_: object) -> None:
+        for name, value in attributes.items():
+            setattr(owner, name, value)
+
+    return forget
+
+
+def _masks(predicates: Predicates, task: Task) -> None:
+    """Masks are keys, too, so that those that are kept stay: each is compared with what it would be."""
+    for key, kept in list(predicates._masks.items()):
+        if len(key) > 2 and key == _mask_key(task):
+            assert np.array_equal(kept, predicates._mask(task))
+    if task.mask is not None:
+        assert np.array_equal(task.mask, predicates._mask(task))
+
+
+def _mask_key(task: Task) -> object:
+    pod = task.pod
+    return (
+        task.kind, task.needs_gpu, pod.legacy_mig, pod.gpu.memory > 0, tuple(sorted(pod.node_selector.items())),
+        pod.node_affinity, pod.tolerations,
+    )  # fmt: skip
+
+
+def _all_unclassified(_: PendingClasses, session: Session) -> None:
+    session.active_jobs.unclassified = dict.fromkeys((*session.active_jobs.unclassified, *session.jobs))
+
+
+def _all_active(session: Session) -> None:
+    jobs = session.jobs
+    session.active_jobs.pending = {uid: job for uid, job in jobs.items() if job.n_pending}
+
+
+def _all_running_totals(totals: RunningTotal) -> None:
+    totals._valid, totals._total = 0, None
+
+
+def _shared_of_all() -> _Patch:
+    read = NodeTable._read_shared
+
+    def anew(nodes: NodeTable) -> object:
+        _Reads.n += 1
+        changed = nodes.changed
+        nodes.changed, nodes._shared_at = list(range(len(nodes))), 0
+        kept = read(nodes)
+        nodes.changed, nodes._shared_at = changed, len(changed)
+        return kept
+
+    return patch.object(NodeTable, "_read_shared", anew)
+
+
+def _divided(shares: Shares, *_: object) -> None:
+    shares._divided.clear()
+    shares._begun = set(shares.queues)
+
+
+def _new_placing(order: JobOrder) -> None:
+    order._pool.clear()
+    order._kept.clear()
+
+
+@contextmanager
+def _each_search_anew() -> Iterator[None]:
+    """No order of victims is rewound, and the jobs that wait are listed for each try.
+
+    That no scenario which failed is tried again is the engine's own (solvers/scenario_fingerprint.go).
+    """
+    simulation_order = search.simulation_order
+
+    def anew(session: Session, waiting: object, *others: Any) -> JobOrder:
+        return simulation_order(session, waiting_jobs(session), *others)
+
+    with (
+        patch.object(search._SearchState, "order_of_victims", lambda state: state.victim_search.victims()),
+        patch.object(search, "simulation_order", anew),
+        _forgetting(search, "_simulate", lambda *_: None),
+    ):
+        yield
+
+
+@contextmanager
+def _all(*patches: _Patch) -> Iterator[None]:
+    with ExitStack() as stack:
+        for each in patches:
+            stack.enter_context(each)
+        yield
+
+
+def _always_changed() -> _Patch:
+    return patch.object(OrderedQueue, "is_changed", property(lambda queue: True, lambda queue, value: None))
+
+
+OFF: dict[str, Callable[[], _Patch]] = {
+    "active jobs": lambda: _forgetting(Session, "pending_jobs", _all_active),
+    "class outcomes": lambda: _forgetting(ClassOutcomes, "_outcome", lambda left, _: left._outcomes.clear()),
+    "job key": lambda: _forgetting(Job, "order_key", _forgotten(_order_key=None)),
+    "job quantities": lambda: _forgetting(Job, "allocated_quantities", _forgotten(_allocated_quantities=None)),
+    "job readiness": lambda: _forgetting(Job, "is_ready", _forgotten(_is_ready=None)),
+    "job requests": lambda: _forgetting(failure_cache, "_pending", _forgotten(asked=None)),
+    "job signature": lambda: _all(
+        _forgetting(failure_cache, "signature", _forgotten(constraints=None)),
+        _forgetting(pending_classes, "signature", _forgotten(constraints=None)),
+    ),
+    "masks": lambda: _forgetting(Predicates, "mask", _masks),
+    "node ranking": lambda: _forgetting(NodeRankings, "for_task", lambda rankings, _: rankings._known.clear()),
+    "node reasons": lambda: _all(
+        _forgetting(NodeReasons, "_what_lacks", lambda reasons, _: reasons._kept.clear()),
+        _forgetting(NodeReasons, "_static", lambda reasons, *_: reasons._codes.clear()),
+    ),
+    "accepted requests": lambda: _forgetting(NodeTable, "_accept", lambda nodes, *_: nodes._accepted.clear()),
+    "pending classes": lambda: _forgetting(PendingClasses, "refresh", _all_unclassified),
+    "queue jobs": lambda: _all(
+        _forgetting(QueueJobs, "waiting", _forgotten(_waiting=None)),
+        _forgetting(QueueJobs, "running", _forgotten(_running=None)),
+    ),
+    "queue keys": lambda: _all(
+        _forgetting(JobOrder, "_key_with", lambda order, share, _: share.keys.clear()),
+        _forgetting(JobOrder, "_key_as_victim", lambda order, share, _: _forgotten(victim_key=None)(share)),
+        _forgetting(JobOrder, "_key_of_victims", lambda order, queue, _: _forgotten(key=None)(queue)),
+        _always_changed(),
+    ),
+    "queue nodes": lambda: _forgetting(JobOrder, "emptied", _new_placing),
+    "queue share": lambda: _forgetting(QueueShare, "allocatable", _forgotten(_allocatable=None)),
+    "division": lambda: _forgetting(Shares, "divide", _divided),
+    "running totals": lambda: _forgetting(RunningTotal, "total", _all_running_totals),
+    "search state": _each_search_anew,
+    "shared devices": lambda: _forgetting(SharedGpus, "_rooms_by_id", _forgotten(_rooms=None)),
+    "shared devices of nodes": _shared_of_all,
+    "too large": lambda: _forgetting(Predicates, "_may_never", lambda predicates, _: predicates._too_large.clear()),
+}
+"""Each cache of the core, switched off."""
+
+
+def _decided(cluster: Cluster) -> list[tuple[object, ...]]:
+    return [outcome(session) for is_brief in (False, True) for _, session in cycles(cluster, is_brief=is_brief)]
+
+
+def _check(cluster: Cluster, *names: str) -> None:
+    expected = _decided(cluster)
+    with _all(*(OFF[name]() for name in names)):
+        assert _decided(cluster) == expected
+
+
+@settings(max_examples=12)
+@given(cluster=clusters(), n=st.integers(0, 3))
+def test_without_any_cache_the_same_is_decided(cluster: Cluster, n: int) -> None:
+    _check(with_twins(cluster, n), *OFF)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OFF)
+def test_without_a_cache_the_same_is_decided_in_many_clusters(name: str) -> None:
+    _Reads.n = 0
+
+    @settings(settings.get_profile("thorough"), max_examples=40)
+    @given(cluster=clusters(), n=st.integers(0, 3))
+    def check(cluster: Cluster, n: int) -> None:
+        _check(with_twins(cluster, n), name)
+
+    check()
+    assert _Reads.n > 0
+
+
+def _texts_and_amounts(session: Session) -> tuple[object, ...]:
+    """The outcome but for the last bits of sums: parts of devices are added in another order, as in the engine itself."""
+    places, evictions, *_, nodes = outcome(session)
+    errors = {uid: [(error.reason, error.messages) for error in job.fit_errors] for uid, job in session.jobs.items()}
+    statuses = {uid: {t.uid: t.status for t in job.tasks.values()} for uid, job in session.jobs.items()}
+    queues = session.shares.queues.values()
+    shares = {queue.name: np.round((queue.fair, queue.allocated, queue.allocated_np), 6).tolist() for queue in queues}
+    return places, evictions, errors, statuses, shares, nodes
+
+
+def _check_kept_sessions(cluster: Cluster) -> None:
+    for snapshot, session in cycles(cluster, is_brief=False):
+        assert _texts_and_amounts(session) == _texts_and_amounts(cycle(snapshot, cluster[1]))
+
+
+@settings(max_examples=12)
+@given(cluster=clusters(), n=st.integers(0, 2))
+def test_a_kept_session_decides_as_one_that_is_opened_anew(cluster: Cluster, n: int) -> None:
+    _check_kept_sessions(with_twins(cluster, n))
+
+
+@pytest.mark.slow
+@settings(settings.get_profile("thorough"), max_examples=300)
+@given(cluster=clusters(), n=st.integers(0, 2))
+def test_a_kept_session_decides_as_one_that_is_opened_anew_in_many_clusters(cluster: Cluster, n: int) -> None:
+    _check_kept_sessions(with_twins(cluster, n))
