@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from apportion_compiler.backends.metadata import GROUP as APPORTION
 from apportion_compiler.engines.kueue.emit.flavors import POOLS_ANNOTATION
-from apportion_compiler.engines.kueue.emit.names import GROUP
+from apportion_compiler.engines.kueue.names import GROUP
 from apportion_compiler.plain_objects import annotations_of, mapping, of_kind
 from apportion_compiler.pool_label_keys import POOL_LABEL
 

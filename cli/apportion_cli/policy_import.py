@@ -40,19 +40,20 @@ def imported(paths: Sequence[str], wanted: Wanted) -> tuple[Mapping[str, str], t
     """
     from apportion_compiler.authoring.adoption import adopted_policy
     from apportion_compiler.authoring.declarations import Identity
-    from apportion_compiler.engine_versions import ENGINE_VERSIONS, minor_text
+    from apportion_compiler.engine_versions import minor_text
+    from apportion_compiler.engines.registry import TRAITS
     from apportion_compiler.errors import UnwritableError
     from apportion_compiler.readers import READERS
     from apportion_compiler.readers.cluster_reader import lift
     from apportion_compiler.readers.objects import environment_of
-    from apportion_policy.cluster import Engine
+    from apportion_policy.engine import Engine
 
     if wanted.engine not in READERS:
         raise click.UsageError(f"this version cannot import from {wanted.engine}; it can from {', '.join(READERS)}")
     _refuse_names(wanted)
     manifests = _manifests(paths)
     engine = Engine(wanted.engine)
-    versions = ENGINE_VERSIONS[engine]
+    versions = TRAITS[engine.value].versions
     identity = Identity(
         wanted.organisation,
         wanted.environment or environment_of(manifests) or _ENVIRONMENT,

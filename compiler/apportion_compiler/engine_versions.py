@@ -1,4 +1,4 @@
-"""Which versions of each engine the rules, the capability tables and the emitted objects were written for.
+"""Versions of engines: the range for which rules, capability tables and emitted objects were written.
 
 The bounds are minor versions, both included; patches and suffixes (`0.17.0`, `v0.17.0-9`) make no difference.
 """
@@ -6,10 +6,7 @@ The bounds are minor versions, both included; patches and suffixes (`0.17.0`, `v
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-
-from apportion_policy.cluster import Engine
 
 MinorVersion = tuple[int, int]
 
@@ -31,23 +28,6 @@ class VersionRange:
 
 # ValidatingAdmissionPolicy, which is emitted for every cluster, is served as v1 from 1.30 on.
 KUBERNETES = VersionRange("Kubernetes", (1, 30), (1, 36), "https://kubernetes.io/releases/")
-
-ENGINE_VERSIONS: Mapping[Engine, VersionRange] = {
-    # The API group scheduling.run.ai/v2 with parent queues is the same from 0.12 on.
-    Engine.KAI: VersionRange("KAI", (0, 12), (0, 17), "https://github.com/NVIDIA/KAI-Scheduler/releases"),
-    # kueue.x-k8s.io/v1beta2, which is emitted, is served from 0.14 on.
-    Engine.KUEUE: VersionRange("Kueue", (0, 14), (0, 20), "https://github.com/kubernetes-sigs/kueue/releases"),
-    # Queues have a parent under the capacity plugin from 1.10 on.
-    Engine.VOLCANO: VersionRange("Volcano", (1, 10), (1, 16), "https://github.com/volcano-sh/volcano/releases"),
-    Engine.KOORDINATOR: VersionRange(
-        "Koordinator", (1, 6), (1, 8), "https://github.com/koordinator-sh/koordinator/releases"
-    ),
-    Engine.ACK: VersionRange(
-        "ack-kube-queue", (1, 21), None, "https://www.alibabacloud.com/help/en/ack/product-overview/kube-queue"
-    ),
-    Engine.YUNIKORN: VersionRange("YuniKorn", (1, 6), (1, 8), "https://yunikorn.apache.org/community/download"),
-    Engine.NATIVE: KUBERNETES,
-}
 
 
 def parse_version(text: str) -> MinorVersion | None:

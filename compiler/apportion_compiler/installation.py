@@ -18,21 +18,13 @@ from apportion_compiler.backends.capability import Output
 from apportion_compiler.embedded_text import yaml_value
 from apportion_compiler.engine_versions import parse_version
 from apportion_compiler.engines.kueue.emit.manager import CONFIGURATION_FILE
-from apportion_compiler.engines.kueue.emit.names import SYSTEM_NAMESPACE
+from apportion_compiler.engines.kueue.names import SYSTEM_NAMESPACE
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.ir.program import Program
 from apportion_compiler.plain_objects import described, group_of, items, mapping, name_of, of_kind, text
 
 Manifest = Mapping[str, object]
 
-_IMAGES: Mapping[str, re.Pattern[str]] = {
-    "kai": re.compile(r"kai-scheduler/[\w-]+:(?P<version>[\w.-]+)"),
-    "kueue": re.compile(r"kueue/kueue:(?P<version>[\w.-]+)"),
-    "volcano": re.compile(r"volcanosh/vc-(?:scheduler|controller-manager):(?P<version>[\w.-]+)"),
-    "koordinator": re.compile(r"koordinator-sh/koord-(?:scheduler|manager):(?P<version>[\w.-]+)"),
-    "ack": re.compile(r"kube-queue(?:-controller)?:(?P<version>[\w.-]+)"),
-    "yunikorn": re.compile(r"yunikorn:scheduler-(?P<version>[\w.-]+)"),
-}
-"""By the engine: an image of it, with the release in its tag."""
 _KUBERAY = re.compile(r"kuberay[\w/-]*operator")
 _KUBERAY_FILE = "kuberay-values.yaml"
 _BATCH_SCHEDULER = "--batch-scheduler="
@@ -90,9 +82,10 @@ def _served(manifests: Iterable[Manifest], export: Sequence[Manifest]) -> Iterat
 
 
 def _version(program: Program, export: Sequence[Manifest]) -> Iterator[Installed]:
-    pattern = _IMAGES.get(program.engine)
-    if pattern is None:
+    image = TRAITS[program.engine].image
+    if image is None:
         return
+    pattern = re.compile(image)
     wanted = parse_version(program.engine_version)
     tags = {match["version"] for image in _images(export) if (match := pattern.search(image))}
     if not tags:

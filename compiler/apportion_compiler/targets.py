@@ -9,7 +9,8 @@ from apportion_compiler.backends import BACKENDS, EMITTERS
 from apportion_compiler.backends.nodepools import NAME as NODE_POOLS
 from apportion_compiler.compile import Target
 from apportion_compiler.errors import UnknownTargetError
-from apportion_policy.cluster import Cluster, Engine, Environment
+from apportion_policy.cluster import Cluster, Environment
+from apportion_policy.engine import Engine
 from apportion_policy.identifiers import identity_of
 from apportion_policy.policy import Policy
 from apportion_policy.providers import Fixed

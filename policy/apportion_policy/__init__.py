@@ -9,8 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from apportion_policy.cluster import Admission, Cluster, Engine, Environment, QueueOverride
+    from apportion_policy.cluster import Admission, Cluster, Environment, QueueOverride
     from apportion_policy.collection import collect
+    from apportion_policy.engine import Engine
     from apportion_policy.engine_settings import AckQueue, AckSettings, KaiSettings, KueueSettings, VolcanoSettings
     from apportion_policy.kueue_objects import KueueLocalQueue, KueueObject, KueuePreemption, KueueQueue
     from apportion_policy.limit_range import LimitRange
@@ -44,8 +45,9 @@ if TYPE_CHECKING:
     from apportion_policy.resources import Resources, Weight
 
 _MODULES = {
-    "cluster": ("Admission", "Cluster", "Engine", "Environment", "QueueOverride"),
+    "cluster": ("Admission", "Cluster", "Environment", "QueueOverride"),
     "collection": ("collect",),
+    "engine": ("Engine",),
     "engine_settings": ("AckQueue", "AckSettings", "KaiSettings", "KueueSettings", "VolcanoSettings"),
     "kueue_objects": ("KueueLocalQueue", "KueueObject", "KueuePreemption", "KueueQueue"),
     "limit_range": ("LimitRange",),

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from apportion_policy.declaration import Declaration
 from apportion_policy.duration import Duration
+from apportion_policy.engine import Engine
 from apportion_policy.engine_settings import AckSettings, KaiSettings, KueueSettings, VolcanoSettings
 from apportion_policy.identifiers import Identifier, PoolRef, QueueRef
 from apportion_policy.placement import Placement, Topology
@@ -17,18 +18,6 @@ from apportion_policy.resources import REPLACE, AmountField, OverQuotaWeight, Re
 
 ObjectFamily = Literal["access", "admission", "namespaces", "priority-classes", "quotas"]
 """Objects beside the engine's queues: access is RBAC, quotas are ResourceQuota and LimitRange."""
-
-
-class Engine(str, Enum):
-    """Who decides on a cluster which workload runs."""
-
-    KAI = "kai"
-    KUEUE = "kueue"
-    VOLCANO = "volcano"
-    KOORDINATOR = "koordinator"
-    ACK = "ack"
-    YUNIKORN = "yunikorn"
-    NATIVE = "native"
 
 
 def _share(value: str | int | Fraction) -> str:

@@ -10,7 +10,7 @@ from apportion_compiler.backends import BACKENDS, COMPANIONS
 from apportion_compiler.backends.capability import Backend, Feature, Lowered, Native, Unsupported
 from apportion_compiler.checks.refusals import REFUSALS
 from apportion_compiler.fidelity import USED, feature_lines
-from apportion_policy.cluster import Engine
+from apportion_policy.engine import Engine
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 OF_SINGLE_POLICIES = {"AP514", "AP518", "AP519", "AP520", "AP618"}

@@ -13,7 +13,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from apportion_compiler.backends import BACKENDS
-from apportion_compiler.engine_versions import ENGINE_VERSIONS, minor_text
+from apportion_compiler.engine_versions import minor_text
+from apportion_compiler.engines.registry import TRAITS
 from apportion_policy import (
     BINPACK,
     DEFAULT_PRIORITY_CLASSES,
@@ -298,7 +299,7 @@ def _cluster(draw: st.DrawFn, name: str, pools: tuple[NodePool, ...], only: str 
     return Cluster(
         name=name,
         engine=engine,
-        engine_version=minor_text(ENGINE_VERSIONS[engine].newest or ENGINE_VERSIONS[engine].oldest),
+        engine_version=minor_text(TRAITS[engine.value].versions.newest or TRAITS[engine.value].versions.oldest),
         pools=draw(_some(tuple(pool.id for pool in pools))),
         share=draw(st.sampled_from(("1", "1/3", "50%"))),
         placement=draw(st.builds(Placement, gpu=strategies, cpu=strategies)),

@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from apportion_compiler.authoring.adoption import adopted_policy
-from apportion_compiler.authoring.conservation import READ
 from apportion_compiler.authoring.declarations import Identity
 from apportion_compiler.backends.capability import Output
 from apportion_compiler.backends.object_families import managed
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.errors import UnwritableError
 from apportion_compiler.readers.record import Note
 from apportion_policy import Engine
@@ -117,7 +117,7 @@ def _assert_conserved(engine: str, read: list[dict[str, Any]]) -> None:
     (program,) = _programs(evaluate(files))
     made = {_key(m): m for m in managed(Output(_manifests(program)), program).manifests}
     for manifest in read:
-        if (str(manifest["apiVersion"]).rpartition("/")[0], manifest["kind"]) in READ[engine]:
+        if (str(manifest["apiVersion"]).rpartition("/")[0], manifest["kind"]) in TRAITS[engine].configuration_kinds:
             _assert_leaves(manifest, made.get(_key(manifest)), notes)
 
 

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given, settings
 
 from apportion_compiler.engines.native import emit as native
-from apportion_compiler.engines.native.emit.names import schedulers
+from apportion_compiler.engines.native.names import schedulers
 from apportion_compiler.engines.native.rules import RULES
 from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph

@@ -18,13 +18,14 @@ from apportion_cli.options import (
     output_option,
     reading_options,
 )
+from apportion_policy.engine import Engine
 
 if TYPE_CHECKING:
     from datetime import date
 
     from apportion_cli.compile_report import TargetReport
 
-TARGETS = ("kai", "kueue", "volcano", "koordinator", "ack", "yunikorn", "native", "node-pools")
+TARGETS = (*(engine.value for engine in Engine), "node-pools")
 """Every target by name. Help shall not load the backends; a test holds this to theirs."""
 
 

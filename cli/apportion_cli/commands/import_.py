@@ -13,11 +13,12 @@ from apportion_cli.console import current
 from apportion_cli.errors import CannotError
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.verbosity import console_options
+from apportion_policy.engine import Engine
 
 if TYPE_CHECKING:
     from apportion_compiler.readers.record import Note
 
-ENGINES = ("kai", "kueue", "volcano", "koordinator", "ack", "yunikorn", "native")
+ENGINES = tuple(engine.value for engine in Engine)
 
 
 @click.command(name="import")

@@ -17,6 +17,7 @@ from apportion_cli.options import (
     reading_options,
 )
 from apportion_cli.settings import variable
+from apportion_policy.engine import Engine
 
 if TYPE_CHECKING:
     from datetime import date
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from apportion_policy.evaluation.limits import Limits
 
 FORMATS = ("text", "json", "sarif", "junit", "github")
-ENGINES = ("kai", "kueue", "volcano", "koordinator", "ack", "yunikorn", "native")
+ENGINES = tuple(engine.value for engine in Engine)
 
 
 @click.command()

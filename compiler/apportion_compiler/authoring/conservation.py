@@ -15,47 +15,12 @@ import yaml
 from apportion_compiler.backends.metadata import GROUP as APPORTION
 from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
 from apportion_compiler.engines.kueue.reader.adoption import LAST_APPLIED, current_spec
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.plain_objects import described, group_of, name_of, text
 from apportion_compiler.readers.record import Manifest, Note
 from apportion_policy.errors import QuantityError
 from apportion_policy.quantity import kubernetes_value
 
-READ: Mapping[str, frozenset[tuple[str, str]]] = {
-    "ack": frozenset((("scheduling.sigs.k8s.io", "ElasticQuotaTree"), ("scheduling.x-k8s.io", "Queue"))),
-    "kai": frozenset(
-        (
-            ("scheduling.run.ai", "Queue"),
-            ("kai.scheduler", "SchedulingShard"),
-            ("kai.scheduler", "Topology"),
-        )
-    ),
-    "koordinator": frozenset(
-        (
-            ("scheduling.sigs.k8s.io", "ElasticQuota"),
-            ("quota.koordinator.sh", "ElasticQuotaProfile"),
-            ("scheduling.koordinator.sh", "ClusterNetworkTopology"),
-        )
-    ),
-    "kueue": frozenset(
-        ("kueue.x-k8s.io", kind)
-        for kind in (
-            "AdmissionCheck",
-            "ClusterQueue",
-            "Cohort",
-            "LocalQueue",
-            "MultiKueueCluster",
-            "MultiKueueConfig",
-            "ProvisioningRequestConfig",
-            "ResourceFlavor",
-            "Topology",
-            "WorkloadPriorityClass",
-        )
-    ),
-    "native": frozenset((("", "LimitRange"), ("", "Namespace"), ("", "ResourceQuota"))),
-    "volcano": frozenset((("scheduling.volcano.sh", "Queue"), ("topology.volcano.sh", "HyperNode"))),
-    "yunikorn": frozenset((("", "ConfigMap"),)),
-}
-"""The objects of each engine that say how it is set up, by group and kind."""
 _SERVER_METADATA = frozenset(
     (
         "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers", "generation",
@@ -76,7 +41,7 @@ def losses(engine: str, read: Sequence[Manifest], made: Sequence[Manifest]) -> t
     beside: dict[str, list[str]] = {}
     for manifest in read:
         kind, instead = str(manifest.get("kind")), there.get(_key(manifest))
-        if (group_of(manifest), kind) in READ[engine]:
+        if (group_of(manifest), kind) in TRAITS[engine].configuration_kinds:
             notes.extend(_of_object(manifest, instead))
         elif instead is not None:
             notes.extend(_overwritten(manifest, instead))

@@ -9,7 +9,7 @@ from apportion_compiler.authoring.declarations import Declared, Identity, declar
 from apportion_compiler.authoring.expressions import WIDTH, Atom, Expression, call, imported, laid_out, sequence
 from apportion_compiler.authoring.naming import constants, modules
 from apportion_compiler.authoring.python import Names, expression_of
-from apportion_compiler.engine_versions import ENGINE_VERSIONS
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.naming import is_subdomain
 from apportion_compiler.readers.record import Lifted, Note
 from apportion_policy.evaluation.plain import plain_text
@@ -116,7 +116,7 @@ def _entry(
         fields["provisioning_plans"] = sequence(tuple(Atom(named["provisioning", p.id]) for p in declared.plans))
     fields["environments"] = sequence((Atom(named[_ENVIRONMENT]),))
     statements["policy"] = call("Policy", fields)
-    product = ENGINE_VERSIONS[identity.engine].product
+    product = TRAITS[identity.engine.value].versions.product
     return _module(
         f"A policy imported from {product}'s objects. Each team owns one file in `{TEAMS}/`.", notes, statements
     )

@@ -8,8 +8,8 @@ from enum import Enum
 from typing import Any
 
 from apportion_compiler.authoring.expressions import Atom, Expression, call, mapping, sequence, text_literal
-from apportion_policy.cluster import Engine
 from apportion_policy.declaration import Declaration
+from apportion_policy.engine import Engine
 from apportion_policy.placement import PlacementStrategy
 from apportion_policy.pool import GPU_TAINT
 from apportion_policy.priority import BUILD, BUILD_PREEMPTIBLE, INFERENCE, TRAIN

@@ -9,29 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.ir.gpu_models import counted_models
-from apportion_compiler.ir.program import NodePool, Program
+from apportion_compiler.ir.program import NodePool, Program, Queue
 from apportion_compiler.naming import dotless_name, object_name
-
-DIVIDED_ENGINES = frozenset({"kai", "koordinator", "volcano"})
-"""Engines whose queues know no GPU models, and which can be divided by them."""
-
-_DOTLESS_ENGINES = frozenset({"ack", "yunikorn"})
-"""Engines to which a dot in a queue's name parts a path."""
-
-_ENGINES_OWN: Mapping[str, frozenset[str]] = {
-    "ack": frozenset({"root"}),
-    "koordinator": frozenset(
-        {"koordinator-root-quota", "koordinator-system-quota", "koordinator-default-quota", "koordinator-system"}
-    ),
-    # A queue called root keeps no resources wherever it hangs, and work that nothing places runs in root.default.
-    "yunikorn": frozenset({"root", "default"}),
-    "volcano": frozenset({"root", "default"}),
-}
-"""Names of an engine's own queues, which no queue of a policy may take."""
-
-_ROOTS: Mapping[str, str] = {"yunikorn": "root"}
-"""The top of the paths by which workloads name their queue, of engines to which a bare name is not enough."""
 
 QueueNames = Mapping[str, str]
 """The name of each queue's object in one part, by the queue's id."""
@@ -47,7 +28,7 @@ class Partition:
 
 def partitions_of(program: Program) -> tuple[Partition, ...]:
     """Return the part without a model, then one for each model that quotas must tell apart."""
-    models = counted_models(program) if program.engine in DIVIDED_ENGINES else ()
+    models = counted_models(program) if TRAITS[program.engine].divided_by_model else ()
     by_model: dict[str | None, list[NodePool]] = {None: [], **{model: [] for model in models}}
     for pool in program.pools:
         by_model[pool.gpu_model if pool.gpu_model in models else None].append(pool)
@@ -73,7 +54,7 @@ def workload_queue_names(program: Program) -> Mapping[str, tuple[str, ...]]:
     """Return the names that work of each leaf may give for its queue, by the queue's id."""
     names = queue_names(program, partitions_of(program))
     leaves = [queue for queue in program.queues if queue.is_leaf]
-    if (root := _ROOTS.get(program.engine)) is not None:
+    if (root := TRAITS[program.engine].path_root) is not None:
         return {leaf.id: tuple(".".join((root, *(n[id_] for id_ in leaf.path))) for n in names) for leaf in leaves}
     declared = {
         leaf.id: tuple(sorted({local.name for local in leaf.kueue.local_queues}))
@@ -81,6 +62,12 @@ def workload_queue_names(program: Program) -> Mapping[str, tuple[str, ...]]:
         if program.engine == "kueue" and leaf.kueue.local_queues is not None
     }
     return {leaf.id: declared.get(leaf.id) or tuple(n[leaf.id] for n in names if leaf.id in n) for leaf in leaves}
+
+
+def default_names(program: Program, queue: Queue) -> tuple[str, ...]:
+    """Return the names that the engine gives to work of a queue's namespaces that names no queue."""
+    name = TRAITS[program.engine].default_queue_name
+    return () if name is None or not queue.default else (name,)
 
 
 def _held(program: Program, partition: Partition) -> list[str]:
@@ -95,8 +82,9 @@ def _held(program: Program, partition: Partition) -> list[str]:
 
 def _name(id_: str, model: str | None, taken: set[str], engine: str) -> str:
     if model is None:
-        name = dotless_name if engine in _DOTLESS_ENGINES else object_name
+        traits = TRAITS[engine]
+        name = dotless_name if traits.dotless_names else object_name
         # No identity that fits holds a slash, so this form always carries the digest.
-        return name(f"{id_}/" if id_ in _ENGINES_OWN.get(engine, ()) else id_)
+        return name(f"{id_}/" if id_ in traits.reserved_queue_names else id_)
     plain = object_name(f"{id_}-{model}")
     return object_name(f"{id_}/{model}") if plain in taken else plain

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 
 from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.bindings.workload_fields import annotate
-from apportion_compiler.engines.kai.emit import names as kai
-from apportion_compiler.engines.kueue.emit.names import MIN_PARALLELISM_ANNOTATION
+from apportion_compiler.engines.kai import names as kai
+from apportion_compiler.engines.kueue.names import MIN_PARALLELISM_ANNOTATION
 from apportion_compiler.engines.volcano.binding import MIN_MEMBER_ANNOTATION
 from apportion_compiler.workload_shapes import Node, found, mapping, section, sequence
 

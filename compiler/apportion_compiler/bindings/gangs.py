@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from apportion_compiler.engine_rules.workload_rules.site import Workload
-from apportion_compiler.engines.kai.emit import names as kai
+from apportion_compiler.engines.kai import names as kai
 from apportion_compiler.engines.koordinator.binding import GANG_MIN_ANNOTATION
-from apportion_compiler.engines.kueue.emit import names as kueue
+from apportion_compiler.engines.kueue import names as kueue
 from apportion_compiler.engines.volcano.binding import MIN_MEMBER_ANNOTATION
-from apportion_compiler.engines.yunikorn.emit import names as yunikorn
+from apportion_compiler.engines.yunikorn import names as yunikorn
 from apportion_compiler.plain_objects import integer
 
 _GANG_ANNOTATIONS = {

@@ -12,7 +12,7 @@ from apportion_compiler.engine_rules.workload_rules.site import site_of
 from apportion_compiler.engines.kueue.emit import BACKEND
 from apportion_compiler.engines.kueue.rules.potential_quota import unreachable
 from apportion_compiler.engines.kueue.rules.queued_pod_sets import several_pod_sets
-from apportion_compiler.engines.native.emit.names import CPU_SCHEDULER, schedulers
+from apportion_compiler.engines.native.names import CPU_SCHEDULER, schedulers
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.workload_shapes import Node, found, pod_sets
 from apportion_policy.provisioning import QUEUED_PROVISIONING_GKE

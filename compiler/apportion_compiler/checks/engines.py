@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.graph.graph import PolicyGraph, Scope
-from apportion_policy.cluster import Engine
+from apportion_policy.engine import Engine
 
-HOLD_TO_GUARANTEE = frozenset({Engine.KAI, Engine.KOORDINATOR, Engine.ACK})
-"""Engines on which non-preemptible work may use the guarantee of its queue and nothing beyond.
 
-Source: KAI plugins/proportion/capacity_policy/quota_check.go (every ancestor's quota too); Koordinator
-plugins/elasticquota (non-preemptible used + request <= min); kube-queue's Filter (non-preemptible jobs against min).
-"""
+def engines_that_hold_to_guarantee() -> frozenset[Engine]:
+    """Return the engines on which non-preemptible work may use the guarantee of its queue and nothing beyond."""
+    return frozenset(engine for engine in Engine if TRAITS[engine.value].holds_to_guarantee)
 
 
 def engines_of(graph: PolicyGraph) -> tuple[Engine, ...]:

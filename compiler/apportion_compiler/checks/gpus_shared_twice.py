@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
 from apportion_compiler.graph.graph import PolicyGraph
-from apportion_policy.cluster import Cluster, Engine
+from apportion_policy.cluster import Cluster
+from apportion_policy.engine import Engine
 from apportion_policy.pool import Mps, NodePool, TimeSlicing
 from apportion_policy.queue import Queue
 

@@ -9,7 +9,7 @@ from apportion_compiler.checks.engines import engines_of
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
 from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
 from apportion_compiler.graph.values import GPU_MODEL_PREFIX, QueueValues
-from apportion_policy.cluster import Engine
+from apportion_policy.engine import Engine
 from apportion_policy.quantity import Unlimited
 from apportion_policy.resources import GPU, amount_text
 

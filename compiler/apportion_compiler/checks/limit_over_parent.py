@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from apportion_compiler.checks.edits import amount_edit
 from apportion_compiler.checks.engines import engines_of
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
 from apportion_compiler.graph.limits import NO_BOUNDS, Bound, bound_on, bounds_below
 from apportion_compiler.graph.values import GPU_MODEL_PREFIX
-from apportion_policy.cluster import Engine
+from apportion_policy.engine import Engine
 from apportion_policy.quantity import Unlimited
 from apportion_policy.resources import GPU, amount_text
 
@@ -28,30 +29,6 @@ class _Over:
     resource: str
     amount: int
     bound: Bound
-
-
-@dataclass(frozen=True, slots=True)
-class _Verdict:
-    """What an engine makes of such a limit: `{}` stands for the limit above."""
-
-    refuses: bool
-    text: str
-
-
-_VERDICTS: Mapping[Engine, _Verdict] = {
-    # capacity_policy/max_allowed_check.go tests every ancestor.
-    Engine.KAI: _Verdict(refuses=False, text="kai holds it at {}"),
-    # Cohort.borrowingLimit caps what the whole subtree borrows.
-    Engine.KUEUE: _Verdict(refuses=False, text="kueue holds it at {}"),
-    # pkg/webhooks/admission/queues/validate: child capability <= the nearest ancestor's that sets it.
-    Engine.VOLCANO: _Verdict(refuses=True, text="volcano's webhook refuses it"),
-    # enableCheckParentQuota is false by default.
-    Engine.KOORDINATOR: _Verdict(refuses=False, text="koordinator lets it pass {} unless enableCheckParentQuota is on"),
-    Engine.ACK: _Verdict(refuses=True, text="ack refuses it"),
-    Engine.YUNIKORN: _Verdict(refuses=True, text="yunikorn refuses the whole configuration"),
-    # A ResourceQuota holds one namespace; nothing holds several together.
-    Engine.NATIVE: _Verdict(refuses=False, text="native quotas hold only the limit of the namespace"),
-}
 
 
 def limit_over_parent(graph: PolicyGraph) -> Iterator[Diagnostic]:
@@ -87,9 +64,9 @@ def _counts_models(limit: Mapping[str, object]) -> bool:
 def _finding(graph: PolicyGraph, scope: Scope, over: _Over) -> Diagnostic:
     node, holder = over.node, graph.nodes[over.bound.holder]
     engines = engines_of(graph) if scope.cluster is None else (scope.cluster.engine,)
-    verdicts = [_VERDICTS[engine] for engine in engines]
+    traits = [TRAITS[engine.value] for engine in engines]
     own, above = amount_text(over.resource, over.amount), amount_text(over.resource, over.bound.amount)
-    effects = ", ".join(verdict.text.format(above) for verdict in verdicts)
+    effects = ", ".join(one.limit_over_parent.format(above) for one in traits)
     return Diagnostic(
         LIMIT_OVER_PARENT,
         node.address,
@@ -104,5 +81,5 @@ def _finding(graph: PolicyGraph, scope: Scope, over: _Over) -> Diagnostic:
         f"lower the limit of `{node.id}` to {above}, or raise the limit of `{holder.id}` to {own}",
         amount_edit(node, scope, "limit", over.resource, over.bound.amount),
         scope.name,
-        Severity.ERROR if any(verdict.refuses for verdict in verdicts) else None,
+        Severity.ERROR if any(one.refuses_limit_over_parent for one in traits) else None,
     )

@@ -18,8 +18,8 @@ from apportion_compiler.diagnostics.diagnostic import Applicability, Diagnostic,
 from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
 from apportion_compiler.graph.preemptibility import is_preemptible
 from apportion_compiler.graph.values import QueueValues
-from apportion_policy.cluster import Engine
 from apportion_policy.duration import duration_text, parse_duration
+from apportion_policy.engine import Engine
 from apportion_policy.engine_settings import KaiSettings
 
 MINIMUM_RUNTIME_INEFFECTIVE = Rule(

@@ -19,7 +19,7 @@ from apportion_compiler.pool_label_keys import (
     is_kubernetes_label,
     is_provider_label,
 )
-from apportion_policy.cluster import Engine
+from apportion_policy.engine import Engine
 from apportion_policy.identifiers import identity_of
 from apportion_policy.pool import NodePool
 

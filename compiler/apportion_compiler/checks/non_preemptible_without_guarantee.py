@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from apportion_compiler.checks.engines import HOLD_TO_GUARANTEE, engine_list, engines_of, scopes_on
+from apportion_compiler.checks.engines import engine_list, engines_of, engines_that_hold_to_guarantee, scopes_on
 from apportion_compiler.checks.queue_cannot_run import only_non_preemptible
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
 from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
@@ -30,7 +30,7 @@ NON_PREEMPTIBLE_WITHOUT_GUARANTEE = Rule(
 
 def non_preemptible_without_guarantee(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Compare what leaves are guaranteed with what their non-preemptible classes need, on engines that keep them to it."""
-    scopes = scopes_on(graph, HOLD_TO_GUARANTEE)
+    scopes = scopes_on(graph, engines_that_hold_to_guarantee())
     if not scopes:
         return
     by_name = _named_non_preemptible(graph)

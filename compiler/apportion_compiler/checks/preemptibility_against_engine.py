@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from apportion_compiler.checks.engines import engine_list, engines_of
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
 from apportion_compiler.graph.graph import PolicyGraph
-from apportion_policy.cluster import Engine
+from apportion_policy.engine import Engine
 from apportion_policy.priority import DEFAULT_PRIORITY_CLASSES, PriorityClass
 
 PREEMPTIBILITY_AGAINST_ENGINE = Rule(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from apportion_compiler.checks.edits import amount_edit
-from apportion_compiler.checks.engines import HOLD_TO_GUARANTEE, engine_list, engines_of, scopes_on
+from apportion_compiler.checks.engines import engine_list, engines_of, engines_that_hold_to_guarantee, scopes_on
 from apportion_compiler.checks.usable_pools import PoolFault, pool_faults
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
 from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
@@ -125,7 +125,7 @@ def _any_class(graph: PolicyGraph) -> str:
 
 def _without_quota(graph: PolicyGraph) -> Iterator[Diagnostic]:
     said: set[str] = set()
-    for scope in scopes_on(graph, HOLD_TO_GUARANTEE):
+    for scope in scopes_on(graph, engines_that_hold_to_guarantee()):
         for leaf in graph.leaves:
             guaranteed = scope.values[leaf.id].guaranteed
             if 0 not in guaranteed.values():

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
-from apportion_compiler.engine_versions import ENGINE_VERSIONS, KUBERNETES, VersionRange, minor_text, parse_version
+from apportion_compiler.engine_versions import KUBERNETES, VersionRange, minor_text, parse_version
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.graph.graph import PolicyGraph
-from apportion_policy.cluster import Engine
+from apportion_policy.engine import Engine
 
 UNKNOWN_ENGINE_VERSION = Rule(
     "AP110", "unknown-engine-version", Severity.ERROR, "a version of an engine that this release does not know"
@@ -18,7 +19,7 @@ def unknown_engine_version(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Compare the versions of every cluster with the known range of its engine and of Kubernetes."""
     for environment, cluster in graph.declarations.clusters:
         address = f"cluster {environment.name}/{cluster.name}"
-        stated = [(cluster.engine_version, ENGINE_VERSIONS[cluster.engine])]
+        stated = [(cluster.engine_version, TRAITS[cluster.engine.value].versions)]
         if cluster.engine is not Engine.NATIVE or cluster.kubernetes_version != cluster.engine_version:
             stated.append((cluster.kubernetes_version, KUBERNETES))
         for text, known in stated:

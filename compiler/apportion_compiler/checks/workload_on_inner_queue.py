@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
 from apportion_compiler.graph.graph import PolicyGraph
-from apportion_policy.cluster import Engine
+from apportion_policy.engine import Engine
 
 WORKLOAD_ON_INNER_QUEUE = Rule(
     "AP116", "workload-on-inner-queue", Severity.ERROR, "limits for single persons on a queue that is not a leaf"

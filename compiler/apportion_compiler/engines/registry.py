@@ -1,9 +1,10 @@
 """The engines, and how the stages of the compiler find what each engine adds to them.
 
-An engine is registered by its member of `apportion_policy.cluster.Engine`; everything else is in its folder here:
+An engine is registered by its member of `apportion_policy.engine.Engine`; everything else is in its folder here:
 
 | part | object | stage that uses it |
 |---|---|---|
+| `traits` | `TRAITS` | all: versions, names, keys |
 | `emit` | `BACKEND` | `backends`: from the IR to the engine's objects |
 | `rules` | `RULES` | `engine_rules`: what its webhooks and validators say of raw objects |
 | `rules.pending` | `RULES` | `engine_rules.workloads`: workloads that it accepts and never runs |
@@ -20,9 +21,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from apportion_policy.cluster import Engine
+from apportion_policy.engine import Engine
+
+if TYPE_CHECKING:
+    from apportion_compiler.engines.traits import EngineTraits
 
 ENGINES = tuple(sorted(engine.value for engine in Engine))
 """The engines' names, each of a folder beside this module."""
@@ -57,3 +61,7 @@ def engine_parts(module: str, attribute: str) -> dict[str, str]:
     """Return where one part of each engine is, for the engines that have a module of that name."""
     modules = {engine: f"{__package__}.{engine}.{module}" for engine in ENGINES}
     return {engine: f"{path}:{attribute}" for engine, path in modules.items() if find_spec(path) is not None}
+
+
+TRAITS: Mapping[str, EngineTraits] = Parts(engine_parts("traits", "TRAITS"))
+"""What every stage may know of an engine, by its name."""

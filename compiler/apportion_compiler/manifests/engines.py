@@ -3,50 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.plain_objects import group_of, name_of
+from apportion_policy.engine import Engine
 
 NATIVE = "native"
 """The API server's own rules hold of every object."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Marks:
-    """What tells that an object is for an engine: API groups, kinds of shared groups, prefixes of keys, schedulers."""
-
-    groups: tuple[str, ...] = ()
-    kinds: tuple[tuple[str, str], ...] = ()
-    keys: tuple[str, ...] = ()
-    schedulers: tuple[str, ...] = ()
-    config_maps: tuple[str, ...] = ()
-
-
-_MARKS: Mapping[str, _Marks] = {
-    "kai": _Marks(("scheduling.run.ai", "kai.scheduler"), keys=("kai.scheduler/",), schedulers=("kai-scheduler",)),
-    "kueue": _Marks(("kueue.x-k8s.io", "config.kueue.x-k8s.io"), keys=("kueue.x-k8s.io/",)),
-    "volcano": _Marks(
-        ("scheduling.volcano.sh", "batch.volcano.sh", "topology.volcano.sh", "bus.volcano.sh", "flow.volcano.sh"),
-        keys=("volcano.sh/", "scheduling.volcano.sh/"),
-        schedulers=("volcano",),
-    ),
-    "koordinator": _Marks(
-        ("quota.koordinator.sh", "scheduling.koordinator.sh", "config.koordinator.sh"),
-        (("scheduling.sigs.k8s.io", "ElasticQuota"), ("scheduling.sigs.k8s.io", "PodGroup")),
-        ("quota.scheduling.koordinator.sh/", "gang.scheduling.koordinator.sh/"),
-        ("koord-scheduler",),
-    ),
-    "ack": _Marks(
-        (),
-        (("scheduling.sigs.k8s.io", "ElasticQuotaTree"), ("scheduling.x-k8s.io", "Queue")),
-        ("kube-queue/", "quota.scheduling.alibabacloud.com/"),
-    ),
-    "yunikorn": _Marks(
-        keys=("yunikorn.apache.org/",),
-        schedulers=("yunikorn",),
-        config_maps=("yunikorn-configs", "yunikorn-defaults"),
-    ),
-}
 
 
 def engines_of(manifests: Iterable[Mapping[str, object]]) -> tuple[str, ...]:
@@ -54,25 +17,25 @@ def engines_of(manifests: Iterable[Mapping[str, object]]) -> tuple[str, ...]:
     found: set[str] = set()
     for manifest in manifests:
         found.update(_engines(manifest, found))
-    return (*(engine for engine in _MARKS if engine in found), NATIVE)
+    return (*(engine.value for engine in Engine if engine.value in found), NATIVE)
 
 
 def _engines(manifest: Mapping[str, object], known: set[str]) -> Iterator[str]:
     group, kind = group_of(manifest), str(manifest.get("kind"))
     named: tuple[set[str], set[str]] | None = None
-    for engine, marks in _MARKS.items():
+    for engine, traits in TRAITS.items():
         if engine in known:
             continue
-        if group in marks.groups or (group, kind) in marks.kinds:
+        if group in traits.groups or (group, kind) in traits.shared_kinds:
             yield engine
             continue
-        if kind == "ConfigMap" and not group and name_of(manifest) in marks.config_maps:
+        if kind == "ConfigMap" and not group and name_of(manifest) in traits.config_maps:
             yield engine
             continue
         if named is None:
             named = _named(manifest)
         keys, schedulers = named
-        if any(key.startswith(marks.keys) for key in keys) or schedulers & set(marks.schedulers):
+        if any(key.startswith(traits.key_prefixes) for key in keys) or traits.scheduler in schedulers:
             yield engine
 
 

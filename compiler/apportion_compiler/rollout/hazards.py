@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
-from apportion_compiler.engines.koordinator.emit.names import PARENT_LABEL
-from apportion_compiler.plain_objects import Manifest, group_of, labels_of, mapping, text
+from apportion_compiler.engines.registry import TRAITS
+from apportion_compiler.engines.traits import Reference
+from apportion_compiler.plain_objects import Manifest, group_of, labels_of, mapping
 from apportion_compiler.rollout.differences import ObjectChange
 from apportion_compiler.rollout.identity import Identity
 
@@ -15,15 +16,6 @@ CLASS_VALUE = "priority-class-value"
 QUEUE_WITH_CHILDREN = "queue-with-children"
 HAZARDS = (CLASS_VALUE, QUEUE_WITH_CHILDREN)
 """Their names, by which a stack allows them."""
-
-_PARENT: Mapping[tuple[str, str], Callable[[Manifest], str | None]] = {
-    ("scheduling.run.ai", "Queue"): lambda m: text(m, "spec", "parentQueue"),
-    ("scheduling.volcano.sh", "Queue"): lambda m: text(m, "spec", "parent"),
-    ("kueue.x-k8s.io", "Cohort"): lambda m: text(m, "spec", "parentName"),
-    ("kueue.x-k8s.io", "ClusterQueue"): lambda m: text(m, "spec", "cohortName") or text(m, "spec", "cohort"),
-    ("scheduling.sigs.k8s.io", "ElasticQuota"): lambda m: labels_of(m).get(PARENT_LABEL),
-}
-"""By group and kind of a queue's object: the name of the one above it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +44,7 @@ def queue_ids_deleted(changes: Iterable[ObjectChange]) -> frozenset[str]:
 
 def is_queue(manifest: Manifest) -> bool:
     """Tell whether an object is what an engine calls a queue, a cohort or a quota with a parent."""
-    return (group_of(manifest), str(manifest.get("kind"))) in _PARENT
+    return bool(_parents(manifest))
 
 
 def _class_values(changes: Iterable[ObjectChange]) -> Iterator[Hazard]:
@@ -85,4 +77,14 @@ def _queues_with_children(changes: Sequence[ObjectChange]) -> Iterator[Hazard]:
 
 
 def _parent(manifest: Manifest) -> str | None:
-    return _PARENT[group_of(manifest), str(manifest.get("kind"))](manifest)
+    return next((name for reference in _parents(manifest) if (name := reference.name_in(manifest))), None)
+
+
+def _parents(manifest: Manifest) -> tuple[Reference, ...]:
+    kind = group_of(manifest), str(manifest.get("kind"))
+    return tuple(
+        reference
+        for traits in TRAITS.values()
+        for reference in traits.references
+        if reference.is_parent and reference.kind == kind
+    )

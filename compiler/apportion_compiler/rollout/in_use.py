@@ -8,16 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from apportion_compiler.engines.ack.emit.names import KOORDINATOR_QUOTA_LABEL, QUEUE_NAME_ANNOTATION, QUOTA_LABEL
-from apportion_compiler.engines.kai.emit.names import QUEUE_LABEL as KAI_QUEUE
-from apportion_compiler.engines.kueue.emit.names import QUEUE_LABEL as KUEUE_QUEUE
-from apportion_compiler.engines.volcano.emit.names import QUEUE_ANNOTATION as VOLCANO_ANNOTATION
-from apportion_compiler.engines.volcano.emit.names import QUEUE_LABEL as VOLCANO_QUEUE
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.plain_objects import Manifest, annotations_of, described, integer, labels_of, name_of, text
 from apportion_compiler.rollout.differences import ObjectChange
 
-_LABELS = (KAI_QUEUE, KUEUE_QUEUE, VOLCANO_QUEUE, QUOTA_LABEL, KOORDINATOR_QUOTA_LABEL)
-_ANNOTATIONS = (VOLCANO_ANNOTATION, QUEUE_NAME_ANNOTATION)
 _FIELDS = (("spec", "queue"), ("spec", "queueName"))
 _NAMESPACED = frozenset({"LocalQueue", "QueueUnit"})
 """Queues whose names mean something in their namespace alone."""
@@ -72,10 +66,14 @@ def _names(work: Manifest, name: str, namespace: str, kind: str) -> bool:
         return False
     if kind == "ResourceQuota":
         return text(work, "metadata", "namespace") == namespace
-    labels, notes = labels_of(work), annotations_of(work)
+    labels, annotations = labels_of(work), annotations_of(work)
     return (
-        any(labels.get(key) == name for key in _LABELS)
-        or any(notes.get(key) == name for key in _ANNOTATIONS)
+        any(labels.get(key) == name for traits in TRAITS.values() for key in traits.queue_labels)
+        or any(
+            annotations.get(key) == name
+            for traits in TRAITS.values()
+            for key in (*traits.queue_annotations, *traits.unit_annotations)
+        )
         or any(text(work, *path) == name for path in _FIELDS)
     )
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from apportion_compiler.checks import STRUCTURE_CHECKS
 from apportion_compiler.checks.suggestions import suggester
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
-from apportion_compiler.engine_versions import ENGINE_VERSIONS, parse_version
+from apportion_compiler.engine_versions import parse_version
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.graph.declarations import declare
 from apportion_policy import (
     Cluster,
@@ -143,5 +144,8 @@ def test_version_text(text: str, version: tuple[int, int] | None) -> None:
 
 
 def test_every_engine_has_a_range_of_versions() -> None:
-    assert set(ENGINE_VERSIONS) == set(Engine)
-    assert all(known.newest is None or known.oldest <= known.newest for known in ENGINE_VERSIONS.values())
+    assert set(TRAITS) == {engine.value for engine in Engine}
+    assert all(
+        known.newest is None or known.oldest <= known.newest
+        for known in (traits.versions for traits in TRAITS.values())
+    )

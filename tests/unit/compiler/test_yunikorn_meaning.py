@@ -11,7 +11,7 @@ import yaml
 from apportion_compiler.engines.yunikorn import emit as yunikorn
 from apportion_compiler.engines.yunikorn.emit.config_map import config_map, queues_text
 from apportion_compiler.engines.yunikorn.emit.document import document
-from apportion_compiler.engines.yunikorn.emit.names import application_id, names_by_label, workload_queue
+from apportion_compiler.engines.yunikorn.names import application_id, names_by_label, workload_queue
 from apportion_compiler.engines.yunikorn.reader import READER
 from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph

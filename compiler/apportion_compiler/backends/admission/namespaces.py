@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from apportion_compiler.backends.admission.policy import AdmissionPolicy, binding_manifest, policy_manifest
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import GROUP
-from apportion_compiler.backends.namespace_marks import guarded_prefixes
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.ir.program import Program
 
 ADMINISTER_VERB = "administer"
@@ -22,7 +22,7 @@ _MAY = f"authorizer.group('{GROUP}').resource('{ADMINISTERED_RESOURCE}').check('
 
 def namespace_policy(program: Program) -> Iterator[Manifest]:
     """Yield the policy and its binding."""
-    guarded = (f"{GROUP}/", *guarded_prefixes(program))
+    guarded = (f"{GROUP}/", *TRAITS[program.engine].guarded_prefixes)
     policy = AdmissionPolicy(
         "namespaces",
         (("", ("namespaces",)),),

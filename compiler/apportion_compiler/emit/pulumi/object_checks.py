@@ -26,7 +26,7 @@ from apportion_compiler.readers.cluster_reader import lift
 from apportion_compiler.rollout.hazards import is_queue
 from apportion_compiler.rollout.identity import Identity as ObjectIdentity
 from apportion_compiler.rollout.identity import identity_of
-from apportion_policy.cluster import Engine
+from apportion_policy.engine import Engine
 from apportion_policy.policy import Organisation, Policy
 from apportion_policy.queue import Queue
 

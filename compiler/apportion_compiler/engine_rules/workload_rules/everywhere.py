@@ -6,20 +6,12 @@ from collections.abc import Iterator
 
 from apportion_compiler.engine_rules.verdict import Verdict
 from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, Workload, listed, template_field
-from apportion_compiler.engines.ack.emit import names as ack
-from apportion_compiler.engines.kueue.emit import names as kueue
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.plain_objects import integer, items, mapping, name_of, text
 from apportion_compiler.workload_shapes import PodSet
 from apportion_policy.errors import QuantityError
 from apportion_policy.quantity import parse_count
 
-_RESUMED_BY = {"kueue", "ack"}
-"""Engines that turn `suspend` off when the work fits."""
-_RESUMED_MARKS = (kueue.QUEUE_LABEL, ack.QUOTA_LABEL)
-_INSTALLED = {
-    "kai": frozenset({"train", "build-preemptible", "build", "inference"}),
-    "koordinator": frozenset({"koord-prod", "koord-mid", "koord-batch", "koord-free"}),
-}
 _SYSTEM = frozenset({"system-cluster-critical", "system-node-critical"})
 _OVERCOMMITTED = frozenset({"cpu", "memory", "ephemeral-storage"})
 
@@ -74,7 +66,7 @@ def _classes(site: Site) -> Iterator[Verdict]:
     known = set(site.named("scheduling.k8s.io", "PriorityClass"))
     if not known:
         return
-    known |= _SYSTEM | _INSTALLED.get(site.engine, frozenset())
+    known |= _SYSTEM | TRAITS[site.engine].installed_classes
     for workload in site.workloads:
         for pods in workload.sets:
             name = text(pods.spec, "priorityClassName")
@@ -87,11 +79,12 @@ def _classes(site: Site) -> Iterator[Verdict]:
 
 def _switches(site: Site) -> Iterator[Verdict]:
     # Kueue and kube-queue can run beside another scheduler, and manifests are also judged as for no engine at all.
-    if site.engine in _RESUMED_BY or site.named("scheduling.sigs.k8s.io", "ElasticQuotaTree"):
+    if TRAITS[site.engine].resume_labels or site.named("scheduling.sigs.k8s.io", "ElasticQuotaTree"):
         return
+    resumed = tuple(label for traits in TRAITS.values() for label in traits.resume_labels)
     for workload in site.workloads:
         suspend = workload.shape.suspend
-        if suspend is not None and workload.suspended() and not any(map(workload.marked, _RESUMED_MARKS)):
+        if suspend is not None and workload.suspended() and not any(map(workload.marked, resumed)):
             yield workload.pending(
                 ".".join(suspend), "Invalid", "it is suspended, and nothing on the cluster resumes it",
                 "leave suspend out, or label it for the engine that shall resume it",

@@ -17,33 +17,9 @@ from apportion_compiler.backends.admission.binding import (
 )
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, Workload, template_field
-from apportion_compiler.engines.ack.emit import names as ack
-from apportion_compiler.engines.kai.emit import names as kai
-from apportion_compiler.engines.koordinator.emit import names as koordinator
-from apportion_compiler.engines.kueue.emit import names as kueue
-from apportion_compiler.engines.volcano.emit import names as volcano
-from apportion_compiler.engines.yunikorn.emit import names as yunikorn
+from apportion_compiler.engines.kai import names as kai
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.plain_objects import annotations_of, labels_of, text
-
-_QUEUE_LABELS: Mapping[str, tuple[str, ...]] = {
-    "kai": (kai.QUEUE_LABEL,),
-    "kueue": (kueue.QUEUE_LABEL,),
-    "volcano": (volcano.QUEUE_LABEL,),
-    "ack": (ack.QUOTA_LABEL, ack.KOORDINATOR_QUOTA_LABEL),
-    "koordinator": (koordinator.QUEUE_LABEL,),
-    "yunikorn": (yunikorn.QUEUE_LABEL,),
-}
-_QUEUE_ANNOTATIONS: Mapping[str, tuple[str, ...]] = {
-    "volcano": (volcano.QUEUE_ANNOTATION,),
-    "yunikorn": (yunikorn.QUEUE_ANNOTATION,),
-}
-_CLASS_LABELS: Mapping[str, tuple[str, ...]] = {
-    "kai": (kai.PRIORITY_CLASS_LABEL, kai.RAY_PRIORITY_CLASS_LABEL),
-    "kueue": (kueue.PRIORITY_CLASS_LABEL,),
-    "volcano": (volcano.RAY_PRIORITY_CLASS_LABEL,),
-}
-_ANYBODYS = frozenset((kai.SHARED_QUEUE, volcano.SHARED_QUEUE, koordinator.DEFAULT_QUOTA))
-"""Queues of engines for work outside of the policy's namespaces."""
 
 
 def _namespaces(site: Site) -> Iterator[Verdict]:
@@ -62,8 +38,9 @@ def _namespaces(site: Site) -> Iterator[Verdict]:
 
 
 def _outside(site: Site, workload: Workload) -> Iterator[Verdict]:
+    open_queues = {queue for traits in TRAITS.values() for queue in traits.open_queues}
     for field, queue in _named_queues(site.engine, workload):
-        if queue not in _ANYBODYS:
+        if queue not in open_queues:
             yield workload.rejected(
                 field, "Forbidden",
                 f"namespace {workload.namespace} belongs to no queue of the policy, so its work may not name {queue}",
@@ -92,7 +69,7 @@ def _queues(site: Site, workload: Workload, allowed: list[str]) -> Iterator[Verd
 def _classes(site: Site, workload: Workload, allowed: list[str]) -> Iterator[Verdict]:
     known = set(site.named("scheduling.k8s.io", "PriorityClass"))
     named: dict[str, str] = {}
-    for key in _CLASS_LABELS.get(site.engine, ()):
+    for key in TRAITS[site.engine].class_labels:
         named |= dict.fromkeys(workload.marked(key), f"metadata.labels[{key}]")
     for pods in workload.sets:
         cls = text(pods.spec, "priorityClassName")
@@ -128,10 +105,10 @@ def _placement(site: Site, workload: Workload, *, may_share: bool) -> Iterator[V
 def _named_queues(engine: str, workload: Workload) -> Iterator[tuple[str, str]]:
     """Yield each queue that the workload or its pods name, once, with a field that names it."""
     found: dict[str, str] = {}
-    for key in _QUEUE_LABELS.get(engine, ()):
+    for key in TRAITS[engine].queue_labels:
         for queue in sorted(workload.marked(key)):
             found.setdefault(queue, f"metadata.labels[{key}]")
-    for key in _QUEUE_ANNOTATIONS.get(engine, ()):
+    for key in TRAITS[engine].queue_annotations:
         for queue in sorted(workload.marked(key, annotation=True)):
             found.setdefault(queue, f"metadata.annotations[{key}]")
     if workload.is_of("batch.volcano.sh"):

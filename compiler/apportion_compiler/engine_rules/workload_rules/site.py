@@ -8,28 +8,13 @@ from functools import cached_property
 from typing import cast
 
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
-from apportion_compiler.engines.ack.emit import names as ack
-from apportion_compiler.engines.kai.emit import names as kai
-from apportion_compiler.engines.koordinator.emit import names as koordinator
-from apportion_compiler.engines.kueue.emit import names as kueue
-from apportion_compiler.engines.volcano.emit import names as volcano
-from apportion_compiler.engines.yunikorn.emit import names as yunikorn
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.plain_objects import annotations_of, labels_of, mapping, name_of, of_kind
 from apportion_compiler.plain_objects import text as text_at
 from apportion_compiler.workload_shapes import Node, PodSet, Shape, shape_of
 
 _BUILT_IN = frozenset({"", "apps", "batch"})
 """Groups whose templates the API server checks as it does a pod's."""
-
-_MARKS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "kai": (kai.DEFAULT_SCHEDULER, (kai.QUEUE_LABEL,)),
-    "kueue": ("", (kueue.QUEUE_LABEL,)),
-    "volcano": (volcano.SCHEDULER, (volcano.QUEUE_ANNOTATION, volcano.QUEUE_LABEL)),
-    "ack": ("", (ack.QUOTA_LABEL, ack.SUSPEND_ANNOTATION)),
-    "koordinator": (koordinator.SCHEDULER, (koordinator.QUEUE_LABEL,)),
-    "yunikorn": (yunikorn.SCHEDULER, (yunikorn.QUEUE_LABEL, yunikorn.APP_ID_LABEL)),
-}
-"""The scheduler of each engine, and the keys by which work names its queue."""
 
 
 @dataclass(frozen=True)
@@ -104,15 +89,16 @@ class Workload:
         schedulers = {text_at(pods.spec, "schedulerName") for pods in self.sets}
         named = {
             other
-            for other, (scheduler, keys) in _MARKS.items()
-            if scheduler in schedulers or any(self.marked(key) or self.marked(key, annotation=True) for key in keys)
+            for other, traits in TRAITS.items()
+            if traits.scheduler in schedulers
+            or any(self.marked(key) or self.marked(key, annotation=True) for key in traits.workload_keys)
         }
         return () if engine in named else tuple(sorted(named))
 
     def names_scheduler_of(self, engines: Collection[str]) -> bool:
         """Tell whether a pod names the scheduler of one of these engines."""
         return any(
-            text_at(pods.spec, "schedulerName") in {_MARKS[engine][0] for engine in engines} - {""}
+            text_at(pods.spec, "schedulerName") in {TRAITS[engine].scheduler for engine in engines} - {""}
             for pods in self.sets
         )
 

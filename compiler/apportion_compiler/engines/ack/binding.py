@@ -20,7 +20,7 @@ from apportion_compiler.bindings.workload_fields import (
     suspend,
     templates,
 )
-from apportion_compiler.engines.ack.emit import names
+from apportion_compiler.engines.ack import names
 from apportion_compiler.workload_shapes import Node, found, section
 
 GANG_NAME_LABEL = "pod-group.scheduling.sigs.k8s.io/name"

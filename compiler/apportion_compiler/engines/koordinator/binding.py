@@ -17,7 +17,7 @@ from apportion_compiler.bindings.workload_fields import (
     schedule_by,
     templates,
 )
-from apportion_compiler.engines.koordinator.emit import names
+from apportion_compiler.engines.koordinator import names
 from apportion_compiler.workload_shapes import Node
 
 GANG_NAME_ANNOTATION = "gang.scheduling.koordinator.sh/name"

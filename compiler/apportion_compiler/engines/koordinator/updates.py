@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 
-from apportion_compiler.engines.koordinator.emit.names import (
+from apportion_compiler.engines.koordinator.names import (
     DEFAULT_QUOTA,
     IS_PARENT_LABEL,
     NAMESPACES_ANNOTATION,

@@ -19,7 +19,7 @@ from apportion_compiler.bindings.workload_fields import (
     suspend,
     templates,
 )
-from apportion_compiler.engines.kueue.emit import names
+from apportion_compiler.engines.kueue import names
 from apportion_compiler.workload_shapes import Node, found, pod_sets, section
 
 POD_GROUP_LABEL = "kueue.x-k8s.io/pod-group-name"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from apportion_compiler.bindings.binding import Binding, EngineBinding
 from apportion_compiler.bindings.workload_fields import give_class, templates
-from apportion_compiler.engines.native.emit.names import DEFAULT_SCHEDULER, schedulers, workload_queue
+from apportion_compiler.engines.native.names import DEFAULT_SCHEDULER, schedulers, workload_queue
 from apportion_compiler.workload_shapes import Node, found, section
 
 

@@ -21,7 +21,7 @@ from apportion_compiler.bindings.workload_fields import (
     schedule_by,
     templates,
 )
-from apportion_compiler.engines.volcano.emit import names
+from apportion_compiler.engines.volcano import names
 from apportion_compiler.naming import object_name
 from apportion_compiler.workload_shapes import Node, section
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from apportion_compiler.engines.volcano.emit.bounds import MAX_DEPTH
-from apportion_compiler.engines.volcano.emit.names import ROOT_QUEUE, SHARED_QUEUE
 from apportion_compiler.engines.volcano.emit.resource_lists import counts, short_of, total
+from apportion_compiler.engines.volcano.names import ROOT_QUEUE, SHARED_QUEUE
 from apportion_compiler.plain_objects import Manifest, group_of, mapping, name_of, text
 from apportion_compiler.rollout.held import Held, Model, State
 

@@ -21,7 +21,7 @@ from apportion_compiler.bindings.workload_fields import (
     n_pods,
     schedule_by,
 )
-from apportion_compiler.engines.yunikorn.emit import names
+from apportion_compiler.engines.yunikorn import names
 from apportion_compiler.naming import is_label_value
 from apportion_compiler.workload_shapes import Node, PodSet, pod_sets
 

@@ -9,7 +9,7 @@ an owner, such as the Job by which KubeRay submits a RayJob, is not a job of its
 from __future__ import annotations
 
 from apportion_compiler.backends.admission.engine import EngineTable, Requirement
-from apportion_compiler.engines.ack.emit.names import (
+from apportion_compiler.engines.ack.names import (
     DEFAULT_SCHEDULER,
     KOORDINATOR_QUOTA_LABEL,
     PREEMPTIBLE_LABEL,

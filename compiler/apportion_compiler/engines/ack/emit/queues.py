@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
-from apportion_compiler.engines.ack.emit.names import (
+from apportion_compiler.engines.ack.names import (
     AVAILABLE_QUOTA_ANNOTATION,
     FULL_NAME_ANNOTATION,
     GENERATED_LABEL,

@@ -20,7 +20,7 @@ from apportion_compiler.backends.quota_tree import (
     quantity_text,
     quota_tree,
 )
-from apportion_compiler.engines.ack.emit.names import (
+from apportion_compiler.engines.ack.names import (
     GPU_RESOURCE,
     LEND_LIMIT_ATTRIBUTE,
     OWNER_ATTRIBUTE,

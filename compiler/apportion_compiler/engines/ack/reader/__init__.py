@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.backends.quota_tree import stands_for_no_size
 from apportion_compiler.embedded_text import json_value
-from apportion_compiler.engines.ack.emit.names import (
+from apportion_compiler.engines.ack.names import (
     FULL_NAME_ANNOTATION,
     GENERATED_LABEL,
     LEND_LIMIT_ATTRIBUTE,

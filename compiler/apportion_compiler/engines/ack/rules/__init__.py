@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_compiler.engine_rules.verdict import Effect, EngineRules, Manifest, Verdict
-from apportion_compiler.engines.ack.emit.names import (
+from apportion_compiler.engines.ack.names import (
     AVAILABLE_QUOTA_ANNOTATION,
     FULL_NAME_ANNOTATION,
     GENERATED_LABEL,

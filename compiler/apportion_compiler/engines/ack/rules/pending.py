@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from apportion_compiler.engine_rules.verdict import Verdict
 from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, Workload, listed
-from apportion_compiler.engines.ack.emit import names
+from apportion_compiler.engines.ack import names
 from apportion_compiler.plain_objects import annotations_of, items, mapping, text
 
 _BY_FIELD = {("batch", "Job"), ("batch", "CronJob"), ("ray.io", "RayJob")}

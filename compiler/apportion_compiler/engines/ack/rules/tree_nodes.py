@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from apportion_compiler.embedded_text import json_value
 from apportion_compiler.engine_rules.quota_amounts import read_amounts, texts
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
-from apportion_compiler.engines.ack.emit.names import LEND_LIMIT_ATTRIBUTE, ROOT
+from apportion_compiler.engines.ack.names import LEND_LIMIT_ATTRIBUTE, ROOT
 from apportion_compiler.plain_objects import items, mapping, text
 
 _FIELDS = ("name", "namespaces", "attributes", "children", "min", "max")

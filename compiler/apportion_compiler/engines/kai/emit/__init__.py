@@ -33,9 +33,9 @@ from apportion_compiler.engines.kai.emit.chart import (
     kuberay_values,
     node_labels,
 )
-from apportion_compiler.engines.kai.emit.names import INSTALLED_CLASSES, TOPOLOGY_API
 from apportion_compiler.engines.kai.emit.queues import queues
 from apportion_compiler.engines.kai.emit.shards import emitted_shards, scheduling_shard, shards_of
+from apportion_compiler.engines.kai.names import INSTALLED_CLASSES, TOPOLOGY_API
 from apportion_compiler.ir.program import PriorityClass, Program, Topology
 from apportion_compiler.naming import object_name
 

@@ -9,7 +9,7 @@ the scheduler reads them there.
 from __future__ import annotations
 
 from apportion_compiler.backends.admission.engine import EngineTable, SchedulingUnit
-from apportion_compiler.engines.kai.emit.names import (
+from apportion_compiler.engines.kai.names import (
     DEFAULT_CLASS,
     DEPLOYMENT_CLASS,
     GPU_SHARING_ANNOTATIONS,

@@ -11,8 +11,8 @@ import yaml
 
 from apportion_compiler.backends.capability import Artifact
 from apportion_compiler.backends.generated import GENERATED
-from apportion_compiler.engines.kai.emit.names import DEFAULT_SCHEDULER, NODE_POOL_LABEL, QUEUE_LABEL
 from apportion_compiler.engines.kai.emit.shards import Shard
+from apportion_compiler.engines.kai.names import DEFAULT_SCHEDULER, NODE_POOL_LABEL, QUEUE_LABEL
 from apportion_compiler.ir.program import Program
 from apportion_policy.evaluation.plain import comment_lines
 

@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
-from apportion_compiler.engines.kai.emit.names import DEFAULT_SCHEDULER, INSTALLED_CLASSES, NODE_POOL_LABEL
+from apportion_compiler.engines.kai.names import DEFAULT_SCHEDULER, INSTALLED_CLASSES, NODE_POOL_LABEL
 from apportion_compiler.engines.kai.reader.numbers import ACCOUNTED, amount_of, is_unlimited, weight_of
 from apportion_compiler.engines.kai.reader.shards import cluster_of, pools_of
 from apportion_compiler.plain_objects import (

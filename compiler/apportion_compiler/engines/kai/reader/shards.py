@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from apportion_compiler.engines.kai.emit.names import DEFAULT_SCHEDULER
+from apportion_compiler.engines.kai.names import DEFAULT_SCHEDULER
 from apportion_compiler.plain_objects import described, integer, mapping, of_kind, text, whole_seconds
 from apportion_compiler.readers.objects import unknown_fields
 from apportion_compiler.readers.record import LiftedCluster, LiftedPool, Manifest, Note

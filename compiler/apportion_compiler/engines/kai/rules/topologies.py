@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.kai.emit.names import TOPOLOGY_API
+from apportion_compiler.engines.kai.names import TOPOLOGY_API
 from apportion_compiler.engines.kai.rules.fields import About, is_kind, unserved
 from apportion_compiler.plain_objects import items, mapping, name_of, text
 

@@ -26,11 +26,11 @@ from apportion_compiler.backends.capability import (
 from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
 from apportion_compiler.engines.koordinator.emit.admission import engine_table
 from apportion_compiler.engines.koordinator.emit.config import CONFIG_FILE, VALUES_FILE, artifacts
-from apportion_compiler.engines.koordinator.emit.names import INSTALLED_CLASSES
 from apportion_compiler.engines.koordinator.emit.quotas import quotas
 from apportion_compiler.engines.koordinator.emit.refusals import refusals
 from apportion_compiler.engines.koordinator.emit.topologies import topologies
 from apportion_compiler.engines.koordinator.emit.trees import profiles, trees_of
+from apportion_compiler.engines.koordinator.names import INSTALLED_CLASSES
 from apportion_compiler.ir.program import Program
 
 CAPABILITIES: Mapping[Feature, Capability] = {

@@ -9,7 +9,7 @@ the resources.
 from __future__ import annotations
 
 from apportion_compiler.backends.admission.engine import EngineTable
-from apportion_compiler.engines.koordinator.emit.names import (
+from apportion_compiler.engines.koordinator.names import (
     DEFAULT_QUOTA,
     PREEMPTIBLE_LABEL,
     QUEUE_LABEL,

@@ -17,8 +17,8 @@ from apportion_compiler.backends.generated import GENERATED
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.backends.pool_labels import gpu_model_labels
 from apportion_compiler.engine_versions import parse_version
-from apportion_compiler.engines.koordinator.emit.names import GPU_RESOURCE, QUOTA_NAMESPACE, SCHEDULER, SCHEDULER_CONFIG
 from apportion_compiler.engines.koordinator.emit.trees import Tree
+from apportion_compiler.engines.koordinator.names import GPU_RESOURCE, QUOTA_NAMESPACE, SCHEDULER, SCHEDULER_CONFIG
 from apportion_compiler.ir.program import Program
 from apportion_policy.evaluation.plain import comment_lines
 

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.backends.quota_tree import quantity_text
-from apportion_compiler.engines.koordinator.emit.names import (
+from apportion_compiler.engines.koordinator.emit.trees import Tree
+from apportion_compiler.engines.koordinator.names import (
     ALLOW_LENT_LABEL,
     FORCE_UPDATE_LABEL,
     GPU_RESOURCE,
@@ -28,7 +29,6 @@ from apportion_compiler.engines.koordinator.emit.names import (
     TREE_ID_LABEL,
     WEIGHT_UNIT_ANNOTATION,
 )
-from apportion_compiler.engines.koordinator.emit.trees import Tree
 from apportion_compiler.ir.program import Program, Queue
 from apportion_policy.quantity import is_over, weight_text
 from apportion_policy.resources import GPU

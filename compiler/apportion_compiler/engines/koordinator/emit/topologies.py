@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
-from apportion_compiler.engines.koordinator.emit.names import (
+from apportion_compiler.engines.koordinator.names import (
     NODE_LAYER,
     TOPOLOGY_ANNOTATION,
     TOPOLOGY_API,

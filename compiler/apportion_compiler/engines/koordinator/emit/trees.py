@@ -23,7 +23,7 @@ from apportion_compiler.backends.quota_tree import (
     quota_tree,
     whole_gpus,
 )
-from apportion_compiler.engines.koordinator.emit.names import (
+from apportion_compiler.engines.koordinator.names import (
     GPU_RESOURCE,
     IS_PARENT_LABEL,
     PROFILE_API,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.backends.quota_tree import stands_for_no_size
 from apportion_compiler.embedded_text import json_value
-from apportion_compiler.engines.koordinator.emit.names import (
+from apportion_compiler.engines.koordinator.names import (
     ALLOW_LENT_LABEL,
     DEFAULT_QUOTA,
     IS_ROOT_LABEL,

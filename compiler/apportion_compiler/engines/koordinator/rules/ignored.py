@@ -8,7 +8,7 @@ from apportion_compiler.backends.quota_tree import MAX_NUMBER
 from apportion_compiler.embedded_text import json_value
 from apportion_compiler.engine_rules.quota_amounts import NANO, read_amounts, texts
 from apportion_compiler.engine_rules.verdict import Verdict
-from apportion_compiler.engines.koordinator.emit.names import (
+from apportion_compiler.engines.koordinator.names import (
     ALLOW_LENT_LABEL,
     FORCE_UPDATE_LABEL,
     IS_PARENT_LABEL,

@@ -8,7 +8,7 @@ from typing import cast
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engine_rules.workload_rules.everywhere import gang_shortfall
 from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, listed, template_field
-from apportion_compiler.engines.koordinator.emit import names
+from apportion_compiler.engines.koordinator import names
 from apportion_compiler.plain_objects import annotations_of, labels_of, text
 
 _GANG_MIN = "gang.scheduling.koordinator.sh/min-available"

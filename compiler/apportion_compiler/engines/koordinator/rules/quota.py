@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from apportion_compiler.embedded_text import json_value
 from apportion_compiler.engine_rules.quota_amounts import Amounts, read_amounts
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
-from apportion_compiler.engines.koordinator.emit.names import (
+from apportion_compiler.engines.koordinator.names import (
     FORCE_UPDATE_LABEL,
     IS_PARENT_LABEL,
     IS_ROOT_LABEL,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from apportion_compiler.embedded_text import json_value
 from apportion_compiler.engine_rules.quota_amounts import read_amounts, texts
 from apportion_compiler.engine_rules.verdict import Verdict
-from apportion_compiler.engines.koordinator.emit.names import (
+from apportion_compiler.engines.koordinator.names import (
     ROOT_QUOTA,
     SHARED_WEIGHT_ANNOTATION,
     STRICT_KEYS_ANNOTATION,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from apportion_compiler.embedded_text import yaml_value
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
-from apportion_compiler.engines.koordinator.emit.names import INSTALLED_CLASSES, RECLAIMED_BANDS, SCHEDULER_CONFIG
+from apportion_compiler.engines.koordinator.names import INSTALLED_CLASSES, RECLAIMED_BANDS, SCHEDULER_CONFIG
 from apportion_compiler.plain_objects import integer, items, mapping, name_of, of_kind, text
 
 _NEEDED = {

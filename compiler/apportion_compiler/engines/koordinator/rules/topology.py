@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from apportion_compiler.embedded_text import json_value
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.koordinator.emit.names import (
+from apportion_compiler.engines.koordinator.names import (
     IS_PARENT_LABEL,
     NAMESPACES_ANNOTATION,
     PARENT_LABEL,

@@ -35,10 +35,10 @@ from apportion_compiler.engines.kueue.emit.manager import (
     manager_configuration,
     scheduler_configuration,
 )
-from apportion_compiler.engines.kueue.emit.names import API, PREEMPTIBLE_ANNOTATION
 from apportion_compiler.engines.kueue.emit.provisioning import admission_checks, provisioning_configs
 from apportion_compiler.engines.kueue.emit.queues import cluster_queues, cohorts, local_queues
 from apportion_compiler.engines.kueue.emit.refusals import refusals
+from apportion_compiler.engines.kueue.names import API, PREEMPTIBLE_ANNOTATION
 from apportion_compiler.ir.program import Program
 from apportion_compiler.naming import object_name
 

@@ -8,7 +8,7 @@ still has to get a Workload past the policy.
 from __future__ import annotations
 
 from apportion_compiler.backends.admission.engine import EngineTable, SchedulingUnit
-from apportion_compiler.engines.kueue.emit.names import (
+from apportion_compiler.engines.kueue.names import (
     GROUP,
     PRIORITY_CLASS_LABEL,
     QUEUE_LABEL,

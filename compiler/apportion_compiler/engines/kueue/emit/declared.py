@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
-from apportion_compiler.engines.kueue.emit.names import API
 from apportion_compiler.engines.kueue.emit.queues import further
+from apportion_compiler.engines.kueue.names import API
 from apportion_compiler.ir.program import Program
 
 

@@ -14,7 +14,7 @@ from apportion_compiler.backends.generated import GENERATED
 from apportion_compiler.engine_versions import parse_version
 from apportion_compiler.engines.kueue.emit.division import counted_resources, counts_total
 from apportion_compiler.engines.kueue.emit.flavors import Layout
-from apportion_compiler.engines.kueue.emit.names import CONFIG_API, GPU_RESOURCE, SCHEDULER, TOTAL_GPUS
+from apportion_compiler.engines.kueue.names import CONFIG_API, GPU_RESOURCE, SCHEDULER, TOTAL_GPUS
 from apportion_compiler.ir.program import Program
 from apportion_policy.duration import duration_text, parse_duration
 from apportion_policy.evaluation.plain import comment_lines

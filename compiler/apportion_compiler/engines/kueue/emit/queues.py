@@ -10,10 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import GROUP, MANAGED_BY_LABEL, metadata
-from apportion_compiler.backends.namespace_marks import default_names
+from apportion_compiler.backends.partitions import default_names
 from apportion_compiler.engines.kueue.emit.division import Division
 from apportion_compiler.engines.kueue.emit.flavors import Layout
-from apportion_compiler.engines.kueue.emit.names import API, queue_name, root_cohort
 from apportion_compiler.engines.kueue.emit.provisioning import check_name
 from apportion_compiler.engines.kueue.emit.quotas import (
     Group,
@@ -22,6 +21,7 @@ from apportion_compiler.engines.kueue.emit.quotas import (
     groups_of,
     root_groups,
 )
+from apportion_compiler.engines.kueue.names import API, queue_name, root_cohort
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.naming import object_name
 from apportion_policy.kueue_objects import KueueLocalQueue

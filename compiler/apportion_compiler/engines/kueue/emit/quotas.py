@@ -20,7 +20,7 @@ from apportion_compiler.engines.kueue.emit.division import (
     counts_total,
 )
 from apportion_compiler.engines.kueue.emit.flavors import Flavor, Layout
-from apportion_compiler.engines.kueue.emit.names import GPU_RESOURCE, NO_BOUND, TOTAL_GPUS
+from apportion_compiler.engines.kueue.names import GPU_RESOURCE, NO_BOUND, TOTAL_GPUS
 from apportion_compiler.ir.program import Program, Queue
 from apportion_policy.quantity import Amount, Unlimited, cpu_text, memory_text, smaller
 from apportion_policy.resources import CPU, GPU, MEMORY

@@ -12,9 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
-from apportion_compiler.backends.namespace_marks import KUEUE_DEFAULT_QUEUE
-from apportion_compiler.engines.kueue.emit.names import GROUP, PREEMPTIBLE_ANNOTATION, cohort_of
 from apportion_compiler.engines.kueue.emit.queues import TITLE_ANNOTATION
+from apportion_compiler.engines.kueue.names import DEFAULT_QUEUE, GROUP, PREEMPTIBLE_ANNOTATION, cohort_of
 from apportion_compiler.engines.kueue.reader.adoption import free_id, with_one_queue_a_namespace
 from apportion_compiler.engines.kueue.reader.flavors import (
     ORDINARY,
@@ -309,7 +308,7 @@ def _doors(manifests: Sequence[Manifest]) -> Mapping[str, set[str]]:
 
 def _defaults(manifests: Sequence[Manifest]) -> frozenset[str]:
     """Return the ClusterQueues that the LocalQueues named `default` lead to."""
-    locals_ = [local for local in of_kind(manifests, GROUP, "LocalQueue") if name_of(local) == KUEUE_DEFAULT_QUEUE]
+    locals_ = [local for local in of_kind(manifests, GROUP, "LocalQueue") if name_of(local) == DEFAULT_QUEUE]
     return frozenset(name for local in locals_ if (name := text(local, "spec", "clusterQueue")) is not None)
 
 

@@ -19,7 +19,7 @@ from apportion_compiler.engines.kueue.emit.flavors import (
     POOLS_ANNOTATION,
     TOPOLOGY_ANNOTATION,
 )
-from apportion_compiler.engines.kueue.emit.names import GROUP
+from apportion_compiler.engines.kueue.names import GROUP
 from apportion_compiler.engines.kueue.reader.adoption import free_id
 from apportion_compiler.naming import suggested_name
 from apportion_compiler.plain_objects import annotations_of, described, items, mapping, name_of, of_kind, text

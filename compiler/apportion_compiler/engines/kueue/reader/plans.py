@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from apportion_compiler.engines.kueue.emit.names import GROUP, PROVISIONING_CONTROLLER
 from apportion_compiler.engines.kueue.emit.provisioning import RETRY_FIELDS
+from apportion_compiler.engines.kueue.names import GROUP, PROVISIONING_CONTROLLER
 from apportion_compiler.plain_objects import described, integer, items, mapping, name_of, of_kind, text
 from apportion_compiler.readers.objects import unknown_fields
 from apportion_compiler.readers.record import LiftedPlan, Manifest, Note

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from apportion_compiler.engines.kueue.emit.names import GPU_RESOURCE, NO_BOUND, TOTAL_GPUS
+from apportion_compiler.engines.kueue.names import GPU_RESOURCE, NO_BOUND, TOTAL_GPUS
 from apportion_compiler.engines.kueue.reader.flavors import FlavorFacts
 from apportion_compiler.plain_objects import described, items, mapping, text
 from apportion_compiler.readers.record import Manifest

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, Workload, listed, template_field
-from apportion_compiler.engines.kueue.emit import names
+from apportion_compiler.engines.kueue import names
 from apportion_compiler.engines.kueue.rules.potential_quota import unreachable
 from apportion_compiler.engines.kueue.rules.queued_pod_sets import several_pod_sets
 from apportion_compiler.plain_objects import items, labels_of, mapping, text

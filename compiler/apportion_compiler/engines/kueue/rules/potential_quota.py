@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engine_rules.workload_rules.site import Site, Workload, template_field
-from apportion_compiler.engines.kueue.emit import names
+from apportion_compiler.engines.kueue import names
 from apportion_compiler.engines.kueue.rules.about import quantity
 from apportion_compiler.plain_objects import annotations_of, items, labels_of, mapping, name_of, text
 from apportion_compiler.workload_shapes import PodSet

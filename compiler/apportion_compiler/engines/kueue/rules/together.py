@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.kueue.emit.names import GROUP, PROVISIONING_CONTROLLER, cohort_of
+from apportion_compiler.engines.kueue.names import GROUP, PROVISIONING_CONTROLLER, cohort_of
 from apportion_compiler.engines.kueue.rules.about import About
 from apportion_compiler.engines.kueue.rules.checks import MULTIKUEUE_CONTROLLER
 from apportion_compiler.plain_objects import group_of, items, labels_of, mapping, name_of, text

@@ -29,12 +29,12 @@ from apportion_compiler.backends.capability import (
 )
 from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
 from apportion_compiler.engines.native.emit.access import cluster_roles, reader_bindings, role_bindings
-from apportion_compiler.engines.native.emit.names import DEFAULT_SCHEDULER, schedulers
 from apportion_compiler.engines.native.emit.namespaces import namespaces
 from apportion_compiler.engines.native.emit.node_labels import node_label_list
 from apportion_compiler.engines.native.emit.quotas import limit_ranges, quotas
 from apportion_compiler.engines.native.emit.scheduler import SCHEDULER_FILE, scheduler_configuration
 from apportion_compiler.engines.native.emit.templates_workloads import workload_templates
+from apportion_compiler.engines.native.names import DEFAULT_SCHEDULER, schedulers
 from apportion_compiler.ir.gpu_models import bounds_by_model_alone
 from apportion_compiler.ir.program import Program
 from apportion_compiler.naming import object_name

@@ -12,8 +12,8 @@ from apportion_compiler.backends.admission.binding import (
 )
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
-from apportion_compiler.backends.namespace_marks import default_names, engine_annotations
-from apportion_compiler.backends.partitions import workload_queue_names
+from apportion_compiler.backends.partitions import default_names, workload_queue_names
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.ir.program import Program
 from apportion_compiler.naming import label_value, object_name
 
@@ -34,7 +34,7 @@ def namespaces(program: Program) -> Iterator[Manifest]:
                 CLASSES_ANNOTATION: ",".join(object_name(cls) for cls in queue.priority_classes),
                 SHARING_ANNOTATION: "true" if queue.gpu_sharing else "false",
                 **_KEPT,
-                **engine_annotations(program, queue_names[queue.id]),
+                **TRAITS[program.engine].namespace_annotations(queue_names[queue.id]),
             }
             yield {
                 "apiVersion": "v1",

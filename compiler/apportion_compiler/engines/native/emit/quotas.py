@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
-from apportion_compiler.engines.native.emit.names import GPU_RESOURCE
+from apportion_compiler.engines.native.names import GPU_RESOURCE
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.naming import object_name
 from apportion_policy.limit_range import LimitRange

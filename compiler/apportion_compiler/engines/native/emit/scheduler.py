@@ -17,7 +17,7 @@ import yaml
 
 from apportion_compiler.backends.capability import Artifact
 from apportion_compiler.backends.generated import GENERATED
-from apportion_compiler.engines.native.emit.names import (
+from apportion_compiler.engines.native.names import (
     CPU_SCHEDULER,
     GPU_RESOURCE,
     gpu_models,

@@ -15,7 +15,7 @@ from __future__ import annotations
 from apportion_compiler.backends.admission.cel import OWNED, text
 from apportion_compiler.backends.admission.engine import EngineTable, Requirement, SchedulingUnit
 from apportion_compiler.backends.admission.workloads import WORKLOADS, Workload
-from apportion_compiler.engines.volcano.emit.names import (
+from apportion_compiler.engines.volcano.names import (
     GROUP_ANNOTATION,
     PREEMPTABLE,
     QUEUE_ANNOTATION,

@@ -12,9 +12,9 @@ import yaml
 
 from apportion_compiler.backends.capability import Artifact
 from apportion_compiler.backends.generated import GENERATED
-from apportion_compiler.engines.volcano.emit.names import SCHEDULER, SCHEDULER_CONFIG_MAP
 from apportion_compiler.engines.volcano.emit.scheduler import controller_configuration, scheduler_configuration
 from apportion_compiler.engines.volcano.emit.topologies import topology_types
+from apportion_compiler.engines.volcano.names import SCHEDULER, SCHEDULER_CONFIG_MAP
 from apportion_compiler.ir.program import Program
 from apportion_policy.evaluation.plain import comment_lines
 

@@ -23,7 +23,9 @@ from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.engine_versions import parse_version
 from apportion_compiler.engines.volcano.emit.groups import uses_groups
-from apportion_compiler.engines.volcano.emit.names import (
+from apportion_compiler.engines.volcano.emit.queues import is_divided
+from apportion_compiler.engines.volcano.emit.topologies import topology_types
+from apportion_compiler.engines.volcano.names import (
     CONTROLLER_CONFIG_MAP,
     CONTROLLER_KEY,
     GPU_RESOURCE,
@@ -31,8 +33,6 @@ from apportion_compiler.engines.volcano.emit.names import (
     SCHEDULER_KEY,
     SYSTEM_NAMESPACE,
 )
-from apportion_compiler.engines.volcano.emit.queues import is_divided
-from apportion_compiler.engines.volcano.emit.topologies import topology_types
 from apportion_compiler.ir.program import Program
 
 ACTIONS = "enqueue, allocate, preempt, reclaim, backfill"

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.engines.volcano.emit.groups import NO_GROUP
-from apportion_compiler.engines.volcano.emit.names import ROOT_QUEUE, SHARED_QUEUE
 from apportion_compiler.engines.volcano.emit.queues import TITLE_ANNOTATION
+from apportion_compiler.engines.volcano.names import ROOT_QUEUE, SHARED_QUEUE
 from apportion_compiler.engines.volcano.reader.amounts import Said, said_of
 from apportion_compiler.engines.volcano.reader.configuration import cluster_of, topologies_of
 from apportion_compiler.naming import label_value, object_name

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from apportion_compiler.engines.volcano.emit.names import GPU_RESOURCE
 from apportion_compiler.engines.volcano.emit.resource_lists import is_counted
+from apportion_compiler.engines.volcano.names import GPU_RESOURCE
 from apportion_compiler.plain_objects import described, mapping
 from apportion_compiler.readers.record import Manifest, Note
 from apportion_policy.errors import QuantityError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_compiler.embedded_text import yaml_value
-from apportion_compiler.engines.volcano.emit.names import CONTROLLER_KEY, GPU_RESOURCE, SCHEDULER_KEY
+from apportion_compiler.engines.volcano.names import CONTROLLER_KEY, GPU_RESOURCE, SCHEDULER_KEY
 from apportion_compiler.plain_objects import described, items, mapping, text
 from apportion_compiler.readers.record import LiftedCluster, LiftedTopology, Manifest, Note
 from apportion_policy.engine_settings import VolcanoSettings

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from apportion_compiler.embedded_text import yaml_value
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.volcano.emit.names import SCHEDULER_KEY
+from apportion_compiler.engines.volcano.names import SCHEDULER_KEY
 from apportion_compiler.engines.volcano.rules.queues import HIERARCHY, ignored
 from apportion_compiler.engines.volcano.rules.tree import SCHEDULING_GROUP, QueueTree, is_below_queue
 from apportion_compiler.plain_objects import annotations_of, items, labels_of, mapping, name_of, of_kind, text

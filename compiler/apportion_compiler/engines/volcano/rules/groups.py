@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
-from apportion_compiler.engines.volcano.emit.names import ROOT_QUEUE
+from apportion_compiler.engines.volcano.names import ROOT_QUEUE
 from apportion_compiler.engines.volcano.rules.queues import rejected
 from apportion_compiler.engines.volcano.rules.tree import SCHEDULING_GROUP, QueueTree
 from apportion_compiler.plain_objects import integer, items, mapping, name_of, of_kind, text

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.volcano.emit.names import ROOT_QUEUE, SHARED_QUEUE
+from apportion_compiler.engines.volcano.names import ROOT_QUEUE, SHARED_QUEUE
 from apportion_compiler.engines.volcano.rules.groups import network_topology, open_queue
 from apportion_compiler.engines.volcano.rules.queues import rejected
 from apportion_compiler.engines.volcano.rules.tree import QueueTree

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from apportion_compiler.engine_rules.verdict import Manifest
-from apportion_compiler.engines.volcano.emit.names import ROOT_QUEUE, SHARED_QUEUE
 from apportion_compiler.engines.volcano.emit.resource_lists import counts
+from apportion_compiler.engines.volcano.names import ROOT_QUEUE, SHARED_QUEUE
 from apportion_compiler.plain_objects import mapping, name_of, of_kind, text
 
 SCHEDULING_GROUP = "scheduling.volcano.sh"

@@ -26,8 +26,8 @@ from apportion_compiler.backends.priority_classes import classes_to_make, priori
 from apportion_compiler.engines.yunikorn.emit.admission import admission_policies
 from apportion_compiler.engines.yunikorn.emit.chart import KUBERAY_VALUES_FILE, VALUES_FILE, artifacts
 from apportion_compiler.engines.yunikorn.emit.config_map import config_map
-from apportion_compiler.engines.yunikorn.emit.names import ALLOW_PREEMPTION_ANNOTATION
 from apportion_compiler.engines.yunikorn.emit.refusals import refusals
+from apportion_compiler.engines.yunikorn.names import ALLOW_PREEMPTION_ANNOTATION
 from apportion_compiler.ir.program import PriorityClass, Program
 
 _BY_GUARANTEE = "surplus goes to the queue that uses the smallest part of what it is guaranteed, and no field says else"

@@ -17,7 +17,7 @@ from apportion_compiler.backends.admission.policies import namespace_selector, w
 from apportion_compiler.backends.admission.policy import AdmissionPolicy, binding_manifest, policy_manifest
 from apportion_compiler.backends.admission.workloads import PODS, WORKLOADS, Workload
 from apportion_compiler.backends.capability import Manifest
-from apportion_compiler.engines.yunikorn.emit.names import (
+from apportion_compiler.engines.yunikorn.names import (
     ALLOW_PREEMPTION_ANNOTATION,
     APP_ID_LABEL,
     APP_ID_SEPARATOR,

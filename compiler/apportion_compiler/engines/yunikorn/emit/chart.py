@@ -13,7 +13,7 @@ import yaml
 from apportion_compiler.backends.capability import Artifact
 from apportion_compiler.backends.generated import GENERATED
 from apportion_compiler.engines.yunikorn.emit.config_map import NO_NAMESPACE
-from apportion_compiler.engines.yunikorn.emit.names import (
+from apportion_compiler.engines.yunikorn.names import (
     CONFIG_MAP,
     PROCESS_NAMESPACES_KEY,
     SCHEDULER,

@@ -12,18 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
-from apportion_compiler.backends.namespace_marks import YUNIKORN_QUEUE_ANNOTATION
 from apportion_compiler.engines.yunikorn.emit.amounts import NOTHING_ELSE, UNBOUNDED, WHOLE_GPU
-from apportion_compiler.engines.yunikorn.emit.names import (
-    ALLOW_PREEMPTION_ANNOTATION,
-    CONFIG_MAP,
-    GPU_RESOURCE,
-    MEMORY_RESOURCE,
-    PARTITION,
-    PODS_RESOURCE,
-    ROOT_QUEUE,
-    VCORE,
-)
 from apportion_compiler.engines.yunikorn.emit.queues import (
     ID_PROPERTY,
     LABEL_PROPERTY,
@@ -32,6 +21,17 @@ from apportion_compiler.engines.yunikorn.emit.queues import (
     TITLE_PROPERTY,
 )
 from apportion_compiler.engines.yunikorn.emit.tree import MAX_APPLICATIONS
+from apportion_compiler.engines.yunikorn.names import (
+    ALLOW_PREEMPTION_ANNOTATION,
+    CONFIG_MAP,
+    GPU_RESOURCE,
+    MEMORY_RESOURCE,
+    PARENT_QUEUE_ANNOTATION,
+    PARTITION,
+    PODS_RESOURCE,
+    ROOT_QUEUE,
+    VCORE,
+)
 from apportion_compiler.engines.yunikorn.rules.amounts import parse_quantity
 from apportion_compiler.engines.yunikorn.rules.manifests import UnreadableConfigError, is_config_map, queues_text
 from apportion_compiler.engines.yunikorn.rules.queues import root_of, with_limits_on_root, with_root
@@ -338,7 +338,7 @@ def _placed(
     leaves = {path for path, queue in _walk(root) if not queue.queues}
     placed: dict[str, list[str]] = {}
     for namespace in of_kind(manifests, "", "Namespace"):
-        named = annotations_of(namespace).get(YUNIKORN_QUEUE_ANNOTATION, "").lower()
+        named = annotations_of(namespace).get(PARENT_QUEUE_ANNOTATION, "").lower()
         for path in (named, f"{named}.{name_of(namespace)}"):
             if path in leaves and NAMESPACE_TAG in tags:
                 placed.setdefault(reading.ids[path], []).append(name_of(namespace))

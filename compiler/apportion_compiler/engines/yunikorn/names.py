@@ -5,12 +5,15 @@ Source: k8shim pkg/common/constants/constants.go and pkg/admission/conf/am_conf.
 
 from __future__ import annotations
 
-from apportion_compiler.backends.namespace_marks import YUNIKORN_DOMAIN
 from apportion_compiler.backends.partitions import workload_queue_names
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.naming import is_label_value
 
-DOMAIN = YUNIKORN_DOMAIN
+DOMAIN = "yunikorn.apache.org"
+PARENT_QUEUE_ANNOTATION = f"{DOMAIN}/parentqueue"
+"""On a namespace: the path of its queue, for the placement rule `tag` with the value `namespace.parentqueue`."""
+ENABLED_ANNOTATION = f"{DOMAIN}/namespace.enableYuniKorn"
+"""On a namespace: hands its pods to YuniKorn."""
 QUEUE_LABEL = f"{DOMAIN}/queue"
 """On a pod: the path of its queue. YuniKorn looks at this label, then at the annotation of the same key."""
 QUEUE_ANNOTATION = QUEUE_LABEL

@@ -18,6 +18,8 @@ CONFIG_API = "config.kueue.x-k8s.io/v1beta2"
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 """On a workload's topmost object: the LocalQueue of its namespace."""
+DEFAULT_QUEUE = "default"
+"""The LocalQueue of work in its namespace that names none (pkg/controller/jobframework/defaults.go)."""
 PRIORITY_CLASS_LABEL = "kueue.x-k8s.io/priority-class"
 """On the same object: the WorkloadPriorityClass; without it the pods' PriorityClass counts."""
 MAX_RUN_DURATION_ANNOTATION = "provreq.kueue.x-k8s.io/maxRunDurationSeconds"

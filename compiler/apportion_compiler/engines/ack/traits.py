@@ -1,0 +1,27 @@
+"""ACK: one ElasticQuotaTree whose nodes are the queues, and kube-queue in front of the scheduler."""
+
+from __future__ import annotations
+
+from apportion_compiler.engine_versions import VersionRange
+from apportion_compiler.engines.ack import names
+from apportion_compiler.engines.traits import EngineTraits
+
+TRAITS = EngineTraits(
+    versions=VersionRange(
+        "ack-kube-queue", (1, 21), None, "https://www.alibabacloud.com/help/en/ack/product-overview/kube-queue"
+    ),
+    limit_over_parent="ack refuses it",
+    refuses_limit_over_parent=True,
+    # kube-queue's Filter: non-preemptible jobs against min.
+    holds_to_guarantee=True,
+    shared_kinds=(("scheduling.sigs.k8s.io", "ElasticQuotaTree"), ("scheduling.x-k8s.io", "Queue")),
+    key_prefixes=("kube-queue/", "quota.scheduling.alibabacloud.com/"),
+    image=r"kube-queue(?:-controller)?:(?P<version>[\w.-]+)",
+    configuration_kinds=frozenset((("scheduling.sigs.k8s.io", "ElasticQuotaTree"), ("scheduling.x-k8s.io", "Queue"))),
+    workload_keys=(names.QUOTA_LABEL, names.SUSPEND_ANNOTATION),
+    queue_labels=(names.QUOTA_LABEL, names.KOORDINATOR_QUOTA_LABEL),
+    unit_annotations=(names.QUEUE_NAME_ANNOTATION,),
+    resume_labels=(names.QUOTA_LABEL,),
+    reserved_queue_names=frozenset({names.ROOT}),
+    dotless_names=True,
+)

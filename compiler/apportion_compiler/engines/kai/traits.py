@@ -1,0 +1,31 @@
+"""KAI Scheduler: queues with a parent each, and a scheduling shard for each part of the nodes."""
+
+from __future__ import annotations
+
+from apportion_compiler.engine_versions import VersionRange
+from apportion_compiler.engines.kai import names
+from apportion_compiler.engines.traits import EngineTraits, Reference
+
+_QUEUE = ("scheduling.run.ai", "Queue")
+
+TRAITS = EngineTraits(
+    # The API group scheduling.run.ai/v2 with parent queues is the same from 0.12 on.
+    versions=VersionRange("KAI", (0, 12), (0, 17), "https://github.com/NVIDIA/KAI-Scheduler/releases"),
+    # capacity_policy/max_allowed_check.go tests every ancestor.
+    limit_over_parent="kai holds it at {}",
+    # plugins/proportion/capacity_policy/quota_check.go, with the quota of every ancestor.
+    holds_to_guarantee=True,
+    groups=("scheduling.run.ai", "kai.scheduler"),
+    key_prefixes=("kai.scheduler/",),
+    scheduler=names.DEFAULT_SCHEDULER,
+    image=r"kai-scheduler/[\w-]+:(?P<version>[\w.-]+)",
+    configuration_kinds=frozenset((_QUEUE, ("kai.scheduler", "SchedulingShard"), ("kai.scheduler", "Topology"))),
+    workload_keys=(names.QUEUE_LABEL,),
+    queue_labels=(names.QUEUE_LABEL,),
+    class_labels=(names.PRIORITY_CLASS_LABEL, names.RAY_PRIORITY_CLASS_LABEL),
+    installed_classes=names.INSTALLED_CLASSES,
+    open_queues=frozenset({names.SHARED_QUEUE}),
+    own_objects=frozenset({names.SHARED_QUEUE}),
+    divided_by_model=True,
+    references=(Reference(_QUEUE, "spec.parentQueue", _QUEUE),),
+)

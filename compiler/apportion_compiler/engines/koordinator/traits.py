@@ -1,0 +1,37 @@
+"""Koordinator: ElasticQuotas whose labels name their parents, and a tree of them for each GPU model."""
+
+from __future__ import annotations
+
+from apportion_compiler.engine_versions import VersionRange
+from apportion_compiler.engines.koordinator import names
+from apportion_compiler.engines.traits import EngineTraits, Reference
+
+_QUOTA = ("scheduling.sigs.k8s.io", "ElasticQuota")
+
+TRAITS = EngineTraits(
+    versions=VersionRange("Koordinator", (1, 6), (1, 8), "https://github.com/koordinator-sh/koordinator/releases"),
+    # enableCheckParentQuota is false by default.
+    limit_over_parent="koordinator lets it pass {} unless enableCheckParentQuota is on",
+    # plugins/elasticquota: non-preemptible used + request <= min.
+    holds_to_guarantee=True,
+    groups=("quota.koordinator.sh", "scheduling.koordinator.sh", "config.koordinator.sh"),
+    shared_kinds=(_QUOTA, ("scheduling.sigs.k8s.io", "PodGroup")),
+    key_prefixes=("quota.scheduling.koordinator.sh/", "gang.scheduling.koordinator.sh/"),
+    scheduler=names.SCHEDULER,
+    image=r"koordinator-sh/koord-(?:scheduler|manager):(?P<version>[\w.-]+)",
+    configuration_kinds=frozenset(
+        (
+            _QUOTA,
+            ("quota.koordinator.sh", "ElasticQuotaProfile"),
+            ("scheduling.koordinator.sh", "ClusterNetworkTopology"),
+        )
+    ),
+    workload_keys=(names.QUEUE_LABEL,),
+    queue_labels=(names.QUEUE_LABEL,),
+    installed_classes=frozenset({"koord-prod", "koord-mid", "koord-batch", "koord-free"}),
+    open_queues=frozenset({names.DEFAULT_QUOTA}),
+    own_objects=frozenset({names.ROOT_QUOTA, names.SYSTEM_QUOTA, names.DEFAULT_QUOTA}),
+    reserved_queue_names=frozenset({names.ROOT_QUOTA, names.SYSTEM_QUOTA, names.DEFAULT_QUOTA, names.QUOTA_NAMESPACE}),
+    divided_by_model=True,
+    references=(Reference(_QUOTA, f"metadata.labels[{names.PARENT_LABEL}]", _QUOTA, label=names.PARENT_LABEL),),
+)

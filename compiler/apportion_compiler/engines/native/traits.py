@@ -1,0 +1,21 @@
+"""Plain Kubernetes: namespaces, ResourceQuotas and LimitRanges, and kube-scheduler."""
+
+from __future__ import annotations
+
+from apportion_compiler.engine_versions import KUBERNETES
+from apportion_compiler.engines.traits import EngineTraits, Reference
+
+_NAMESPACE = ("", "Namespace")
+
+TRAITS = EngineTraits(
+    versions=KUBERNETES,
+    # A ResourceQuota holds one namespace; nothing holds several together.
+    limit_over_parent="native quotas hold only the limit of the namespace",
+    configuration_kinds=frozenset((_NAMESPACE, ("", "LimitRange"), ("", "ResourceQuota"))),
+    references=tuple(
+        Reference(("", kind), "metadata.namespace", _NAMESPACE, is_parent=False)
+        for kind in ("ResourceQuota", "LimitRange")
+    ),
+    # GKE bounds the number of objects of each namespace by it.
+    own_objects=frozenset({"gke-resource-quotas"}),
+)

@@ -1,0 +1,37 @@
+"""Volcano: queues with a parent each under the capacity plugin."""
+
+from __future__ import annotations
+
+from apportion_compiler.engine_versions import VersionRange
+from apportion_compiler.engines.traits import EngineTraits, Reference
+from apportion_compiler.engines.volcano import names
+
+_QUEUE = ("scheduling.volcano.sh", "Queue")
+
+TRAITS = EngineTraits(
+    # Queues have a parent under the capacity plugin from 1.10 on.
+    versions=VersionRange("Volcano", (1, 10), (1, 16), "https://github.com/volcano-sh/volcano/releases"),
+    # pkg/webhooks/admission/queues/validate: child capability <= the nearest ancestor's that sets it.
+    limit_over_parent="volcano's webhook refuses it",
+    refuses_limit_over_parent=True,
+    groups=(
+        "scheduling.volcano.sh",
+        "batch.volcano.sh",
+        "topology.volcano.sh",
+        "bus.volcano.sh",
+        "flow.volcano.sh",
+    ),
+    key_prefixes=("volcano.sh/", "scheduling.volcano.sh/"),
+    scheduler=names.SCHEDULER,
+    image=r"volcanosh/vc-(?:scheduler|controller-manager):(?P<version>[\w.-]+)",
+    configuration_kinds=frozenset((_QUEUE, ("topology.volcano.sh", "HyperNode"))),
+    workload_keys=(names.QUEUE_ANNOTATION, names.QUEUE_LABEL),
+    queue_labels=(names.QUEUE_LABEL,),
+    queue_annotations=(names.QUEUE_ANNOTATION,),
+    class_labels=(names.RAY_PRIORITY_CLASS_LABEL,),
+    open_queues=frozenset({names.SHARED_QUEUE}),
+    own_objects=frozenset({names.ROOT_QUEUE, names.SHARED_QUEUE}),
+    reserved_queue_names=frozenset({names.ROOT_QUEUE, names.SHARED_QUEUE}),
+    divided_by_model=True,
+    references=(Reference(_QUEUE, "spec.parent", _QUEUE),),
+)

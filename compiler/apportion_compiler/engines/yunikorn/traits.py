@@ -1,0 +1,36 @@
+"""YuniKorn: a tree of queues in one ConfigMap, to which namespaces are placed by annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from apportion_compiler.engine_versions import VersionRange
+from apportion_compiler.engines.traits import EngineTraits
+from apportion_compiler.engines.yunikorn import names
+
+
+def _namespace_annotations(queue_names: Sequence[str]) -> Mapping[str, str]:
+    if not queue_names:
+        return {}
+    return {names.PARENT_QUEUE_ANNOTATION: queue_names[0], names.ENABLED_ANNOTATION: "true"}
+
+
+TRAITS = EngineTraits(
+    versions=VersionRange("YuniKorn", (1, 6), (1, 8), "https://yunikorn.apache.org/community/download"),
+    limit_over_parent="yunikorn refuses the whole configuration",
+    refuses_limit_over_parent=True,
+    key_prefixes=(f"{names.DOMAIN}/",),
+    config_maps=(names.CONFIG_MAP, "yunikorn-defaults"),
+    scheduler=names.SCHEDULER,
+    image=r"yunikorn:scheduler-(?P<version>[\w.-]+)",
+    configuration_kinds=frozenset((("", "ConfigMap"),)),
+    workload_keys=(names.QUEUE_LABEL, names.APP_ID_LABEL),
+    queue_labels=(names.QUEUE_LABEL,),
+    queue_annotations=(names.QUEUE_ANNOTATION,),
+    # A queue called root keeps no resources wherever it hangs, and work that nothing places runs in root.default.
+    reserved_queue_names=frozenset({names.ROOT_QUEUE, "default"}),
+    path_root=names.ROOT_QUEUE,
+    dotless_names=True,
+    namespace_annotations=_namespace_annotations,
+    guarded_prefixes=(f"{names.DOMAIN}/",),
+)

@@ -1,0 +1,39 @@
+"""The engines' folders: one for each member of `Engine`, with the parts that no stage can do without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import apportion_compiler.engines
+from apportion_compiler.backends import BACKENDS
+from apportion_compiler.engines.registry import ENGINES, TRAITS, Parts, engine_parts
+from apportion_compiler.rollout.models import MODELS
+from apportion_policy.engine import Engine
+
+FOLDER = Path(next(iter(apportion_compiler.engines.__path__)))
+
+
+def test_each_engine_has_a_folder_and_each_folder_an_engine() -> None:
+    folders = {path.name for path in FOLDER.iterdir() if (path / "__init__.py").exists()}
+    assert folders == set(ENGINES) == {engine.value for engine in Engine}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_engine_can_be_compiled_for(engine: str) -> None:
+    assert BACKENDS[engine].name == engine
+    assert TRAITS[engine].versions.product
+
+
+def test_a_part_is_optional() -> None:
+    assert set(MODELS) == {"kai", "koordinator", "volcano"}
+    assert engine_parts("no_such_part", "PART") == {}
+
+
+def test_a_part_is_loaded_when_it_is_asked_for() -> None:
+    parts: Parts[object] = Parts({"here": "apportion_compiler.engines.registry:ENGINES", "absent": "no.such:MODULE"})
+    assert list(parts) == ["here", "absent"]
+    assert parts["here"] is ENGINES
+    with pytest.raises(ModuleNotFoundError):
+        parts["absent"]
