@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from apportion_compiler.diagnostics.diagnostic import Diagnostic
     from apportion_policy.evaluation.fault import Fault
     from apportion_policy.evaluation.limits import Limits
-    from apportion_policy.evaluation.parent import Evaluated, Rejected
+    from apportion_policy.evaluation.result import Evaluated, Rejected
     from apportion_policy.policy import Policy
 
 
@@ -62,7 +62,8 @@ def read_policy(entry: str, limits: Limits) -> Inputs:
         CannotError: If this system cannot confine it as it must be; never for what the policy is.
     """
     from apportion_policy.errors import ConfinementError
-    from apportion_policy.evaluation.parent import Evaluated, start
+    from apportion_policy.evaluation.parent import start
+    from apportion_policy.evaluation.result import Evaluated
 
     _refuse_a_way_out(entry)
     running = start(entry, limits)
@@ -111,7 +112,7 @@ def _evaluated(outcome: Evaluated) -> Inputs:
     from apportion_policy.errors import AgreementError
     from apportion_policy.evaluated_policy import policy_of
     from apportion_policy.evaluation.fault import Fault
-    from apportion_policy.evaluation.parent import Rejected
+    from apportion_policy.evaluation.result import Rejected
 
     sources = Sources(project_root(Path(outcome.tree.entry)), outcome.tree)
     try:

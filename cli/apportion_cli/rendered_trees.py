@@ -10,6 +10,7 @@ import click
 
 from apportion_cli.bounded_text import UnreadableFileError, content_found
 from apportion_cli.errors import CannotError
+from apportion_cli.object_files import documents, object_text
 
 _MAX_INVENTORY_BYTES = 64 * 1024**2
 _OBJECT_FILES = (".yaml", ".yml", ".json")
@@ -81,8 +82,6 @@ def clusters_below(source: str) -> Mapping[str, tuple[str, str]]:
 
 
 def _holds_objects(path: Path) -> bool:
-    from apportion_cli.scenario_objects import documents, object_text
-
     try:
         first = next(documents(object_text(str(path))), {})
     except ValueError as wrong:

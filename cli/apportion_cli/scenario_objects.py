@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from apportion_cli.bounded_text import UnreadableFileError, text_of
 from apportion_cli.console import current
 from apportion_cli.errors import CannotError
 from apportion_cli.manifest_files import files_of
+from apportion_cli.object_files import documents, object_text
 from apportion_cli.options import limits
 from apportion_cli.policy_nodes import policy_nodes
 from apportion_cli.rendered_trees import is_rendered, refuse_policy_options
@@ -97,39 +97,6 @@ def _rendered(source: str) -> list[dict[str, Any]]:
             except ValueError as wrong:
                 raise CannotError(f"{file}: {wrong}") from None
     return found
-
-
-def object_text(file: str) -> str:
-    """Return the text of a file of objects. Raises `CannotError` if it cannot be read."""
-    try:
-        return text_of(file)
-    except UnreadableFileError as wrong:
-        raise CannotError(f"{file} cannot be read: {wrong}") from None
-    except OSError as refused:
-        raise CannotError(f"{file} cannot be read: {refused.strerror}") from refused
-
-
-def documents(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a text; a configuration file, which has no name, gets that of its kind.
-
-    Raises:
-        ValueError: If it is neither JSON nor YAML.
-    """
-    from apportion_runtime.snapshots.document_loader import NotText, documents_of
-
-    try:
-        found = list(documents_of(text))
-    except NotText as wrong:
-        raise ValueError(f"line {wrong.line}: {wrong.message}" if wrong.line else wrong.message) from None
-    for made in found:
-        if not isinstance(made, dict) or not made.get("kind"):
-            continue
-        if str(made["kind"]).endswith("List") and isinstance(made.get("items"), list):
-            yield from made["items"]
-        elif isinstance(made.get("metadata"), dict):
-            yield made
-        elif made.get("apiVersion") and made["kind"] != "Kustomization":
-            yield {**made, "metadata": {"name": str(made["kind"]).lower()}}
 
 
 def _compiled(

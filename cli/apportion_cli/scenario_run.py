@@ -16,8 +16,9 @@ from apportion_cli.console import Console, current
 from apportion_cli.delivery import deliver
 from apportion_cli.errors import CannotError
 from apportion_cli.exit_codes import ExitCode
+from apportion_cli.object_files import documents
 from apportion_cli.options import Output
-from apportion_cli.scenario_objects import ScenarioObjects, documents, one_shard, read_objects
+from apportion_cli.scenario_objects import ScenarioObjects, one_shard, read_objects
 
 if TYPE_CHECKING:
     from apportion_cli.trace_input import TraceInput

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
+from apportion_compiler.graph.graph import PolicyGraph, Scope
+from apportion_compiler.graph.node import Node
 from apportion_compiler.graph.values import DEFAULT_WEIGHT, WEIGHTED, QueueValues, in_force
 from apportion_compiler.orgtree.report import effective_limits
 from apportion_policy.duration import duration_text

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from apportion_policy.queue import Queue
 
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=253)]
-GPU_MODEL_PATTERN = r"^[a-z0-9]([a-z0-9.-]{0,38}[a-z0-9])?$"
-GpuModel = Annotated[str, StringConstraints(pattern=GPU_MODEL_PATTERN)]
 PoolId = Identifier
 
 

@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from apportion_policy.declaration import Declaration
-from apportion_policy.identifiers import GpuModel, Identifier, PlanRef
+from apportion_policy.gpu_model import GpuModel
+from apportion_policy.identifiers import Identifier, PlanRef
 from apportion_policy.placement import Placement
 from apportion_policy.providers import Ack, Eks, Fixed, Gke, Karpenter
 from apportion_policy.resources import Cpu, Memory

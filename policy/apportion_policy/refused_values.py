@@ -10,6 +10,8 @@ from typing import Any, cast, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from apportion_policy.gpu_model import GPU_MODEL_PATTERN
+
 Path = tuple[str | int, ...]
 _MAX_SHOWN = 40
 
@@ -166,9 +168,6 @@ def _one_of(value: object, context: _Context) -> str:
 
 
 def _pattern(value: object, context: _Context) -> str:
-    # That module makes declarations of what this one words.
-    from apportion_policy.identifiers import GPU_MODEL_PATTERN
-
     forms = {GPU_MODEL_PATTERN: "a GPU model such as h100", r"^AP\d{3}$": "a code such as AP201"}
     return f"must be {forms.get(context['pattern'], context['pattern'])}, not {_given(value)}"
 

@@ -11,7 +11,8 @@ from pydantic import Discriminator, Field, PlainValidator, Tag, WithJsonSchema, 
 
 from apportion_policy.declaration import Declaration
 from apportion_policy.errors import QuantityError
-from apportion_policy.identifiers import GPU_MODEL_PATTERN, PoolId
+from apportion_policy.gpu_model import GPU_MODEL_PATTERN
+from apportion_policy.identifiers import PoolId
 from apportion_policy.quantity import (
     Amount,
     QuantityInput,

@@ -16,7 +16,8 @@ from apportion_compiler.checks.authoring import AUTHORING, authoring_findings
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
 from apportion_policy.evaluation.fault import Fault, FaultKind
 from apportion_policy.evaluation.limits import MIB, Limits
-from apportion_policy.evaluation.parent import Evaluated, Rejected, start
+from apportion_policy.evaluation.parent import start
+from apportion_policy.evaluation.result import Evaluated, Rejected
 from apportion_policy.source import NOWHERE
 
 HERE = Path(__file__).parent

@@ -8,7 +8,8 @@ from pathlib import Path
 from apportion_compiler.compile import check_policy
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
 from apportion_policy.evaluated_policy import policy_of
-from apportion_policy.evaluation.parent import Evaluated, start
+from apportion_policy.evaluation.parent import start
+from apportion_policy.evaluation.result import Evaluated
 
 CASE = Path(__file__).parent / "AP119-file-not-read"
 

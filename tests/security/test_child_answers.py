@@ -17,7 +17,8 @@ from apportion_compiler.fixes_yaml import yaml_edit
 from apportion_policy import wire
 from apportion_policy.evaluation.answer import AnswerError, layers_line, read_answer
 from apportion_policy.evaluation.layers import Raised
-from apportion_policy.evaluation.parent import Evaluated, Rejected, start
+from apportion_policy.evaluation.parent import start
+from apportion_policy.evaluation.result import Evaluated, Rejected
 from apportion_policy.source import SourceLocation
 from apportion_runtime.sim.scenario_fields import ScenarioError
 from apportion_runtime.sim.scenario_reader import read_scenario

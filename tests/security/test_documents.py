@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from apportion_policy.evaluation.limits import MIB, Limits
-from apportion_policy.evaluation.parent import Evaluated, Rejected, start
+from apportion_policy.evaluation.parent import start
+from apportion_policy.evaluation.result import Evaluated, Rejected
 from apportion_policy.wire import load
 
 pytestmark = pytest.mark.security

@@ -15,7 +15,8 @@ import pytest
 
 from apportion_policy.evaluation.fault import Fault
 from apportion_policy.evaluation.limits import Limits
-from apportion_policy.evaluation.parent import Evaluated, Rejected, start
+from apportion_policy.evaluation.parent import start
+from apportion_policy.evaluation.result import Evaluated, Rejected
 from apportion_policy.wire import WireError, load
 
 from .hostile_policies import CASES, LIMITS, Case

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -126,3 +128,38 @@ def test_a_contract_bites(contract: str, tmp_path: Path) -> None:
     )
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert "BROKEN" in ran.stdout
+
+
+def _modules() -> dict[str, Path]:
+    """Every module of the packages by its name."""
+    found: dict[str, Path] = {}
+    for source in _SOURCES:
+        for path in (ROOT / source).rglob("*.py"):
+            parts = path.relative_to(ROOT / source).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def _imports(modules: dict[str, Path]) -> nx.DiGraph[str]:
+    """Which of the modules imports which, within functions and for type checking too."""
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    for name, path in modules.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            targets: list[str] = []
+            if isinstance(node, ast.Import):
+                targets = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
+                below = [f"{node.module}.{alias.name}" for alias in node.names]
+                targets = [each if each in modules else node.module for each in below]
+            graph.add_edges_from((name, target) for target in targets if target in modules and target != name)
+    return graph
+
+
+def test_modules_import_each_other_only_where_the_architecture_says_why() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = text.split("\n## Import circles\n")[1].split("\n## ")[0]
+    justified = [frozenset(re.findall(r"`(apportion_[\w.]+)`", line.split(" | ")[0])) for line in section.splitlines()]
+    justified = [modules for modules in justified if modules]
+    circles = [circle for circle in nx.strongly_connected_components(_imports(_modules())) if len(circle) > 1]
+    assert [sorted(circle) for circle in circles if frozenset(circle) not in justified] == []
+    assert [sorted(modules) for modules in justified if modules not in circles] == []

@@ -151,7 +151,8 @@ def _confinement(*, is_allowed: bool) -> list[Finding]:
     from apportion_policy.errors import ConfinementError
     from apportion_policy.evaluation.layers import LAYERS, missing_layers
     from apportion_policy.evaluation.limits import Limits
-    from apportion_policy.evaluation.parent import Evaluated, start
+    from apportion_policy.evaluation.parent import start
+    from apportion_policy.evaluation.result import Evaluated
 
     with TemporaryDirectory() as folder:
         entry = os.path.join(folder, "policy.json")  # noqa: PTH118

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from apportion_compiler.diagnostics.diagnostic import ValueEdit
-from apportion_compiler.graph.graph import Node, Scope
+from apportion_compiler.graph.graph import Scope
+from apportion_compiler.graph.node import Node
 from apportion_policy.quantity import Amount, Unlimited, count_text, decimal_text
 from apportion_policy.resources import CPU, GPU, RESOURCE_TEXT, Resources
 

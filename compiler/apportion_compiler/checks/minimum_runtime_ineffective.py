@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 from apportion_compiler.checks.engines import scopes_on
 from apportion_compiler.diagnostics.diagnostic import Applicability, Diagnostic, Related, Rule, Severity, ValueEdit
-from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
+from apportion_compiler.graph.graph import PolicyGraph, Scope
+from apportion_compiler.graph.node import Node
 from apportion_compiler.graph.preemptibility import is_preemptible
 from apportion_compiler.graph.values import QueueValues
 from apportion_policy.duration import duration_text, parse_duration

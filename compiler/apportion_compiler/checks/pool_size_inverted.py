@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from apportion_compiler.checks.capacity import cluster_holdings, top_level_guarantees
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
-from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
+from apportion_compiler.graph.graph import PolicyGraph, Scope
+from apportion_compiler.graph.node import Node
 from apportion_policy.pool import NodePool
 from apportion_policy.resources import GPU, amount_text
 

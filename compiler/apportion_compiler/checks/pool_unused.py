@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from apportion_compiler.checks.queued_pools import queued_plan
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
-from apportion_compiler.graph.graph import Node, PolicyGraph
+from apportion_compiler.graph.graph import PolicyGraph
+from apportion_compiler.graph.node import Node
 from apportion_policy.identifiers import identity_of
 from apportion_policy.pool import NodePool
 

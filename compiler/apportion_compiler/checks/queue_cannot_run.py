@@ -12,7 +12,8 @@ from apportion_compiler.checks.edits import amount_edit
 from apportion_compiler.checks.engines import engine_list, engines_of, engines_that_hold_to_guarantee, scopes_on
 from apportion_compiler.checks.usable_pools import PoolFault, pool_faults
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
-from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
+from apportion_compiler.graph.graph import PolicyGraph, Scope
+from apportion_compiler.graph.node import Node
 from apportion_compiler.graph.preemptibility import is_preemptible
 from apportion_policy.identifiers import identity_of
 from apportion_policy.priority import PriorityClass

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from apportion_compiler.graph.graph import Node, PolicyGraph
+from apportion_compiler.graph.graph import PolicyGraph
+from apportion_compiler.graph.node import Node
 from apportion_policy.cluster import Cluster
 from apportion_policy.identifiers import identity_of
 from apportion_policy.pool import NodePool

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
-from apportion_compiler.graph.graph import Node, PolicyGraph
+from apportion_compiler.graph.graph import PolicyGraph
 from apportion_compiler.graph.limits import NO_BOUNDS, Bounds, bound_on, bounds_below
+from apportion_compiler.graph.node import Node
 from apportion_compiler.graph.values import DEFAULT_WEIGHT, WEIGHTED, QueueValues
 from apportion_policy.quantity import Amount, Unlimited, smaller, weight_text
 from apportion_policy.resources import Weight, amount_text

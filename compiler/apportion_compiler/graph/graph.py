@@ -11,36 +11,15 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple
 
 from apportion_compiler.graph.declarations import Declarations
+from apportion_compiler.graph.node import Node
 from apportion_compiler.graph.values import QueueValues, changes_nothing, scope_values
 from apportion_policy.cluster import Cluster, Environment
 from apportion_policy.identifiers import identity_of
 from apportion_policy.policy import Policy
 from apportion_policy.pool import NodePool
 from apportion_policy.priority import PriorityClass
-from apportion_policy.queue import Queue
-
-
-class Node(NamedTuple):
-    """A queue in the tree. `path` leads from the root, itself included; `depth` of a root is 1."""
-
-    id: str
-    queue: Queue
-    parent: str | None
-    children: tuple[str, ...]
-    path: tuple[str, ...]
-
-    @property
-    def is_leaf(self) -> bool:
-        """Only leaves hold workloads."""
-        return not self.children
-
-    @property
-    def address(self) -> str:
-        """How findings name it."""
-        return f"queue {self.queue.id}"
 
 
 @dataclass(frozen=True, slots=True)

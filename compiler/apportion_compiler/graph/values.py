@@ -19,10 +19,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from apportion_compiler.cluster_share import share_of
 from apportion_compiler.graph.declarations import Declarations
+from apportion_compiler.graph.node import Node
 from apportion_compiler.graph.override_merge import AMOUNT_FIELDS, overridden, overridden_weight
 from apportion_policy.cluster import Cluster, Environment, QueueOverride
 from apportion_policy.duration import parse_duration
@@ -32,9 +33,6 @@ from apportion_policy.quantity import Amount, Unlimited, add, parse_cpu, parse_m
 from apportion_policy.queue import Override, Queue
 from apportion_policy.resources import CPU, GPU, MEMORY, Resources, Weight, gpu_resource
 from apportion_policy.source import SourceLocation
-
-if TYPE_CHECKING:
-    from apportion_compiler.graph.graph import Node
 
 DEFAULT_WEIGHT = 1000
 WEIGHTED = (CPU, MEMORY, GPU)

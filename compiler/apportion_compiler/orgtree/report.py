@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 
-from apportion_compiler.graph.graph import Node, PolicyGraph, Scope
+from apportion_compiler.graph.graph import PolicyGraph, Scope
+from apportion_compiler.graph.node import Node
 from apportion_compiler.graph.values import pool_machine
 from apportion_policy.quantity import (
     UNLIMITED,

@@ -11,8 +11,8 @@ from apportion_policy.evaluation.crash_trace import innermost_place
 from apportion_policy.evaluation.fault import Fault
 from apportion_policy.evaluation.layers import SCRUBBED_ENVIRONMENT, Raised, missing_layers
 from apportion_policy.evaluation.limits import MIB, PRINTS_KEPT_BYTES, Limits
-from apportion_policy.evaluation.parent import Evaluated, Rejected
 from apportion_policy.evaluation.plain import plain_text
+from apportion_policy.evaluation.result import Evaluated, Rejected
 from apportion_policy.evaluation.supervision import Ended, Ending
 from apportion_policy.evaluation.tree import PolicyTree
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
+from apportion_policy.evaluation.child_process import Child
 from apportion_policy.evaluation.fault import Fault
 from apportion_policy.evaluation.layers import SCRUBBED_ENVIRONMENT, missing_layers
 from apportion_policy.evaluation.limits import Limits
+from apportion_policy.evaluation.result import Evaluated, Rejected
 from apportion_policy.evaluation.tree import EntryError, PolicyTree, locate
 
 _PROGRAM = str(Path(__file__).with_name("__main__.py"))
@@ -29,46 +30,6 @@ _ENVIRONMENT = {
     "PYTHONUTF8": "1",
     "TZ": "UTC",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluated:
-    """A policy as data.
-
-    Attributes:
-        document: What `apportion_policy.wire.load` reads.
-        files: The policy's own files that were read, the entry first, absolute.
-        layers: Names of the layers that confined it; `layers.missing_layers` says which are lacking.
-        printed: What the policy printed, made plain, cut to `PRINTS_KEPT_BYTES`.
-        tree: Bounds what may be shown of it: a line is quoted only from a file that `tree.contains`.
-    """
-
-    document: bytes
-    files: tuple[str, ...]
-    layers: tuple[str, ...]
-    printed: str
-    tree: PolicyTree
-
-
-@dataclass(frozen=True, slots=True)
-class Rejected:
-    """Why there is no policy; the other attributes are those of `Evaluated`, as far as it came."""
-
-    faults: tuple[Fault, ...]
-    layers: tuple[str, ...] = ()
-    printed: str = ""
-    tree: PolicyTree | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Child:
-    """A running child process and the ends of its pipes that are ours."""
-
-    process_id: int
-    answer: int
-    trace: int
-    prints: int
-    started_s: float
 
 
 class Running:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from apportion_policy.evaluation.answer import MAX_HEADER_BYTES, AnswerError, whole_size
+from apportion_policy.evaluation.child_process import Child
 from apportion_policy.evaluation.crash_trace import MAX_TRACE_BYTES
 from apportion_policy.evaluation.limits import PRINTS_KEPT_BYTES, Limits
-from apportion_policy.evaluation.parent import Child
 
 _READ_BYTES = 1 << 20
 # How long a child gets to write its emergency traceback, and to be read after the caller did something else.

@@ -5,9 +5,8 @@ Source: pkg/scheduler/api/podgroup_info (job_info.go, allocation_info.go, evicti
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,9 +22,6 @@ from apportion_runtime.core.status import (
 )
 from apportion_runtime.core.sub_groups import Member, PodSet, SubGroupSet, copied, order_members, tree
 from apportion_runtime.core.task import BY_MEMORY, Task
-
-if TYPE_CHECKING:
-    from apportion_runtime.core.queue_jobs import QueueJobs
 
 JobKey = tuple[int, int, float, str]
 _TASK_ORDER = attrgetter("order")
@@ -56,11 +52,11 @@ class Job:
         "n_counted",
         "name",
         "number",
+        "on_change",
         "pod_sets",
         "preemptible",
         "priority",
         "queue",
-        "queue_jobs",
         "root",
         "stale_since",
         "task_errors",
@@ -71,9 +67,9 @@ class Job:
     def __init__(self, group: PodGroup, tasks: Iterable[Task], index: ResourceIndex) -> None:
         self.group = group
         self.index = index
-        # Its place in the session's order, and the jobs of its queue, which are told when it changes.
+        # Its place in the session's order, and what its queue does when the status of a pod changes.
         self.number = 0
-        self.queue_jobs: QueueJobs | None = None
+        self.on_change: Callable[[Job], None] | None = None
         self.uid, self.name, self.queue = group.uid, group.name, group.queue
         self.priority, self.preemptible, self.created = group.priority, group.preemptible, group.created
         self.last_start, self.last_eviction, self.stale_since = group.last_start, group.last_eviction, group.stale_since
@@ -130,7 +126,7 @@ class Job:
         """Return the job with some of its pods, its counts those of now."""
         made = Job.__new__(Job)
         made.group, made.index, made.number = self.group, self.index, self.number
-        made.queue_jobs = None
+        made.on_change = None
         made.uid, made.name, made.queue = self.uid, self.name, self.queue
         made.priority, made.preemptible, made.created = self.priority, self.preemptible, self.created
         # KAI's clone carries no times: what asks for them asks the job itself.
@@ -165,8 +161,8 @@ class Job:
             self.allocated = self.allocated + task.request
         task.status = status
         self.reckon_anew()
-        if self.queue_jobs is not None:
-            self.queue_jobs.changed(self)
+        if self.on_change is not None:
+            self.on_change(self)
 
     def order_key(self, plugins: frozenset[str]) -> JobKey:
         """Return what jobs of a queue are ordered by: the smaller comes first.

@@ -91,16 +91,16 @@ class QueueJobs:
         """Take in a job, which will tell when it changes, at the end or in the place of what it was."""
         before = self.jobs.get(job.uid)
         if before is not None:
-            before.queue_jobs = None
+            before.on_change = None
         self.jobs[job.uid] = job
-        job.queue_jobs = self
+        job.on_change = self.changed
         self.changed(job)
 
     def remove(self, job: Job) -> None:
         """Let go of a job."""
         del self.jobs[job.uid]
         self.pending.pop(job.uid, None)
-        job.queue_jobs = None
+        job.on_change = None
         self._active_jobs.drop(job.uid)
         self._waiting = self._running = None
 

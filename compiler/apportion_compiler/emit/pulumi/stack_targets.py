@@ -20,8 +20,9 @@ from apportion_policy.errors import AgreementError, ConfinementError
 from apportion_policy.evaluated_policy import policy_of
 from apportion_policy.evaluation.layers import missing_layers
 from apportion_policy.evaluation.limits import Limits
-from apportion_policy.evaluation.parent import Rejected, start
+from apportion_policy.evaluation.parent import start
 from apportion_policy.evaluation.plain import plain_text
+from apportion_policy.evaluation.result import Rejected
 from apportion_policy.evaluation.root import project_root
 from apportion_policy.policy import Policy
 

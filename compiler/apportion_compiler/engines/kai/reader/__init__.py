@@ -42,7 +42,7 @@ from apportion_compiler.readers.record import (
     Note,
     Reader,
 )
-from apportion_policy.identifiers import GPU_MODEL_PATTERN
+from apportion_policy.gpu_model import GPU_MODEL_PATTERN
 from apportion_policy.priority import DEFAULT_PRIORITY_CLASSES, NON_PREEMPTIBLE_FROM
 from apportion_policy.quantity import UNLIMITED, Amount
 from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource

@@ -26,7 +26,7 @@ from apportion_compiler.plain_objects import annotations_of, described, items, m
 from apportion_compiler.pool_label_keys import GKE_ACCELERATOR_LABEL, GPU_MODEL_LABEL, KARPENTER_GPU_LABEL
 from apportion_compiler.readers.objects import is_ours
 from apportion_compiler.readers.record import LiftedPool, LiftedTopology, Manifest, Note
-from apportion_policy.identifiers import GPU_MODEL_PATTERN
+from apportion_policy.gpu_model import GPU_MODEL_PATTERN
 from apportion_policy.resources import CPU, MEMORY
 
 _MODEL = re.compile(GPU_MODEL_PATTERN)

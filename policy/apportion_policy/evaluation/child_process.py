@@ -1,0 +1,16 @@
+"""The child process that evaluates a policy, as its parent holds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A running child process and the ends of its pipes that are ours."""
+
+    process_id: int
+    answer: int
+    trace: int
+    prints: int
+    started_s: float
