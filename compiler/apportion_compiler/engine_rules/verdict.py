@@ -16,6 +16,8 @@ class Effect(str, Enum):
     """The API server, a webhook or the engine's validator refuses it."""
     IGNORED = "ignored"
     """It is accepted, and the engine then does not do what it says."""
+    WARNED = "warned"
+    """It is accepted although the cluster's admission policies object: they only warn, or record it."""
     PENDING = "pending"
     """A workload that is accepted and never starts."""
     DEPRECATED = "deprecated"

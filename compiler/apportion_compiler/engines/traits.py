@@ -57,6 +57,7 @@ class EngineTraits:
         workload_keys: Labels and annotations by which a workload is recognised as its.
         queue_labels: Labels by which a workload names its queue.
         queue_annotations: Annotations by which it does.
+        requires_queue: Whether a workload has to name its queue; otherwise its namespace does.
         unit_annotations: Annotations by which its own units of work name a queue.
         class_labels: Labels by which a workload names its priority class.
         installed_classes: PriorityClasses that it installs.
@@ -87,6 +88,7 @@ class EngineTraits:
     workload_keys: tuple[str, ...] = ()
     queue_labels: tuple[str, ...] = ()
     queue_annotations: tuple[str, ...] = ()
+    requires_queue: bool = False
     unit_annotations: tuple[str, ...] = ()
     class_labels: tuple[str, ...] = ()
     installed_classes: frozenset[str] = frozenset()

@@ -20,6 +20,7 @@ from apportion_compiler.manifests.placed import Placed
 _RULES: Mapping[Effect, tuple[Rule, str]] = {
     Effect.REJECTED: (MANIFEST_REJECTED, "{engine} rejects {what}"),
     Effect.IGNORED: (MANIFEST_IGNORED, "{engine} does not do what {what} says"),
+    Effect.WARNED: (MANIFEST_IGNORED, "{engine} lets {what} in against the policy"),
     Effect.PENDING: (WORKLOAD_PENDING, "work stays pending under {engine}"),
     Effect.DEPRECATED: (MANIFEST_DEPRECATED, "a later version will not know what {what} says"),
 }
@@ -44,12 +45,20 @@ def check_manifests(
     found: dict[tuple[object, ...], tuple[int, Diagnostic]] = {}
     for number, engine in enumerate(engines or engines_of((*existing, *manifests))):
         known = further(manifests) if further is not None and not number else ()
-        for verdict in (*_verdicts(engine, manifests, existing), *known):
+        for verdict in _of_one_cause((*_verdicts(engine, manifests, existing), *known)):
             placed = objects[verdict.index]
             finding = _finding(engine, verdict, placed)
             # What holds of Kubernetes holds under every engine, and is said once.
             found.setdefault((verdict.index, verdict.field, finding.code, verdict.message), (verdict.index, finding))
     return tuple(finding for _, finding in sorted(found.values(), key=lambda pair: pair[0]))
+
+
+def _of_one_cause(verdicts: Sequence[Verdict]) -> Iterator[Verdict]:
+    """Leave out what would become of a field if it were not refused."""
+    refused = {(verdict.index, verdict.field) for verdict in verdicts if verdict.effect is Effect.REJECTED}
+    for verdict in verdicts:
+        if verdict.effect is Effect.REJECTED or (verdict.index, verdict.field) not in refused:
+            yield verdict
 
 
 def _verdicts(engine: str, manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> Iterator[Verdict]:

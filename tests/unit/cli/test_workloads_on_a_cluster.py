@@ -76,3 +76,39 @@ def test_one_cluster_is_meant(run: Run, policy: Path) -> None:
     ):
         told = run(*on_files, *more)
         assert (told.code, said in told.err) == (2, True), told
+
+
+@pytest.mark.parametrize("admission", ["deny", "warn", "audit"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_work_without_a_queue_is_refused_where_admission_denies_and_let_in_where_it_only_warns(
+    run: Run, policy: Path, engine: str, admission: str
+) -> None:
+    job = _job(run, policy, engine)
+    for labelled in (job, job["spec"]["template"]):  # type: ignore[index]
+        labelled.get("metadata", {}).pop("labels", None)  # type: ignore[union-attr]
+    job["spec"].pop("suspend", None)  # type: ignore[attr-defined]
+    Path("job.yaml").write_text(yaml.safe_dump(job))
+    Path("policy.yaml").write_text(
+        (policy / "policy.yaml").read_text().replace(f"name: {engine}, clusters", f"name: {engine}, admission: {admission}, clusters")
+    )  # fmt: skip
+    told = run("validate", "--manifests", "job.yaml", "-p", "policy.yaml", "--env", engine, "-q")
+    codes = sorted(
+        {line.split("[")[1][:5] for line in told.out.splitlines() if ": error[" in line or "warning[" in line}
+    )
+    if admission == "deny":
+        assert (told.code, "AP701" in codes) == (1, True), told.out
+        assert "is missing; set it to" in told.out
+        assert "runs past Kueue" not in told.out
+    else:
+        let_in = "warn of it and let it in" if admission == "warn" else "record it for audit and let it in"
+        assert (told.code, "AP701" in codes) == (0, False), told.out
+        assert let_in in " ".join(told.out.split())
+
+
+def test_a_queue_that_nobody_has_gets_one_finding_and_no_impossible_hint(run: Run, policy: Path) -> None:
+    job = _job(run, policy, "kueue")
+    job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "visoin"  # type: ignore[index]
+    Path("job.yaml").write_text(yaml.safe_dump(job))
+    told = run("validate", "--manifests", "job.yaml", "-p", policy, "--env", "kueue", "-q")
+    assert told.out.count("visoin") == 1, told.out
+    assert "create it in a namespace of" not in told.out

@@ -1,12 +1,15 @@
 """What the admission policies of a compiled cluster refuse of workloads, read from the marks of its namespaces.
 
+Where their bindings only warn or audit, the work is let in, and the verdicts say so.
+
 The marks say which queues and classes the work of a namespace may name; the policies themselves are expressions that
 only an API server evaluates (`backends/admission/rules.py`), and the texts here are theirs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import cast
 
 from apportion_compiler.backends.admission.binding import (
@@ -15,24 +18,52 @@ from apportion_compiler.backends.admission.binding import (
     QUEUES_ANNOTATION,
     SHARING_ANNOTATION,
 )
-from apportion_compiler.engine_rules.verdict import Manifest, Verdict
+from apportion_compiler.backends.admission.workloads import WORKLOADS
+from apportion_compiler.backends.metadata import GROUP
+from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, Workload, template_field
 from apportion_compiler.engines.kai import names as kai
 from apportion_compiler.engines.registry import TRAITS
-from apportion_compiler.plain_objects import annotations_of, labels_of, text
+from apportion_compiler.plain_objects import annotations_of, items, labels_of, text
+
+_POLICIES = frozenset(f"{workload.name}.{GROUP}" for workload in WORKLOADS)
+
+
+def _admission(site: Site) -> Iterator[Verdict]:
+    consequence = _consequence(site)
+    for verdict in _namespaces(site):
+        if consequence is None:
+            yield verdict
+        else:
+            yield replace(verdict, effect=Effect.WARNED, message=f"{verdict.message}; {consequence}")
+
+
+def _consequence(site: Site) -> str | None:
+    """Return what the admission policies do instead of denying; None where they deny, or are not among the objects."""
+    bindings = site.named("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding")
+    actions = {
+        str(action)
+        for name, made in bindings.items()
+        if name in _POLICIES
+        for action in items(made, "spec", "validationActions")
+    }
+    if not actions or "Deny" in actions:
+        return None
+    return f"the admission policies {'warn of it' if 'Warn' in actions else 'record it for audit'} and let it in"
 
 
 def _namespaces(site: Site) -> Iterator[Verdict]:
     ours = {name: made for name, made in site.named("", "Namespace").items() if QUEUE_LABEL in labels_of(made)}
     if not ours:
         return
+    known = {queue for made in ours.values() for queue in _listed(annotations_of(made), QUEUES_ANNOTATION)}
     for workload in site.workloads:
         namespace = ours.get(workload.namespace)
         if namespace is None:
             yield from _outside(site, workload)
         else:
             marks = annotations_of(namespace)
-            yield from _queues(site, workload, _listed(marks, QUEUES_ANNOTATION))
+            yield from _queues(site, workload, _listed(marks, QUEUES_ANNOTATION), known)
             yield from _classes(site, workload, _listed(marks, CLASSES_ANNOTATION))
             yield from _placement(site, workload, may_share=marks.get(SHARING_ANNOTATION) == "true")
 
@@ -48,18 +79,24 @@ def _outside(site: Site, workload: Workload) -> Iterator[Verdict]:
             )  # fmt: skip
 
 
-def _queues(site: Site, workload: Workload, allowed: list[str]) -> Iterator[Verdict]:
+def _queues(site: Site, workload: Workload, allowed: list[str], known: Collection[str]) -> Iterator[Verdict]:
     named = list(_named_queues(site.engine, workload))
     for field, queue in named:
         if queue not in allowed:
             yield workload.rejected(
                 field, "Forbidden",
                 f"it names {queue}; work in namespace {workload.namespace} runs in {' or '.join(allowed)}",
-                f"name {' or '.join(allowed)}, or create it in a namespace of {queue}",
+                f"name {' or '.join(allowed)}" + (f", or create it in a namespace of {queue}" if queue in known else ""),
             )  # fmt: skip
-    key = kai.QUEUE_LABEL
-    # Of the other engines either their own rules say so, or the namespace is enough.
-    if site.engine == "kai" and not named and not workload.is_of("ray.io"):
+    traits = TRAITS[site.engine]
+    # What KAI makes of Ray's objects it reads from their pods, whose label a rule of its own asks for.
+    if (
+        traits.requires_queue
+        and not named
+        and traits.default_queue_name not in allowed
+        and not (site.engine == "kai" and workload.is_of("ray.io"))
+    ):
+        key = traits.queue_labels[0]
         yield workload.rejected(
             f"metadata.labels[{key}]", "Forbidden", f"label {key} is missing; set it to {' or '.join(allowed)}",
             f"label it {key}: {allowed[0]}" if allowed else "use a namespace of a queue",
@@ -122,4 +159,4 @@ def _listed(marks: Mapping[str, str], key: str) -> list[str]:
     return [name for name in marks.get(key, "").split(",") if name]
 
 
-RULES: tuple[Rule, ...] = (_namespaces,)
+RULES: tuple[Rule, ...] = (_admission,)

@@ -22,6 +22,7 @@ TRAITS = EngineTraits(
     configuration_kinds=frozenset((_QUEUE, ("kai.scheduler", "SchedulingShard"), ("kai.scheduler", "Topology"))),
     workload_keys=(names.QUEUE_LABEL,),
     queue_labels=(names.QUEUE_LABEL,),
+    requires_queue=True,
     class_labels=(names.PRIORITY_CLASS_LABEL, names.RAY_PRIORITY_CLASS_LABEL),
     installed_classes=names.INSTALLED_CLASSES,
     open_queues=frozenset({names.SHARED_QUEUE}),

@@ -31,6 +31,7 @@ TRAITS = EngineTraits(
     configuration_kinds=frozenset((names.GROUP, kind) for kind in _CONFIGURATION),
     workload_keys=(names.QUEUE_LABEL,),
     queue_labels=(names.QUEUE_LABEL,),
+    requires_queue=True,
     class_labels=(names.PRIORITY_CLASS_LABEL,),
     resume_labels=(names.QUEUE_LABEL,),
     references=(
