@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 
 from apportion_policy.quantity import Amount, Unlimited
@@ -15,9 +16,14 @@ def share_of(amount: Amount, share: Fraction, resource: str, *, round_up: bool) 
     """Return the share of an amount, rounded to whole units: devices where it is written in whole devices."""
     if isinstance(amount, Unlimited):
         return amount
-    unit = _DEVICE if _is_gpu(resource) and amount % _DEVICE == 0 else 1
+    unit = _DEVICE if is_gpu(resource) and amount % _DEVICE == 0 else 1
     numerator, denominator = amount * share.numerator, share.denominator * unit
     return (-(-numerator // denominator) if round_up else numerator // denominator) * unit
+
+
+def is_gpu(resource: str) -> bool:
+    """Tell whether a resource counts GPUs, of one model or of any."""
+    return resource == GPU or resource.startswith(f"{GPU}/")
 
 
 def guarantee_at_least(amount: int, share: Fraction, resource: str) -> int:
@@ -25,7 +31,7 @@ def guarantee_at_least(amount: int, share: Fraction, resource: str) -> int:
     if share == 1:
         return amount
     unit = _written_unit(resource)
-    wanted = -(-amount // unit) * unit if _is_gpu(resource) else amount
+    wanted = -(-amount // unit) * unit if is_gpu(resource) else amount
     return -(-wanted * share.denominator // (share.numerator * unit)) * unit
 
 
@@ -34,9 +40,16 @@ def guarantee_at_most(amount: int, share: Fraction, resource: str) -> int:
     if share == 1:
         return amount
     unit = _written_unit(resource)
-    step = _DEVICE if _is_gpu(resource) else 1
+    step = _DEVICE if is_gpu(resource) else 1
     above = (amount // step + 1) * step
     return max(0, -(-above * share.denominator // (share.numerator * unit)) - 1) * unit
+
+
+def rounding(resource: str, held: Mapping[str, Amount], share: Fraction) -> int:
+    """Return by how much the share of a total of GPUs may stay below it: by a device for each model it is rounded by."""
+    if share == 1 or resource != GPU:
+        return 0
+    return _DEVICE * sum(1 for other in held if other != GPU and is_gpu(other))
 
 
 def written_text(resource: str, written: int, share: Fraction, cluster: str) -> str:
@@ -47,11 +60,7 @@ def written_text(resource: str, written: int, share: Fraction, cluster: str) -> 
     return f"{amount_text(resource, written)} (its share of {share} on {cluster} is {there})"
 
 
-def _is_gpu(resource: str) -> bool:
-    return resource == GPU or resource.startswith(f"{GPU}/")
-
-
 def _written_unit(resource: str) -> int:
-    if _is_gpu(resource):
+    if is_gpu(resource):
         return _DEVICE
     return {CPU: _CORE, MEMORY: _MEBIBYTE}.get(resource, 1)

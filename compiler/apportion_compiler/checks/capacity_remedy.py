@@ -31,12 +31,12 @@ def remedy(graph: PolicyGraph, shortage: Shortage) -> Remedy:
     largest, amount = shortage.takers[0]
     can_lower = amount >= excess
     share = shortage.scope.share
-    lower = f"lower `{largest.id}` by {amount_text(shortage.resource, excess)}"
+    whose, end = (f"`{largest.id}`", "") if can_lower else ("the guarantees", " together")
+    lower = f"lower {whose} by {amount_text(shortage.resource, excess)}{end}"
     if share != 1:
-        left = guarantee_at_most(max(0, amount - excess), share, shortage.resource)
-        lower = f"lower `{largest.id}` to {written_text(shortage.resource, left, share, shortage.scope.name or '')}"
-    if not can_lower:
-        lower = f"lower the guarantees by {amount_text(shortage.resource, excess)} together"
+        here = amount if can_lower else shortage.guaranteed
+        left = guarantee_at_most(here - excess, share, shortage.resource)
+        lower = f"lower {whose} to {written_text(shortage.resource, left, share, shortage.scope.name or '')}{end}"
     pools = growable(shortage.holding, shortage.resource)
     if pools:
         pool = max(pools, key=lambda p: (shortage.holding.machines[p.id], p.id))

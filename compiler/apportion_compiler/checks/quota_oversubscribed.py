@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from apportion_compiler.checks.edits import amount_edit
-from apportion_compiler.cluster_share import guarantee_at_least, guarantee_at_most, written_text
+from apportion_compiler.cluster_share import guarantee_at_least, guarantee_at_most, rounding, written_text
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
 from apportion_compiler.graph.graph import PolicyGraph, Scope
 from apportion_compiler.graph.node import Node
@@ -109,7 +109,9 @@ def _hint(places: Sequence[tuple[Scope, _Over]], lowered: Node | None) -> str:
     """Return the guarantees to write, of which the share of each cluster in question suffices."""
     (first, over), resource = places[0], places[0][1].resource
     share, place = first.share, first.name or ""
-    raised = max(guarantee_at_least(each.needed, scope.share, resource) for scope, each in places)
+    raised = max(
+        guarantee_at_least(each.needed + _rounding(scope, each), scope.share, resource) for scope, each in places
+    )
     hint = f"raise the guarantee of `{over.node.id}` to {written_text(resource, raised, share, place)}"
     if lowered is None or not all(resource in scope.values[lowered.id].declared for scope, _ in places):
         return hint
@@ -123,7 +125,11 @@ def _left(scope: Scope, over: _Over, lowered: Node) -> int:
     """Return the largest guarantee to write for a child that leaves the others theirs."""
     amount = scope.values[lowered.id].guaranteed.get(over.resource, 0)
     assert not isinstance(amount, Unlimited)
-    return guarantee_at_most(max(0, amount - over.excess), scope.share, over.resource)
+    return guarantee_at_most(max(0, amount - over.excess - _rounding(scope, over)), scope.share, over.resource)
+
+
+def _rounding(scope: Scope, over: _Over) -> int:
+    return rounding(over.resource, scope.values[over.node.id].guaranteed, scope.share)
 
 
 def _backing(over: _Over) -> str:
