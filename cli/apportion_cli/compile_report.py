@@ -110,7 +110,7 @@ def _opened(base: Path | None) -> AbstractContextManager[OutputFolder | None]:
 def report_text(compiled: CompileReport, *, check: bool, width: int) -> str:
     """Return the objects that leave a cluster, then a line for each target, what is not exact, and the total."""
     reports = compiled.targets
-    lines = [*_deletions(reports, width), *_foreign(compiled, width)]
+    lines = [*_deletions(reports, width, check=check), *_foreign(compiled, width)]
     for report in reports:
         objects = sum(n for _, n in report.kinds)
         lines.append(f"{report.folder.as_posix()}  {_count(objects, 'object')}, {_changed(report.change, check=check)}")
@@ -178,6 +178,7 @@ def report_json(compiled: CompileReport) -> str:
                 "changed": list(report.change.changed),
                 "removed": list(report.change.removed),
                 "foreign": list(report.change.foreign),
+                "undeclaredDeletions": [key.plain() for key in report.change.undeclared_deletions],
                 "prune": [key.plain() for key in report.pruned],
                 "retained": [key.plain() for key in report.retained],
                 "fidelity": [
@@ -220,14 +221,16 @@ def _sources(output: Output) -> tuple[tuple[ObjectKey, str], ...]:
     return tuple((key, f"{source.file}:{source.line}") for key, source in found if source is not None)
 
 
-def _deletions(reports: Sequence[TargetReport], width: int) -> list[str]:
+def _deletions(reports: Sequence[TargetReport], width: int, *, check: bool) -> list[str]:
     """Return by name what is deleted from each cluster, and what stays there although it left the policy."""
     lines: list[str] = []
     pruned = [(report, report.pruned) for report in reports if report.pruned]
     retained = [(report, report.retained) for report in reports if report.retained]
+    undeclared = [(r, r.change.undeclared_deletions) for r in reports if check and r.change.undeclared_deletions]
     for title, found in (
         ("to delete from the cluster (prune.json):", pruned),
         ("kept on the cluster with everything in it; delete it by hand:", retained),
+        ("in prune.json, but not objects that this change removes; restore the file:", undeclared),
     ):
         if found:
             lines.append(title)

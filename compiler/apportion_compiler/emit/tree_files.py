@@ -39,12 +39,14 @@ class TreeChange:
         changed: Files with other content.
         removed: Files that Apportion wrote and that are no part of the tree any more.
         foreign: Entries that Apportion did not write. They are kept.
+        undeclared_deletions: Objects that the prune list names, and that nothing but the list says to delete.
     """
 
     added: tuple[str, ...]
     changed: tuple[str, ...]
     removed: tuple[str, ...]
     foreign: tuple[str, ...]
+    undeclared_deletions: tuple[ObjectKey, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -106,7 +108,18 @@ def compare_tree(root: OutputFolder | None, tree: str, files: Mapping[str, bytes
         changed=tuple(name for name, content in files.items() if name in there and there[name] != content),
         removed=tuple(name for name, generated in unwanted.items() if generated),
         foreign=tuple(name for name, generated in unwanted.items() if not generated),
+        undeclared_deletions=_undeclared_deletions(root, tree, files),
     )
+
+
+def _undeclared_deletions(root: OutputFolder, tree: str, files: Mapping[str, bytes]) -> tuple[ObjectKey, ...]:
+    try:
+        listed = pruned_objects(root.read(f"{tree}/{PRUNE}"))
+    except (LinkedPathError, ValueError):
+        # The file itself is reported as one that differs.
+        return ()
+    meant = set(pruned_objects(files.get(PRUNE)))
+    return tuple(key for key in listed if key not in meant)
 
 
 def stage_tree(root: OutputFolder, tree: str, files: Mapping[str, bytes], change: TreeChange) -> None:
