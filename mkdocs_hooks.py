@@ -87,6 +87,8 @@ def _place(path: str) -> str:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Lead the links of a page to where their files are in the site."""
     here = page.file.src_uri
+    if here == "index.md":
+        page.meta["hide"] = ["navigation", "toc"]
     sources = {place: source for source, place in _PROJECT.items()}
     source = sources.get(here, f"docs/{here}")
 

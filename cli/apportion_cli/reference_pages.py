@@ -16,6 +16,7 @@ from apportion_cli.verbs import VERBS
 
 _PROGRAM = "apportion"
 _PAGE_OF_DOCS = re.compile(r"\(?docs/([a-z0-9/-]+)\.md\)?")
+_FLAG = re.compile(r"(?<![\w/&#-])--?[a-z][a-z-]*\b")
 _SHARED = ("quiet", "verbose", "color", "debug", "settings_from", "help")
 _VERBATIM = "\b\n"
 
@@ -133,4 +134,4 @@ def _escaped(text: str) -> str:
 
 
 def _linked(text: str) -> str:
-    return _PAGE_OF_DOCS.sub(r"([\1](../\1.md))", text)
+    return _FLAG.sub(r"`\g<0>`", _PAGE_OF_DOCS.sub(r"([\1](../\1.md))", text))

@@ -1,0 +1,84 @@
+"""The command blocks of a page of the documentation, as steps that a shell can take.
+
+A `console` block, and an untagged one that begins with `$ `, holds commands with what they print. `sh` and `bash` hold
+a script. A block of Python or YAML whose first line is a comment with a path is that file.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+_BLOCK = re.compile(
+    r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```", re.MULTILINE | re.DOTALL
+)
+_FILE = re.compile(r"# (?P<path>[\w./-]+\.(?:py|yaml|toml))(?: .*)?\n")
+_PROMPT = "$ "
+_ELISION = "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What a reader types, and what the page says that it prints: nothing where the page shows nothing."""
+
+    text: str
+    printed: tuple[str, ...]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file that the reader writes."""
+
+    path: str
+    text: str
+    line: int
+
+
+Step = Command | Written
+
+
+def steps(page: Path) -> list[Step]:
+    """Return what a reader of a page does, in its order."""
+    text = page.read_text(encoding="utf-8")
+    found: list[Step] = []
+    for block in _BLOCK.finditer(text):
+        body = textwrap.dedent(block["body"])
+        line = text.count("\n", 0, block.start()) + 2
+        match block["language"]:
+            case "console":
+                found += _session(body, line)
+            case "" if body.startswith(_PROMPT):
+                found += _session(body, line)
+            case "sh" | "bash":
+                found.append(Command(body, (), line))
+            case "python" | "yaml" | "toml" if named := _FILE.match(body):
+                found.append(Written(named["path"], body, line))
+            case _:
+                pass
+    return found
+
+
+def _session(body: str, line: int) -> list[Command]:
+    found: list[Command] = []
+    for offset, text in enumerate(body.splitlines()):
+        if text.startswith(_PROMPT):
+            found.append(Command(text.removeprefix(_PROMPT), (), line + offset))
+        elif found[-1].text.endswith("\\") and not found[-1].printed:
+            found[-1] = Command(f"{found[-1].text}\n{text}", (), found[-1].line)
+        else:
+            found[-1] = Command(found[-1].text, (*found[-1].printed, text), found[-1].line)
+    return found
+
+
+def agrees(shown: tuple[str, ...], printed: str) -> bool:
+    """Whether a command printed what the page shows; a line `…` stands for any lines, `…` in a line for any text."""
+    parts = [
+        r"(?:.*\n)*?"
+        if line.strip() == _ELISION
+        else ".*".join(map(re.escape, line.rstrip().split(_ELISION))) + r" *\n"
+        for line in shown
+    ]
+    return re.fullmatch("".join(parts) + r"\s*", re.sub(r"\x1b\[[0-9;]*m", "", printed) + "\n") is not None
