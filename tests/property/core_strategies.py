@@ -6,7 +6,7 @@ of its queue, as it is where a limit was lowered.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -29,13 +29,27 @@ PRIORITIES = (50, 50, 75, 100, 125)
 _LABEL = {"app": "picky"}
 
 
+@dataclass(frozen=True)
+class DeviceParts:
+    """What is asked of shared devices: fractions, and MiB of devices that have so many MiB, or twice as many."""
+
+    fractions: tuple[float, ...]
+    memories: tuple[int, ...]
+    device_memories: tuple[int, ...]
+
+
+ANY_PARTS = DeviceParts((0.5, 0.5, 0.25, 0.3, 0.7), (50, 100, 200, 350), (400, 1000))
+QUARTERS = DeviceParts((0.5, 0.5, 0.25, 0.75), (100, 100, 200), (200,))
+"""Every part, once it is rounded up to hundredths of a device, is one that floats add up exactly."""
+
+
 def _rarely(draw: st.DrawFn, one_in: int) -> bool:
     return draw(st.integers(1, one_in)) == 1
 
 
 @st.composite
-def _nodes(draw: st.DrawFn) -> list[Case]:
-    device_memory = draw(st.sampled_from((None, None, 400, 1000)))
+def _nodes(draw: st.DrawFn, parts: DeviceParts) -> list[Case]:
+    device_memory = draw(st.sampled_from((None, None, *parts.device_memories)))
     crowded = _rarely(draw, 4)
     nodes = []
     for number in range(draw(st.integers(1, 6))):
@@ -96,17 +110,17 @@ def leaves(queues: list[Case]) -> list[str]:
 
 
 @st.composite
-def _request(draw: st.DrawFn) -> Case:
+def _request(draw: st.DrawFn, parts: DeviceParts) -> Case:
     kind = draw(st.sampled_from(("whole",) * 6 + ("fraction",) * 3 + ("memory", "devices", "mig", "cpu", "nothing")))
     asked: Case = {"gpus_per_task": 0}
     if kind == "whole":
         asked["gpus_per_task"] = draw(st.sampled_from((1, 1, 2, 4)))
     elif kind in ("fraction", "devices"):
-        asked["gpus_per_task"] = draw(st.sampled_from((0.5, 0.5, 0.25, 0.3, 0.7)))
+        asked["gpus_per_task"] = draw(st.sampled_from(parts.fractions))
         if kind == "devices":
             asked["gpu_fraction_devices_per_task"] = 2
     elif kind == "memory":
-        asked["gpu_memory_mib_per_task"] = draw(st.sampled_from((50, 100, 200, 350)))
+        asked["gpu_memory_mib_per_task"] = draw(st.sampled_from(parts.memories))
     elif kind == "mig":
         asked["mig"] = {draw(st.sampled_from(MIG_PROFILES)): 1}
     elif kind == "nothing":
@@ -141,8 +155,8 @@ def _constraint(draw: st.DrawFn) -> Case:
 
 
 @st.composite
-def _job(draw: st.DrawFn, name: str, queues: list[str], nodes: list[str]) -> Case:
-    request = draw(_request())
+def _job(draw: st.DrawFn, name: str, queues: list[str], nodes: list[str], parts: DeviceParts) -> Case:
+    request = draw(_request(parts))
     mig = request.pop("mig", None)
     tasks: list[Case] = [
         {"pod_id": f"{name}-{n}", "state": "Pending"} for n in range(draw(st.sampled_from((1, 1, 2, 2, 3, 4, 6))))
@@ -201,15 +215,15 @@ def _start(draw: st.DrawFn, job: Case, rooms: dict[str, Room]) -> None:
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> Case:
+def cases(draw: st.DrawFn, parts: DeviceParts = ANY_PARTS) -> Case:
     """A cluster in the format of the engine's tables."""
-    nodes = draw(_nodes())
+    nodes = draw(_nodes(parts))
     names = [node["name"] for node in nodes]
     queues = draw(_queues(sum(node["gpus"] for node in nodes)))
     rooms = {node["name"]: Room(node) for node in nodes}
     jobs = []
     for number in range(draw(st.integers(1, 9))):
-        job = draw(_job(f"job-{number}", leaves(queues), names))
+        job = draw(_job(f"job-{number}", leaves(queues), names, parts))
         if draw(st.booleans()):
             _start(draw, job, rooms)
         elif _rarely(draw, 12):
@@ -228,9 +242,9 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 @st.composite
-def clusters(draw: st.DrawFn) -> Cluster:
+def clusters(draw: st.DrawFn, parts: DeviceParts = ANY_PARTS) -> Cluster:
     """A case as a snapshot, with limits of nothing, past use, taints, nodes that are down, and strangers' pods."""
-    case = draw(cases())
+    case = draw(cases(parts))
     snapshot = snapshot_of(case)
     nodes = list(snapshot.nodes)
     for n, node in enumerate(nodes):
