@@ -150,9 +150,11 @@ def test_work_without_a_queue_stays_suspended_where_the_configuration_manages_it
 
 
 def test_a_kind_without_a_model_is_refused_in_words() -> None:
-    history = _cluster([_job("serve", "a", "0s", 1, kind="Deployment", lifetime="1h")], *_queue("a", 2)).run()
+    history = _cluster([_job("serve", "a", "0s", 1, kind="RayService", lifetime="1h")], *_queue("a", 2)).run()
     (refused,) = _of(history, "serve", "refused")
-    assert refused.why.startswith("nothing is known of how Kueue manages a Deployment; known are JAXJob, Job")
+    assert refused.why.startswith(
+        "nothing is known of how Kueue manages a RayService; known are Deployment, JAXJob, Job"
+    )
 
 
 def test_a_queue_that_names_what_is_not_there_admits_nothing() -> None:

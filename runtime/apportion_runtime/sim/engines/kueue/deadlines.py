@@ -77,6 +77,8 @@ class Deadlines:
     def _n_missing(self, unit: WorkloadState) -> int:
         """Return how many pods are not ready of those that should be."""
         engine = self._engine
+        if unit.pods:
+            return sum(not pod.is_ready for pod in engine.pods_of(unit))
         running = engine.workloads.running[unit.number]
         last = {place.name for place in unit.places if place.is_last}
         wanted = sum(each.count for each in unit.assigned if each.name not in last)

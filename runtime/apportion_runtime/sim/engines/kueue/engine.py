@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from apportion_runtime.admission.expanding.suspension import with_suspended
-from apportion_runtime.admission.objects import labels_of, name_of, uid_of
+from apportion_runtime.admission.objects import kind_of, labels_of
+from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.sim.engines.engine import Handlers, UnreadableError
 from apportion_runtime.sim.engines.kube_scheduler import KubeScheduler, PodFacts, read_profiles
 from apportion_runtime.sim.engines.kube_scheduler.profiles import KIND
@@ -28,6 +29,7 @@ from apportion_runtime.sim.engines.kueue.pod_sets import (
     updated,
     with_templates,
 )
+from apportion_runtime.sim.engines.kueue.pod_workloads import PodWorkloads
 from apportion_runtime.sim.engines.kueue.provisioner import Provisioner
 from apportion_runtime.sim.engines.kueue.provisioning_requests import flavor_update
 from apportion_runtime.sim.engines.kueue.queue_samples import sample
@@ -70,6 +72,7 @@ class Kueue(PlainEngine):
         self.configured: Configured = readable(world.store.list)
         world.records.faults.extend(unmodelled(world.store.list))
         self._jobs = Jobs(world.store, lambda: self.configured)
+        self._pod_workloads = PodWorkloads(self, self._jobs)
         self.units: dict[str, WorkloadState] = {}
         self._by_number: dict[int, WorkloadState] = {}
         self.waiting = {name: PendingQueue(queue.strategy) for name, queue in self.configured.rules.queues.items()}
@@ -113,13 +116,16 @@ class Kueue(PlainEngine):
 
     def admit(self, made: Manifest) -> Manifest:
         """Return an object as it is kept: what Kueue manages is held back, and pods are bound to their nodes."""
-        return super().admit(self._jobs.held_back(made))
+        held = self._jobs.held_back(made)
+        if kind_of(held) == ("", "Pod"):
+            self._pod_workloads.check_group(held)
+        return super().admit(held)
 
     def made(self, running: Running) -> None:
         """Make the Workload of a job, and have it wait in its queue."""
         job = running.manifest
         self.world.history.workloads[running.number].queue = ""
-        unit = self._jobs.unit(running.number, job) if self._jobs.manages(job) else None
+        unit = self._jobs.unit(running.number, job, places(job)) if self._jobs.manages(job) else None
         if unit is None:
             return
         if isinstance(unit, str):
@@ -131,12 +137,19 @@ class Kueue(PlainEngine):
         self.world.note("queued", workload=running.number, why=f"Created Workload: {unit.key}")
         self.wait(unit)
 
+    def take_in(self, running: Running, made: Manifest) -> Pod:
+        """Read a pod that was just made; one that is held back itself is a workload, or waits for those of its group."""
+        record = super().take_in(running, made)
+        self._pod_workloads.add(running, made)
+        return record
+
     def wait(self, unit: WorkloadState) -> None:
         """Have a workload wait in its queue, not before its time."""
         world = self.world
         unit.phase, self._dirty = Phase.WAITING, True
-        running = self.workloads.running[unit.number]
-        world.history.begin_wait(self.pods.gangs.name_of(running), unit.number, unit.queue, world.elapsed_s)
+        if not unit.pods:
+            gang = self.pods.gangs.name_of(self.workloads.running[unit.number])
+            world.history.begin_wait(gang, unit.number, unit.queue, world.elapsed_s)
         if unit.queue not in self.waiting:
             missing = (
                 f"LocalQueue {unit.local_queue} doesn't exist"
@@ -293,6 +306,12 @@ class Kueue(PlainEngine):
         message = f"Admitted by ClusterQueue {unit.queue}"
         world.note("admitted", workload=unit.number, why=message)
         set_status(world.store, unit, world.clock.text, (("Admitted", True, "Admitted", message),))
+        if unit.pods:
+            released = {place.name: self._released(unit, place.name, place.template) for place in unit.places}
+            world.history.workloads[unit.number].end_waiting()
+            self._pod_workloads.release(unit, released)
+            self.deadlines.begin(unit)
+            return
         running = self.workloads.running[unit.number]
         templates: dict[Path, Any] = {
             place.path: self._released(unit, place.name, unit.originals[place.path])
@@ -349,6 +368,12 @@ class Kueue(PlainEngine):
         unit = self._by_number.pop(running.number, None)
         if unit is None:
             return
+        self.forget(unit)
+        # A job that never had pods would wait for ever in the history otherwise.
+        self.world.history.drop_wait(self.pods.gangs.name_of(running))
+
+    def forget(self, unit: WorkloadState) -> None:
+        """A workload is over: its quota is free."""
         del self.units[unit.key]
         self.book.remove(unit.queue, unit.key)
         if unit.queue in self.waiting:
@@ -356,8 +381,6 @@ class Kueue(PlainEngine):
         self.provisioner.forget(unit)
         if self.world.store.get(WORKLOAD, unit.namespace, unit.name) is not None:
             self.world.store.delete(WORKLOAD, unit.namespace, unit.name)
-        # A job that never had pods would wait for ever in the history otherwise.
-        self.world.history.drop_wait(self.pods.gangs.name_of(running))
         if unit.holder is not None:
             self.wake(unit.queue)
 
@@ -365,7 +388,7 @@ class Kueue(PlainEngine):
         """A pod is gone: the quota of one that has done its work is free, and that of a job that left with its last."""
         super().left(pod)
         unit = self._by_number.get(pod.workload)
-        if unit is None or unit.holder is None:
+        if self._pod_workloads.left(pod) or unit is None or unit.holder is None:
             return
         if unit.phase is Phase.LEAVING:
             self.leaving.go_on(unit)
@@ -398,6 +421,8 @@ class Kueue(PlainEngine):
 
     def pods_of(self, unit: WorkloadState) -> list[PodState]:
         """Return the pods of a workload that are there."""
+        if unit.pods:
+            return [self.world.pods[uid] for uid in unit.pods if uid in self.world.pods]
         running = self.workloads.running[unit.number]
         uids = [uid for group in running.groups.values() for uid in group.pods]
         return [self.world.pods[uid] for uid in uids if uid in self.world.pods]
@@ -409,13 +434,17 @@ class Kueue(PlainEngine):
             names.append(above)
         return "/" + "/".join(reversed(names))
 
+    def is_held_back(self, pod: PodState) -> bool:
+        """Tell whether a pod has a gate of Kueue's."""
+        return self._pod_workloads.is_held_back(pod)
+
     def job_uid(self, unit: WorkloadState) -> str:
         """Return the uid of a workload's job."""
-        return uid_of(self.workloads.running[unit.number].manifest)
+        return unit.uid
 
     def job_name(self, unit: WorkloadState) -> str:
         """Return the name of a workload's job."""
-        return name_of(self.workloads.running[unit.number].manifest)
+        return self.world.history.workloads[unit.number].name
 
 
 def _pairs(unit: WorkloadState) -> Iterator[tuple[PodSet, PodSet]]:

@@ -24,11 +24,14 @@ from apportion_runtime.sim.engines.kueue.api_names import (
     MAX_TIME,
     PRIORITY_CLASS,
     QUEUE_NAME,
+    SUSPENDING_PARENT,
     TOPOLOGY,
 )
 from apportion_runtime.sim.engines.kueue.object_reader import Configured, selects
+from apportion_runtime.sim.engines.kueue.pod_gates import gated, group_size, propagated
 from apportion_runtime.sim.engines.kueue.pod_sets import (
     FRAMEWORKS,
+    POD_FRAMEWORKS,
     Place,
     check_least,
     originals_of,
@@ -43,7 +46,7 @@ from apportion_runtime.sim.store import ClusterApi
 from apportion_runtime.snapshots.quantities import parse_time
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
-_POD = ("", "Pod")
+_POD, _DEPLOYMENT, _CRON_JOB = POD_FRAMEWORKS["pod"], POD_FRAMEWORKS["deployment"], ("batch", "CronJob")
 _JOB = ("batch", "Job")
 
 
@@ -65,17 +68,58 @@ class Jobs:
         Raises:
             Denied: If its pod sets cannot be read, or it is of a kind that Kueue manages and no model is of.
         """
-        if kind_of(made) == _POD and made["metadata"].get("ownerReferences"):
+        kind = kind_of(made)
+        if kind == _POD and self._holds(made):
+            group_size(made)
+            self._check(made, [Place("main", 1, (), made)])
+            return gated(made, self.queue_name(made))
+        if kind == _POD and made["metadata"].get("ownerReferences"):
             return made
+        if kind == _DEPLOYMENT and kind in self._configured().settings.kinds:
+            return propagated(made, self.queue_name(made)) if self._is_managed(made) else made
         if self.manages(made):
             found = places(made)
             self.pod_sets(found)
             self._check(made, found)
             return with_suspended(made, suspended=True)
-        if labels_of(made).get(QUEUE_NAME):
-            kinds = ", ".join(sorted(kind for _, kind in self._configured().settings.kinds))
-            raise Denied(f"nothing is known of how Kueue manages a {made.get('kind')}; known are {kinds}")
+        if labels_of(made).get(QUEUE_NAME) and kind != _CRON_JOB:
+            self._refuse(made)
         return made
+
+    def _refuse(self, made: Manifest) -> None:
+        """Raise `Denied` for an object that names a queue, and is of a kind that is not held back here."""
+        known, kinds = {**FRAMEWORKS, **POD_FRAMEWORKS}, self._configured().settings.kinds
+        integration = next((name for name, kind in known.items() if kind == kind_of(made)), None)
+        if integration is not None:
+            cure = f"lacks `{integration}` in integrations.frameworks; add it there"
+            if kind_of(made) in kinds:
+                cure = "has a managedJobsNamespaceSelector that the namespace does not match; label the namespace"
+            raise Denied(
+                f"{made['kind']} {namespace_of(made)}/{name_of(made)} names a queue that Kueue does not hold it back for: "
+                f"the manager's configuration {cure}"
+            )
+        kinds_known = ", ".join(sorted(kind for _, kind in kinds))
+        raise Denied(f"nothing is known of how Kueue manages a {made.get('kind')}; known are {kinds_known}")
+
+    def _holds(self, pod: Manifest) -> bool:
+        """Tell whether a pod is held back itself, and not the job that it belongs to."""
+        if annotations_of(pod).get(SUSPENDING_PARENT):
+            return True
+        settings = self._configured().settings
+        if _POD not in settings.kinds:
+            return False
+        if settings.namespaces is not None and not selects(settings.namespaces, self.labels_of(namespace_of(pod))):
+            return False
+        if not self.queue_name(pod) and not settings.manages_unnamed:
+            return False
+        return not self._is_of_managed(pod)
+
+    def _is_of_managed(self, made: Manifest) -> bool:
+        for reference in made["metadata"].get("ownerReferences") or ():
+            owner = self._store.get(str(reference["kind"]), namespace_of(made), str(reference["name"]))
+            if owner is not None and (self.manages(owner) or self._is_of_managed(owner)):
+                return True
+        return False
 
     def _check(self, made: Manifest, found: Sequence[Place]) -> None:
         """Raise `Denied` for what Kueue's webhook refuses, and for what nothing here reckons with."""
@@ -114,6 +158,9 @@ class Jobs:
         kind = kind_of(made)
         if kind not in FRAMEWORKS.values() or kind not in self._configured().settings.kinds:
             return False
+        return self._is_managed(made)
+
+    def _is_managed(self, made: Manifest) -> bool:
         return bool(self.queue_name(made)) or self._manages_unnamed(namespace_of(made))
 
     def queue_name(self, made: Manifest) -> str:
@@ -142,15 +189,15 @@ class Jobs:
         except ValueError as wrong:
             raise Denied(str(wrong)) from None
 
-    def unit(self, number: int, job: Manifest) -> WorkloadState | str:
-        """Return the workload of a job that Kueue manages, or why there is none."""
+    def unit(self, number: int, job: Manifest, found: Sequence[Place]) -> WorkloadState | str:
+        """Return the workload of a job, or a pod, that Kueue manages, or why there is none."""
         local, configured = self.queue_name(job), self._configured()
         if not local:
-            return f"label {QUEUE_NAME} missing from {job['kind']}; Kueue keeps it suspended"
+            held = "gated" if kind_of(job) == _POD else "suspended"
+            return f"label {QUEUE_NAME} missing from {job['kind']}; Kueue keeps it {held}"
         said = labels_of(job).get(PRIORITY_CLASS)
         if said is not None and said not in configured.classes:
             return f'WorkloadPriorityClass.kueue.x-k8s.io "{said}" not found'
-        found = places(job)
         pod_sets = self.pod_sets(found)
         priority = self._of_pods(found[0].template if found else {}) if said is None else configured.classes[said]
         created = parse_time(str(job["metadata"]["creationTimestamp"]))
@@ -164,7 +211,7 @@ class Jobs:
             priority=priority,
             created=created,
             ordered_at=created,
-            places=found,
+            places=list(found),
             pod_sets=pod_sets,
             shape=shape(pod_sets, priority),
             originals=originals_of(job, found),

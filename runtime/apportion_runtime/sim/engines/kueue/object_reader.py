@@ -11,7 +11,7 @@ from apportion_runtime.core.divisions.kueue import UNLIMITED, FlavorResource, No
 from apportion_runtime.core.plugins.predicates import matches
 from apportion_runtime.sim.engines.kube_scheduler.amounts import amount
 from apportion_runtime.sim.engines.kueue.api_names import CONFIGURATION, CONFIGURATION_GROUP, PROVISIONING
-from apportion_runtime.sim.engines.kueue.pod_sets import FRAMEWORKS, Counting
+from apportion_runtime.sim.engines.kueue.pod_sets import FRAMEWORKS, POD_FRAMEWORKS, Counting
 from apportion_runtime.sim.engines.kueue.records import (
     BEST_EFFORT,
     NEVER,
@@ -32,6 +32,7 @@ from apportion_runtime.snapshots.quantities import NANO, parse_duration, parse_q
 
 List = Callable[[str], Sequence[Manifest]]
 _NEXT = "TryNextFlavor"
+_KNOWN = {**FRAMEWORKS, **POD_FRAMEWORKS}
 _Read = TypeVar("_Read")
 
 
@@ -54,7 +55,7 @@ class Settings:
 
     strategies: Sequence[str] | None = None
     counting: Counting = field(default_factory=Counting)
-    kinds: frozenset[tuple[str, str]] = frozenset(FRAMEWORKS.values())
+    kinds: frozenset[tuple[str, str]] = frozenset(_KNOWN.values())
     manages_unnamed: bool = False
     namespaces: Mapping[str, Any] | None = None
     pods_ready: PodsReady | None = None
@@ -292,7 +293,7 @@ def _settings(configurations: Sequence[Manifest]) -> Settings:
     return Settings(
         strategies=None if sharing is None else tuple(sharing.get("preemptionStrategies") or STRATEGIES),
         counting=_counting(made.get("resources") or {}),
-        kinds=frozenset(FRAMEWORKS[name] for name in frameworks or FRAMEWORKS if name in FRAMEWORKS),
+        kinds=frozenset(_KNOWN[name] for name in frameworks or _KNOWN if name in _KNOWN),
         manages_unnamed=bool(made.get("manageJobsWithoutQueueName")),
         namespaces=made.get("managedJobsNamespaceSelector"),
         pods_ready=None if ready is None else _pods_ready(ready),

@@ -5,6 +5,7 @@ Source: kubernetes-sigs/kueue v0.18.3, pkg/controller/jobs/*/…_controller.go (
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -30,7 +31,13 @@ FRAMEWORKS: Mapping[str, tuple[str, str]] = {
         for kind in ("PyTorchJob", "TFJob", "XGBoostJob", "JAXJob", "MPIJob")
     },
 }
-"""By the name of an integration the group and kind of what it manages, as far as there is a model of it."""
+"""By the name of an integration the group and kind of the jobs that it suspends, as far as there is a model of it."""
+POD_FRAMEWORKS: Mapping[str, tuple[str, str]] = {"pod": ("", "Pod"), "deployment": ("apps", "Deployment")}
+"""The same of those that hold back one pod at a time."""
+_ROLE = (
+    "initContainers", "nodeSelector", "affinity", "tolerations", "runtimeClassName", "priority", "priorityClassName",
+    "topologySpreadConstraints", "overhead", "resourceClaims",
+)  # fmt: skip
 _FIRST_ROLES = ("master", "launcher", "chief")
 
 
@@ -92,6 +99,15 @@ def check_least(job: Manifest, count: int) -> None:
     if said is not None and _least(job, count) is None:
         path = f"metadata.annotations[{MIN_PARALLELISM}]"
         raise ValueError(f'{path}: Invalid value: "{said}": should be between 0 and {count - 1}')
+
+
+def role_hash(pod: Manifest) -> str:
+    """Return what is alike of pods of a group that are one pod set."""
+    spec = pod["spec"]
+    said = {key: spec[key] for key in _ROLE if spec.get(key)}
+    asked = [(each.get("resources") or {}).get("requests") for each in spec.get("containers") or ()]
+    text = json.dumps([said, asked], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def originals_of(manifest: Manifest, found: Iterable[Place]) -> dict[Path, Any]:

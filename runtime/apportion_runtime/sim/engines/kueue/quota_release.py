@@ -14,6 +14,7 @@ from apportion_runtime.sim.engines.eviction import evict
 from apportion_runtime.sim.engines.kueue.preemption import FAIR, IN_QUEUE, RECLAMATION, WHILE_BORROWING
 from apportion_runtime.sim.engines.kueue.provisioning_requests import backoff_s
 from apportion_runtime.sim.engines.kueue.workload_state import Phase, WorkloadState, set_status
+from apportion_runtime.sim.history import ENDED_BY_EVICTION
 
 if TYPE_CHECKING:
     from apportion_runtime.sim.engines.kueue.engine import Kueue
@@ -93,9 +94,10 @@ class QuotaRelease:
         set_status(world.store, unit, world.clock.text, conditions)
         engine.provisioner.forget(unit)
         if was_admitted:
-            running = engine.workloads.running[unit.number]
-            # Its controller makes no other pods while these leave.
-            running.is_suspended = True
+            running = engine.workloads.running.get(unit.number)
+            # The controller of a job makes no other pods while these leave.
+            if running is not None and not unit.pods:
+                running.is_suspended = True
             for pod in engine.pods_of(unit):
                 if pod.is_bound:
                     evict(
@@ -103,14 +105,17 @@ class QuotaRelease:
                         action="preempt" if by is not None else "evict", rule=rule or reason, message=message,
                         for_workload=-1 if by is None else by.number,
                     )  # fmt: skip
-            running.is_suspended = False
-            engine.suspend(unit)
+                elif unit.pods:
+                    engine.workloads.kubelet.stop(pod, ENDED_BY_EVICTION)
+            if running is not None and not unit.pods:
+                running.is_suspended = False
+                engine.suspend(unit)
         self.go_on(unit)
 
     def go_on(self, unit: WorkloadState) -> None:
         """Once the last pod of a workload is gone, free its quota; it waits again, unless it goes for good."""
         engine = self._engine
-        if engine.pods_of(unit):
+        if any(not engine.is_held_back(pod) for pod in engine.pods_of(unit)):
             return
         world = engine.world
         unit.holder, unit.flavors, unit.ready, unit.assigned = None, {}, {}, ()

@@ -48,6 +48,7 @@ class WorkloadState:
         retries: By check how often it was tried again.
         turn: How often it was released.
         not_before: When it may be looked at again.
+        pods: Of pods that are held back themselves by uid the pod set; empty where it stands for a job.
     """
 
     number: int
@@ -83,6 +84,7 @@ class WorkloadState:
     n_requeued: int = 0
     not_before: float = 0.0
     message: str = ""
+    pods: dict[str, str] = field(default_factory=dict)
 
     @property
     def gpus(self) -> float:

@@ -1,0 +1,172 @@
+"""Pods, groups of pods and Deployments under Kueue: each pod is held back by a gate until its workload has quota."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from apportion_runtime.sim.cluster import Cluster
+from apportion_runtime.sim.engines.engine_detection import KUEUE
+from apportion_runtime.sim.invariants import broken
+from apportion_runtime.sim.scenario_reader import read_scenario
+
+from .test_kueue_engine import _GPU, FLAVORS, HIGH, NODES, _at, _cluster, _configuration, _engine, _job, _of, _queue
+
+Made = dict[str, Any]
+_GROUP, _SIZE = "kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/pod-group-total-count"
+
+
+def _pod(name: str, queue: str = "a", *, group: str = "", size: str = "", gpus: int = 1) -> Made:
+    labels = {"kueue.x-k8s.io/queue-name": queue, **({_GROUP: group} if group else {})}
+    asked = {"requests": {_GPU: gpus}, "limits": {_GPU: gpus}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": "ns",
+            "labels": labels,
+            "annotations": {_SIZE: size} if size else {},
+        },
+        "spec": {"containers": [{"name": "main", "image": "busybox", "resources": asked}], "restartPolicy": "Never"},
+    }
+
+
+def _of_pods(pods: list[tuple[str, Made]], *objects: Made) -> Cluster:
+    works = [{"file": made["metadata"]["name"], "at": at, "duration": "10m"} for at, made in pods]
+    by_name = {made["metadata"]["name"]: made for _, made in pods}
+    text = NODES + yaml.safe_dump({"workloads": works})
+    return Cluster(
+        [*FLAVORS, *objects], read_scenario(text, lambda name: [by_name[name]], KUEUE.workload_labels), KUEUE
+    )
+
+
+def test_a_pod_waits_behind_a_gate_until_there_is_quota() -> None:
+    cluster = _cluster(
+        [_job("first", "a", "0s", 1, kind="Pod"), _job("second", "a", "1m", 1, kind="Pod")], *_queue("a", 1)
+    )
+    history = cluster.run()
+    assert _at(history, "first", "admitted") == [0.0]
+    assert _at(history, "second", "admitted") == [602.0], "when the first has done its work"
+    assert [fact.why for fact in _of(history, "second", "finished")] == ["succeeded"]
+    (waiting,) = _of(history, "second", "waiting")
+    assert "insufficient unused quota for nvidia.com/gpu" in waiting.why
+    assert not _engine(cluster).units
+    assert not broken(cluster.world, cluster.workloads.running)
+
+
+def test_each_pod_of_a_deployment_is_a_workload() -> None:
+    jobs = [_job("serve", "a", "0s", 3, kind="Deployment", lifetime="20m")]
+    cluster = _cluster(jobs, *_queue("a", 2), until="10m")
+    history = cluster.run()
+    assert len(_of(history, "serve", "queued")) == 3
+    assert len(_of(history, "serve", "bound")) == 2, "two have quota"
+    workloads = cluster.world.store.list("Workload")
+    assert {made["metadata"]["ownerReferences"][0]["kind"] for made in workloads} == {"Pod"}
+    gated = [made for made in cluster.world.store.list("Pod") if made["spec"].get("schedulingGates")]
+    assert [made["spec"]["schedulingGates"] for made in gated] == [[{"name": "kueue.x-k8s.io/admission"}]]
+
+
+def test_a_pod_of_a_deployment_that_is_preempted_is_made_anew_and_waits() -> None:
+    jobs = [
+        _job("serve", "a", "0s", 2, kind="Deployment", lifetime="1h"),
+        _job("urgent", "a", "1m", 1, priority="high"),
+    ]
+    pods_class = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "high"},
+        "value": 9,
+    }
+    cluster = _cluster(jobs, HIGH, pods_class, *_queue("a", 2))
+    history = cluster.run()
+    assert [each.rule for each in history.taken] == ["InClusterQueue"]
+    assert len(_of(history, "serve", "queued")) == 3, "the pod that takes the place of the one that went"
+    assert len(_of(history, "serve", "admitted")) == 3, "it gets its quota when the urgent job is over"
+    assert not _engine(cluster).units
+    assert not broken(cluster.world, cluster.workloads.running)
+
+
+def test_a_group_of_pods_is_admitted_when_it_is_whole() -> None:
+    pods = [("0s", _pod("one", group="g", size="2")), ("5m", _pod("two", group="g", size="2", gpus=2))]
+    cluster = _of_pods(pods, *_queue("a", 3))
+    history = cluster.run()
+    assert [fact.why for fact in _of(history, "one", "waiting")] == [
+        "'g' group has fewer runnable pods than expected: 1 of 2"
+    ]
+    assert [fact.at_s for fact in history.facts if fact.what == "bound"] == [300.0, 300.0]
+    assert [fact.why for fact in _of(history, "one", "queued")] == ["Created Workload: ns/g"]
+    assert not _engine(cluster).units
+
+
+def test_a_group_waits_as_a_whole() -> None:
+    pods = [("0s", _pod(name, group="g", size="2")) for name in ("one", "two")]
+    history = _of_pods(pods, *_queue("a", 1)).run()
+    assert not [fact for fact in history.facts if fact.what == "bound"]
+
+
+def test_quota_of_a_pod_that_is_done_is_free_while_others_of_its_group_go_on() -> None:
+    pods = [("0s", _pod("one", group="g", size="2")), ("0s", _pod("two", group="g", size="2")), ("1m", _pod("next"))]
+    cluster = _of_pods(pods, *_queue("a", 2))
+    history = cluster.run()
+    assert _at(history, "next", "admitted") == [602.0]
+
+
+@pytest.mark.parametrize(
+    ("pod", "said"),
+    [
+        (_pod("p", group="g"), f"metadata.annotations[{_SIZE}]: Required value: both the"),
+        (_pod("p", size="2"), f"metadata.labels[{_GROUP}]: Required value: both the"),
+        (_pod("p", group="g", size="0"), 'Invalid value: "0": group total count should be greater than zero'),
+    ],
+)
+def test_half_a_group_is_refused_in_the_words_of_the_webhook(pod: Made, said: str) -> None:
+    history = _of_pods([("0s", pod)], *_queue("a", 1)).run()
+    (refused,) = _of(history, "p", "refused")
+    assert said in refused.why
+
+
+def test_a_pod_beyond_its_group_is_refused() -> None:
+    pods = [("0s", _pod(name, group="g", size="1")) for name in ("one", "two")]
+    history = _of_pods(pods, *_queue("a", 2)).run()
+    (refused,) = _of(history, "two", "refused")
+    assert refused.why.startswith("pod group ns/g has the 1 pods of its kueue.x-k8s.io/pod-group-total-count already")
+
+
+@pytest.mark.parametrize("kind", ["Pod", "Deployment"])
+def test_without_its_integration_a_kind_that_names_a_queue_is_refused_with_the_cure(kind: str) -> None:
+    config = _configuration(integrations={"frameworks": ["batch/job"]})
+    history = _cluster([_job("serve", "a", "0s", 1, kind=kind, lifetime="1h")], config, *_queue("a", 2)).run()
+    (refused,) = _of(history, "serve", "refused")
+    assert refused.why == (
+        f"{kind} ns/serve names a queue that Kueue does not hold it back for: the manager's configuration lacks "
+        f"`{kind.lower()}` in integrations.frameworks; add it there"
+    )
+
+
+def test_pods_without_a_queue_stay_gated_where_the_configuration_manages_them() -> None:
+    config = _configuration(manageJobsWithoutQueueName=True)
+    jobs = [_job("loose", "", "0s", 1, kind="Pod"), _job("serve", "", "0s", 1, kind="Deployment", lifetime="30m")]
+    history = _cluster(jobs, config, *_queue("a", 2), until="1h").run()
+    assert not [fact for fact in history.facts if fact.what == "bound"]
+    assert [fact.why for fact in _of(history, "loose", "waiting")] == [
+        "label kueue.x-k8s.io/queue-name missing from Pod; Kueue keeps it gated"
+    ]
+
+
+def test_a_job_that_a_cron_job_makes_is_held_back_as_any_other() -> None:
+    template = _pod("p")["spec"]
+    job = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "a"}}, "spec": {"template": {"spec": template}}}
+    cron = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "nightly", "namespace": "ns", "labels": {"kueue.x-k8s.io/queue-name": "a"}},
+        "spec": {"schedule": "*/20 * * * *", "jobTemplate": job},
+    }
+    text = NODES + yaml.safe_dump({"workloads": [{"file": "c", "at": "0s", "duration": "5m"}], "until": "50m"})
+    scenario = read_scenario(text, lambda name: [cron], KUEUE.workload_labels)
+    history = Cluster([*FLAVORS, *_queue("a", 1)], scenario, KUEUE).run()
+    made = [facts for facts in history.workloads if facts.kind == "Job"]
+    assert {(facts.queue, facts.outcome) for facts in made} == {("a", "succeeded")}
