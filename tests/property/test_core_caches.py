@@ -23,12 +23,14 @@ from apportion_runtime.core.order_tree import OrderedQueue
 from apportion_runtime.core.pending_classes import ClassOutcomes, PendingClasses
 from apportion_runtime.core.plugins.predicates import Predicates
 from apportion_runtime.core.queue_jobs import QueueJobs
+from apportion_runtime.core.queue_keys import QueueKeys
 from apportion_runtime.core.running_totals import RunningTotal
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.shared_gpus import SharedGpus
 from apportion_runtime.core.shares import QueueShare, Shares
 from apportion_runtime.core.solver import failure_cache
-from apportion_runtime.core.solver import victim_search as search
+from apportion_runtime.core.solver import scenario_simulation as simulation
+from apportion_runtime.core.solver.search_state import SearchState
 from apportion_runtime.core.solver.simulation_order import waiting_jobs
 from apportion_runtime.core.task import Task
 
@@ -129,15 +131,15 @@ def _each_search_anew() -> Iterator[None]:
 
     That no scenario which failed is tried again is the engine's own (solvers/scenario_fingerprint.go).
     """
-    simulation_order = search.simulation_order
+    simulation_order = simulation.simulation_order
 
     def anew(session: Session, waiting: object, *others: Any) -> JobOrder:
         return simulation_order(session, waiting_jobs(session), *others)
 
     with (
-        patch.object(search._SearchState, "order_of_victims", lambda state: state.victim_search.victims()),
-        patch.object(search, "simulation_order", anew),
-        _forgetting(search, "_simulate", lambda *_: None),
+        patch.object(SearchState, "order_of_victims", lambda state: state.victim_search.victims()),
+        patch.object(simulation, "simulation_order", anew),
+        _forgetting(simulation, "_place_all", lambda *_: None),
     ):
         yield
 
@@ -178,9 +180,9 @@ OFF: dict[str, Callable[[], _Patch]] = {
         _forgetting(QueueJobs, "running", _forgotten(_running=None)),
     ),
     "queue keys": lambda: _all(
-        _forgetting(JobOrder, "_key_with", lambda order, share, _: share.keys.clear()),
-        _forgetting(JobOrder, "_key_as_victim", lambda order, share, _: _forgotten(victim_key=None)(share)),
-        _forgetting(JobOrder, "_key_of_victims", lambda order, queue, _: _forgotten(key=None)(queue)),
+        _forgetting(QueueKeys, "with_request", lambda keys, share, _: share.keys.clear()),
+        _forgetting(QueueKeys, "as_victim", lambda keys, share, _: _forgotten(victim_key=None)(share)),
+        _forgetting(QueueKeys, "_of_victims", lambda keys, queue, _: _forgotten(key=None)(queue)),
         _always_changed(),
     ),
     "queue nodes": lambda: _forgetting(JobOrder, "emptied", _new_placing),

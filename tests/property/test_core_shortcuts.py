@@ -14,7 +14,7 @@ from apportion_runtime.core.nodes import NodeTable
 from apportion_runtime.core.resources import GpuRequest
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.snapshot import Node, Pod, PodGroup, Queue, QueueResource, Settings, Snapshot, SubGroup
-from apportion_runtime.core.solver import victim_search as search
+from apportion_runtime.core.solver import scenario_simulation, victim_search
 from apportion_runtime.core.status import PENDING, RUNNING
 from apportion_runtime.core.sub_groups import SubGroupSet
 
@@ -32,7 +32,7 @@ def _without_shortcuts(cluster: Cluster) -> Session:
     with (
         patch.object(SubGroupSet, "is_flat", False),
         patch.object(NodeTable, "_turn", lambda table, task, i: False),
-        patch.object(search, "_has_no_node", lambda session, scenario, nodes: False),
+        patch.object(scenario_simulation, "_has_no_node", lambda session, scenario, nodes: False),
         patch.object(NodeRankings, "for_task", lambda rankings, task: None),
     ):
         return cycle(*cluster)
@@ -63,7 +63,7 @@ def _gangs() -> Cluster:
 
 def test_a_gang_whose_first_pod_found_room_is_tried_as_a_whole() -> None:
     """One try for the first pod, and one for all eight."""
-    with patch.object(search, "_simulate", wraps=search._simulate) as tried:
+    with patch.object(victim_search, "simulate", wraps=victim_search.simulate) as tried:
         session = cycle(*_gangs())
     assert len(session.decided.pipelines) == 24
     assert tried.call_count == 2 * 3

@@ -11,6 +11,7 @@ import numpy as np
 
 from apportion_runtime.core.capacity import over_capacity, requested
 from apportion_runtime.core.job import Job
+from apportion_runtime.core.node_fit import fits, fits_idle
 from apportion_runtime.core.node_ranking import best_of
 from apportion_runtime.core.nodes import Indices
 from apportion_runtime.core.plugins.gpu_choice import choose_devices
@@ -141,7 +142,7 @@ def place_task(session: Session, statement: Statement, nodes: Indices, task: Tas
     # Asked also where no node is free: who was not minded then is never minded.
     state = predicates.prepare(task)
     preferred = predicates.preferences.scores(task.pod, table)
-    fitting = table.fits(task, free_of(table, nodes), nodes)
+    fitting = fits(table, task, free_of(table, nodes), nodes)
     fitting &= table.rows(predicates.mask(task), nodes)
     if not fitting.any():
         return False
@@ -180,7 +181,7 @@ def _take(session: Session, statement: Statement, task: Task, i: int, *, pipelin
         else:
             statement.allocate(task, i)
         return True
-    at_once = session.nodes.fits_idle(task, i)
+    at_once = fits_idle(session.nodes, task, i)
     _stand(session, statement, task, i, at_once=at_once, pipeline_only=pipeline_only)
     return True
 

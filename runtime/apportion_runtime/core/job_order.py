@@ -8,16 +8,15 @@ Source: pkg/scheduler/actions/utils/job_order_by_queue.go, framework/session_plu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from operator import itemgetter
 
 from apportion_runtime.core.heap import Heap
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.order_tree import Before, Jobs, Kept, OrderedQueue, Siblings
 from apportion_runtime.core.queue_jobs import JobList
-from apportion_runtime.core.queue_order import Key, comes_first, order_key
-from apportion_runtime.core.resources import NO_QUANTITIES, Quantities
-from apportion_runtime.core.shares import QueueShare, Shares
+from apportion_runtime.core.queue_keys import QueueKeys
+from apportion_runtime.core.shares import Shares
 from apportion_runtime.core.sorted_jobs import SortedJobs
 
 Turn = tuple[int, JobList | Job]
@@ -53,7 +52,8 @@ class JobOrder:
         self._victims = victims
         self._depth = depth
         self._jobs_change = jobs_change or depth is not None
-        self._less = self._queue_less()
+        self._keys = QueueKeys(shares, plugins, device_memory, victims=victims)
+        self._less = self._keys.less()
         self._roots: Heap[OrderedQueue] = Heap(self._less)
         self._queues: dict[str, OrderedQueue] = {}
         self._popped: dict[str, list[Job]] = {}
@@ -217,7 +217,9 @@ class JobOrder:
         share = leaf.share
         if leaf.key_version != share.version and not leaf.popped and "proportion" in self._plugins:
             counted = members.counted
-            leaf.key = self._key_as_victim(share, counted) if self._victims else self._key_with(share, counted)
+            leaf.key = (
+                self._keys.as_victim(share, counted) if self._victims else self._keys.with_request(share, counted)
+            )
             leaf.key_version, leaf.made_with, leaf.is_changed = share.version, None, False
         leaf.stale = True
         parent = self._queues.get(share.parent) if share.parent else None
@@ -334,70 +336,3 @@ class JobOrder:
         while at is not None:
             at.stale = at.is_changed = True
             at = at.parent
-
-    def _queue_less(self) -> Callable[[OrderedQueue, OrderedQueue], bool]:
-        victims = self._victims
-        keeps_shares = "proportion" in self._plugins
-
-        def less(left: OrderedQueue, right: OrderedQueue) -> bool:
-            a, b = left.share, right.share
-            if not keeps_shares:
-                return ((a.created, a.name) < (b.created, b.name)) != victims
-            left_key, right_key = left.key, right.key
-            if left_key is None or left.is_changed or left.key_version != a.version:
-                left_key = self._key(left)
-            if right_key is None or right.is_changed or right.key_version != b.version:
-                right_key = self._key(right)
-            if left_key != right_key:
-                return (left_key < right_key) != victims
-            return comes_first(a, b) != victims
-
-        return less
-
-    def _key(self, queue: OrderedQueue) -> Key:
-        leaf = queue
-        while leaf.jobs is None:
-            leaf = leaf.children.items[0]
-        key = self._key_of_victims(queue, leaf) if self._victims else self._key_of_next(queue, leaf)
-        queue.key, queue.key_version, queue.is_changed = key, queue.share.version, False
-        return key
-
-    def _key_of_next(self, queue: OrderedQueue, leaf: OrderedQueue) -> Key:
-        assert leaf.jobs is not None
-        return self._key_with(queue.share, leaf.jobs.peek().init_request(self._device_memory))
-
-    def _key_with(self, share: QueueShare, request: Quantities) -> Key:
-        # Kept with the shares, as one order of jobs follows another while most shares stay as they are.
-        if share.keys_version != share.version:
-            share.keys = {}
-            share.keys_version = share.version
-        elif (known := share.keys.get(request)) is not None:
-            return known
-        after = [used + more for used, more in zip(share.allocated, request, strict=True)]
-        key = share.keys[request] = order_key(share, request, after, self._shares.total)
-        return key
-
-    def _key_as_victim(self, share: QueueShare, held: Quantities) -> Key:
-        if share.victim_key is not None and share.victim_key_version == share.version and share.victim_held == held:
-            return share.victim_key
-        after = [used - less for used, less in zip(share.allocated, held, strict=True)]
-        share.victim_key = order_key(share, NO_QUANTITIES, after, self._shares.total)
-        share.victim_key_version, share.victim_held = share.version, held
-        return share.victim_key
-
-    def _key_of_victims(self, queue: OrderedQueue, leaf: OrderedQueue) -> Key:
-        share = queue.share
-        jobs = leaf.jobs
-        best = jobs.peek() if jobs is not None and jobs.items else None
-        if best is not None and not leaf.popped:
-            queue.made_with = None
-            return self._key_as_victim(share, best.allocated_quantities)
-        made_with = (leaf.share.name, len(leaf.popped), best)
-        if queue.key is not None and queue.key_version == share.version and queue.made_with == made_with:
-            return queue.key
-        after = list(share.allocated)
-        for victim in leaf.popped if best is None else (*leaf.popped, best):
-            for r, amount in enumerate(victim.allocated_quantities):
-                after[r] -= amount
-        queue.made_with = made_with
-        return order_key(share, NO_QUANTITIES, after, self._shares.total)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from apportion_runtime.core.nodes import Indices, Mask, NodeTable, asked_in_full
+from apportion_runtime.core.node_fit import asked_in_full, fits, has_room
+from apportion_runtime.core.nodes import Indices, Mask, NodeTable
 from apportion_runtime.core.resources import CPU, GPU, PODS, Vector
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.task import MIG, Task
@@ -92,18 +93,18 @@ class NodeRanking:
             number = -number / self._spread_over[rows]
         if self._by_type:
             number = number + unit * ~nodes.cpu_only[rows]
-        self.at_once[rows] = at_once = nodes.fits(task, idle, rows)
+        self.at_once[rows] = at_once = fits(nodes, task, idle, rows)
         number = number + 2.0 * unit * ~at_once
         if self._by_sharing:
             number = number + 4.0 * unit * ~nodes.has_shared_room(task.gpu, rows)
-        fits = nodes.fits(task, free, rows) & self._mask[rows]
-        self.number[rows] = np.where(fits, number, np.inf)
+        fitting = fits(nodes, task, free, rows) & self._mask[rows]
+        self.number[rows] = np.where(fitting, number, np.inf)
 
     def _reckon_one(self, nodes: NodeTable, i: int) -> None:
         idle: list[float] = nodes.idle[i].tolist()
         free = list(map(add, idle, nodes.releasing[i].tolist()))
         task = self._task
-        if not self._mask[i] or not nodes.has_room(task, self._amounts, free, i):
+        if not self._mask[i] or not has_room(nodes, task, self._amounts, free, i):
             self.number[i] = np.inf
             return
         number = free[self._resource]
@@ -111,7 +112,7 @@ class NodeRanking:
             number = -number / float(self._spread_over[i])
         if self._by_type and not nodes.cpu_only[i]:
             number += self._unit
-        self.at_once[i] = at_once = nodes.has_room(task, self._amounts, idle, i)
+        self.at_once[i] = at_once = has_room(nodes, task, self._amounts, idle, i)
         if not at_once:
             number += 2.0 * self._unit
         if self._by_sharing and not nodes.shares_room(task.gpu, i):

@@ -8,10 +8,8 @@ Source: pkg/scheduler/api/node_info/node_info.go.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
-from operator import le
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -90,7 +88,7 @@ class NodeTable:
         self.legacy_mig: set[int] = set()
         # What nodes with devices of some memory accept of pods of a shape.
         self._accepted: dict[tuple[int, int], _Accepted] = {}
-        self._device_uses: dict[int, Counter[DeviceKey]] = {}
+        self.device_uses: dict[int, Counter[DeviceKey]] = {}
         self.all: Indices = np.arange(len(self.nodes))
         # Whether all that is charged and there is is whole numbers, which add up in any order.
         self.is_whole = not (self.allocatable % 1).any()
@@ -257,7 +255,7 @@ class NodeTable:
 
         Source: pkg/scheduler/api/node_info/dra_shared_device_info.go.
         """
-        uses = self._device_uses.setdefault(i, Counter())
+        uses = self.device_uses.setdefault(i, Counter())
         shared = 0
         for key in devices:
             others = uses[key] if by > 0 else uses[key] - 1
@@ -267,18 +265,6 @@ class NodeTable:
         made[GPU] = max(made[GPU] - shared, 0.0)
         return made
 
-    def _discounted(self, task: Task, free: Matrix, nodes: Indices) -> Matrix:
-        """Return free resources with the devices added that a pod would share."""
-        devices = task.gpu_devices
-        if not devices or not self._device_uses:
-            return free
-        made = free.copy()
-        for row, i in enumerate(nodes):
-            uses = self._device_uses.get(int(i))
-            if uses is not None:
-                made[row, GPU] += sum(uses[key] > 0 for key in devices)
-        return made
-
     def clear(self, i: int) -> None:
         """Take back everything that a node charged."""
         self.idle[i] = self.allocatable[i]
@@ -286,7 +272,7 @@ class NodeTable:
         self.entries[i] = {}
         self.shared.pop(i, None)
         self.legacy_mig.discard(i)
-        self._device_uses.pop(i, None)
+        self.device_uses.pop(i, None)
         self.changed.append(i)
 
     def update(self, task: Task, i: int) -> None:
@@ -339,60 +325,6 @@ class NodeTable:
             known = self._accepted[key] = _Accepted(accepted_gpu, accepted, self.resources.quantities(accepted))
         task.accepted_gpu, task.accepted, task.accepted_quantities = known
 
-    def fits(self, task: Task, free: Matrix, nodes: Indices) -> Mask:
-        """Tell on which of some nodes a pod fits into the free resources given (rows as `nodes`)."""
-        request = task.request
-        if task.kind in (REGULAR, MIG):
-            if task.claims:
-                free = self._discounted(task, free, nodes)
-            return _fitting(request, free)
-        fitting = _fitting(request, free, but=GPU)
-        whole = np.floor(free[:, GPU])
-        fitting &= self._portion_is_valid(task.gpu, nodes)
-        count = task.gpu.count
-        enough: Mask = whole >= count
-        if self.shared:
-            has_room = self.has_shared_room(task.gpu, nodes)
-            if count == 1:
-                # A node that holds more than it has has less than no whole device: a part of a shared one makes it none.
-                enough |= has_room & (whole >= 0)
-            else:
-                for row in np.flatnonzero(fitting & ~enough & has_room):
-                    i = int(nodes[row])
-                    enough[row] = whole[row] + self.shared[i].n_fitting(self.memory_of(task.gpu, i), count) >= count
-        return fitting & enough
-
-    def _portion_is_valid(self, gpu: GpuRequest, nodes: Indices) -> Mask:
-        if gpu.memory <= 0:
-            return np.full(len(nodes), gpu.portion <= 1 or gpu.portion == int(gpu.portion))
-        with np.errstate(divide="ignore"):
-            portions = np.ceil(gpu.memory / self.gpu_memory[nodes] * 100) / 100
-        return np.asarray((portions <= 1) | ((portions == np.floor(portions)) & np.isfinite(portions)))
-
-    def fits_idle(self, task: Task, i: int) -> bool:
-        """Tell whether a pod fits into what is idle on a node now."""
-        if task.claims and not task.shares_gpu:
-            return bool(self.fits(task, self.idle[i : i + 1], np.array([i]))[0])
-        return self.has_room(task, asked_in_full(task), self.idle[i].tolist(), i)
-
-    def has_room(self, task: Task, request: Sequence[float], free: Sequence[float], i: int) -> bool:
-        """Tell whether a pod fits into free resources of one node, but for devices that its claims share with others.
-
-        `request` is what `asked_in_full` says of the pod; `free` has its columns.
-        """
-        if not all(map(le, request, free)):
-            return False
-        if not task.shares_gpu:
-            return True
-        gpu = task.gpu
-        portion = self.portion_of(gpu, i)
-        if portion > 1 and (math.isinf(portion) or portion != int(portion)):
-            return False
-        whole, shared = math.floor(free[GPU]), self.shared.get(i)
-        if whole >= gpu.count or shared is None:
-            return whole >= gpu.count
-        return whole + shared.n_fitting(self.memory_of(gpu, i), gpu.count) >= gpu.count
-
     def quota_on(self, task: Task, i: int) -> Quantities:
         """Return what queues would be charged for a pod on a node."""
         cpu, memory, _ = task.quantities
@@ -418,25 +350,6 @@ class NodeTable:
         shared = self._read_shared()
         whole = [self.resources.gpus_of_rows(amounts).astype(np.int64) for amounts in (self.idle, self.releasing)]
         return np.asarray((whole[0] + whole[1]) * self.gpu_memory + shared.free_memory + shared.leaving_memory)
-
-
-def _fitting(request: Vector, free: Matrix, but: int = -1) -> Mask:
-    """Tell which rows have room for a request in every column but one."""
-    # Column by column: to reduce each row of a few numbers takes several times as long.
-    amounts = request.tolist()
-    fitting: Mask = free[:, 0] >= amounts[0]
-    for column in range(1, len(amounts)):
-        if column != but:
-            fitting &= free[:, column] >= amounts[column]
-    return fitting
-
-
-def asked_in_full(task: Task) -> list[float]:
-    """Return what a pod needs of every column; of devices that it shares a part only, which is not looked for there."""
-    asked: list[float] = task.request.tolist()
-    if task.shares_gpu:
-        asked[GPU] = -math.inf
-    return asked
 
 
 class _OfShared:

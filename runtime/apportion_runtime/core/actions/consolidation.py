@@ -14,7 +14,8 @@ from apportion_runtime.core.queue_jobs import in_order
 from apportion_runtime.core.resources import mig_slices
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.solver.scenario import Scenario
-from apportion_runtime.core.solver.victim_search import VictimSearch, solve
+from apportion_runtime.core.solver.search_state import VictimSearch
+from apportion_runtime.core.solver.victim_search import solve
 from apportion_runtime.core.statement import Statement
 from apportion_runtime.core.status import RELEASING
 

@@ -12,7 +12,8 @@ from apportion_runtime.core.job_order import JobOrder
 from apportion_runtime.core.plugins.min_runtime import keeps_minima, may_be_preempted
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.solver.scenario import Scenario
-from apportion_runtime.core.solver.victim_search import VictimSearch, solve
+from apportion_runtime.core.solver.search_state import VictimSearch
+from apportion_runtime.core.solver.victim_search import solve
 from apportion_runtime.core.statement import Statement
 
 

@@ -20,7 +20,8 @@ from apportion_runtime.core.plugins.reclaim_rules import can_reclaim, is_fair, m
 from apportion_runtime.core.queue_jobs import JobList
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.solver.scenario import Scenario
-from apportion_runtime.core.solver.victim_search import VictimSearch, solve
+from apportion_runtime.core.solver.search_state import VictimSearch
+from apportion_runtime.core.solver.victim_search import solve
 from apportion_runtime.core.statement import Statement
 
 

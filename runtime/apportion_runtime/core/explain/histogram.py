@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from apportion_runtime.core.explain import node_reasons
+from apportion_runtime.core.node_fit import fits
 from apportion_runtime.core.nodes import Indices, Mask
 from apportion_runtime.core.plugins.gpu_choice import choose_devices
 from apportion_runtime.core.plugins.predicates import misfit_of_kind, tolerated
@@ -156,7 +157,7 @@ def _fits(session: Session, task: Task, free: np.ndarray, nodes: Indices, column
     generous[:, columns] = free[:, columns]
     if GPU not in columns:
         return np.asarray((task.request[columns] <= generous[:, columns]).all(axis=1))
-    return session.nodes.fits(task, generous, nodes)
+    return fits(session.nodes, task, generous, nodes)
 
 
 def _now(session: Session, task: Task, i: int, ask: Callable[[int], str | None]) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from apportion_runtime.core.explain.wording import over_capacity_message
+from apportion_runtime.core.node_fit import fits
 from apportion_runtime.core.nodes import Indices, Mask
 from apportion_runtime.core.plugins.pod_affinity import AffinityState
 from apportion_runtime.core.plugins.predicates import matches_terms, misfit_of_kind, selected, tolerated
@@ -214,9 +215,9 @@ def _lacking(session: Session, task: Task, nodes: Indices) -> _Lacking:
     """Return what some nodes have too little of for a pod."""
     table = session.nodes
     idle = table.idle[nodes]
-    fitting = table.fits(task, idle + table.releasing[nodes], nodes)
+    fitting = fits(table, task, idle + table.releasing[nodes], nodes)
     # A node that has enough idle gives no reason, even where others wait for what it releases.
-    silent = table.fits(task, idle, nodes)
+    silent = fits(table, task, idle, nodes)
     if task.shares_gpu:
         silent |= (task.request <= idle).all(axis=1) & _whole_or_part(session, task, nodes)
     short = ~fitting & ~silent

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from apportion_runtime.core.node_fit import fits_idle
 from apportion_runtime.core.resources import GPU
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.task import Task
@@ -44,7 +45,7 @@ def choose_devices(session: Session, task: Task, i: int, *, pipeline_only: bool)
     n_new = 0
     for group in _ordered(session, task, i, memory):
         if allocatable is None:
-            allocatable = nodes.fits_idle(task, i)
+            allocatable = fits_idle(nodes, task, i)
         if group == _WHOLE:
             is_releasing = is_releasing or pipeline_only or not allocatable
             n_new += 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from apportion_runtime.core.node_fit import fits
 from apportion_runtime.core.nodes import Indices, Matrix, NodeTable
 from apportion_runtime.core.plugins import scores
 from apportion_runtime.core.resources import CPU, GPU, Vector
@@ -33,7 +34,7 @@ def node_scores(task: Task, nodes: NodeTable, among: Indices, settings: Settings
         free = idle[:, resource] + nodes.rows(nodes.releasing, among)[:, resource]
         total += _placement(strategy, resource, free, nodes, among)
     if "nodeavailability" in plugins:
-        total += scores.AVAILABILITY * nodes.fits(task, idle, among)
+        total += scores.AVAILABILITY * fits(nodes, task, idle, among)
     if "gpusharingorder" in plugins and nodes.shared:
         _add_sharing(total, task, nodes, among)
     if "resourcetype" in plugins and not task.needs_gpu:

@@ -1,0 +1,233 @@
+"""Simulate a scenario: evict its victims, place the job and the victims in order, and keep what makes room.
+
+Source: pkg/scheduler/actions/common/solvers/by_pod_solver.go, actions/common/action.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum, auto
+from operator import is_
+
+import numpy as np
+
+from apportion_runtime.core.allocation import place_job
+from apportion_runtime.core.job import Job
+from apportion_runtime.core.node_fit import fits
+from apportion_runtime.core.nodes import Indices, Mask
+from apportion_runtime.core.resources import Vector
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.solver.scenario import Scenario
+from apportion_runtime.core.solver.search_state import Batches, SearchState, Solution
+from apportion_runtime.core.solver.simulation_order import simulation_order
+from apportion_runtime.core.statement import Statement
+from apportion_runtime.core.status import PIPELINED, RELEASING
+from apportion_runtime.core.task import NO_NODE, REGULAR, Task
+
+
+def simulate(
+    state: SearchState,
+    scenario: Scenario,
+    feasible: Mask,
+    smaller: Sequence[Scenario] = (),
+    statement: Statement | None = None,
+) -> Solution | None:
+    """Try a scenario.
+
+    Args:
+        state: The search.
+        scenario: What is tried.
+        feasible: Nodes that come into question without any eviction.
+        smaller: Scenarios of fewer pods with the same victims, which would fail only by the job's place in the order or
+            the action's own word.
+        statement: The evictions where they stand already; they are taken back where the try fails.
+    """
+    session, victim_search = state.session, state.victim_search
+    chosen = scenario.victims()
+    # A pod on a node that is not there cannot be evicted, and the engine gives up on whatever needs it.
+    if not chosen or any(task.node == NO_NODE for task in chosen):
+        return None
+    dirties_session = _dirties_session(session, scenario)
+    state.dirtied_session |= dirties_session
+    # Evicted pods stand where they stood, so the nodes are known before they are placed anew.
+    reachable = feasible.copy()
+    reachable[[task.node for task in chosen]] = True
+    nodes = np.flatnonzero(reachable)
+    if statement is None:
+        if not dirties_session and scenario.potential and _has_no_node(session, scenario, nodes):
+            return None
+        statement = session.statement()
+        _evict(state, statement, chosen)
+    involved = {task.job for task in chosen}
+    if not all(_comes_first(state, other, involved) for other in smaller):
+        statement.discard()
+        return None
+    placed = _place_all(state, statement, scenario, involved, nodes)
+    if placed is _Placed.NOT:
+        statement.discard()
+        return None
+    gone = _gone(chosen)
+    if not all(map(victim_search.validator, (scenario, *smaller))):
+        statement.discard()
+        return None
+    batches = _batches_of(gone, scenario)
+    is_same = not scenario.potential and [task for batch in batches for task in batch] == scenario.recorded
+    is_plain = placed is _Placed.ALONE and not dirties_session
+    return Solution(statement, chosen, batches, is_same and not dirties_session, is_plain)
+
+
+def _evict(state: SearchState, statement: Statement, victims: Sequence[Task]) -> None:
+    for task in victims:
+        statement.evict(task, (state.victim_search.action, state.victim_search.job.uid))
+
+
+def evictions_alone(state: SearchState, made: Solution, victims: Sequence[Task]) -> tuple[Statement, Vector]:
+    """Take a try back to no more than the evictions of some victims, in their order.
+
+    Return its statement, and the devices that are free on each node without the evictions.
+    """
+    statement, session = made.statement, state.session
+    is_same = len(victims) == len(made.victims) and all(map(is_, victims, made.victims))
+    if is_same and not state.dirtied_session:
+        statement.rollback(len(victims))
+        for uid in {task.job for task in victims}:
+            session.jobs[uid].reckon_anew()
+        return statement, state.free_gpus
+    statement.discard()
+    free_gpus = session.nodes.free_gpus()
+    _evict(state, statement, victims)
+    return statement, free_gpus
+
+
+def _has_no_node(session: Session, scenario: Scenario, nodes: Indices) -> bool:
+    """Tell whether a pod of the job fits on no node even before a victim comes back: then the try is bound to fail.
+
+    It is asked only where a try that fails leaves everything as it was.
+    """
+    table = session.nodes
+    if not table.is_whole:
+        return False
+    free = table.idle[nodes] + table.releasing[nodes]
+    for task in scenario.victims():
+        free[np.searchsorted(nodes, task.node)] += task.accepted
+    by_shape = {task.shape: task for task in scenario.pending}
+    return not all(
+        (fits(table, task, free, nodes) & session.predicates.mask(task)[nodes]).any() for task in by_shape.values()
+    )
+
+
+def _dirties_session(session: Session, scenario: Scenario) -> bool:
+    """Tell whether the session may differ from before once the try is taken back: the same try might end otherwise.
+
+    The engine does not balance its books of shared devices, of resource claims and of pods that it evicted twice.
+    Whole numbers of CPU, memory and devices add up. Where pods look at each other it remembers whom nobody minded when
+    it first asked.
+    """
+    victims = scenario.victims()
+    return (
+        "numa" in session.plugins
+        or session.predicates.remembers
+        or any(task.kind != REGULAR or task.claims for task in (*scenario.pending, *victims))
+        or len({task.uid for task in victims}) < len(victims)
+    )
+
+
+def _gone(chosen: Sequence[Task]) -> list[Task]:
+    """Return the victims that did not get their place back, those that wait for another one last.
+
+    Of a pod that was named several times, a place is given back to the first copy and another place to the last: the
+    other copies count as evicted.
+    """
+    last = {task.uid: number for number, task in enumerate(chosen)}
+    seen: set[str] = set()
+    evicted: list[Task] = []
+    moved: list[Task] = []
+    for number, task in enumerate(chosen):
+        if task.status == PIPELINED:
+            (moved if number == last[task.uid] else evicted).append(task)
+        elif task.status == RELEASING or task.uid in seen:
+            evicted.append(task)
+        seen.add(task.uid)
+    return [*evicted, *moved]
+
+
+def _batches_of(tasks: Sequence[Task], scenario: Scenario) -> Batches:
+    """Return the whole batches that victims came in, each once."""
+    found: Batches = []
+    seen: set[str] = set()
+    for task in tasks:
+        if task.uid not in seen:
+            batch = list({other.uid: other for other in scenario.batch_of(task)}.values())
+            seen.update(other.uid for other in batch)
+            found.append(batch)
+    return found
+
+
+class _Placed(Enum):
+    """What became of the job that asks: `ALONE` is that it came first and none of its victims could come back."""
+
+    NOT = auto()
+    ALONE = auto()
+    AMONG_VICTIMS = auto()
+
+
+def _place_all(
+    state: SearchState, statement: Statement, scenario: Scenario, involved: set[str], nodes: Indices
+) -> _Placed:
+    """Place the preemptor and its victims anew, in the order of jobs: a victim may come first and stay."""
+    session, preemptor = state.session, scenario.preemptor
+    order = simulation_order(session, state.waiting, preemptor, involved)
+    left = {*involved, preemptor.uid}
+    placed = is_moved = False
+    while order and left:
+        if placed and is_moved and not any(_might_fit(session, session.jobs[uid], nodes) for uid in left):
+            return _Placed.ALONE if len(left) == len(involved) else _Placed.AMONG_VICTIMS
+        is_moved = False
+        job = order.pop_past(left)
+        if job.uid not in left:
+            continue
+        left.discard(job.uid)
+        is_moved = True
+        # Who asks is judged by what it asked for before it was placed.
+        job.init_vector(session.min_device_memory)
+        if job.uid == preemptor.uid:
+            if not place_job(session, statement, nodes, job, pipeline_only=True):
+                return _Placed.NOT
+            placed = True
+        elif not place_job(session, statement, nodes, job, pipeline_only=True):
+            # The engine asks what would be next while the evictions are a simulation, and keeps the answer: see
+            # `Job.tasks_to_allocate`.
+            job.tasks_to_allocate(real=False)
+    return _Placed.AMONG_VICTIMS if placed else _Placed.NOT
+
+
+def _might_fit(session: Session, job: Job, nodes: Indices) -> bool:
+    """Tell whether a victim's next step may find room again: where all nodes together lack it, it cannot.
+
+    What stays out whichever job comes first need not be waited for in the order. A job with pods that wait is: what was
+    reckoned for it here is kept, and gives it its place among those that wait until its pods change.
+    """
+    if "numa" in session.plugins or job.n_pending:
+        return True
+    tasks = job.tasks_to_allocate(real=False)
+    if any(task.kind != REGULAR or task.claims for task in tasks):
+        return True
+    if any(task.uid in session.decided.moved for task in tasks):
+        # A pod that moved takes no room on the node that it left: the engine then gives it back its last place.
+        return True
+    table = session.nodes
+    free = (table.idle[nodes] + table.releasing[nodes]).clip(min=0).sum(axis=0)
+    asked = sum((task.request for task in tasks[1:]), start=tasks[0].request) if tasks else 0 * free
+    return bool((asked <= free).all())
+
+
+def _comes_first(state: SearchState, scenario: Scenario, involved: set[str]) -> bool:
+    """Tell whether the job that asks comes before all of its victims, which are evicted."""
+    session, preemptor = state.session, scenario.preemptor
+    preemptor.init_vector(session.min_device_memory)
+    order = simulation_order(session, state.waiting, preemptor, involved)
+    left = {*involved, preemptor.uid}
+    first = next((job.uid for job in iter(lambda: order.pop_past(left), None) if job.uid in left), None)
+    for uid in involved:
+        session.jobs[uid].reckon_anew()
+    return first == preemptor.uid
