@@ -17,6 +17,7 @@ from apportion_cli.object_files import documents, object_text
 from apportion_cli.options import limits
 from apportion_cli.policy_nodes import policy_nodes
 from apportion_cli.rendered_trees import is_rendered, refuse_policy_options
+from apportion_compiler.alternatives import alternatives
 
 if TYPE_CHECKING:
     from apportion_compiler.compile import Target
@@ -79,7 +80,7 @@ def one_shard(objects: Sequence[Mapping[str, Any]], shard: str | None, source: s
     names = sorted(str(made["metadata"]["name"]) for made in objects if made.get("kind") == _SHARD)
     listed = ", ".join(names) or "none"
     if shard is not None and shard not in names:
-        raise CannotError(f"{source}: there is no shard {shard}; there is {listed}")
+        raise CannotError(f"{source}: there is no shard {shard}; {alternatives(names)}")
     if shard is None and len(names) > 1:
         raise CannotError(
             f"{source}: the cluster is divided into the shards {listed}, and a simulation is of one",
@@ -143,8 +144,8 @@ def _one_cluster(wanted: Sequence[Target], cluster: str | None, engine: str | No
         raise CannotError(f"the policy has no cluster {cluster}")
     chosen = [key for key, name in engines.items() if engine in (None, name)]
     if not chosen:
-        there = ", ".join(dict.fromkeys(engines.values()))
-        raise CannotError(f"no cluster of the policy runs {engine}; there is {there}")
+        there = alternatives(dict.fromkeys(engines.values()))
+        raise CannotError(f"no cluster of the policy runs {engine}; {there}")
     if len(chosen) > 1 and engine is None:
         with_model = [key for key in chosen if _has_model(engines[key])]
         chosen = with_model if len(with_model) == 1 else chosen
@@ -158,8 +159,8 @@ def _one_cluster(wanted: Sequence[Target], cluster: str | None, engine: str | No
     except NoModelError:
         environment, name = chosen[0]
         raise CannotError(
-            f"{environment}/{name} runs {engines[chosen[0]]}, which has no model here; there is one of {known()}, "
-            "and none stands in for another"
+            f"{environment}/{name} runs {engines[chosen[0]]}, which has no model here; choose one of {known()}: "
+            "none stands in for another"
         ) from None
     return tuple(by_cluster[chosen[0]])
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from apportion_compiler.alternatives import alternatives
+
 if TYPE_CHECKING:
     from apportion_compiler.graph.graph import PolicyGraph, Scope
 
@@ -59,4 +61,4 @@ def cluster_scope(graph: PolicyGraph, environment: str | None, cluster: str | No
 
 def _instead(name: str, known: list[str]) -> str:
     close = get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]}?" if close else f"; there is {', '.join(known) or 'none'}"
+    return f"; did you mean {close[0]}?" if close else f"; {alternatives(known)}"

@@ -178,7 +178,7 @@ def _table(text: bytes, table: tuple[str, ...], source: str) -> dict[str, Any] |
 
 def _setting(key: str, value: Any, file: Path, ref: str | None = None) -> Setting:
     if key not in KEYS:
-        raise click.UsageError(f"{file}: `{key}` is no setting; there are {', '.join(KEYS)}")
+        raise click.UsageError(f"{file}: `{key}` is no setting; choose one of {', '.join(KEYS)}")
     if key in _LISTS:
         value = tuple(value) if isinstance(value, list) else (value,)
     parts = value if isinstance(value, tuple) else (value,)

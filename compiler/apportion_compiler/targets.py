@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from difflib import get_close_matches
 
+from apportion_compiler.alternatives import alternatives
 from apportion_compiler.backends import BACKENDS, EMITTERS
 from apportion_compiler.backends.nodepools import NAME as NODE_POOLS
 from apportion_compiler.compile import Target
@@ -68,6 +69,4 @@ def _backend(engine: Engine, environment: str, cluster: str) -> str:
 
 def _unknown(kind: str, name: str, known: Collection[str]) -> str:
     close = get_close_matches(name, known, n=1)
-    return f"there is no {kind} {name}; " + (
-        f"did you mean {close[0]}?" if close else f"there is {', '.join(known) or 'none'}"
-    )
+    return f"there is no {kind} {name}; " + (f"did you mean {close[0]}?" if close else alternatives(known))

@@ -246,9 +246,9 @@ def _parse_text(text: str, scale: int, kind: str, unit: str) -> Amount:
 
 
 _EXAMPLES = {
-    "CPU": '64, "500m"',
-    "memory": '"2Ti", "512Mi"',
-    "GPU": '8, "0.5"',
+    "CPU": '64 or "500m"',
+    "memory": '"2Ti" or "512Mi"',
+    "GPU": '8 or "0.5"',
     "count": "4",
-    "weight": '2, "0.5"',
+    "weight": '2 or "0.5"',
 }

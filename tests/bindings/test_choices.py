@@ -165,7 +165,7 @@ def test_a_queue_that_may_use_some_pools_only_selects_them(usable: Any, pools: A
         ),
         ("vision", "RayJob", Options(name="a" * 48), "the name of a RayJob has at most 47 characters, and a+ has 48"),
         ("vision", "Job", Options(provisioning="dws"), "no pool of the cluster has a provisioning plan dws"),
-        ("vision", "Job", Options(gpu_model="b200"), "queue vision may use no pool with b200 GPUs; there is h100"),
+        ("vision", "Job", Options(gpu_model="b200"), "queue vision may use no pool with b200 GPUs; choose h100"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_sentence(queue: str, kind: str, options: Options, says: str) -> None:

@@ -10,6 +10,7 @@ from apportion_cli.console import current
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.options import Output, fail_on_option, limits, output_option, reading_options
 from apportion_cli.scopes import place_options
+from apportion_compiler.alternatives import alternatives
 
 if TYPE_CHECKING:
     from datetime import date
@@ -63,9 +64,7 @@ def graph(
     scope = scope_of(checked.graph, env, cluster)
     known = resources_of(scope)
     if not known or (resource is not None and resource not in known):
-        raise click.UsageError(
-            f"no queue speaks of {resource or 'any resource'}; there is {', '.join(known) or 'none'}"
-        )
+        raise click.UsageError(f"no queue speaks of {resource or 'any resource'}; {alternatives(known)}")
     report = tree_report(checked.graph, scope, resource or known[0], depth)
     for output in outputs or (Output("text"),):
         deliver(console, output, _drawn(report, output.format, width=console.width() or 80, plain=plain))

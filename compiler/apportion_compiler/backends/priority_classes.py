@@ -17,7 +17,7 @@ from apportion_compiler.naming import object_name
 PreemptionPolicy = Literal["PreemptLowerPriority", "Never"]
 
 _KUBERNETES_OWN = "system-"
-"""Such names are taken for the classes that every cluster has from the start, and refused for others (AP402)."""
+"""Such names stand for the classes that every cluster has from the start: AP402 refuses to declare them."""
 
 
 def classes_to_make(program: Program) -> tuple[PriorityClass, ...]:

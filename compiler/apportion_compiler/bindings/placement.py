@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from apportion_compiler.alternatives import alternatives
 from apportion_compiler.backends.pool_labels import gpu_model_labels
 from apportion_compiler.bindings.errors import BindingError
-from apportion_compiler.bindings.places import some
 from apportion_compiler.ir.program import NodePool, Program, Queue, Taint
 from apportion_compiler.naming import label_value
 from apportion_compiler.pool_label_keys import POOL_LABEL
@@ -39,7 +39,7 @@ def placement(
     usable = [pool for pool in alike if pool.id in queue.pools and model in {None, pool.gpu_model}]
     if model is not None and with_gpus and not usable:
         models = {pool.gpu_model for pool in alike if pool.id in queue.pools and pool.gpu_model is not None}
-        raise BindingError(f"queue {queue.id} may use no pool with {model} GPUs; there is {some(sorted(models))}")
+        raise BindingError(f"queue {queue.id} may use no pool with {model} GPUs; {alternatives(sorted(models))}")
     if plan is not None:
         usable = [pool for pool in usable if pool.plan == plan]
     elif not plans_are_asked:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from apportion_compiler.alternatives import alternatives
 from apportion_compiler.backends.partitions import partitions_of, queue_names
 from apportion_compiler.bindings.binding import EngineBinding
 from apportion_compiler.bindings.errors import BindingError
@@ -111,7 +112,7 @@ def named_queue(
     chosen = models[0] if model is None and models else model
     if chosen not in models:
         asked = "GPUs of any model that quotas tell apart" if chosen is None else f"{chosen} GPUs"
-        raise BindingError(f"queue {queue.id} may use no pool with {asked}; there is {some(models)}")
+        raise BindingError(f"queue {queue.id} may use no pool with {asked}; {alternatives(models)}")
     return names[chosen], chosen
 
 
@@ -119,7 +120,7 @@ def instead(name: str, known: Iterable[str]) -> str:
     """Return the end of a sentence: what was meant, or what there is."""
     names = list(known)
     close = get_close_matches(name, names, n=1)
-    return f"; did you mean {close[0]}?" if close else f"; there is {some(names)}"
+    return f"; did you mean {close[0]}?" if close else f"; {alternatives(names)}"
 
 
 def some(names: Iterable[str]) -> str:

@@ -12,7 +12,9 @@ from apportion_compiler.graph.limits import NO_BOUNDS, Bound, Bounds, bound_on, 
 from apportion_compiler.graph.node import Node
 from apportion_compiler.graph.values import GPU_MODEL_PREFIX, QueueValues
 from apportion_policy.quantity import Amount, Unlimited, is_over
-from apportion_policy.resources import GPU, amount_text
+from apportion_policy.queue import Queue
+from apportion_policy.resources import GPU, Resources, amount_text
+from apportion_policy.source import SourceLocation
 
 GUARANTEE_OVER_LIMIT = Rule(
     "AP202", "guarantee-over-limit", Severity.ERROR, "a queue is promised more than it may ever use"
@@ -79,12 +81,18 @@ def _finding(graph: PolicyGraph, scope: Scope, over: _Over, above: Bounds) -> Di
         GUARANTEE_OVER_LIMIT,
         node.address,
         f"{who} guaranteed {promised}, but {bounded}",
-        own.sources.get("guaranteed", node.queue.source),
+        own.sources.get("guaranteed", _declared_at(node.queue)),
         _related(scope, node, holder, limited),
         f"raise the limit of `{holder.id}` to {promised}, or lower {promise} to {limited}",
         _fix(scope, over, holder, above),
         scope.name,
     )
+
+
+def _declared_at(queue: Queue) -> SourceLocation:
+    """Return the line of a queue's guarantee, of its limit where it has none of its own, else its own."""
+    written = queue.guaranteed or queue.limit
+    return written.source if isinstance(written, Resources) and written.source.line else queue.source
 
 
 def _related(scope: Scope, node: Node, holder: Node, limited: str) -> tuple[Related, ...]:

@@ -50,11 +50,16 @@ def _finding(
     if highest.value > cls.value and highest not in DEFAULT_PRIORITY_CLASSES:
         related = (Related(highest.source, f"`{highest.name}` has value {highest.value}"),)
     where = tuple(engine for engine, _ in against)
-    # Elsewhere the word counts: there the class should keep it.
-    everywhere = where == engines
-    hint = f"say preemptible=True, which is what {engine_list(where)} does with it"
+    kept_by = tuple(engine for engine in engines if engine not in where)
+    evict = "evicts" if len(where) == 1 else "evict"
+    hint = f"write preemptible=True: {engine_list(where)} {evict} its work whatever is written"
+    if kept_by:
+        # There the word counts, and a class that says otherwise would lose its protection.
+        hint = (
+            f"run its work on {engine_list(kept_by)}, or waive this: preemptible=True would have it evicted there too"
+        )
     if where == (Engine.NATIVE,):
-        hint = f"raise its value above {highest.value}, or say preemptible=True, which is what native does with it"
+        hint = f"raise its value above {highest.value}, or {hint}"
     return Diagnostic(
         PREEMPTIBILITY_AGAINST_ENGINE,
         f"priority class {cls.name}",
@@ -62,5 +67,5 @@ def _finding(
         cls.source,
         related,
         hint,
-        ValueEdit(cls.source, ("preemptible",), value=True) if everywhere else None,
+        ValueEdit(cls.source, ("preemptible",), value=True) if not kept_by else None,
     )

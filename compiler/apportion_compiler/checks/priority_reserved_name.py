@@ -1,7 +1,8 @@
-"""AP402: a priority class with a name that Kubernetes keeps for itself.
+"""AP402: a priority class under a name that is not the author's to give.
 
 Source: kubernetes pkg/apis/scheduling/validation: the prefix `system-` is refused for all but the system's own
-classes, which every cluster has from the start.
+classes, which every cluster has from the start, for what keeps its nodes running: their pods evict all others. What the
+chart of an engine installs is not emitted, so a class that no chart installs would exist nowhere.
 """
 
 from __future__ import annotations
@@ -10,39 +11,44 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity, ValueEdit
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.graph.graph import PolicyGraph
 from apportion_policy.identifiers import identity_of
 from apportion_policy.priority import PriorityClass
 
 PRIORITY_RESERVED_NAME = Rule(
-    "AP402", "priority-reserved-name", Severity.ERROR, "the name of a priority class begins with `system-`"
+    "AP402", "priority-reserved-name", Severity.ERROR, "a priority class has a name that the system or an engine gives"
 )
 _PREFIX = "system-"
 _SYSTEMS_OWN = ("system-cluster-critical", "system-node-critical")
 
 
 def priority_reserved_name(graph: PolicyGraph) -> Iterator[Diagnostic]:
-    """Check every class that is to be made; the system's own may be named as installed."""
+    """Check the name of every class, and of those that are said to be an engine's whether an engine has them."""
+    installed = {name for traits in TRAITS.values() for name in traits.installed_classes}
     used = {identity_of(ref) for node in graph.nodes.values() for ref in node.queue.priority_classes or ()}
     for cls in graph.policy.priority_classes:
-        if not cls.name.startswith(_PREFIX) or is_systems_own(cls):
-            continue
-        hint, fix = _way_out(graph, cls, used)
-        yield Diagnostic(
-            PRIORITY_RESERVED_NAME,
-            f"priority class {cls.name}",
-            f"`{cls.name}` begins with `{_PREFIX}`, which Kubernetes keeps for its own classes",
-            cls.source,
-            (),
-            hint,
-            fix,
-        )
+        if cls.name.startswith(_PREFIX):
+            hint, fix = _way_out(graph, cls, used)
+            yield _finding(
+                cls, f"`{cls.name}` begins with `{_PREFIX}`, which Kubernetes keeps for its own classes", hint, fix
+            )
+        elif cls.installed_by_engine and cls.name not in installed:
+            yield _finding(
+                cls,
+                f"`{cls.name}` is declared as installed by the engine, but no engine installs a class of that name",
+                "leave `installed_by_engine` out, so that the class is emitted",
+                ValueEdit(cls.source, ("installed_by_engine",), None),
+            )
+
+
+def _finding(cls: PriorityClass, message: str, hint: str, fix: ValueEdit | None) -> Diagnostic:
+    return Diagnostic(PRIORITY_RESERVED_NAME, f"priority class {cls.name}", message, cls.source, hint=hint, fix=fix)
 
 
 def _way_out(graph: PolicyGraph, cls: PriorityClass, used: AbstractSet[str]) -> tuple[str, ValueEdit | None]:
-    if cls.name in _SYSTEMS_OWN:
-        edit = ValueEdit(cls.source, ("installed_by_engine",), value=True)
-        return "say installed_by_engine=True: every cluster has this class, and it is not emitted", edit
+    if is_systems_own(cls):
+        return "declare a class of your own: pods with this one evict whatever else runs on a node", None
     meant = cls.name.removeprefix(_PREFIX)
     if not meant or meant in graph.declarations.priority_classes:
         return f"give it a name that does not begin with {_PREFIX}", None
@@ -51,5 +57,5 @@ def _way_out(graph: PolicyGraph, cls: PriorityClass, used: AbstractSet[str]) -> 
 
 
 def is_systems_own(cls: PriorityClass) -> bool:
-    """Tell whether a declaration only refers to a class that every cluster has."""
-    return cls.name in _SYSTEMS_OWN and cls.installed_by_engine
+    """Tell whether a class is one that every cluster has for itself: its value is not the author's fault."""
+    return cls.name in _SYSTEMS_OWN

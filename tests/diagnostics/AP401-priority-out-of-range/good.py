@@ -6,6 +6,5 @@ policy = Policy(
         *DEFAULT_PRIORITY_CLASSES,
         PriorityClass(name="urgent", value=1_000_000_000, preemptible=False),
         PriorityClass(name="idle", value=-2_147_483_648, preemptible=True),
-        PriorityClass(name="system-node-critical", value=2_000_001_000, preemptible=False, installed_by_engine=True),
     ),
 )

@@ -8,5 +8,9 @@ policy = Policy(
         PriorityClass(name="system-urgent", value=10_000, preemptible=False),  # AP402
         PriorityClass(name="system-serving", value=9_000, preemptible=False),  # AP402
         PriorityClass(name="system-node-critical", value=8_000, preemptible=False),  # AP402
+        PriorityClass(  # AP402
+            name="system-cluster-critical", value=2_000_000_000, preemptible=False, installed_by_engine=True
+        ),
+        PriorityClass(name="teams", value=60, preemptible=True, installed_by_engine=True),  # AP402
     ),
 )

@@ -5,6 +5,5 @@ policy = Policy(
     priority_classes=(
         *DEFAULT_PRIORITY_CLASSES,
         PriorityClass(name="urgent", value=10_000, preemptible=False),
-        PriorityClass(name="system-cluster-critical", value=2_000_000_000, preemptible=False, installed_by_engine=True),
     ),
 )

@@ -179,7 +179,7 @@ def test_an_output_that_is_set_is_written(repository: None, run: Run, monkeypatc
 @pytest.mark.parametrize(
     ("text", "code", "message"),
     [
-        ("fail_on = 'never'", 2, "`fail_on` is no setting; there are policy, env"),
+        ("fail_on = 'never'", 2, "`fail_on` is no setting; choose one of policy, env"),
         ("fail-on = true", 2, "`fail-on` holds least severity"),
         ("output = 'json=/tmp/report'", 2, "`output` is a format; say on the command line which file to write"),
         ("policy = '../elsewhere'", 2, "`policy` leads out of the folder of this file"),

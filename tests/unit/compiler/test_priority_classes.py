@@ -1,49 +1,32 @@
-"""Kubernetes' own priority classes may be named by a policy, and are made by nobody."""
+"""Only classes that an engine's chart brings are declared as installed by it."""
 
 from __future__ import annotations
 
 from datetime import date
-from typing import Any, cast
 
 import pytest
 
-from apportion_compiler.backends import BACKENDS
-from apportion_compiler.compile import Target, compile_policy
-from apportion_policy import (
-    DEFAULT_PRIORITY_CLASSES,
-    Cluster,
-    Engine,
-    Environment,
-    KaiSettings,
-    Organisation,
-    Policy,
-    PriorityClass,
-    Queue,
-    Resources,
-)
-
-_VERSIONS = {"kai": "0.17", "kueue": "0.18", "volcano": "1.16", "koordinator": "1.8", "ack": "1.21", "yunikorn": "1.8"}
+from apportion_compiler.compile import check_policy
+from apportion_policy import DEFAULT_PRIORITY_CLASSES, Organisation, Policy, PriorityClass
 
 
-@pytest.mark.parametrize("engine", BACKENDS)
-def test_a_class_of_kubernetes_is_named_and_not_made(engine: str) -> None:
-    system = PriorityClass(
-        name="system-cluster-critical", value=2_000_000_000, preemptible=False, installed_by_engine=True
-    )
-    cluster = Cluster(
-        name="main",
-        engine=Engine(engine),
-        engine_version=_VERSIONS.get(engine, "1.34"),
-        kai=KaiSettings(emit_installed_priority_classes=True),
-    )
-    policy = Policy(
-        organisation=Organisation(name="acme", owner="@acme/platform"),
-        queues=(Queue(id="infra", namespaces=("infra",), guaranteed=Resources(cpu=4, memory="8Gi", gpu=1)),),
-        priority_classes=(*DEFAULT_PRIORITY_CLASSES, system),
-        environments=(Environment(name="prod", clusters=(cluster,)),),
-    )
-    target = Target("prod", "main", engine)
-    manifests = compile_policy(policy, (target,), date(2026, 11, 21)).outputs[target].manifests
-    made = {cast("Any", m)["metadata"]["name"] for m in manifests if m["kind"] == "PriorityClass"}
-    assert "train" in made
-    assert not any(name.startswith("system-") for name in made)
+def _found(*classes: PriorityClass) -> list[str]:
+    policy = Policy(organisation=Organisation(name="acme", owner="@acme/platform"), priority_classes=classes)
+    codes = {"AP401", "AP402"}
+    return [d.message for d in check_policy(policy, date(2026, 11, 21)).diagnostics if d.code in codes]
+
+
+@pytest.mark.parametrize("name", ["system-node-critical", "system-cluster-critical"])
+def test_a_class_of_kubernetes_is_nobodys_to_declare(name: str) -> None:
+    (message,) = _found(PriorityClass(name=name, value=2_000_000_000, preemptible=False, installed_by_engine=True))
+    assert message == f"`{name}` begins with `system-`, which Kubernetes keeps for its own classes"
+
+
+def test_a_class_that_no_engine_installs_is_not_declared_as_installed() -> None:
+    (message,) = _found(PriorityClass(name="teams", value=60, preemptible=True, installed_by_engine=True))
+    assert "no engine installs a class of that name" in message
+
+
+def test_what_the_charts_of_engines_bring_may_be_declared() -> None:
+    koordinator = PriorityClass(name="koord-prod", value=9_000, preemptible=False, installed_by_engine=True)
+    assert _found(*DEFAULT_PRIORITY_CLASSES, koordinator) == []

@@ -137,7 +137,7 @@ def named(name: str) -> Model:
     found = next((model for model in MODELS if model.name == name), None)
     if found is None or found.made_by is None:
         title = name if found is None else found.title
-        raise NoModelError(f"{title} has no model here; there is one of {known()}, and none stands in for another")
+        raise NoModelError(f"{title} has no model here; choose one of {known()}: none stands in for another")
     return found
 
 

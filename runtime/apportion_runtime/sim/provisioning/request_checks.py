@@ -140,8 +140,8 @@ def _pods_each(wants: Mapping[str, int], pool: Pool) -> int:
 def _no_pool(fitting: Sequence[Pool], pools: Sequence[Pool]) -> str:
     if fitting:
         return f"one of its pods is larger than a node of {', '.join(pool.name for pool in fitting)}"
-    known = ", ".join(pool.name for pool in pools) or "none"
-    return f"its pods select no node pool whose nodes come for whole requests; there is {known}"
+    known = " or ".join(pool.name for pool in pools)
+    return f"its pods select no node pool whose nodes come for whole requests; {f'choose {known}' if known else 'there is none'}"
 
 
 def request_name(made: Manifest) -> str:

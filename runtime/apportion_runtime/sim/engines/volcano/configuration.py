@@ -102,11 +102,13 @@ def _plugin(written: Mapping[str, Any]) -> Plugin:
 def _checked(made: Configuration) -> Configuration:
     for action in made.actions:
         if action not in _ACTIONS:
-            raise ConfigurationError(f"Volcano's action {action} has no model here; there is {', '.join(_ACTIONS)}")
+            raise ConfigurationError(
+                f"Volcano's action {action} has no model here; choose one of {', '.join(_ACTIONS)}"
+            )
     for plugin in made.plugins:
         if plugin.name not in _PLUGINS:
             known = ", ".join(sorted(_PLUGINS))
-            raise ConfigurationError(f"Volcano's plugin {plugin.name} has no model here; there is {known}")
+            raise ConfigurationError(f"Volcano's plugin {plugin.name} has no model here; choose one of {known}")
     if made.plugin("capacity") is None:
         raise ConfigurationError("Volcano without its plugin capacity has no model here")
     capacity = made.plugin("capacity")

@@ -1,0 +1,17 @@
+"""What stands at the end of a sentence that refuses a name: which names there are to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_SHOWN = 8
+
+
+def alternatives(known: Iterable[str]) -> str:
+    """Return an imperative: `choose one of dev and prod`, `choose prod`; `there is none` where nothing is known."""
+    names = list(known)
+    if len(names) < 2:
+        return f"choose {names[0]}" if names else "there is none"
+    more = len(names) - _SHOWN
+    *first, last = names if more <= 0 else (*names[:_SHOWN], f"{more} more")
+    return f"choose one of {', '.join(first)} and {last}"
