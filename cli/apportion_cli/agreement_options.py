@@ -57,7 +57,7 @@ _RESERVED_OPTION = click.option(
     callback=_kept(_RESERVED),
     envvar="APPORTION_RESERVED_NAMESPACES",
     metavar="NAMES",
-    help="Namespaces that no queue may have, besides the built-in ones: monitoring,vault-*.",
+    help="Additional namespaces that queues must not use, such as monitoring,vault-*.",
 )
 _WEAKER_OPTION = click.option(
     "--weaker-enforcement",
@@ -66,5 +66,5 @@ _WEAKER_OPTION = click.option(
     callback=_kept(_WEAKER),
     envvar="APPORTION_WEAKER_ENFORCEMENT",
     metavar="SCOPES",
-    help="Environments and clusters that may enforce less than the policy says: dev,prod/gpu-eu.",
+    help="Environments or clusters allowed to enforce less than the policy, such as dev,prod/gpu-eu.",
 )

@@ -135,7 +135,7 @@ def moment(command: Callable[..., object]) -> Callable[..., object]:
     return click.option("--now", callback=_parsed_moment, metavar="TIME", help=_NOW_HELP)(command)
 
 
-_NOW_HELP = "Moment of the cycle, such as 2026-11-21T08:00:00Z (default: the newest one that SNAPSHOT speaks of)."
+_NOW_HELP = "Time of the cycle, such as 2026-11-21T08:00:00Z (default: the newest time in the snapshot)."
 
 
 def _parsed_moment(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
@@ -152,5 +152,5 @@ def _parsed_moment(_: click.Context, __: click.Parameter, text: str | None) -> f
 def shard_option(command: Callable[..., object]) -> Callable[..., object]:
     """Add `--shard`."""
     return click.option(
-        "--shard", metavar="NAME", help="SchedulingShard whose part of the cluster is meant, if there are several."
+        "--shard", metavar="NAME", help="SchedulingShard to work on; required if the cluster has several."
     )(command)

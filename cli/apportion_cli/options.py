@@ -94,7 +94,7 @@ def environment_option(command: Decorated) -> Decorated:
         multiple=True,
         envvar=variable("env"),
         metavar="NAME",
-        help="Only this environment; may be repeated.",
+        help="Limit to this environment; may be repeated.",
     )(command)
 
 
@@ -106,7 +106,7 @@ def as_of_option(command: Decorated) -> Decorated:
         callback=_parsed(parse_day),
         envvar=variable("as-of"),
         metavar="DATE",
-        help="Day that decides which overrides and waivers hold (default: today, UTC).",
+        help="Date on which overrides and waivers are evaluated (default: today, UTC).",
     )(command)
 
 
@@ -121,14 +121,14 @@ def output_option(*formats: str, variable: str | None = None) -> Callable[[Decor
         shell_complete=lambda _, __, incomplete: [f for f in formats if f.startswith(incomplete)],
         envvar=variable,
         metavar="FORMAT[=FILE]",
-        help=f"{', '.join(formats)}; may be repeated.",
+        help=f"Output format: {', '.join(formats)}; may be repeated.",
     )
 
 
 def json_option(command: Decorated) -> Decorated:
     """Add `--json`, short for `-o json`, to a command that has `-o`."""
     return click.option(
-        "--json", is_flag=True, is_eager=True, expose_value=False, callback=_wish_json, help="The same as -o json."
+        "--json", is_flag=True, is_eager=True, expose_value=False, callback=_wish_json, help="Shorthand for -o json."
     )(command)
 
 
@@ -145,7 +145,7 @@ def fail_on_option(command: Decorated) -> Decorated:
         default="error",
         envvar=variable("fail-on"),
         show_default=True,
-        help="Least severity that makes the exit code 1.",
+        help="Exit with 1 if there is a finding of at least this severity.",
     )(command)
 
 
@@ -163,7 +163,7 @@ def allow_missing_layers_option(command: Decorated) -> Decorated:
         is_flag=True,
         expose_value=False,
         callback=_allow_missing_layers,
-        help="Evaluate a reviewed policy where this system lacks a layer of its confinement.",
+        help="Evaluate the policy even if the system lacks a sandbox layer; for reviewed policies only.",
     )(command)
 
 
@@ -232,7 +232,7 @@ _TIME_LIMIT = click.option(
     callback=_parsed(parse_seconds),
     envvar=variable("time-limit"),
     metavar="TIME",
-    help="How long the policy may take to evaluate (default: 30s).",
+    help="Time limit for evaluating the policy (default: 30s).",
 )
 _MEMORY_LIMIT = click.option(
     "--memory-limit",
@@ -240,5 +240,5 @@ _MEMORY_LIMIT = click.option(
     callback=_parsed(parse_bytes),
     envvar=variable("memory-limit"),
     metavar="SIZE",
-    help="How much memory it may use (default: 2Gi).",
+    help="Memory limit for evaluating the policy (default: 2Gi).",
 )

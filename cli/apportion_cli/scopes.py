@@ -18,8 +18,10 @@ Decorated = TypeVar("Decorated", bound=Callable[..., object])
 
 def place_options(command: Decorated) -> Decorated:
     """Add `--env` and `--cluster`, each naming one."""
-    command = click.option("--cluster", metavar="NAME", help="Cluster, where the environment has several.")(command)
-    return click.option("-e", "--env", metavar="NAME", help="Values in this environment.")(command)
+    command = click.option("--cluster", metavar="NAME", help="Cluster; required if the environment has several.")(
+        command
+    )
+    return click.option("-e", "--env", metavar="NAME", help="Environment whose values to use.")(command)
 
 
 def scope_of(graph: PolicyGraph, environment: str | None, cluster: str | None) -> Scope:

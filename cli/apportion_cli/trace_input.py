@@ -270,32 +270,42 @@ _OPTIONS = (
     click.option(
         "--trace",
         metavar="FORMAT:FILE",
-        help="Run a recorded load: openb:FOLDER, openb:NODES.csv,PODS.csv or sacct:FILE (see docs/traces.md).",
+        help="Replay a recorded trace: openb:FOLDER, openb:NODES.csv,PODS.csv or sacct:FILE (see docs/traces.md).",
     ),
-    click.option("--trace-nodes", type=_SHARE, metavar="SHARE", help="On a share of the recorded nodes, such as 0.01."),
+    click.option(
+        "--trace-nodes", type=_SHARE, metavar="SHARE", help="Fraction of the recorded nodes to keep, such as 0.01."
+    ),
     click.option(
         "--trace-load",
         type=_LOAD,
         metavar="SHARE",
-        help="Draw arrivals together, or apart, until jobs ask for this share of the GPUs on average.",
+        help="Scale arrival times until jobs request this fraction of the GPUs on average.",
     ),
     click.option(
         "--trace-inflate",
         type=_LOAD,
         metavar="SHARE",
-        help="Have jobs come one by one, again and again, and none leave, until they ask for this share of the GPUs.",
+        help="Submit jobs one by one, repeating the trace, and complete none, until they request this fraction of the GPUs.",
     ),
     click.option(
-        "--trace-seed", type=int, metavar="N", help="Which nodes stay; with --trace-inflate, shuffle the jobs."
+        "--trace-seed",
+        type=int,
+        metavar="N",
+        help="Seed for the choice of nodes, and with --trace-inflate for the order of jobs.",
     ),
-    click.option("--trace-until", callback=_duration, metavar="DURATION", help="End then, such as 2d, whatever runs."),
+    click.option(
+        "--trace-until",
+        callback=_duration,
+        metavar="DURATION",
+        help="Stop after this time, such as 2d, even if jobs are running.",
+    ),
     click.option(
         "--trace-queue",
         "trace_queues",
         multiple=True,
         callback=_pair,
         metavar="NAME=QUEUE",
-        help="The queue of a QoS class, or of a Slurm account; may be repeated.",
+        help="Queue for a QoS class or a Slurm account; may be repeated.",
     ),
     click.option(
         "--trace-priority",
@@ -303,7 +313,7 @@ _OPTIONS = (
         multiple=True,
         callback=_pair,
         metavar="QOS=CLASS",
-        help="The priority class of a QoS; may be repeated.",
+        help="Priority class for a QoS; may be repeated.",
     ),
-    click.option("--trace-skip-faults", is_flag=True, help="Leave out rows with faults, each with a warning."),
+    click.option("--trace-skip-faults", is_flag=True, help="Skip invalid rows, each with a warning."),
 )

@@ -79,10 +79,10 @@ _SETTINGS_FROM = click.option(
     is_eager=True,
     expose_value=False,
     callback=_settings_from,
-    help="Take settings from the settings file as this git revision holds it: origin/main.",
+    help="Read the settings file from this git revision, such as origin/main.",
 )
 _QUIET = click.option(
-    "-q", "--quiet", is_flag=True, expose_value=False, callback=_quiet, help="Print only what was asked for."
+    "-q", "--quiet", is_flag=True, expose_value=False, callback=_quiet, help="Print only the result and errors."
 )
 _VERBOSE = click.option(
     "-v",
@@ -97,7 +97,7 @@ _COLOR = click.option(
     default=None,
     expose_value=False,
     callback=_color,
-    help="Colour the text; NO_COLOR and FORCE_COLOR are honoured.",
+    help="Enable or disable colour (default: auto; NO_COLOR and FORCE_COLOR apply).",
 )
 _DEBUG = click.option(
     "--debug",
@@ -105,5 +105,5 @@ _DEBUG = click.option(
     envvar="APPORTION_DEBUG",
     expose_value=False,
     callback=_debug,
-    help="Show the traceback of a fault of apportion.",
+    help="Show the traceback of an internal error.",
 )

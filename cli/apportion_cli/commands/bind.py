@@ -28,40 +28,46 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("queue")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-@click.option("-k", "--kind", metavar="KIND", help="What to write: Job, JobSet, CronJob, RayJob, RayCluster, …")
+@click.option("-k", "--kind", metavar="KIND", help="Kind of workload: Job, JobSet, CronJob, RayJob, RayCluster, …")
 @click.option(
     "--from",
     "file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Put these manifests into the queue; - is stdin.",
+    help="Bind the workloads in this manifest; - reads standard input.",
 )
 @click.option(
-    "-p", "--policy", default=".", envvar=variable("policy"), type=click.Path(), help="The policy of the queue."
+    "-p", "--policy", default=".", envvar=variable("policy"), type=click.Path(), help="Policy that declares the queue."
 )
 @place_options
-@click.option("-n", "--namespace", metavar="NAME", help="One of the queue's namespaces (default: its first).")
-@click.option("--name", metavar="NAME", help="Name of the workload (default: the queue's with the kind).")
-@click.option("--image", metavar="IMAGE", help="Image of its containers.")
+@click.option("-n", "--namespace", metavar="NAME", help="Namespace of the workload (default: the queue's first).")
+@click.option("--name", metavar="NAME", help="Name of the workload (default: QUEUE-KIND).")
+@click.option("--image", metavar="IMAGE", help="Container image.")
 @click.option(
-    "--workers", "--replicas", type=click.IntRange(min=1), metavar="N", help="Workers, all of which start or none."
+    "--workers", "--replicas", type=click.IntRange(min=1), metavar="N", help="Number of workers, scheduled as a gang."
 )
-@click.option("--min", "least", type=click.IntRange(min=1), metavar="N", help="Workers that are enough to start.")
-@click.option("--max", "most", type=click.IntRange(min=1), metavar="N", help="Workers at most; with --min.")
-@click.option("--gpus", metavar="N", help="GPUs for each worker; 0.5 where the queue may share them.")
-@click.option("--gpu-model", metavar="MODEL", help="GPU model of the workers.")
-@click.option("--cpu", metavar="CPU", help="CPU for each pod (default: 1).")
-@click.option("--memory", metavar="SIZE", help="Memory for each pod (default: 4Gi).")
-@click.option("--priority-class", metavar="NAME", help="One of the queue's priority classes.")
+@click.option(
+    "--min", "least", type=click.IntRange(min=1), metavar="N", help="Minimum number of workers to start with."
+)
+@click.option(
+    "--max", "most", type=click.IntRange(min=1), metavar="N", help="Maximum number of workers; requires --min."
+)
+@click.option("--gpus", metavar="N", help="GPUs per worker; a fraction such as 0.5 if the queue allows GPU sharing.")
+@click.option("--gpu-model", metavar="MODEL", help="GPU model, such as h100.")
+@click.option("--cpu", metavar="CPU", help="CPU request per pod (default: 1).")
+@click.option("--memory", metavar="SIZE", help="Memory request per pod (default: 4Gi).")
+@click.option("--priority-class", metavar="NAME", help="Priority class; one that the queue allows.")
 @click.option(
     "--secret",
     "secrets",
     multiple=True,
     metavar="NAME:KEY[:VARIABLE]",
-    help="A variable from a Secret that exists; may be repeated.",
+    help="Environment variable from an existing Secret; may be repeated.",
 )
-@click.option("--schedule", metavar="CRON", help="When a CronJob runs (default: 0 2 * * *).")
-@click.option("--provisioning", metavar="PLAN", help="Ask for its nodes as a whole, by a plan of the policy.")
+@click.option("--schedule", metavar="CRON", help="Schedule of a CronJob (default: 0 2 * * *).")
+@click.option(
+    "--provisioning", metavar="PLAN", help="Request all nodes at once through this provisioning plan of the policy."
+)
 @output_option("yaml", "json")
 @fail_on_option
 @as_of_option

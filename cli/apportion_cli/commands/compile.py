@@ -38,24 +38,24 @@ TARGETS = (*(engine.value for engine in Engine), "node-pools")
     multiple=True,
     shell_complete=lambda _, __, incomplete: [name for name in TARGETS if name.startswith(incomplete)],
     metavar="NAME",
-    help=f"Only this target; may be repeated: {', '.join(TARGETS)}.",
+    help=f"Limit to this target; may be repeated: {', '.join(TARGETS)}.",
 )
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("rendered"),
     show_default=True,
-    help="Folder of the rendered trees.",
+    help="Directory to write the rendered trees to.",
 )
-@click.option("--check", is_flag=True, help="Write nothing; exit 10 if anything would change.")
+@click.option("--check", is_flag=True, help="Write nothing; exit with 10 if the rendered trees are out of date.")
 @click.option(
     "--base",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIRECTORY",
-    help="Output folder of the base revision: prune.json lists only what it held.",
+    help="Rendered trees of the base revision; prune.json lists only objects found there.",
 )
 @click.option(
-    "--strict-fidelity", is_flag=True, help="Write nothing and fail where a target only approximates the policy."
+    "--strict-fidelity", is_flag=True, help="Fail, and write nothing, if a target only approximates the policy."
 )
 @output_option("text", "json")
 @fail_on_option
@@ -75,11 +75,15 @@ def compile_(
     time_limit: float | None,
     memory_limit: int | None,
 ) -> int:
-    """Write rendered/<environment>/<cluster>/<target>/ for every cluster of POLICY.
+    """Compile POLICY to rendered/<environment>/<cluster>/<target>/ for each of its clusters.
 
-    Each tree holds the objects in apply order, a kustomization, an inventory and a prune list. The same policy and
-    date give the same bytes.
-    """
+    Each tree contains the objects in apply order, a kustomization, an inventory and a prune list. Output is
+    deterministic: the same policy and date yield the same bytes.
+
+    \b
+    apportion compile policy.py --env prod
+    apportion compile --check --base ../main/rendered
+    """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     from apportion_cli.delivery import deliver
     from apportion_cli.findings import show_findings
     from apportion_cli.inputs import read_policy

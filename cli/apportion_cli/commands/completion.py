@@ -16,7 +16,7 @@ from apportion_cli.verbosity import console_options
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @console_options
 def completion(shell: str) -> None:
-    """Print the completion script of a shell."""
+    """Print the shell completion script."""
     from click.shell_completion import get_completion_class
 
     from apportion_cli.main import PROGRAM, apportion

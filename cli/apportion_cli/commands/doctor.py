@@ -53,10 +53,10 @@ class Finding:
     "exports",
     multiple=True,
     metavar="FILE",
-    help="Compare a cluster's objects (kubectl get crds,deploy,sts,cm -A -o json) with what a policy relies on.",
+    help="Check a cluster's objects (kubectl get crds,deploy,sts,cm -A -o json) against the policy's requirements.",
 )
 @click.option(
-    "-p", "--policy", default=".", envvar=variable("policy"), type=click.Path(), help="The policy, for --export."
+    "-p", "--policy", default=".", envvar=variable("policy"), type=click.Path(), help="Policy to compare with --export."
 )
 @place_options
 @as_of_option
@@ -74,13 +74,17 @@ def doctor(
     time_limit: float | None,
     memory_limit: int | None,
 ) -> int:
-    """Check the installation, the confinement of policies, the tools on PATH and the settings in force.
+    """Check the installation: the sandbox, the tools on PATH and the settings in effect.
 
-    With --export, look at a cluster instead: does it have the API versions, the engine's version and the configuration
-    that the policy's output relies on?
+    With --export, check a cluster instead: its API versions, the version of its engine, and the configuration that the
+    compiled policy requires.
 
-    Exit code 3 if something that apportion, or the output, needs is not as it must be.
-    """
+    Exits with 3 if a requirement is not met.
+
+    \b
+    apportion doctor
+    apportion doctor --export cluster.json --env prod
+    """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     from apportion_cli.delivery import deliver
 
     within = limits(time_limit, memory_limit)

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     "exports",
     multiple=True,
     metavar="FILE",
-    help="Objects of the cluster (kubectl get … -A -o json --show-managed-fields), where Argo CD or Flux feeds it.",
+    help="Objects of a cluster that Argo CD or Flux delivers to (kubectl get … -A -o json --show-managed-fields).",
 )
 @click.option(
-    "-p", "--policy", default=".", envvar=variable("policy"), type=click.Path(), help="The policy, for --export."
+    "-p", "--policy", default=".", envvar=variable("policy"), type=click.Path(), help="Policy to compare with --export."
 )
-@click.option("--cluster", metavar="NAME", help="Cluster of the export, where ENV has several.")
+@click.option("--cluster", metavar="NAME", help="Cluster of the export; required if ENV has several.")
 @output_option("text", "json")
 @json_option
 @as_of_option
@@ -54,9 +54,13 @@ def drift(
 ) -> int:
     """Detect drift: compare the clusters of ENV with what was applied; exit 10 if they differ.
 
-    ENV is the stack, and the engine looks at its clusters. With --export, ENV is an environment of the policy, and
-    what it compiles to is compared with the file. Nothing is changed.
-    """
+    ENV is a Pulumi stack, whose clusters are queried. With --export, ENV is an environment of the policy, and the
+    export is compared with the compiled policy. Nothing is changed.
+
+    \b
+    apportion drift prod
+    apportion drift prod --export cluster.json
+    """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     from apportion_cli.delivery import deliver
     from apportion_cli.drift_report import drift_json, drift_text
 

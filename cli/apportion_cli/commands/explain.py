@@ -28,7 +28,7 @@ _CODE = re.compile(r"AP\d{3}")
 @click.command()
 @click.argument("subject", nargs=-1, required=True, metavar="RULE | queue ID | job NAME")
 @click.option(
-    "-p", "--policy", default=".", envvar=variable("policy"), type=click.Path(), help="The policy of the queue."
+    "-p", "--policy", default=".", envvar=variable("policy"), type=click.Path(), help="Policy that declares the queue."
 )
 @place_options
 @click.option(
@@ -37,7 +37,7 @@ _CODE = re.compile(r"AP\d{3}")
     multiple=True,
     type=click.Path(),
     metavar="SNAPSHOT",
-    help="The cluster of the job or queue, as `simulate --cycle` reads it; may be repeated.",
+    help="Cluster snapshot, as `simulate --cycle` reads it; may be repeated.",
 )
 @moment
 @shard_option
@@ -61,9 +61,10 @@ def explain(
     time_limit: float | None,
     memory_limit: int | None,
 ) -> int:
-    """Explain a rule (AP201), or a queue of a policy: every value of it, and where it came from.
+    """Explain a rule, or every value of a queue and where it comes from.
 
-    With --snapshot: why a job waits or is evicted in the next cycle, or how a queue comes to its fair share.
+    With --snapshot, explain why a job is pending or evicted in the next cycle, or how the fair share of a queue is
+    calculated.
 
     \b
     apportion explain AP201

@@ -22,9 +22,11 @@ _DRAWINGS = ("text", "mermaid", "svg", "json")
 
 @click.command()
 @place_options
-@click.option("-r", "--resource", help="gpu, gpu/<model>, cpu, memory (default: gpu, or what there is).")
-@click.option("--depth", type=click.IntRange(min=1), help="Levels to show.")
-@click.option("--plain", is_flag=True, help="ASCII only.")
+@click.option(
+    "-r", "--resource", help="Resource to show: gpu, gpu/<model>, cpu or memory (default: gpu if the policy has any)."
+)
+@click.option("--depth", type=click.IntRange(min=1), help="Number of levels to show.")
+@click.option("--plain", is_flag=True, help="Use ASCII characters only.")
 @output_option(*_DRAWINGS)
 @fail_on_option
 @reading_options
@@ -44,8 +46,12 @@ def graph(
 ) -> int:
     """Draw the queue tree of POLICY with guaranteed quotas and limits.
 
-    Without --env, the policy as written; with it, the values on that environment's cluster.
-    """
+    Shows the policy as written, or with --env the values on a cluster of that environment.
+
+    \b
+    apportion graph policy.py --env prod
+    apportion graph --resource gpu/h100 -o svg=queues.svg
+    """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     from apportion_cli.delivery import deliver
     from apportion_cli.findings import show_findings
     from apportion_cli.inputs import read_policy

@@ -23,20 +23,24 @@ ENGINES = tuple(engine.value for engine in Engine)
 
 @click.command(name="import")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(), metavar="PATH...")
-@click.option("--from", "engine", required=True, type=click.Choice(ENGINES), help="Engine whose objects they are.")
+@click.option("--from", "engine", required=True, type=click.Choice(ENGINES), help="Engine to import from.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
-    help="Folder of the policy that is written.",
+    help="Directory to write the policy to.",
 )
-@click.option("--organisation", metavar="NAME", help="Its name in the policy (default: the folder's).")
-@click.option("--owner", metavar="OWNER", help="Who answers for every queue without an owner: @acme/platform.")
-@click.option("--environment", metavar="NAME", help="Default: what the objects say, else prod.")
+@click.option("--organisation", metavar="NAME", help="Name of the organisation (default: the directory's name).")
+@click.option("--owner", metavar="OWNER", help="Owner of queues that have none, such as @acme/platform.")
+@click.option(
+    "--environment", metavar="NAME", help="Name of the environment (default: taken from the objects, otherwise prod)."
+)
 @click.option("--cluster", metavar="NAME", default="main", show_default=True)
-@click.option("--engine-version", metavar="VERSION", help="Version installed (default: the newest that is known).")
-@click.option("--accept-loss", is_flag=True, help="Exit 0 though fields of objects are not kept.")
-@click.option("--force", is_flag=True, help="Overwrite files that are there.")
+@click.option(
+    "--engine-version", metavar="VERSION", help="Installed version of the engine (default: the newest supported)."
+)
+@click.option("--accept-loss", is_flag=True, help="Exit with 0 even if fields cannot be kept.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 @console_options
 def import_(
     paths: tuple[str, ...],
@@ -51,12 +55,16 @@ def import_(
     accept_loss: bool,
     force: bool,
 ) -> int:
-    """Write the queues of an engine as a policy: policy.py, and a file in teams/ for each team.
+    """Write a policy from the queues of an existing cluster: policy.py, and a file in teams/ for each team.
 
-    PATH is a file, a folder, or - for standard input: YAML, or what `kubectl get -o json` prints. Each field of an object
-    that compiling the policy would not give back is named with its value, here and at the top of the file that it
-    concerns; exit 1 if there is one, unless --accept-loss is given.
-    """
+    PATH is a file, a directory, or - for standard input, in YAML or JSON as kubectl prints it. Each field that the
+    policy cannot reproduce is reported with its value, here and at the top of the file it belongs to; the exit code is
+    then 1 unless --accept-loss is given.
+
+    \b
+    kubectl get clusterqueues,cohorts,localqueues,resourceflavors -A -o yaml \\
+      | apportion import --from kueue --out policy -
+    """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     from apportion_cli.policy_import import Wanted, imported
 
     console = current()

@@ -16,20 +16,28 @@ from apportion_cli.verbosity import console_options
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False), default=Path())
-@click.option("--organisation", help="Its name in the policy. Default: the directory's name.")
+@click.option("--organisation", help="Name of the organisation (default: the directory's name).")
 @click.option(
-    "--ci", "service", type=click.Choice(SERVICES), default="github", show_default=True, help="Whose pipelines."
+    "--ci",
+    "service",
+    type=click.Choice(SERVICES),
+    default="github",
+    show_default=True,
+    help="CI service to write pipelines for.",
 )
-@click.option("--pulumi", is_flag=True, help="Also a Pulumi project with a stack for each environment.")
+@click.option("--pulumi", is_flag=True, help="Also write a Pulumi project with a stack for each environment.")
 @console_options
 def init(directory: Path, organisation: str | None, *, service: str, pulumi: bool) -> None:
-    """Write a policy that compiles at once, with CI workflows and pre-commit hooks.
+    """Create a policy that compiles as it is, with CI workflows and pre-commit hooks.
 
-    With --pulumi, the workflows also say below a pull request what it would change, and bring what is merged to each
+    With --pulumi, the workflows also comment on pull requests with a preview, and apply merged changes to each
     environment.
 
-    Files that exist are left as they are; nothing is written if any of them is in the way.
-    """
+    Existing files are kept; if one of them is in the way, nothing is written.
+
+    \b
+    apportion init policy --ci github
+    """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     console = current()
     name = _organisation_name(organisation or directory.resolve().name)
     wanted = scaffold_files(name, version_text(), with_pulumi=pulumi, service=service)

@@ -23,12 +23,14 @@ _MAX_CHARACTERS = 256 * 1024**2
 
 @click.command("kai-case")
 @click.argument("file", type=click.Path(), metavar="FILE")
-@click.option("--case", "number", type=click.IntRange(0), metavar="N", help="Only the case at this place, from 0.")
 @click.option(
-    "--rounds", type=click.IntRange(1, 1000), metavar="N", help="Rounds to run (default: as many as the case asks for)."
+    "--case", "number", type=click.IntRange(0), metavar="N", help="Run only the case at this index, counted from 0."
 )
 @click.option(
-    "--actions", metavar="LIST", help="Actions of each round: all, or some with commas (default: the case's)."
+    "--rounds", type=click.IntRange(1, 1000), metavar="N", help="Number of rounds to run (default: as the case states)."
+)
+@click.option(
+    "--actions", metavar="LIST", help="Actions of each round: all, or a comma-separated list (default: the case's)."
 )
 @output_option("json")
 @console_options

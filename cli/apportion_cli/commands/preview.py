@@ -26,7 +26,7 @@ def stack_options(command: click.decorators.FC) -> click.decorators.FC:
             "folder",
             type=click.Path(path_type=Path, file_okay=False, exists=True),
             default=Path(),
-            help="Folder of Pulumi.yaml, or one below it.",
+            help="Directory of Pulumi.yaml, or one below it.",
         ),
         click.argument("environment", metavar="ENV"),
     ):
@@ -37,13 +37,13 @@ def stack_options(command: click.decorators.FC) -> click.decorators.FC:
 def snapshot_options(command: click.decorators.FC) -> click.decorators.FC:
     """Add `--snapshot` and `--delete-used`: what work there is, and whether queues are deleted under it."""
     for decorate in (
-        click.option("--delete-used", is_flag=True, help="Delete queues though --snapshot shows work in them."),
+        click.option("--delete-used", is_flag=True, help="Delete queues even if --snapshot shows work in them."),
         click.option(
             "--snapshot",
             "snapshots",
             multiple=True,
             metavar="FILE",
-            help="Objects of the clusters (kubectl get pods,… -A -o json): no queue with work in it is deleted.",
+            help="Objects of the clusters (kubectl get pods,… -A -o json); queues with work in them are not deleted.",
         ),
     ):
         command = decorate(command)
@@ -67,9 +67,11 @@ def refuse_deletion_of_used(plan: Plan, snapshots: tuple[str, ...], *, delete_us
 @click.option(
     "--policy",
     type=click.Path(path_type=Path, exists=True),
-    help="Policy to preview in place of the stack's own; program and configuration stay those of --dir.",
+    help="Preview this policy instead of the stack's; the program and configuration remain those of --dir.",
 )
-@click.option("--plan-only", is_flag=True, help="Ask neither the engine's preview nor a cluster.")
+@click.option(
+    "--plan-only", is_flag=True, help="Show the plan without running Pulumi's preview or contacting a cluster."
+)
 @snapshot_options
 @output_option("text", "json", "md")
 @json_option
@@ -87,10 +89,14 @@ def preview(
     outputs: tuple[Output, ...],
     as_of: date,
 ) -> None:
-    """Preview what `up` would change in the clusters of ENV: changes by queue, and the number of updates.
+    """Preview the changes that `up` would make to the clusters of ENV, by queue, and the number of updates.
 
-    ENV is the stack, whose configuration names the policy and its environment. Needs `pulumi` on PATH.
-    """
+    ENV is a Pulumi stack, whose configuration names the policy and its environment. Requires `pulumi` on PATH.
+
+    \b
+    apportion preview prod
+    apportion preview prod -o md=comment.md
+    """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     from apportion_cli.delivery import deliver
     from apportion_cli.stack_report import plan_json, plan_markdown, plan_text
     from apportion_cli.stacks import DeployedStack

@@ -32,11 +32,14 @@ FAMILIES = {
 @output_option("text", "json", "md")
 @console_options
 def rules(outputs: tuple[Output, ...]) -> None:
-    """List the rules: code, name, default severity and what each finds.
+    """List the rules with their code, name, default severity and summary.
 
-    A policy sets their severity (`Rules(severity={"AP204": "off"})`); rules marked as required stay errors.
-    `apportion explain CODE` prints a rule's page.
-    """
+    A policy changes severities with `Rules(severity={"AP204": "off"})`; rules marked as required are always errors.
+    `apportion explain CODE` shows the page of a rule.
+
+    \b
+    apportion rules -o json
+    """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     from apportion_cli.delivery import deliver
     from apportion_compiler.checks import RULES
 

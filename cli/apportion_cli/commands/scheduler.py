@@ -18,34 +18,38 @@ from apportion_cli.verbosity import console_options
 
 @click.command()
 @click.option(
-    "--kubeconfig", metavar="FILE", help="How the cluster is reached (default: KUBECONFIG, the pod's account)."
+    "--kubeconfig", metavar="FILE", help="Kubeconfig file (default: KUBECONFIG, or the pod's service account)."
 )
-@click.option("--context", metavar="NAME", help="Context of the kubeconfig.")
+@click.option("--context", metavar="NAME", help="Kubeconfig context to use.")
 @click.option(
     "--name",
     "scheduler",
     default="kai-scheduler",
     show_default=True,
     envvar=variable("scheduler-name"),
-    help="`schedulerName` of its pods.",
+    help="Schedule pods with this `schedulerName`.",
 )
 @click.option(
     "--shard",
     metavar="NAME",
     envvar=variable("shard"),
-    help="SchedulingShard whose part of the cluster is meant, if there are several.",
+    help="SchedulingShard to work on; required if the cluster has several.",
 )
 @click.option(
-    "--period", default=1.0, show_default=True, type=click.FloatRange(min=0.05), help="Seconds between turns."
+    "--period",
+    default=1.0,
+    show_default=True,
+    type=click.FloatRange(min=0.05),
+    help="Seconds between scheduling cycles.",
 )
 @click.option(
-    "--port", default=8080, show_default=True, type=click.IntRange(0, 65535), help="Of /healthz and /metrics."
+    "--port", default=8080, show_default=True, type=click.IntRange(0, 65535), help="Port of /healthz and /metrics."
 )
 @click.option(
     "--lease",
     metavar="NAMESPACE/NAME",
     envvar=variable("lease"),
-    help="Lease that one of several schedulers holds; without it this is the only one.",
+    help="Lease for leader election; omit it to run a single instance.",
 )
 @console_options
 def scheduler(
@@ -58,11 +62,14 @@ def scheduler(
     port: int,
     lease: str | None,
 ) -> None:
-    """Schedule pods of a cluster as KAI Scheduler does: by queues, gangs and fair shares.
+    """Run the scheduler, which makes the decisions of KAI Scheduler: queues, gangs and fair shares.
 
-    It reads the objects that `apportion compile` writes for KAI, and takes the place of KAI's scheduler and pod grouper.
-    A GPU is given whole: sharing one takes the engine's own binder.
-    """
+    It reads the objects that `apportion compile` writes for KAI, and replaces KAI's scheduler and pod grouper. It
+    allocates whole GPUs only: sharing a GPU requires KAI's binder.
+
+    \b
+    apportion scheduler --kubeconfig ~/.kube/config --period 0.5
+    """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     try:
         import kubernetes  # noqa: F401 - what follows needs both.
         import prometheus_client  # noqa: F401

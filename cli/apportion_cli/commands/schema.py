@@ -20,11 +20,15 @@ from apportion_cli.verbosity import console_options
     type=click.Choice(["policy", "report", "snapshot"]),
     default="policy",
     show_default=True,
-    help="A policy document, what `validate -o json` writes, or what `simulate --cycle` reads.",
+    help="Schema to print: a policy document, the report of `validate -o json`, or the snapshot of `simulate --cycle`.",
 )
 @console_options
 def schema(name: str) -> None:
-    """Print a JSON Schema (draft 2020-12)."""
+    """Print a JSON Schema (draft 2020-12).
+
+    \b
+    apportion schema --for policy > policy.schema.json
+    """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     if name == "snapshot":
         from apportion_runtime.snapshots.schema import snapshot_schema
 

@@ -37,33 +37,31 @@ _OF_SCENARIOS = {*_OF_ONE_RUN, "html"}
     "--scenario",
     type=click.Path(),
     metavar="FILE",
-    help="Run POLICY, or a rendered tree, on an embedded cluster: FILE says its nodes and workloads.",
+    help="Scenario file with the nodes and workloads to simulate.",
 )
 @trace_options
-@click.option("--env", metavar="NAME", help="The environment of POLICY that is simulated.")
-@click.option("--cluster", metavar="NAME", help="The cluster of POLICY that is simulated.")
-@click.option(
-    "--engine", metavar="NAME", help="The engine that is simulated, where POLICY has several: kai, volcano, native, …"
-)
+@click.option("--env", metavar="NAME", help="Environment of POLICY to simulate.")
+@click.option("--cluster", metavar="NAME", help="Cluster of POLICY to simulate.")
+@click.option("--engine", metavar="NAME", help="Engine to simulate if POLICY has several: kai, volcano, native, …")
 @click.option(
     "--against",
     type=click.Path(),
     metavar="POLICY",
-    help="Run another policy, or rendered tree, on the same scenario, and say only what differs from it.",
+    help="Run another policy or rendered tree on the same scenario, and show only the differences.",
 )
-@click.option("--against-env", metavar="NAME", help="Its environment (default: that of --env).")
-@click.option("--against-cluster", metavar="NAME", help="Its cluster (default: that of --cluster).")
-@click.option("--against-engine", metavar="NAME", help="Its engine (default: that of --engine).")
+@click.option("--against-env", metavar="NAME", help="Environment of --against (default: that of --env).")
+@click.option("--against-cluster", metavar="NAME", help="Cluster of --against (default: that of --cluster).")
+@click.option("--against-engine", metavar="NAME", help="Engine of --against (default: that of --engine).")
 @click.option(
     "--cycle",
     "snapshots",
     multiple=True,
     type=click.Path(),
     metavar="SNAPSHOT",
-    help="A file, a folder, or - for standard input; may be repeated.",
+    help="Decide one scheduling cycle of this snapshot: a file, a directory, or - for standard input; may be repeated.",
 )
 @click.option(
-    "--actions", metavar="LIST", help="Actions of the cycle: all, or some with commas (default: the snapshot's own)."
+    "--actions", metavar="LIST", help="Actions of the cycle: all, or a comma-separated list (default: the snapshot's)."
 )
 @moment
 @shard_option
@@ -92,10 +90,10 @@ def simulate(
     as_of: date,
     fail_on: str,
 ) -> int:
-    """Simulate POLICY under the workload of a scenario or a trace; --cycle decides one cycle of SNAPSHOT.
+    """Simulate POLICY under the workload of a scenario or a trace; --cycle decides one cycle of a snapshot.
 
-    A scenario (docs/simulation.md) lists nodes, workloads and events; POLICY is compiled for its cluster first.
-    SNAPSHOT is a document of kind Snapshot (docs/snapshot.md), or Kubernetes objects as kubectl prints them.
+    A scenario (docs/simulation.md) lists nodes, workloads and events; POLICY is compiled for its cluster first. A
+    snapshot is a document of kind Snapshot (docs/snapshot.md), or Kubernetes objects as kubectl prints them.
 
     \b
     apportion simulate policy.py --env prod --scenario scenario.yaml

@@ -22,9 +22,9 @@ _CLEAR = "Clear the lock? No update of this stack may be running."
 
 @click.command()
 @stack_options
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.option("--unlock", is_flag=True, help="Clear the lock of an update that was killed; asks first.")
-@click.option("--refresh", is_flag=True, help="Look at the clusters first, and put back what was changed by hand.")
+@click.option("-y", "--yes", is_flag=True, help="Apply without asking for confirmation.")
+@click.option("--unlock", is_flag=True, help="Clear the lock of an interrupted update, after confirmation.")
+@click.option("--refresh", is_flag=True, help="Refresh the state from the clusters first, and revert manual changes.")
 @snapshot_options
 @output_option("text", "json")
 @json_option
@@ -45,9 +45,13 @@ def up(
 ) -> None:
     """Apply the policy to the clusters of ENV in a sequence of valid updates.
 
-    ENV is the stack, whose configuration names the policy and its environment. An update that was interrupted is
-    finished by the next one, which asks whether to clear the lock that it left. Needs `pulumi` on PATH.
-    """
+    ENV is a Pulumi stack, whose configuration names the policy and its environment. An interrupted update is finished
+    by the next one, which offers to clear the lock left behind. Requires `pulumi` on PATH.
+
+    \b
+    apportion up prod
+    apportion up prod --snapshot pods.json --yes
+    """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     from apportion_cli.delivery import deliver
     from apportion_cli.stack_report import plan_text, up_json
     from apportion_cli.stacks import DeployedStack, LockedError

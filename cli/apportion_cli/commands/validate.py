@@ -37,14 +37,14 @@ ENGINES = tuple(engine.value for engine in Engine)
     multiple=True,
     type=click.Path(),
     metavar="PATH",
-    help="Judge raw objects instead: a file, a folder, or - for standard input; may be repeated.",
+    help="Check Kubernetes manifests instead: a file, a directory, or - for standard input; may be repeated.",
 )
 @click.option(
     "--engine",
     "engines",
     multiple=True,
     type=click.Choice(ENGINES),
-    help="Engine whose rules hold for --manifests (default: those that the objects are for).",
+    help="Engine whose rules apply to --manifests (default: detected from the objects).",
 )
 @click.option(
     "-p",
@@ -52,16 +52,16 @@ ENGINES = tuple(engine.value for engine in Engine)
     "declared",
     type=click.Path(),
     metavar="POLICY",
-    help="Judge workloads of --manifests on a cluster of this policy: one of --env.",
+    help="Check the workloads of --manifests against a cluster of this policy; requires --env.",
 )
-@click.option("--cluster", metavar="NAME", help="That cluster, where the environment has several.")
+@click.option("--cluster", metavar="NAME", help="Cluster to check against; required if the environment has several.")
 @click.option(
-    "--fix", is_flag=True, help="Apply fixes that change nothing of what anybody is granted, and show the changes."
+    "--fix", is_flag=True, help="Apply safe fixes, which change no quota, name or machine, and show the diff."
 )
 @click.option(
     "--unsafe-fixes",
     is_flag=True,
-    help="Apply, too, fixes that change quotas, names or machines; nothing that would cause an error.",
+    help="Also apply fixes that change quotas, names or machines.",
 )
 @reading_options
 @click.pass_context
@@ -82,15 +82,19 @@ def validate(
     time_limit: float | None,
     memory_limit: int | None,
 ) -> int:
-    """Check POLICY: its structure, its quotas, its pools, and what each engine makes of it.
+    """Check POLICY: structure, quotas, node pools, and what each engine cannot express.
 
-    POLICY is a Python file, `file.py:name`, a YAML or JSON document, or a folder that holds policy.py or
-    policy.yaml (default: the current folder). It runs in a confined process and reaches no network.
-    Waived findings are counted, and shown with --verbose.
+    POLICY is a Python file, `file.py:name`, a YAML or JSON document, or a directory with policy.py or policy.yaml
+    (default: the current directory). It is evaluated in a sandbox without network access. Waived findings are counted,
+    and listed with --verbose.
 
-    With --manifests, check Kubernetes objects that anybody wrote: what their engine would refuse, accept and ignore,
-    or leave pending for ever. With -p POLICY, or beside a rendered tree, workloads are judged on that cluster.
-    """
+    With --manifests, check Kubernetes manifests: what their engine would reject, ignore or leave pending. With
+    -p POLICY, or next to a rendered tree, workloads are checked against that cluster.
+
+    \b
+    apportion validate policy.py --env prod
+    apportion validate --manifests job.yaml -p policy.py --env prod
+    """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     if manifests or engines or declared or cluster:
         return _manifests(ctx, manifests, engines, outputs, limits(time_limit, memory_limit))
     from apportion_cli.validation import publish, validated

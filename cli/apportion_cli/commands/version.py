@@ -24,7 +24,7 @@ def version_text() -> str:
 @click.command()
 @console_options
 def version() -> None:
-    """Print the version; with -v, also Python's and the libraries'."""
+    """Print the version; with --verbose, also the versions of Python and the libraries."""
     console = current()
     console.out(f"{DISTRIBUTION} {version_text()}")
     if console.verbose:

@@ -33,6 +33,8 @@ def test_help_of_every_verb_reads_at_80_columns(verb: str, run: Run) -> None:
     result = run(verb, "--help")
     assert result.code == 0
     assert [line for line in result.out.splitlines() if len(line) > 80] == []
+    if verb not in {"completion", "version", "dev"}:
+        assert f"apportion {verb} " in result.out.partition("Options:")[0].partition("\n")[2], "an example is missing"
     assert "\\b" not in result.out
 
 
