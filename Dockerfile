@@ -15,7 +15,10 @@ COPY runtime runtime
 COPY cli cli
 # A package holds a link to the pages of the rules.
 COPY docs/diagnostics docs/diagnostics
-RUN /opt/apportion/bin/pip install --no-cache-dir --no-deps --no-build-isolation .
+# The build context has no git: `docker build --build-arg VERSION=1.2.3 .` names the version.
+ARG VERSION=
+RUN SETUPTOOLS_SCM_PRETEND_VERSION=$VERSION \
+    /opt/apportion/bin/pip install --no-cache-dir --no-deps --no-build-isolation .
 
 FROM ${PYTHON}
 COPY --from=build /opt/apportion /opt/apportion

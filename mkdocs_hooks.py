@@ -26,6 +26,8 @@ _PROJECT = {
     "SECURITY.md": "vulnerabilities.md",
     "CODE_OF_CONDUCT.md": "conduct.md",
 }
+_SECTION = re.compile("^## ", re.MULTILINE)
+_ITEM = re.compile(r"(?:[-*]|\d+\.) ")
 _LINK = re.compile(r"(?<=\]\()(?P<path>[^)\s#:]+)(?P<anchor>#[^)\s]*)?(?=\))")
 
 
@@ -89,6 +91,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     here = page.file.src_uri
     if here == "index.md":
         page.meta["hide"] = ["navigation", "toc"]
+    elif not _SECTION.search(markdown):
+        page.meta["hide"] = ["toc"]
     sources = {place: source for source, place in _PROJECT.items()}
     source = sources.get(here, f"docs/{here}")
 
@@ -100,4 +104,28 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return link[0]
         return posixpath.relpath(_place(target), posixpath.dirname(here) or ".") + (link["anchor"] or "")
 
-    return _LINK.sub(replaced, markdown)
+    return _LINK.sub(replaced, _indented(markdown))
+
+
+def _indented(markdown: str) -> str:
+    """Return Markdown whose lists Python-Markdown reads as CommonMark does.
+
+    What belongs to an item is indented by four spaces, and an item stands apart from a paragraph before it.
+    """
+    lines: list[str] = []
+    width, fenced, has_paragraphs = 0, False, False
+    for line in markdown.splitlines():
+        item = None if fenced else _ITEM.match(line)
+        if line.startswith("```"):
+            fenced = not fenced
+        if item:
+            if lines and lines[-1].strip() and (not width or has_paragraphs):
+                lines.append("")
+            width, has_paragraphs = len(item[0]), False
+        elif not fenced and line[:1].strip():
+            width = 0
+        elif not line.strip():
+            has_paragraphs = True
+        belongs = not fenced and 0 < width < 4 and line.startswith(" " * width)
+        lines.append(" " * (4 - width) + line if belongs else line)
+    return "\n".join(lines) + "\n"

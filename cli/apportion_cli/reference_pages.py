@@ -15,7 +15,7 @@ from apportion_cli.verb_group import VerbGroup
 from apportion_cli.verbs import VERBS
 
 _PROGRAM = "apportion"
-_PAGE_OF_DOCS = re.compile(r"\(?docs/([a-z0-9/-]+)\.md\)?")
+_PAGE_OF_DOCS = re.compile(r"docs/([a-z0-9/-]+)\.md")
 _FLAG = re.compile(r"(?<![\w/&#-])--?[a-z][a-z-]*\b")
 _SHARED = ("quiet", "verbose", "color", "debug", "settings_from", "help")
 _VERBATIM = "\b\n"
@@ -89,11 +89,11 @@ def _page(name: str, command: click.Command) -> str:
     own = [shown for shown in command.get_params(ctx) if shown.name not in _SHARED]
     shared = [shown for shown in command.get_params(ctx) if shown.name in _SHARED]
     for title, options in (("Options", own), ("Options of every command", shared)):
-        rows = [record for option in options if (record := option.get_help_record(ctx)) is not None]
+        rows = [record for option in options if (record := option.get_help_record(ctx)) is not None and record[1]]
         if rows:
-            lines += [f"## {title}", "", "| option | meaning |", "|---|---|"]
-            lines += [f"| {_flags(flags)} | {_text(meaning)} |" for flags, meaning in rows]
-            lines.append("")
+            lines += [f"## {title}", ""]
+            for flags, meaning in rows:
+                lines += [f"`{flags}`", f":   {_text(meaning)}", ""]
     if command.epilog:
         for paragraph in inspect.cleandoc(command.epilog).split("\n\n"):
             lines += [*_paragraph(paragraph), ""]
@@ -108,10 +108,6 @@ def _paragraph(text: str) -> Iterator[str]:
         yield from ("```sh", text.removeprefix(_VERBATIM), "```")
     else:
         yield _text(" ".join(text.split()))
-
-
-def _flags(text: str) -> str:
-    return f"`{text.replace('|', '&#124;')}`" if "|" not in text else f"<code>{_escaped(text)}</code>"
 
 
 def _text(text: str) -> str:
@@ -134,4 +130,4 @@ def _escaped(text: str) -> str:
 
 
 def _linked(text: str) -> str:
-    return _FLAG.sub(r"`\g<0>`", _PAGE_OF_DOCS.sub(r"([\1](../\1.md))", text))
+    return _FLAG.sub(r"`\g<0>`", _PAGE_OF_DOCS.sub(r"[\1](../\1.md)", text))

@@ -42,7 +42,11 @@ Step = Command | Written
 
 def steps(page: Path) -> list[Step]:
     """Return what a reader of a page does, in its order."""
-    text = page.read_text(encoding="utf-8")
+    return steps_of(page.read_text(encoding="utf-8"))
+
+
+def steps_of(text: str) -> list[Step]:
+    """Return what a reader of a text does, in its order."""
     found: list[Step] = []
     for block in _BLOCK.finditer(text):
         body = textwrap.dedent(block["body"])

@@ -15,8 +15,9 @@ import click
 import pytest
 
 from apportion_cli.main import apportion
+from apportion_cli.reference_pages import reference_pages
 
-from .command_blocks import Command, Step, agrees, steps
+from .command_blocks import Command, Step, agrees, steps, steps_of
 from .pages import PAGES, Page
 
 ROOT = Path(__file__).parents[2]
@@ -42,8 +43,17 @@ def _invocations(text: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_every_option_on_a_page_exists(name: str) -> None:
+    _parse(steps(ROOT / name))
+
+
+def test_every_option_in_an_example_of_a_commands_help_exists() -> None:
+    for text in reference_pages().values():
+        _parse(steps_of(text))
+
+
+def _parse(done: list[Step]) -> None:
     ctx = click.Context(apportion)
-    for step in steps(ROOT / name):
+    for step in done:
         for arguments in _invocations(step.text) if isinstance(step, Command) else ():
             _, command, rest = apportion.resolve_command(ctx, arguments)
             assert command is not None

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from apportion_cli.main import main
+
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PACKAGES = tuple(Path(name) for name in PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"])
@@ -78,6 +80,17 @@ def test_every_package_in_the_tree_is_distributed_and_checked() -> None:
     assert set(tool["hatch"]["build"]["dev-mode-dirs"]) == {Path(name).parent.as_posix() for name in there_are}
     assert set(tool["importlinter"]["root_packages"]) == {Path(name).name for name in there_are}
     assert set(tool["coverage"]["run"]["source_pkgs"]) == {Path(name).name for name in there_are}
+
+
+@pytest.mark.slow
+def test_no_rendered_byte_depends_on_the_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rendered = []
+    for number, version in enumerate(("0.1.0.dev0", "9.9.9")):
+        monkeypatch.setattr(metadata, "version", lambda _, version=version: version)
+        out = tmp_path / str(number)
+        assert main(["compile", str(ROOT / "examples/seed-001-kai-vllm"), "--out", str(out)]) == 0
+        rendered.append({file.relative_to(out): file.read_bytes() for file in out.rglob("*") if file.is_file()})
+    assert rendered[0] == rendered[1] != {}
 
 
 @pytest.fixture(scope="module")

@@ -90,6 +90,13 @@ def test_every_diagnostic_is_where_sarif_says(site: Path) -> None:
 
 
 @pytest.mark.slow
+def test_no_page_shows_markup_as_text(site: Path) -> None:
+    """Python-Markdown takes a list or a fence that is indented otherwise than it likes for text."""
+    markup = re.compile(r"<(?:p|li|td|dd)>[^<]*(?:```|\n(?:[-*]|\d+\.) )|<p>\|")
+    assert {page.name for page in site.rglob("*.html") if markup.search(page.read_text(encoding="utf-8"))} == set()
+
+
+@pytest.mark.slow
 def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
     foreign = set()
     for page in site.rglob("*.html"):
