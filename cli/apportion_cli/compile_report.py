@@ -107,10 +107,19 @@ def _opened(base: Path | None) -> AbstractContextManager[OutputFolder | None]:
     return nullcontext() if base is None else open_output(base, writing=False)
 
 
-def report_text(compiled: CompileReport, *, check: bool, width: int) -> str:
-    """Return the objects that leave a cluster, then a line for each target, what is not exact, and the total."""
+def report_text(compiled: CompileReport, *, check: bool, width: int, brief: bool = False) -> str:
+    """Return the objects that leave a cluster, then a line for each target, what is not exact, and the total.
+
+    `brief` leaves out all but the objects, and the targets that a check finds to differ.
+    """
     reports = compiled.targets
     lines = [*_deletions(reports, width, check=check), *_foreign(compiled, width)]
+    if brief:
+        for report in reports if check else ():
+            if not report.change.is_empty:
+                lines += [f"{report.folder.as_posix()}  {_changed(report.change, check=True)}"]
+                lines += _differing(report.change, width)
+        return "".join(f"{line}\n" for line in lines)
     for report in reports:
         objects = sum(n for _, n in report.kinds)
         lines.append(f"{report.folder.as_posix()}  {_count(objects, 'object')}, {_changed(report.change, check=check)}")

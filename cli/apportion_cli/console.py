@@ -57,7 +57,7 @@ class Console:
 
     @property
     def quiet(self) -> bool:
-        """Whether only what was asked for is printed."""
+        """Whether only findings, and results that were asked for, are printed."""
         return self.verbosity < 0
 
     @property
@@ -80,6 +80,11 @@ class Console:
     def err(self, text: str) -> None:
         """Print beside the result: what a person shall see in any case."""
         _write(sys.stderr, escaped(text), "standard error")
+
+    def report(self, text: str) -> None:
+        """Print what is done or counted, which nobody needs who asked for quiet."""
+        if not self.quiet:
+            self.out(text)
 
     def note(self, text: str) -> None:
         """Print to standard error what only `--verbose` wants."""

@@ -143,6 +143,8 @@ class TraceInput:
             raise CannotError(f"{faults[0].text}{more}", hint="--trace-skip-faults leaves out every row with a fault")
         for fault in faults:
             console.err(f"apportion: warning: {fault.text}; it is left out")
+        if console.quiet:
+            return
         console.err(
             f"apportion: {trace.n_rows:,} rows: {len(trace.nodes):,} nodes, {len(trace.jobs):,} jobs, "
             f"{len(trace.skips):,} left out; queues {', '.join(trace.queues)}"
@@ -164,8 +166,9 @@ class TraceInput:
             trace = compressed_in_time(trace, self.load)
         if self.inflate is not None:
             trace = inflated(trace, load=self.inflate, every_s=_EVERY_S, seed=self.seed)
-            console.err(f"apportion: inflated to {len(trace.jobs):,} jobs")
-        elif trace.nodes:
+            if not console.quiet:
+                console.err(f"apportion: inflated to {len(trace.jobs):,} jobs")
+        elif trace.nodes and not console.quiet:
             console.err(
                 f"apportion: {len(trace.nodes):,} nodes, offered load {offered_load(trace):.1%} of their GPUs "
                 f"on average, {peak_load(trace):.1%} at most"

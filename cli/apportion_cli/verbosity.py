@@ -82,7 +82,12 @@ _SETTINGS_FROM = click.option(
     help="Read the settings file from this git revision, such as origin/main.",
 )
 _QUIET = click.option(
-    "-q", "--quiet", is_flag=True, expose_value=False, callback=_quiet, help="Print only the result and errors."
+    "-q",
+    "--quiet",
+    is_flag=True,
+    expose_value=False,
+    callback=_quiet,
+    help="Print only findings and results, without progress and summaries.",
 )
 _VERBOSE = click.option(
     "-v",

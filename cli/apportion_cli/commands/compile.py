@@ -120,7 +120,9 @@ def compile_(
         shown = (
             report_json(report)
             if output.format == "json"
-            else report_text(report, check=check or bool(approximated), width=console.width() or 100)
+            else report_text(
+                report, check=check or bool(approximated), width=console.width() or 100, brief=console.quiet
+            )
         )
         deliver(console, output, shown)
     if approximated:

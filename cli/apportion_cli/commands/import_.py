@@ -80,9 +80,9 @@ def import_(
     others = sorted(p.name for p in (out / "teams").glob("*.py") if f"teams/{p.name}" not in files) if force else []
     _say(notes, others)
     for name in files:
-        console.out(f"  wrote {out / name}")
+        console.report(f"  wrote {out / name}")
     folder = quote(str(out))
-    console.out(f"\nNext:\n  apportion validate {folder}\n  apportion compile {folder}")
+    console.report(f"\nNext:\n  apportion validate {folder}\n  apportion compile {folder}")
     lost = sum(note.lost for note in notes)
     if lost and not accept_loss:
         console.err(f"apportion: {lost} field{'' if lost == 1 else 's'} not kept; --accept-loss takes that as fine")

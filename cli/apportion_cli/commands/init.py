@@ -49,15 +49,14 @@ def init(directory: Path, organisation: str | None, *, service: str, pulumi: boo
         )
     for path, text in wanted.items():
         _write(directory / path, text)
-        console.out(f"  wrote {path}")
+        console.report(f"  wrote {path}")
     where = "" if directory == Path() else f" {directory}"
     stack = f"\n  apportion preview dev{f' --dir{where}' if where else ''}" if pulumi else ""
-    if not console.quiet:
-        console.out(
-            f"\nNext:\n  apportion validate{where}\n  apportion graph{where}\n  apportion compile{where}{stack}"
-            f"\n\nThe pipelines install what ci/requirements.txt locks by hash; write it{' there' if where else ''} with:"
-            f"\n  {LOCK_COMMAND}"
-        )
+    console.report(
+        f"\nNext:\n  apportion validate{where}\n  apportion graph{where}\n  apportion compile{where}{stack}"
+        f"\n\nThe pipelines install what ci/requirements.txt locks by hash; write it{' there' if where else ''} with:"
+        f"\n  {LOCK_COMMAND}"
+    )
 
 
 def _write(path: Path, text: str) -> None:

@@ -31,6 +31,11 @@ class Rule:
     required: bool = False
 
     @property
+    def docs_command(self) -> str:
+        """The command that prints its page, wherever apportion is installed."""
+        return f"apportion explain {self.code}"
+
+    @property
     def docs(self) -> str:
         """The page that explains the rule, relative to the documentation's root."""
         return f"docs/diagnostics/{self.code}-{self.name}.md"

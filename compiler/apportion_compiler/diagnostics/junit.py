@@ -85,7 +85,7 @@ def _text(finding: Finding, in_repository: Callable[[str], str]) -> str:
     lines += [f"  {_place(r.at, in_repository)}: {plain_text(r.message)}" for r in d.related]
     if d.hint is not None:
         lines.append(f"  hint: {plain_text(d.hint)}")
-    return "\n".join((*lines, f"  docs: {d.rule.docs}"))
+    return "\n".join((*lines, f"  docs: {d.rule.docs_command}"))
 
 
 def _place(at: SourceLocation, in_repository: Callable[[str], str]) -> str:

@@ -104,7 +104,7 @@ class _Texts:
         if finding.edit is not None and d.suppression is None:
             asked = "--unsafe-fixes" if finding.is_unsafe else "--fix"
             lines += self._detail(f"{self._fix(finding.edit)} (validate {asked})", role="hint", label="fix: ")
-        lines += self._detail(d.rule.docs, role="docs", label="docs: ")
+        lines += self._detail(d.rule.docs_command, role="docs", label="docs: ")
         return lines
 
     def head(self, finding: Finding) -> str:

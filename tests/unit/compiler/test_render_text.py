@@ -43,7 +43,7 @@ acme/policy.py:3: error[AP201] children are promised 80 H100, but `research` has
   acme/vision.yaml:3: `vision` takes 32
   hint: raise the guarantee of `research` to 80 H100, or lower `llm` by 16 H100
   fix: acme/policy.py:3: `64` becomes `80` (validate --unsafe-fixes)
-  docs: docs/diagnostics/AP201-quota-oversubscribed.md
+  docs: apportion explain AP201
 
 acme/policy.py:4: warning[AP207] the weight 2 of `llm` divides nothing
     4 | llm = Queue(
@@ -51,14 +51,14 @@ acme/policy.py:4: warning[AP207] the weight 2 of `llm` divides nothing
   in queue llm on prod/gpu-1
   hint: leave it out
   fix: acme/policy.py:5: remove `over_quota_weight=2` (validate --unsafe-fixes)
-  docs: docs/diagnostics/AP207-weight-without-surplus.md
+  docs: apportion explain AP207
 
 acme/policy.py:3: waived[AP201] children are promised 4Ti memory, but `research` has 2Ti
     3 | research = Queue(id='research', title='Fórschung 研究', guaranteed=Resources(gpu={'h100': 64}))
       |                                                                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^
   in queue research
   waived until 2026-12-01 by @acme/sre: new machines arrive, 100 % sure (acme/vision.yaml:3)
-  docs: docs/diagnostics/AP201-quota-oversubscribed.md
+  docs: apportion explain AP201
 """
     )
 
@@ -105,7 +105,7 @@ def test_summary_counts_by_level(report: Report) -> None:
 def test_a_fault_of_a_whole_file_quotes_no_line() -> None:
     fault = Diagnostic(RULE, "file policy.py", "it does not exist", SourceLocation("policy.py", 0))
     assert _text(_one(fault), SOURCE.get) == (
-        "policy.py: error[AP201] it does not exist\n  docs: docs/diagnostics/AP201-quota-oversubscribed.md\n"
+        "policy.py: error[AP201] it does not exist\n  docs: apportion explain AP201\n"
     )
 
 
