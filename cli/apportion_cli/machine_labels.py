@@ -17,7 +17,7 @@ from apportion_compiler.plain_objects import annotations_of, mapping, of_kind
 from apportion_compiler.pool_label_keys import POOL_LABEL
 
 if TYPE_CHECKING:
-    from apportion_runtime.sim.scenario import Pool, Scenario
+    from apportion_runtime.sim.scenario.format import Pool, Scenario
 
 
 def with_flavor_labels(scenario: Scenario, objects: Iterable[Mapping[str, Any]]) -> Scenario:

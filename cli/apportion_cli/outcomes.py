@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from apportion_cli.errors import CannotError
 from apportion_runtime.sim.report.number_format import counted, devices, elapsed, lasting, percent
-from apportion_runtime.sim.scenario_fields import Fields
-from apportion_runtime.sim.summary import QueueSummary, upwards
+from apportion_runtime.sim.report.summary import QueueSummary, upwards
+from apportion_runtime.sim.scenario.fields import Fields
 
 if TYPE_CHECKING:
     from apportion_cli.trace_input import TraceInput

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from apportion_compiler.ir.program import Program
-    from apportion_runtime.sim.scenario import NodeShape
+    from apportion_runtime.sim.scenario.format import NodeShape
 
 _DEVICE_MEMORY_MIB = 81_920
 _MIB = 1024**2
@@ -17,7 +17,7 @@ def policy_nodes(program: Program) -> Mapping[str, NodeShape]:
     """Return what a node of each pool is like, by the pool's id: labels, taints, and what it holds for pods."""
     from apportion_compiler.backends.pool_labels import node_labels
     from apportion_policy.quantity import Unlimited, cpu_text, memory_text
-    from apportion_runtime.sim.scenario import NodeShape
+    from apportion_runtime.sim.scenario.format import NodeShape
 
     shapes: dict[str, NodeShape] = {}
     for pool in program.pools:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from apportion_runtime.sim.history import History
     from apportion_runtime.sim.report.comparison import Comparison
     from apportion_runtime.sim.report.report import Report
-    from apportion_runtime.sim.scenario import Scenario
-    from apportion_runtime.sim.scenario_fields import ScenarioError
+    from apportion_runtime.sim.scenario.fields import ScenarioError
+    from apportion_runtime.sim.scenario.format import Scenario
 
 _OF_FACTS = ("jsonl", "story")
 _MOST_REFUSED = 10
@@ -97,11 +97,11 @@ def simulate(choice: Choice, load: str | TraceInput, *, as_of: date, keeps_facts
     """
     from apportion_cli.machine_labels import with_flavor_labels
     from apportion_compiler.engine_rules.pod_admission import admit
+    from apportion_runtime.sim.api.object_store import Unnamed
     from apportion_runtime.sim.cluster import Cluster
-    from apportion_runtime.sim.engines.engine import UnreadableError
+    from apportion_runtime.sim.engine import UnreadableError
     from apportion_runtime.sim.report.report import Inputs, build_report
-    from apportion_runtime.sim.scenario_fields import ScenarioError
-    from apportion_runtime.sim.store import Unnamed
+    from apportion_runtime.sim.scenario.fields import ScenarioError
     from apportion_runtime.snapshots.places import line_of
 
     console = current()
@@ -169,7 +169,7 @@ def _show_faults(console: Console, simulated: Cluster) -> None:
 
 def _show_refused(console: Console, history: History) -> None:
     """Say why workloads were not made, the first few of them."""
-    from apportion_runtime.sim.workloads import REFUSED
+    from apportion_runtime.sim.controllers.workloads import REFUSED
 
     refused = [facts for facts in history.workloads if facts.outcome == REFUSED]
     for facts in refused[:_MOST_REFUSED]:
@@ -186,8 +186,8 @@ def _scenario(load: str | TraceInput, objects: ScenarioObjects) -> Scenario:
 
 
 def _read(file: str, objects: ScenarioObjects) -> Scenario:
-    from apportion_runtime.sim.scenario_fields import ScenarioError
-    from apportion_runtime.sim.scenario_reader import read_scenario
+    from apportion_runtime.sim.scenario.fields import ScenarioError
+    from apportion_runtime.sim.scenario.reader import read_scenario
 
     folder = Path(file).parent
 

@@ -12,7 +12,7 @@ from apportion_runtime.sim.report.tree import in_tree
 if TYPE_CHECKING:
     from apportion_runtime.sim.report.comparison import Changed, Comparison
     from apportion_runtime.sim.report.report import Report
-    from apportion_runtime.sim.summary import ModelSummary, QueueSummary
+    from apportion_runtime.sim.report.summary import ModelSummary, QueueSummary
 
 _MOST_WORKLOADS = 20
 _WIDTH = 80

@@ -16,9 +16,9 @@ from apportion_cli.errors import CannotError
 
 if TYPE_CHECKING:
     from apportion_runtime.sim.history import Stay
-    from apportion_runtime.sim.scenario import Scenario
+    from apportion_runtime.sim.scenario.format import Scenario
+    from apportion_runtime.sim.scenario.workload_labels import WorkloadLabels
     from apportion_runtime.sim.traces.records import Source, Trace
-    from apportion_runtime.sim.workload_labels import WorkloadLabels
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 _OPENB, _SACCT = "openb", "sacct"
@@ -257,7 +257,7 @@ def _pair(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tup
 
 
 def _duration(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
-    from apportion_runtime.sim.scenario_fields import Fields, ScenarioError
+    from apportion_runtime.sim.scenario.fields import Fields, ScenarioError
 
     if value is None:
         return None

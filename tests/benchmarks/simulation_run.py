@@ -16,11 +16,11 @@ import time
 
 from engine_objects import OBJECTS, classes
 
+from apportion_runtime.engines.detection import named
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.engines.engine_detection import named
 from apportion_runtime.sim.invariants import broken, over_limit
-from apportion_runtime.sim.scenario import NodeShape, Pool, Scenario, Work
-from apportion_runtime.sim.workload_manifests import Size, WorkloadFields, manifest_of
+from apportion_runtime.sim.scenario.format import NodeShape, Pool, Scenario, Work
+from apportion_runtime.sim.scenario.workload_manifests import Size, WorkloadFields, manifest_of
 
 _GPUS = 8
 _SEED = 20_261_122

@@ -23,9 +23,9 @@ from apportion_compiler.engine_rules.verdict import Effect
 from apportion_compiler.engine_rules.workloads import workload_verdicts
 from apportion_compiler.ir.program import Program
 from apportion_policy import Queue, Resources
+from apportion_runtime.engines.detection import named, of_model
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.engines.engine_detection import named, of_model
-from apportion_runtime.sim.scenario_reader import read_scenario
+from apportion_runtime.sim.scenario.reader import read_scenario
 
 from ..bindings.programs import H100, ORDINARY, program
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from apportion_runtime.core.actions import allocate, victim_actions
 from apportion_runtime.core.pending_classes import EveryJob
+from apportion_runtime.sim.api.events import ObjectDeleted
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.events import ObjectDeleted
 from apportion_runtime.sim.history import History
 from apportion_runtime.sim.invariants import broken, over_limit
-from apportion_runtime.sim.scenario import Incident, NodeShape, Pool, Scaling, Scenario, Timing, Work
-from apportion_runtime.sim.workload_manifests import Size, WorkloadFields, manifest_of
+from apportion_runtime.sim.scenario.format import Incident, NodeShape, Pool, Scaling, Scenario, Timing, Work
+from apportion_runtime.sim.scenario.workload_manifests import Size, WorkloadFields, manifest_of
 
 pytestmark = pytest.mark.property
 _KINDS = ("Pod", "Job", "Deployment", "RayCluster", "RayService", "PyTorchJob", "MPIJob", "JobSet", "LeaderWorkerSet")

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from apportion_runtime.engines.detection import NATIVE, VOLCANO, Model
+from apportion_runtime.sim.api.events import ObjectDeleted
+from apportion_runtime.sim.api.pod_requests import pod_requests
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.engines.engine_detection import NATIVE, VOLCANO, Model
-from apportion_runtime.sim.engines.kube_scheduler.amounts import pod_requests
-from apportion_runtime.sim.events import ObjectDeleted
 from apportion_runtime.sim.invariants import broken
-from apportion_runtime.sim.scenario import Demand, Incident, NodeShape, Pool, Scaling, Scenario, Timing, Work
-from apportion_runtime.sim.workload_manifests import Size, WorkloadFields, manifest_of
+from apportion_runtime.sim.scenario.format import Demand, Incident, NodeShape, Pool, Scaling, Scenario, Timing, Work
+from apportion_runtime.sim.scenario.workload_manifests import Size, WorkloadFields, manifest_of
 
 pytestmark = pytest.mark.property
 _KINDS = ("Pod", "Job", "Deployment", "RayCluster", "PyTorchJob", "MPIJob", "LeaderWorkerSet")

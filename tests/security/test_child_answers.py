@@ -20,8 +20,8 @@ from apportion_policy.evaluation.layers import Raised
 from apportion_policy.evaluation.parent import start
 from apportion_policy.evaluation.result import Evaluated, Rejected
 from apportion_policy.source import SourceLocation
-from apportion_runtime.sim.scenario_fields import ScenarioError
-from apportion_runtime.sim.scenario_reader import read_scenario
+from apportion_runtime.sim.scenario.fields import ScenarioError
+from apportion_runtime.sim.scenario.reader import read_scenario
 from apportion_runtime.snapshots.document_loader import NotText, documents_of
 
 pytestmark = pytest.mark.security

@@ -45,8 +45,8 @@ from apportion_policy.evaluation.fault import Fault
 from apportion_policy.evaluation.layers import Raised
 from apportion_policy.evaluation.tree import PolicyTree
 from apportion_policy.source import SourceLocation
-from apportion_runtime.sim.scenario_fields import ScenarioError
-from apportion_runtime.sim.scenario_reader import read_scenario
+from apportion_runtime.sim.scenario.fields import ScenarioError
+from apportion_runtime.sim.scenario.reader import read_scenario
 from apportion_runtime.snapshots.document_loader import NotText, documents_of
 
 pytestmark = pytest.mark.security

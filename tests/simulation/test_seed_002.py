@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from apportion_cli.main import main
+from apportion_runtime.engines.ack.engine import Ack
+from apportion_runtime.engines.detection import ACK
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.engines.ack.engine import Ack
-from apportion_runtime.sim.engines.engine_detection import ACK
-from apportion_runtime.sim.scenario_reader import read_scenario
+from apportion_runtime.sim.scenario.reader import read_scenario
 
 _EXAMPLE = Path(__file__).parents[2] / "examples" / "seed-002-ack-kube-queue"
 Facts = list[dict[str, Any]]

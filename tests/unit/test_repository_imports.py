@@ -35,11 +35,20 @@ BREACHES = {
         "runtime/apportion_runtime/admission/objects.py",
         "import apportion_runtime.snapshots",
     ),
-    "simulation-is-closed": ("runtime/apportion_runtime/sim/clock.py", "import time"),
-    "live-knows-no-simulation": ("runtime/apportion_runtime/sim/clock.py", "import apportion_runtime.kube"),
+    "simulation-is-closed": ("runtime/apportion_runtime/engines/native/engine.py", "import time"),
+    "live-knows-no-simulation": ("runtime/apportion_runtime/kube/errors.py", "import apportion_runtime.engines.base"),
+    "simulation-knows-no-live": ("runtime/apportion_runtime/engines/detection.py", "import apportion_runtime.kube"),
+    "simulated-engines-know-no-other": (
+        "runtime/apportion_runtime/engines/ack/tree.py",
+        "import apportion_runtime.engines.kueue.api_names",
+    ),
+    "simulation-knows-engines-by-protocol": (
+        "runtime/apportion_runtime/sim/api/clock.py",
+        "import apportion_runtime.engines.base",
+    ),
     "decisions-know-no-simulation": (
         "runtime/apportion_runtime/snapshots/places.py",
-        "import apportion_runtime.sim.clock",
+        "import apportion_runtime.sim.api.clock",
     ),
     "policy": ("policy/apportion_policy/quantity.py", "import networkx"),
     "stages": ("compiler/apportion_compiler/graph/graph.py", "import apportion_compiler.checks"),
@@ -58,7 +67,7 @@ BREACHES = {
     "compiler-reaches-nothing": ("compiler/apportion_compiler/compile.py", "import kubernetes"),
     "pure-stages": ("compiler/apportion_compiler/ir/program.py", "import subprocess"),
     "pulumi": ("compiler/apportion_compiler/emit/tree.py", "import pulumi_kubernetes"),
-    "kubernetes": ("runtime/apportion_runtime/sim/clock.py", "import kubernetes.client"),
+    "kubernetes": ("runtime/apportion_runtime/sim/api/clock.py", "import kubernetes.client"),
     "pulumi-of-the-command-line": ("cli/apportion_cli/console.py", "import pulumi"),
 }
 

@@ -9,12 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from apportion_runtime.admission.objects import name_of, namespace_of
-from apportion_runtime.sim.autoscaler import Autoscalers
-from apportion_runtime.sim.clock import Clock
-from apportion_runtime.sim.cluster_retention import ClusterExpires
-from apportion_runtime.sim.engines.engine_detection import KAI, Model
-from apportion_runtime.sim.engines.job_events import JobChanged
-from apportion_runtime.sim.events import (
+from apportion_runtime.engines.detection import KAI, Model
+from apportion_runtime.sim.api.clock import Clock
+from apportion_runtime.sim.api.cluster_state import World
+from apportion_runtime.sim.api.events import (
     Arrives,
     AutoscaleDue,
     CronDue,
@@ -35,16 +33,18 @@ from apportion_runtime.sim.events import (
     Scaled,
     WorkDone,
 )
+from apportion_runtime.sim.api.object_store import Conflict, Store
+from apportion_runtime.sim.api.scheduler_records import Records
+from apportion_runtime.sim.controllers.autoscaler import Autoscalers
+from apportion_runtime.sim.controllers.cluster_retention import ClusterExpires
+from apportion_runtime.sim.controllers.job_events import JobChanged
+from apportion_runtime.sim.controllers.workloads import Workloads
 from apportion_runtime.sim.history import ENDED_BY_DELETION, ENDED_BY_EVICTION, ENDED_BY_NODE, History
 from apportion_runtime.sim.invariants import broken
-from apportion_runtime.sim.machines import cordon, note_capacity, remove_node, set_ready
-from apportion_runtime.sim.node_pools import NodePools
-from apportion_runtime.sim.records import Records
-from apportion_runtime.sim.scenario import Incident, Manifest, Scenario
-from apportion_runtime.sim.scenario_fields import ScenarioError
-from apportion_runtime.sim.store import Conflict, Store
-from apportion_runtime.sim.workloads import Workloads
-from apportion_runtime.sim.world import World
+from apportion_runtime.sim.kubelet.nodes import cordon, note_capacity, remove_node, set_ready
+from apportion_runtime.sim.provisioning.node_pools import NodePools
+from apportion_runtime.sim.scenario.fields import ScenarioError
+from apportion_runtime.sim.scenario.format import Incident, Manifest, Scenario
 
 _ANSWERED = ("PodTemplate", "ProvisioningRequest")
 """Kinds that are no workloads, and whose deletion the autoscaler sees for itself."""

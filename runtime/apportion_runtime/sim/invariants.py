@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from apportion_runtime.core.resources import MEMORY
 from apportion_runtime.core.snapshot import Node
 from apportion_runtime.core.status import RUNNING
-from apportion_runtime.sim.progress import is_satisfied
-from apportion_runtime.sim.running_workload import Running
-from apportion_runtime.sim.world import PodState, World
+from apportion_runtime.sim.api.cluster_state import PodState, World
+from apportion_runtime.sim.controllers.progress import is_satisfied
+from apportion_runtime.sim.controllers.running_workload import Running
 
 _TOLERANCE = 1e-6
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from apportion_runtime.core.division import Claim, divide
-from apportion_runtime.core.divisions.koordinator import Member, Quota, redistribute, runtime_quotas
+from apportion_runtime.engines.koordinator.division import Member, Quota, redistribute, runtime_quotas
 
 _DATA = Path(__file__).parent / "koordinator"
 SIBLINGS: list[dict[str, Any]] = json.loads((_DATA / "redistribution.json").read_text(encoding="utf-8"))

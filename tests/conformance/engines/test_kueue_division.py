@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.core.divisions.kueue import UNLIMITED, CohortTree, FlavorResource, Node, Quota
+from apportion_runtime.engines.kueue.quota_tree import UNLIMITED, CohortTree, FlavorResource, Node, Quota
 
 _DATA = Path(__file__).parent / "kueue"
 AVAILABLE: list[dict[str, Any]] = json.loads((_DATA / "available-quota.json").read_text(encoding="utf-8"))

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.core.divisions.kueue import FlavorResource, Node, Quota
-from apportion_runtime.sim.engines.kueue.fair_preemption import fair_targets
-from apportion_runtime.sim.engines.kueue.preemption import Asking, Situation, classical_targets
-from apportion_runtime.sim.engines.kueue.records import STRATEGIES, Holder, Preemption, Queue
-from apportion_runtime.sim.engines.kueue.usage_tree import UsageTree, cohort_name
+from apportion_runtime.engines.kueue.fair_preemption import fair_targets
+from apportion_runtime.engines.kueue.preemption import Asking, Situation, classical_targets
+from apportion_runtime.engines.kueue.quota_tree import FlavorResource, Node, Quota
+from apportion_runtime.engines.kueue.records import STRATEGIES, Holder, Preemption, Queue
+from apportion_runtime.engines.kueue.usage_tree import UsageTree, cohort_name
 
 _DATA = Path(__file__).parent / "kueue"
 _FILES = ("preemption-classical", "preemption-hierarchical", "preemption-fair-sharing")

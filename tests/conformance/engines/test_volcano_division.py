@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.core.divisions.volcano import capacity_share
+from apportion_runtime.engines.volcano.capacity_share import capacity_share
 
 CASES: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "volcano" / "capacity-share.json").read_text(encoding="utf-8")

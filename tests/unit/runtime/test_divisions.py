@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from apportion_runtime.core.divisions.koordinator import Member, Quota, redistribute, runtime_quotas
-from apportion_runtime.core.divisions.kueue import UNLIMITED, CohortTree, Node
-from apportion_runtime.core.divisions.kueue import Quota as FlavorQuota
-from apportion_runtime.core.divisions.proportions import largest_ratio, largest_remainders
-from apportion_runtime.core.divisions.volcano import BEST_EFFORT, capacity_share
+from apportion_runtime.engines.base.proportions import largest_ratio, largest_remainders
+from apportion_runtime.engines.koordinator.division import Member, Quota, redistribute, runtime_quotas
+from apportion_runtime.engines.kueue.quota_tree import UNLIMITED, CohortTree, Node
+from apportion_runtime.engines.kueue.quota_tree import Quota as FlavorQuota
+from apportion_runtime.engines.volcano.capacity_share import BEST_EFFORT, capacity_share
 
 GPU = ("default", "gpu")
 

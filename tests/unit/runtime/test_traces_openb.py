@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.scenario import Work
+from apportion_runtime.sim.scenario.format import Work
 from apportion_runtime.sim.traces.openb import OpenbRules, read_openb
 from apportion_runtime.sim.traces.records import End, Source, Trace, TraceError, TraceJob, TraceNode
 from apportion_runtime.sim.traces.scenario import node_object, scenario_of, work_of

@@ -11,10 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apportion_runtime.admission.objects import annotations_of, kind_of, name_of, namespace_of, nested, uid_of
-from apportion_runtime.sim.engines.engine import Handlers
-from apportion_runtime.sim.events import EngineEvent
+from apportion_runtime.sim.api.cluster_state import PodState, World
+from apportion_runtime.sim.api.events import EngineEvent
+from apportion_runtime.sim.api.object_store import Change, ClusterApi
+from apportion_runtime.sim.controllers.workloads import Workloads
+from apportion_runtime.sim.engine import Handlers
 from apportion_runtime.sim.history import ENDED_BY_NODE
-from apportion_runtime.sim.machines import add_node, node_manifest, node_name, remove_node
+from apportion_runtime.sim.kubelet.nodes import add_node, node_manifest, node_name, remove_node
 from apportion_runtime.sim.provisioning.market import Held, find
 from apportion_runtime.sim.provisioning.offers import Queued, changes
 from apportion_runtime.sim.provisioning.request_checks import (
@@ -28,10 +31,7 @@ from apportion_runtime.sim.provisioning.request_checks import (
     judge,
     request_name,
 )
-from apportion_runtime.sim.scenario import Manifest, Pool
-from apportion_runtime.sim.store import Change, ClusterApi
-from apportion_runtime.sim.workloads import Workloads
-from apportion_runtime.sim.world import PodState, World
+from apportion_runtime.sim.scenario.format import Manifest, Pool
 
 REQUEST = "ProvisioningRequest"
 CONSUMES = (

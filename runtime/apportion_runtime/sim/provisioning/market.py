@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from apportion_runtime.sim.provisioning.request_checks import NOT_FOUND, QUOTA_EXCEEDED, Asked, Unmet, quota_message
-from apportion_runtime.sim.scenario import Pool
+from apportion_runtime.sim.scenario.format import Pool
 
 
 @dataclass(frozen=True, slots=True)

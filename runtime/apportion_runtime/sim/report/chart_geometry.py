@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from apportion_runtime.sim.report.number_format import lasting
 from apportion_runtime.sim.report.report import WorkloadReport
 from apportion_runtime.sim.report.steps import Steps, thinned
-from apportion_runtime.sim.summary import NOT_ARRIVED
+from apportion_runtime.sim.report.summary import NOT_ARRIVED
 
 WIDTH = 10_000
 """Units from the beginning to the end of a simulation."""

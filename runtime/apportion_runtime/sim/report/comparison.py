@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from apportion_runtime.sim.report.report import Report, WorkloadReport
-from apportion_runtime.sim.summary import QueueSummary, Summary
+from apportion_runtime.sim.report.summary import QueueSummary, Summary
 
 Value = float | str | None
 _OF_WORKLOADS = ("queue", "started_s", "finished_s", "outcome", "n_evictions", "waited_s", "lost_gpu_hours")

@@ -18,8 +18,8 @@ from apportion_runtime.sim.report import number_format
 from apportion_runtime.sim.report.chart_geometry import draw_lanes, filled, line, ticks
 from apportion_runtime.sim.report.report import WAIT_BOUNDS_S, Inputs, Preemption, QueueSeries, Report, WorkloadReport
 from apportion_runtime.sim.report.steps import area, highest
+from apportion_runtime.sim.report.summary import QueueSummary
 from apportion_runtime.sim.report.tree import in_tree
-from apportion_runtime.sim.summary import QueueSummary
 
 _LABELLED = 150
 _DENSE_BELOW = 8.0

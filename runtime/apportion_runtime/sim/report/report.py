@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from apportion_runtime.sim.history import History, Sample, Stay
 from apportion_runtime.sim.report.steps import Steps, highest, stacked
-from apportion_runtime.sim.summary import Summary, outcome_of, summarise, upwards
+from apportion_runtime.sim.report.summary import Summary, outcome_of, summarise, upwards
 
 WAIT_BOUNDS_S = (0.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 86_400.0)
 """Waits are counted up to each of these, and beyond the last."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from apportion_runtime.sim.summary import QueueSummary
+from apportion_runtime.sim.report.summary import QueueSummary
 
 
 def in_tree(queues: Sequence[QueueSummary]) -> Iterator[tuple[QueueSummary, int]]:

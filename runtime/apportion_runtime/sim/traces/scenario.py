@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from apportion_runtime.sim.clock import DEFAULT_START
-from apportion_runtime.sim.machines import node_manifest
-from apportion_runtime.sim.scenario import NodeShape, Pool, Scenario, Timing, Work
+from apportion_runtime.sim.api.clock import DEFAULT_START
+from apportion_runtime.sim.kubelet.nodes import node_manifest
+from apportion_runtime.sim.scenario.format import NodeShape, Pool, Scenario, Timing, Work
+from apportion_runtime.sim.scenario.workload_labels import KAI_WORKLOAD_LABELS, WorkloadLabels
+from apportion_runtime.sim.scenario.workload_manifests import Size, WorkloadFields, manifest_of
 from apportion_runtime.sim.traces.records import End, Trace, TraceError, TraceJob, TraceNode
 from apportion_runtime.sim.traces.rows import kubernetes_name
-from apportion_runtime.sim.workload_labels import KAI_WORKLOAD_LABELS, WorkloadLabels
-from apportion_runtime.sim.workload_manifests import Size, WorkloadFields, manifest_of
 
 ROW_ANNOTATION = "apportion.dev/trace-row"
 """File and line that a workload comes of."""

@@ -6,11 +6,11 @@ from typing import Any
 
 import yaml
 
+from apportion_runtime.engines.detection import KUEUE
+from apportion_runtime.engines.kueue.engine import Kueue
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.engines.engine_detection import KUEUE
-from apportion_runtime.sim.engines.kueue.engine import Kueue
 from apportion_runtime.sim.history import Fact, History
-from apportion_runtime.sim.scenario_reader import read_scenario
+from apportion_runtime.sim.scenario.reader import read_scenario
 
 Made = dict[str, Any]
 

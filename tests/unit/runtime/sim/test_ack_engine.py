@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
+from apportion_runtime.engines.ack.engine import Ack
+from apportion_runtime.engines.detection import ACK, KAI
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.engines.ack.engine import Ack
-from apportion_runtime.sim.engines.engine import UnreadableError
-from apportion_runtime.sim.engines.engine_detection import ACK, KAI
+from apportion_runtime.sim.engine import UnreadableError
 from apportion_runtime.sim.history import Fact, History
 from apportion_runtime.sim.invariants import broken
-from apportion_runtime.sim.scenario_fields import ScenarioError
-from apportion_runtime.sim.scenario_reader import read_scenario
+from apportion_runtime.sim.scenario.fields import ScenarioError
+from apportion_runtime.sim.scenario.reader import read_scenario
 
 Node = dict[str, Any]
 NODES = "nodes: [{pool: n, count: 2, cpu: 8, memory: 64Gi}]\n"

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.sim.engines.ack.amounts import amounts, text
-from apportion_runtime.sim.engines.ack.job_queue import Backoff, JobQueue, Policy, QueueSettings, Unit, read_queue
-from apportion_runtime.sim.engines.ack.quota_accounts import QuotaAccounts
-from apportion_runtime.sim.engines.ack.timestamps import stamp
-from apportion_runtime.sim.engines.ack.tree import Tree, TreeError, read_tree
-from apportion_runtime.sim.engines.ack.victims import Held, Wanting, add, over_max, victims
+from apportion_runtime.engines.ack.amounts import amounts, text
+from apportion_runtime.engines.ack.job_queue import Backoff, JobQueue, Policy, QueueSettings, Unit, read_queue
+from apportion_runtime.engines.ack.quota_accounts import QuotaAccounts
+from apportion_runtime.engines.ack.timestamps import stamp
+from apportion_runtime.engines.ack.tree import Tree, TreeError, read_tree
+from apportion_runtime.engines.ack.victims import Held, Wanting, add, over_max, victims
 
 VIDEO, TEXT, INTERNS = "root/algorithm/video", "root/algorithm/text", "root/algorithm/interns"
 Node = dict[str, Any]

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.sim.clock import Clock
-from apportion_runtime.sim.engines.engine import Denied, UnreadableError
-from apportion_runtime.sim.engines.limit_ranges import check_limits, with_defaults
-from apportion_runtime.sim.engines.priorities import with_priority
-from apportion_runtime.sim.engines.resource_quotas import Quotas, quantity_text
-from apportion_runtime.sim.store import Store
+from apportion_runtime.sim.api.clock import Clock
+from apportion_runtime.sim.api.limit_ranges import check_limits, with_defaults
+from apportion_runtime.sim.api.object_store import Store
+from apportion_runtime.sim.api.priority_classes import with_priority
+from apportion_runtime.sim.api.resource_quotas import Quotas, quantity_text
+from apportion_runtime.sim.engine import Denied, UnreadableError
 from apportion_runtime.snapshots.quantities import parse_quantity
 
 Made = dict[str, Any]

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.sim.autoscaling import (
+from apportion_runtime.engines.detection import NATIVE
+from apportion_runtime.sim.cluster import Cluster
+from apportion_runtime.sim.controllers.replica_recommendation import (
     Behavior,
     Past,
     limited,
@@ -17,12 +19,10 @@ from apportion_runtime.sim.autoscaling import (
     replicas_by_value,
     stabilised,
 )
-from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.engines.engine import UnreadableError
-from apportion_runtime.sim.engines.engine_detection import NATIVE
+from apportion_runtime.sim.engine import UnreadableError
 from apportion_runtime.sim.history import History
-from apportion_runtime.sim.scenario_fields import ScenarioError
-from apportion_runtime.sim.scenario_reader import read_scenario
+from apportion_runtime.sim.scenario.fields import ScenarioError
+from apportion_runtime.sim.scenario.reader import read_scenario
 
 Made = dict[str, Any]
 USUAL = Behavior()

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.sim.clock import Clock
+from apportion_runtime.sim.api.clock import Clock
+from apportion_runtime.sim.api.events import Arrives, CycleDue, EventQueue, PodGone
+from apportion_runtime.sim.api.object_store import Conflict, Refused, Store
 from apportion_runtime.sim.cluster import BrokenError, Cluster
-from apportion_runtime.sim.cron import due_times
-from apportion_runtime.sim.events import Arrives, CycleDue, EventQueue, PodGone
+from apportion_runtime.sim.controllers.cron_schedule import due_times
 from apportion_runtime.sim.history import History, Wait
-from apportion_runtime.sim.scenario_fields import ScenarioError
-from apportion_runtime.sim.scenario_reader import read_scenario
-from apportion_runtime.sim.store import Conflict, Refused, Store
-from apportion_runtime.sim.summary import percentile, summarise
+from apportion_runtime.sim.report.summary import percentile, summarise
+from apportion_runtime.sim.scenario.fields import ScenarioError
+from apportion_runtime.sim.scenario.reader import read_scenario
 
 
 def queue(name: str, parent: str = "", quota: float = -1, limit: float = -1) -> dict[str, Any]:

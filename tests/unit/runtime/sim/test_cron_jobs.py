@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from apportion_runtime.engines.detection import NATIVE
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.cron import due_times
-from apportion_runtime.sim.engines.engine_detection import NATIVE
+from apportion_runtime.sim.controllers.cron_schedule import due_times
 from apportion_runtime.sim.history import History
-from apportion_runtime.sim.scenario_reader import read_scenario
+from apportion_runtime.sim.scenario.reader import read_scenario
 
 
 def run(spec: str) -> History:

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from apportion_runtime.sim.cluster import Cluster
+from apportion_runtime.sim.controllers.serve_autoscaler import Autoscaling, autoscaling_of, scalings_of
 from apportion_runtime.sim.history import History
 from apportion_runtime.sim.invariants import broken
-from apportion_runtime.sim.scenario import Demand
-from apportion_runtime.sim.scenario_fields import ScenarioError
-from apportion_runtime.sim.scenario_reader import read_scenario
-from apportion_runtime.sim.serve_autoscaler import Autoscaling, autoscaling_of, scalings_of
+from apportion_runtime.sim.scenario.fields import ScenarioError
+from apportion_runtime.sim.scenario.format import Demand
+from apportion_runtime.sim.scenario.reader import read_scenario
 
 _FREE = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
 QUEUE: dict[str, Any] = {

@@ -6,7 +6,7 @@ from typing import Any
 
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.history import History
-from apportion_runtime.sim.scenario_reader import read_scenario
+from apportion_runtime.sim.scenario.reader import read_scenario
 
 _FREE = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
 _QUEUE = {

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from apportion_runtime.core.snapshot import Node, Pod
+from apportion_runtime.engines.detection import NATIVE
+from apportion_runtime.engines.kube_scheduler.nodes import NodeState
+from apportion_runtime.engines.kube_scheduler.pods import PodFacts, pod_facts
+from apportion_runtime.engines.kube_scheduler.profiles import Profile, read_profiles
+from apportion_runtime.engines.kube_scheduler.scheduler import feasible_nodes_to_find
+from apportion_runtime.engines.kube_scheduler.scores import balance_score, fit_score
+from apportion_runtime.sim.api.pod_requests import amounts, pod_requests
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.engines.engine import UnreadableError
-from apportion_runtime.sim.engines.engine_detection import NATIVE
-from apportion_runtime.sim.engines.kube_scheduler.amounts import amounts, pod_requests
-from apportion_runtime.sim.engines.kube_scheduler.nodes import NodeState
-from apportion_runtime.sim.engines.kube_scheduler.pods import PodFacts, pod_facts
-from apportion_runtime.sim.engines.kube_scheduler.profiles import Profile, read_profiles
-from apportion_runtime.sim.engines.kube_scheduler.scheduler import feasible_nodes_to_find
-from apportion_runtime.sim.engines.kube_scheduler.scores import balance_score, fit_score
+from apportion_runtime.sim.engine import UnreadableError
 from apportion_runtime.sim.history import History
-from apportion_runtime.sim.scenario_reader import read_scenario
+from apportion_runtime.sim.scenario.reader import read_scenario
 
 Made = dict[str, Any]
 GPU = "nvidia.com/gpu"

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 import yaml
 
+from apportion_runtime.engines.detection import KUEUE
+from apportion_runtime.engines.kueue.engine import Kueue
+from apportion_runtime.engines.kueue.usage_tree import UsageTree
+from apportion_runtime.sim.api.events import ObjectDeleted
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.engines.engine import UnreadableError
-from apportion_runtime.sim.engines.engine_detection import KUEUE
-from apportion_runtime.sim.engines.kueue.engine import Kueue
-from apportion_runtime.sim.engines.kueue.usage_tree import UsageTree
-from apportion_runtime.sim.events import ObjectDeleted
+from apportion_runtime.sim.engine import UnreadableError
 from apportion_runtime.sim.history import Fact, History
 from apportion_runtime.sim.invariants import broken
-from apportion_runtime.sim.scenario_reader import read_scenario
+from apportion_runtime.sim.scenario.reader import read_scenario
 
 Made = dict[str, Any]
 _GPU = "nvidia.com/gpu"

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from apportion_runtime.engines.detection import KUEUE
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.engines.engine_detection import KUEUE
 from apportion_runtime.sim.history import Fact, History
-from apportion_runtime.sim.scenario_reader import read_scenario
+from apportion_runtime.sim.scenario.reader import read_scenario
 
 Made = dict[str, Any]
 _API = "kueue.x-k8s.io/v1beta2"

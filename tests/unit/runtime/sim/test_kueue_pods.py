@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
+from apportion_runtime.engines.detection import KUEUE
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.engines.engine_detection import KUEUE
 from apportion_runtime.sim.invariants import broken
-from apportion_runtime.sim.scenario_reader import read_scenario
+from apportion_runtime.sim.scenario.reader import read_scenario
 
 from .test_kueue_engine import _GPU, FLAVORS, HIGH, NODES, _at, _cluster, _configuration, _engine, _job, _of, _queue
 

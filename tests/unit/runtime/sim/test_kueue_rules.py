@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.core.divisions.kueue import Node, Quota
-from apportion_runtime.sim.engines.kueue.flavor_assigner import amount_text, mismatch
-from apportion_runtime.sim.engines.kueue.pending_queue import PendingQueue, Why
-from apportion_runtime.sim.engines.kueue.quota_holders import QuotaHolders
-from apportion_runtime.sim.engines.kueue.records import (
+from apportion_runtime.engines.kueue.flavor_assigner import amount_text, mismatch
+from apportion_runtime.engines.kueue.pending_queue import PendingQueue, Why
+from apportion_runtime.engines.kueue.quota_holders import QuotaHolders
+from apportion_runtime.engines.kueue.quota_tree import Node, Quota
+from apportion_runtime.engines.kueue.records import (
     ANY,
     LOWER_PRIORITY,
     STRATEGIES,
@@ -25,8 +25,8 @@ from apportion_runtime.sim.engines.kueue.records import (
     Preemption,
     Queue,
 )
-from apportion_runtime.sim.engines.kueue.scheduling_cycle import Entry, Outcome, Rules, run_cycle
-from apportion_runtime.sim.engines.kueue.usage_tree import cohort_name
+from apportion_runtime.engines.kueue.scheduling_cycle import Entry, Outcome, Rules, run_cycle
+from apportion_runtime.engines.kueue.usage_tree import cohort_name
 
 _GPU = "nvidia.com/gpu"
 

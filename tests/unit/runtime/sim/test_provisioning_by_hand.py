@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
+from apportion_runtime.engines.detection import ACK, KAI, NATIVE, VOLCANO, Model
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.engines.engine_detection import ACK, KAI, NATIVE, VOLCANO, Model
 from apportion_runtime.sim.history import History
-from apportion_runtime.sim.scenario_reader import read_scenario
+from apportion_runtime.sim.scenario.reader import read_scenario
 
 from .test_ack_engine import TREE
 from .test_cluster import queue

@@ -10,7 +10,7 @@ import pytest
 from apportion_runtime.sim.provisioning.market import Held, find
 from apportion_runtime.sim.provisioning.offers import GpuQuota, Offer, Queued, changes
 from apportion_runtime.sim.provisioning.request_checks import Asked, Unmet, judge
-from apportion_runtime.sim.scenario import NodeShape, Pool
+from apportion_runtime.sim.scenario.format import NodeShape, Pool
 
 _TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
 _SHAPE = NodeShape(

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from apportion_runtime.engines.detection import ACK, KUEUE, NATIVE, VOLCANO, Model
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.engines.engine_detection import ACK, KUEUE, NATIVE, VOLCANO, Model
 from apportion_runtime.sim.history import History
-from apportion_runtime.sim.scenario_reader import read_scenario
+from apportion_runtime.sim.scenario.reader import read_scenario
 
 Made = dict[str, Any]
 _TREE = {

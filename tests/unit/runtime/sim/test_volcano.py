@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from apportion_runtime.engines.detection import VOLCANO
+from apportion_runtime.engines.volcano.amounts import Amounts
+from apportion_runtime.engines.volcano.capacity import Capacity, QueueSpec
+from apportion_runtime.engines.volcano.configuration import ConfigurationError, read_configuration
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.engines.engine import UnreadableError
-from apportion_runtime.sim.engines.engine_detection import VOLCANO
-from apportion_runtime.sim.engines.volcano.amounts import Amounts
-from apportion_runtime.sim.engines.volcano.capacity import Capacity, QueueSpec
-from apportion_runtime.sim.engines.volcano.configuration import ConfigurationError, read_configuration
+from apportion_runtime.sim.engine import UnreadableError
 from apportion_runtime.sim.history import History
-from apportion_runtime.sim.scenario_reader import read_scenario
+from apportion_runtime.sim.scenario.reader import read_scenario
 
 Made = dict[str, Any]
 GPU = "nvidia.com/gpu"

@@ -1,0 +1,156 @@
+"""ACK as the embedded cluster knows it: kube-queue in front, the scheduler behind it, one tree of quotas for both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_runtime.admission.expanding import is_suspended
+from apportion_runtime.admission.objects import kind_of, labels_of, namespace_of, nested
+from apportion_runtime.core.snapshot import Pod
+from apportion_runtime.engines.ack import api_names, jobs
+from apportion_runtime.engines.ack.amounts import GPU
+from apportion_runtime.engines.ack.kube_queue import KubeQueue
+from apportion_runtime.engines.ack.scheduler import AckScheduler
+from apportion_runtime.engines.ack.tree import Tree, TreeError, read_tree
+from apportion_runtime.engines.base.engine import PlainEngine
+from apportion_runtime.engines.kube_scheduler import read_profiles
+from apportion_runtime.engines.kube_scheduler.profiles import KIND
+from apportion_runtime.sim.api.cluster_state import PodState, World
+from apportion_runtime.sim.controllers.job_events import JobChanged
+from apportion_runtime.sim.controllers.running_workload import Running
+from apportion_runtime.sim.controllers.workloads import Workloads
+from apportion_runtime.sim.engine import Denied, Handlers, UnreadableError
+from apportion_runtime.sim.history import Sample
+from apportion_runtime.sim.provisioning.node_pools import NodePools
+from apportion_runtime.sim.scenario.format import Manifest
+
+_RAY_JOB = ("ray.io", "RayJob")
+
+
+class Ack(PlainEngine):
+    """ACK's scheduler and kube-queue at work."""
+
+    name = "ack"
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.tree = _tree_of(world)
+        self._shown = self.tree.shown()
+        self._waited: Mapping[str, int] = {}
+        self._profiles, _ = read_profiles(world.store.list(KIND))
+        try:
+            self.queue = KubeQueue(world, self.tree, self.pods.gangs)
+        except ValueError as wrong:
+            raise UnreadableError(str(wrong)) from None
+
+    @property
+    def parents(self) -> Mapping[str, str | None]:
+        """The nodes of the tree."""
+        shown = self._shown
+        return {shown[path]: None if above is None else shown[above] for path, above in self.tree.parents.items()}
+
+    def begin(self, workloads: Workloads, pools: NodePools) -> None:
+        """Take in what it acts upon."""
+        super().begin(workloads, pools)
+        self.queue.begin(workloads)
+        self.scheduler = AckScheduler(self.world, workloads, self.pods.facts, self._profiles, self.tree)
+
+    def handlers(self) -> Handlers:
+        """Return what is done at events of the autoscaler, and when somebody changes a job's place in its queue."""
+        return {**super().handlers(), JobChanged: self.queue.change}
+
+    def admit(self, made: Manifest) -> Manifest:
+        """Return an object as the API server keeps it, a job whose annotation suspends it held back."""
+        if not jobs.is_known(made):
+            return super().admit(made)
+        made = jobs.held_back(made)
+        if kind_of(made) == _RAY_JOB and is_suspended(made) and not nested(made, "spec", "shutdownAfterJobFinishes"):
+            # KubeRay, ray-operator/controllers/ray/utils/validation.go.
+            raise Denied("a RayJob with shutdownAfterJobFinishes set to false is not allowed to be suspended")
+        try:
+            jobs.demand(made)
+        except ValueError as wrong:
+            raise Denied(f"{made['kind']} {namespace_of(made)}/{made['metadata']['name']}: {wrong}") from None
+        return super().admit(made)
+
+    def made(self, running: Running) -> None:
+        """Note the quota of a workload, and have it come into the queue of that if it is suspended."""
+        path = self.tree.quota_of(running.manifest)
+        if path is not None:
+            self.world.history.workloads[running.number].queue = self._shown[path]
+        self.queue.take_in(running)
+
+    def finished(self, running: Running) -> None:
+        """Give back what a workload held."""
+        super().finished(running)
+        self.queue.finished(running)
+
+    def take_in(self, running: Running, made: Manifest) -> Pod:
+        """Read a pod that was just made; of a RayJob it is marked as one of a gang, as ACK's KubeRay marks it."""
+        owner = made["metadata"]["ownerReferences"][0] if self.starts_together(running) else {}
+        if owner.get("kind") == "RayCluster":
+            n_members = sum(not slot.comes_last for slot in running.slots.values())
+            marks = {api_names.GANG_NAME: str(owner["name"]), api_names.GANG_MIN: str(n_members)}
+            metadata = {**made["metadata"], "labels": {**labels_of(made), **marks}}
+            made = self.world.store.update({**made, "metadata": metadata})
+        self.scheduler.members.take_in(made, self.world.now)
+        return super().take_in(running, made)
+
+    def starts_together(self, running: Running) -> bool:
+        """Tell whether ACK's KubeRay marks the pods of a workload as a gang."""
+        key, scheduler = api_names.RAY_GANG
+        return kind_of(running.manifest) == _RAY_JOB and labels_of(running.manifest).get(key) == scheduler
+
+    def left(self, pod: PodState) -> None:
+        """A pod is gone."""
+        self.scheduler.left(pod)
+        super().left(pod)
+
+    def run_cycle(self) -> None:
+        """Let jobs go, and give places to pods."""
+        self.world.history.n_cycles += 1
+        self.queue.run_cycle()
+        waiting = self.pods.waiting()
+        unplaced = self.scheduler.run_cycle([pod for pod in waiting if self.scheduler.is_mine(pod.record)])
+        for each in unplaced:
+            self.explain(each.pod, each.why)
+        for pod in waiting:
+            if not self.scheduler.is_mine(pod.record):
+                self.explain(pod, f"no scheduler here is called {pod.record.scheduler}")
+        self.grow(each.pod for each in unplaced if not each.is_held)
+        self._sample()
+
+    def _sample(self) -> None:
+        """Note the GPUs of the quotas where they changed: used, owed (what is asked for up to `min`), promised, asked for."""
+        members, queue = self.scheduler.members, self.queue
+        waiting: dict[str, int] = {}
+        for pod in self.pods.waiting():
+            quota, gpus = members[pod.uid].quota, pod.request.get(GPU, 0)
+            if quota is not None and gpus:
+                for each in self.tree.upward(quota):
+                    waiting[each.path] = waiting.get(each.path, 0) + gpus
+        changed = dict.fromkeys((*queue.touched, *waiting, *self._waited))
+        for leaf in members.touched:
+            changed.update((each.path, None) for each in self.tree.upward(leaf))
+        for path in changed:
+            used, promised = members.used[path].get(GPU, 0), self.tree.quotas[path].minimum.get(GPU, 0)
+            wanted = used + queue.asked[path] + waiting.get(path, 0)
+            sample = Sample(
+                self.world.elapsed_s, float(used), float(min(promised, wanted)), float(promised), float(wanted)
+            )
+            self.world.history.sample(self._shown[path], sample)
+        self._waited = waiting
+        members.touched.clear()
+        queue.touched.clear()
+
+
+def _tree_of(world: World) -> Tree:
+    """Return the tree. Raises `UnreadableError` where there is not one, or one that cannot be read."""
+    found = [made for made in world.store.list("ElasticQuotaTree") if namespace_of(made) == api_names.TREE_NAMESPACE]
+    if len(found) != 1:
+        how_many = "no ElasticQuotaTree" if not found else f"{len(found)} ElasticQuotaTrees"
+        raise UnreadableError(f"there is {how_many} in {api_names.TREE_NAMESPACE}; ACK reads exactly one")
+    try:
+        return read_tree(found[0])
+    except TreeError as wrong:
+        raise UnreadableError(f"ElasticQuotaTree {found[0]['metadata']['name']}: {wrong}") from None

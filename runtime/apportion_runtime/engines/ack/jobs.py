@@ -1,0 +1,120 @@
+"""What kube-queue reads from a job: whether it is one of its own, what its pods ask for together, and its priority.
+
+Source: koordinator-sh/koord-queue at 298e9a8c, pkg/jobext/handles (rayjob.go, job.go, pytorchjob.go, tfjob.go,
+mpijob_v1alpha1.go) and pkg/framework/plugins/elasticquota/util.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from apportion_runtime.admission.expanding import is_suspended, with_suspended
+from apportion_runtime.admission.expanding.expansion import defaulted
+from apportion_runtime.admission.grouping.kubeflow import ROLES
+from apportion_runtime.admission.objects import Manifest, annotations_of, kind_of, labels_of, name_of, nested
+from apportion_runtime.engines.ack import api_names
+from apportion_runtime.engines.ack.amounts import times, total
+from apportion_runtime.sim.api.object_store import ClusterApi
+from apportion_runtime.sim.api.pod_requests import pod_requests
+
+_RAY_JOB, _JOB = ("ray.io", "RayJob"), ("batch", "Job")
+_SUFFIXES: Mapping[tuple[str, str], str] = {
+    _RAY_JOB: "ray-qu",
+    _JOB: "",
+    ("kubeflow.org", "PyTorchJob"): "py-qu",
+    ("kubeflow.org", "TFJob"): "tf-qu",
+    ("kubeflow.org", "MPIJob"): "mpi-qu",
+}
+"""The kinds that it knows here, and what the name of each one's QueueUnit ends in."""
+_BY_ANNOTATION = "kubeflow.org"
+"""Arena's operators for this group's kinds look at an annotation."""
+_FIRST_ROLES = ("Master", "Launcher", "Chief")
+
+
+def is_known(job: Manifest) -> bool:
+    """Tell whether kube-queue knows a kind of job."""
+    return kind_of(job) in _SUFFIXES
+
+
+def held_back(job: Manifest) -> Manifest:
+    """Return a job suspended by its field whose annotation says so."""
+    by_annotation = kind_of(job)[0] == _BY_ANNOTATION and annotations_of(job).get(api_names.SUSPEND) == "true"
+    return with_suspended(job, suspended=True) if by_annotation and is_known(job) and not is_suspended(job) else job
+
+
+def resumed(job: Manifest, at: str) -> dict[str, Any]:
+    """Return a job that left its queue at a moment."""
+    said = {
+        api_names.DEQUEUED_AT: at,
+        **({api_names.SUSPEND: "false"} if api_names.SUSPEND in annotations_of(job) else {}),
+    }
+    return noted(with_suspended(job, suspended=False), said)
+
+
+def suspended(job: Manifest) -> dict[str, Any]:
+    """Return a job that is back in its queue."""
+    said = {api_names.SUSPEND: "true"} if api_names.SUSPEND in annotations_of(job) else {}
+    made = noted(with_suspended(job, suspended=True), said)
+    del made["metadata"]["annotations"][api_names.DEQUEUED_AT]
+    return made
+
+
+def noted(job: Manifest, annotations: Mapping[str, str]) -> dict[str, Any]:
+    """Return a job with more annotations."""
+    metadata = job["metadata"]
+    return {**job, "metadata": {**metadata, "annotations": {**annotations_of(job), **annotations}}}
+
+
+def unit_name(job: Manifest) -> str:
+    """Return the name of a job's QueueUnit."""
+    suffix = _SUFFIXES[kind_of(job)]
+    return f"{name_of(job)}-{suffix}" if suffix else name_of(job)
+
+
+def demand(job: Manifest) -> dict[str, int]:
+    """Return what a job's pods ask for together. Raises `ValueError` for what is no amount.
+
+    The pod that submits a RayJob is left out, as kube-queue leaves it out.
+    """
+    return total(
+        times(pod_requests(defaulted(template.get("spec") or {})), count) for template, count in _templates(job)
+    )
+
+
+def _templates(job: Manifest) -> Iterator[tuple[Mapping[str, Any], int]]:
+    if kind_of(job) == _RAY_JOB:
+        yield nested(job, "spec", "rayClusterSpec", "headGroupSpec", "template") or {}, 1
+        for group in nested(job, "spec", "rayClusterSpec", "workerGroupSpecs") or ():
+            yield group.get("template") or {}, group.get("replicas") or 0
+    elif kind_of(job) == _JOB:
+        parallelism = nested(job, "spec", "parallelism")
+        yield nested(job, "spec", "template") or {}, 1 if parallelism is None else parallelism
+    else:
+        roles: Mapping[str, Any] = nested(job, "spec", ROLES[str(job["kind"])]) or {}
+        for role in roles.values():
+            replicas = role.get("replicas")
+            yield role.get("template") or {}, 1 if replicas is None else replicas
+
+
+def priority(job: Manifest, store: ClusterApi) -> int:
+    """Return a job's priority in its queue: that of its pods' class; 0 where they name none, or one that is not there."""
+    spec = _speaking(job).get("spec") or {}
+    found = store.get("PriorityClass", "", spec.get("priorityClassName") or "")
+    said = spec.get("priority") if found is None else found.get("value")
+    return int(said or 0)
+
+
+def _speaking(job: Manifest) -> Mapping[str, Any]:
+    """Return the template that says the job's priority: a head's, or that of a role that is not the first one."""
+    if kind_of(job) in (_RAY_JOB, _JOB):
+        return next(_templates(job))[0]
+    roles: Mapping[str, Any] = nested(job, "spec", ROLES[str(job["kind"])]) or {}
+    role = next((role for role in roles if role not in _FIRST_ROLES), None)
+    return {} if role is None else roles[role].get("template") or {}
+
+
+def is_preemptible(job: Manifest) -> bool:
+    """Tell whether a job may use what is lent; one that says nothing may (`--defaultPreemptible`, on unless set)."""
+    said = [labels_of(job).get(key, "") for key in api_names.PREEMPTIBLE_LABELS]
+    return "true" in said or not any(said)

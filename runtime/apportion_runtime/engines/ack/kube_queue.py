@@ -1,0 +1,324 @@
+"""kube-queue at work: suspended jobs come into the queue of their quota, and are let go when it has room for them.
+
+Queues take turns, those of a higher priority first, with one job each, until nobody is left to try. A job that is let go
+holds its quota until it is over. One whose pods do not run in time goes back into its queue, where it keeps silent first,
+if the scenario's `requeue` says how long is in time.
+
+Source: kube-queue/kube-queue at b9bbeb9, pkg/scheduler/scheduler.go; koordinator-sh/koord-queue at 298e9a8c, pkg/scheduler
+and pkg/jobext/framework/default_job_reconciler.go (what happens to a job's suspension).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from apportion_runtime.admission.objects import kind_of, name_of, namespace_of
+from apportion_runtime.engines.ack import api_names, jobs
+from apportion_runtime.engines.ack.amounts import GPU
+from apportion_runtime.engines.ack.job_queue import JobQueue, Policy, Unit
+from apportion_runtime.engines.ack.queues import queue_of, settings
+from apportion_runtime.engines.ack.quota_accounts import QuotaAccounts
+from apportion_runtime.engines.ack.timestamps import stamp
+from apportion_runtime.engines.ack.tree import Tree
+from apportion_runtime.engines.base.gangs import Gangs
+from apportion_runtime.sim.api.cluster_state import World
+from apportion_runtime.sim.api.object_store import Conflict
+from apportion_runtime.sim.controllers.job_events import JobChanged
+from apportion_runtime.sim.controllers.running_workload import Running
+from apportion_runtime.sim.controllers.workloads import Workloads
+
+_UNIT = "QueueUnit"
+
+
+class KubeQueue:
+    """The queues of a tree.
+
+    Args:
+        world: What is simulated.
+        tree: The quotas.
+        gangs: Knows what the group of a job's pods will be called.
+    """
+
+    def __init__(self, world: World, tree: Tree, gangs: Gangs) -> None:
+        self._world = world
+        self._tree = tree
+        self._gangs = gangs
+        known, missing = settings(tree, world.store.list("Queue"))
+        for made in missing:
+            world.store.create(made)
+        ranks = {path: number for number, path in enumerate(tree.quotas)}
+        order = sorted(known.values(), key=lambda each: (-each.priority, ranks.get(each.quota, len(ranks)), each.name))
+        self.queues = {each.name: JobQueue(each) for each in order}
+        self.book = QuotaAccounts(tree)
+        self._queue_of: dict[int, JobQueue] = {}
+        self._let_go: dict[int, tuple[Unit, JobQueue, float]] = {}
+        """The jobs that hold their quota, and since when."""
+        self._changed: dict[str, None] = {}
+        self._ranks = {name: number for number, name in enumerate(self.queues)}
+        self._busy: dict[str, JobQueue] = {}
+        """The queues that have jobs, in the order in which they take turns."""
+        self.asked: dict[str, int] = dict.fromkeys(tree.quotas, 0)
+        """GPUs that the jobs in the queues ask for, by the quota they count at, with everything below it."""
+        self.touched: dict[str, None] = {}
+        """The quotas of which that changed; whoever looks clears it."""
+
+    def begin(self, workloads: Workloads) -> None:
+        """Take in what holds jobs and lets them go."""
+        self._workloads = workloads
+
+    def take_in(self, running: Running) -> None:
+        """Have a job that was made come into its queue, if it is suspended and of a kind that is known."""
+        if not running.is_suspended:
+            return
+        world, job = self._world, running.manifest
+        path = self._tree.quota_of(job)
+        if not jobs.is_known(job):
+            self._never(running, f"kube-queue knows no {'/'.join(filter(None, kind_of(job)))}: it stays suspended")
+            return
+        if path is None:
+            self._never(running, "the job doesn't belong to any elastic quota")
+            return
+        quota = self._tree.quotas[path]
+        try:
+            name = queue_of(job, quota, (q.settings for q in self.queues.values()), world.store.list("Queue"))
+        except ValueError as refused:
+            self._never(running, str(refused))
+            return
+        running.manifest = world.store.update(jobs.noted(job, {api_names.ENQUEUED_AT: self._stamp()}))
+        unit = Unit(
+            job=running.number,
+            name=jobs.unit_name(job),
+            namespace=namespace_of(job),
+            quota=path,
+            demand=jobs.demand(job),
+            priority=jobs.priority(job, world.store),
+            preemptible=jobs.is_preemptible(job),
+            since=world.now,
+        )
+        try:
+            world.store.create(_unit_object(running, unit, name))
+        except Conflict as there:
+            self._never(running, str(there))
+            return
+        self._put(self.queues[name], unit)
+        group = self._gangs.name_of(running)
+        world.history.begin_wait(group, unit.job, world.history.workloads[unit.job].queue, world.elapsed_s)
+        world.note("enqueued", workload=unit.job, why=self._place(unit))
+        world.touch()
+
+    def _never(self, running: Running, why: str) -> None:
+        world = self._world
+        facts = world.history.workloads[running.number]
+        facts.why_waiting = why
+        world.history.begin_wait(self._gangs.name_of(running), running.number, facts.queue, world.elapsed_s)
+        world.note("waiting", workload=running.number, why=why)
+
+    def run_cycle(self) -> None:
+        """Let go whom the quotas have room for."""
+        self._take_back()
+        vain = self.book.is_vain
+        for queue in self._busy.values():
+            queue.catch_up(self._world.now, vain)
+            if queue.wake(self._world.now, vain):
+                self._note_change(queue)
+        tried = {name: iter(queue.active()) for name, queue in self._busy.items()}
+        while tried:
+            for name in list(tried):
+                queue = self.queues[name]
+                unit = queue.next() if queue.settings.policy is Policy.BLOCK else next(tried[name], None)
+                if unit is None:
+                    del tried[name]
+                else:
+                    self._try(queue, unit)
+        self._publish()
+        self._wake_in_time()
+
+    def _try(self, queue: JobQueue, unit: Unit) -> None:
+        refusal = self.book.refusal(unit.quota, unit.demand, preemptible=unit.preemptible)
+        if refusal is None:
+            self._release(queue, unit)
+            return
+        at, why = refusal
+        refused = queue.refuse(unit.job, self._world.now, at, self.book.n_given.get(at, 0))
+        self._note_change(queue)
+        facts = self._world.history.workloads[unit.job]
+        if facts.why_waiting != why:
+            facts.why_waiting = why
+            self._world.note("backoff", workload=unit.job, why=f"{why}; {self._place(refused)}")
+        self._set_phase(unit, "Enqueued", why)
+
+    def _release(self, queue: JobQueue, unit: Unit) -> None:
+        world = self._world
+        self._drop(queue, unit.job)
+        self.book.take(unit.quota, unit.demand, preemptible=unit.preemptible)
+        self._let_go[unit.job] = (unit, queue, world.now)
+        self._set_phase(unit, "Dequeued", "Dequeued because schedule successfully")
+        world.history.workloads[unit.job].end_waiting()
+        world.note("dequeued", workload=unit.job, why=f"from {queue.settings.name}")
+        running = self._workloads.running[unit.job]
+        self._workloads.change(unit.job, jobs.resumed(running.manifest, self._stamp()))
+
+    def _take_back(self) -> None:
+        """Have jobs go back into their queues whose pods did not run in time."""
+        world, limit = self._world, self._world.timing.requeue_s
+        if limit is None:
+            return
+        for number, (unit, queue, since) in list(self._let_go.items()):
+            if since + limit > world.now or self._has_run(number):
+                continue
+            del self._let_go[number]
+            self._put(queue, unit)
+            refused = queue.refuse(number, world.now, "", 0)
+            self._give_back(unit)
+            self._set_phase(refused, "Backoff", "Backoff due to running timeout")
+            world.note("requeued", workload=number, why=f"Backoff due to running timeout; {self._place(refused)}")
+            self._workloads.change(number, jobs.suspended(self._workloads.running[number].manifest))
+
+    def _has_run(self, number: int) -> bool:
+        return self._world.history.workloads[number].started_s is not None
+
+    def finished(self, running: Running) -> None:
+        """A job is over: it leaves its queue, or gives back its quota."""
+        number = running.number
+        queue, held = self._queue_of.get(number), self._let_go.pop(number, None)
+        if running.is_suspended:
+            self._world.history.drop_wait(self._gangs.name_of(running))
+        if queue is not None:
+            self._drop(queue, number)
+        if held is not None:
+            self._give_back(held[0])
+        if queue is not None or held is not None:
+            self._world.store.delete(_UNIT, namespace_of(running.manifest), jobs.unit_name(running.manifest))
+            self._world.touch()
+
+    def _give_back(self, unit: Unit) -> None:
+        for queue in self._busy.values():
+            queue.catch_up(self._world.now, self.book.is_vain)
+        self.book.give_back(unit.quota, unit.demand, preemptible=unit.preemptible)
+        for queue in self._busy.values():
+            if queue.given_back(self.book.is_vain):
+                self._note_change(queue)
+
+    def change(self, event: JobChanged) -> None:
+        """Have a queued job stand elsewhere in its queue: somebody changed the priority of its QueueUnit."""
+        world = self._world
+        number = next(
+            (
+                number
+                for number in self._queue_of
+                if self._is_named(self._workloads.running[number], event.namespace, event.name)
+            ),
+            None,
+        )
+        if number is None:
+            why = f"{event.namespace}/{event.name} is in no queue; what left one cannot be changed"
+            world.note("priority-refused", why=why)
+            return
+        queue = self._queue_of[number]
+        queue.catch_up(world.now, self.book.is_vain)
+        before = queue.units[number]
+        if event.priority is None:
+            unit = queue.jump(number)
+        else:
+            unit = replace(before, priority=event.priority)
+            queue.put(unit)
+        self._note_change(queue)
+        what = "jumped" if event.priority is None else "priority"
+        rank = sorted(each.rank for each in queue.units.values()).index(unit.rank) + 1
+        said = f"{before.priority} to {unit.priority}, number {rank} of {len(queue.units)}; {self._place(unit)}"
+        world.note(what, workload=number, why=said)
+        made = world.store.get(_UNIT, unit.namespace, unit.name)
+        assert made is not None
+        world.store.update({**made, "spec": {**made["spec"], "priority": unit.priority}})
+        world.touch()
+
+    @staticmethod
+    def _is_named(running: Running, namespace: str, name: str) -> bool:
+        return (namespace_of(running.manifest), name_of(running.manifest)) == (namespace, name)
+
+    def _put(self, queue: JobQueue, unit: Unit) -> None:
+        queue.put(unit)
+        self._queue_of[unit.job] = queue
+        self._note_change(queue)
+        self._ask(unit, 1)
+        if queue.settings.name not in self._busy:
+            busy = {**self._busy, queue.settings.name: queue}
+            self._busy = {name: busy[name] for name in sorted(busy, key=self._ranks.__getitem__)}
+
+    def _drop(self, queue: JobQueue, number: int) -> None:
+        unit = queue.drop(number)
+        assert unit is not None
+        del self._queue_of[number]
+        self._note_change(queue)
+        self._ask(unit, -1)
+        if not queue.units:
+            del self._busy[queue.settings.name]
+
+    def _ask(self, unit: Unit, sign: int) -> None:
+        gpus = unit.demand.get(GPU, 0)
+        if gpus:
+            for each in self._tree.upward(unit.quota):
+                self.asked[each.path] += sign * gpus
+                self.touched[each.path] = None
+
+    def _place(self, unit: Unit) -> str:
+        queue = self._queue_of[unit.job]
+        if unit.silent_until is None:
+            position = [each.job for each in queue.active()].index(unit.job) + 1
+            return f"position {position} of {queue.settings.name}"
+        position = [each.job for each in queue.silent()].index(unit.job) + 1
+        wait = unit.silent_until - self._world.now
+        return f"position {position} in backoff of {queue.settings.name} for {wait:g}s"
+
+    def _stamp(self) -> str:
+        return stamp(self._world.clock.start, self._world.elapsed_s)
+
+    def _set_phase(self, unit: Unit, phase: str, message: str) -> None:
+        status = {"phase": phase, "message": message, "lastUpdateTime": self._world.clock.text}
+        self._world.store.patch_status(_UNIT, unit.namespace, unit.name, status)
+
+    def _note_change(self, queue: JobQueue) -> None:
+        self._changed[queue.settings.name] = None
+
+    def _publish(self) -> None:
+        """Write where everybody stands into the status of the queues where that changed."""
+        for name in self._changed:
+            details = {"queueItemDetails": self.queues[name].details()}
+            self._world.store.patch_status("Queue", api_names.QUEUE_NAMESPACE, name, details)
+        self._changed.clear()
+
+    def _wake_in_time(self) -> None:
+        world = self._world
+        moments = [at for queue in self._busy.values() if (at := queue.wakes_at(self.book.is_vain)) is not None]
+        if world.timing.requeue_s is not None:
+            moments += [
+                since + world.timing.requeue_s
+                for number, (_, _, since) in self._let_go.items()
+                if not self._has_run(number)
+            ]
+        at = min(moments, default=None)
+        if at is not None:
+            world.touch(at)
+
+
+def _unit_object(running: Running, unit: Unit, queue: str) -> dict[str, Any]:
+    job = running.manifest
+    reference = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": name_of(job)}
+    return {
+        "apiVersion": api_names.QUEUE_API,
+        "kind": _UNIT,
+        "metadata": {
+            "name": unit.name,
+            "namespace": unit.namespace,
+            "labels": dict(job["metadata"].get("labels") or {}),
+            "ownerReferences": [{**reference, "uid": job["metadata"]["uid"]}],
+        },
+        "spec": {
+            "consumerRef": {**reference, "namespace": unit.namespace},
+            "queue": queue,
+            "priority": unit.priority,
+            "resource": {name: f"{value}m" if name == "cpu" else str(value) for name, value in unit.demand.items()},
+        },
+        "status": {"phase": "Enqueued", "message": "Enqueued"},
+    }

@@ -1,0 +1,74 @@
+"""The Queue objects: one for each node of the tree, inner ones and the root included, made where none names the node.
+
+kube-queue finds the queue of a quota by the annotation that says the quota's full name, never by the queue's own name,
+which it generates. Source: koordinator-sh/koord-queue at 298e9a8c, elastic_quota_tree.go (Mapping, syncQueues).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from apportion_runtime.admission.objects import Manifest, annotations_of, kind_of, namespace_of
+from apportion_runtime.engines.ack import api_names
+from apportion_runtime.engines.ack.job_queue import Policy, QueueSettings, read_queue
+from apportion_runtime.engines.ack.tree import Quota, Tree
+from apportion_runtime.sim.api.generated_names import generated_name
+
+_LONGEST = 58
+AVAILABLE = "kube-queue/available-quota"
+QUEUE_NAME = "kube-queue/queue-name"
+
+
+def is_queue(made: Manifest) -> bool:
+    """Tell whether an object is a queue that kube-queue looks at."""
+    return kind_of(made) == ("scheduling.x-k8s.io", "Queue") and namespace_of(made) == api_names.QUEUE_NAMESPACE
+
+
+def settings(tree: Tree, objects: Iterable[Manifest]) -> tuple[dict[str, QueueSettings], list[dict[str, Any]]]:
+    """Return the queues by name, and the objects of those that are missing. Raises `ValueError`."""
+    known: dict[str, QueueSettings] = {}
+    for made in objects:
+        if is_queue(made):
+            read = read_queue(made)
+            known[read.name] = read
+    taken = {each.quota for each in known.values()}
+    missing = [_generated(quota) for path, quota in tree.quotas.items() if path not in taken]
+    known.update((made["metadata"]["name"], read_queue(made)) for made in missing)
+    return known, missing
+
+
+def _generated(quota: Quota) -> dict[str, Any]:
+    prefix = (quota.path.lower().replace("/", "-").replace("_", "-") + "-")[-_LONGEST:]
+    parent = "" if quota.parent is None else quota.parent.rpartition("/")[2]
+    return {
+        "apiVersion": api_names.QUEUE_API,
+        "kind": "Queue",
+        "metadata": {
+            "name": generated_name(prefix, quota.path),
+            "generateName": prefix,
+            "namespace": api_names.QUEUE_NAMESPACE,
+            "labels": {api_names.GENERATED: "true"},
+            "annotations": {api_names.FULL_NAME: quota.path, api_names.PARENT_NAME: parent},
+        },
+        "spec": {"queuePolicy": Policy.ROUND.value},
+        "status": {"queueItemDetails": {"active": [], "backoff": []}},
+    }
+
+
+def queue_of(job: Manifest, quota: Quota, queues: Iterable[QueueSettings], objects: Iterable[Manifest]) -> str:
+    """Return the name of the queue that a job of a quota goes to.
+
+    Raises:
+        ValueError: If it names one that does not take it, in kube-queue's words.
+    """
+    asked = annotations_of(job).get(QUEUE_NAME, "")
+    if not asked:
+        return next(each.name for each in queues if each.quota == quota.path)
+    found = next((made for made in objects if is_queue(made) and made["metadata"]["name"] == asked), None)
+    if found is None:
+        raise ValueError("failed to find queue object in cluster")
+    available = annotations_of(found).get(AVAILABLE, "").split(",")
+    if "*" not in available and quota.name not in available:
+        raise ValueError(f"quota {quota.name} is not available in queue {asked}")
+    return asked

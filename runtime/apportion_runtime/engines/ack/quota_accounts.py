@@ -1,0 +1,151 @@
+"""kube-queue's quota accounting: what dequeued jobs hold, and whether one more may be dequeued.
+
+A job holds what it asks for from the moment it leaves its queue until it is over, whatever its pods do meanwhile. One that
+is preemptible may take its quota, and every one above it, up to `max`; one that is not is held to `min`, and passes
+`max` by: it shall leave, so that the scheduler takes back what is lent.
+
+With what its quota is promised a job leaves in either case, even where those above it are full: seed document 002 has it
+that the scheduler then takes back what others borrowed, which it cannot do for pods that do not exist. koord-queue lets
+only jobs go there that are not preemptible.
+
+Source: koordinator-sh/koord-queue at 298e9a8c, pkg/framework/plugins/elasticquota/elastic_quota_tree.go (Filter) and
+elasticquotatree/elasticquota.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from apportion_runtime.engines.ack import api_names
+from apportion_runtime.engines.ack.amounts import Amounts, at_least, minus, text, total
+from apportion_runtime.engines.ack.tree import Quota, Tree
+
+_NO_BOUND = 2**31 - 1
+"""An amount from which on kube-queue takes a bound for none; it counts memory in bytes (`rQuant < math.MaxInt32`)."""
+_JOBS = "jobs"
+
+
+class Refusal(NamedTuple):
+    """Why a job may not leave its queue, and the full name of the quota that has no room for it."""
+
+    at: str
+    why: str
+
+
+@dataclass(slots=True)
+class QuotaAccounts:
+    """What is held of each quota, by full name; inner ones hold what those below them do."""
+
+    tree: Tree
+    used: dict[str, dict[str, int]] = field(default_factory=dict)
+    fixed: dict[str, dict[str, int]] = field(default_factory=dict)
+    """The part of `used` that is not preemptible."""
+    n_jobs: dict[str, int] = field(default_factory=dict)
+    n_given: dict[str, int] = field(default_factory=dict)
+    """How often something was given back; what a quota refused before that it refuses again until it is more."""
+
+    def take(self, quota: str, demand: Amounts, *, preemptible: bool) -> None:
+        """A job leaves its queue."""
+        self._change(quota, demand, 1, preemptible=preemptible)
+
+    def give_back(self, quota: str, demand: Amounts, *, preemptible: bool) -> None:
+        """A job is over, or back in its queue."""
+        self._change(quota, {name: -amount for name, amount in demand.items()}, -1, preemptible=preemptible)
+        for each in self.tree.upward(quota):
+            self.n_given[each.path] = self.n_given.get(each.path, 0) + 1
+
+    def is_vain(self, refused_by: str, n_given: int) -> bool:
+        """Tell whether a quota refuses again what it refused when so much had been given back."""
+        return self.n_given.get(refused_by, 0) == n_given
+
+    def _change(self, quota: str, demand: Amounts, n_jobs: int, *, preemptible: bool) -> None:
+        for each in self.tree.upward(quota):
+            self.used[each.path] = total((self.used.get(each.path, {}), demand))
+            self.n_jobs[each.path] = self.n_jobs.get(each.path, 0) + n_jobs
+            if not preemptible:
+                self.fixed[each.path] = total((self.fixed.get(each.path, {}), demand))
+
+    def held(self, quota: str) -> Amounts:
+        """Return what is held of a quota."""
+        return self.used.get(quota, {})
+
+    def refusal(self, quota: str, demand: Amounts, *, preemptible: bool) -> Refusal | None:
+        """Return why a job may not leave its queue, in kube-queue's words; None where it may."""
+        bound = self._over_max if preemptible else self._over_min
+        path = self.tree.upward(quota)
+        if preemptible and self.tree.quotas[quota].holds_to_min(demand, self.held(quota)):
+            return bound(next(path), quota, demand)
+        return next(filter(None, (bound(each, quota, demand) for each in path)), None)
+
+    def _over_max(self, at: Quota, quota: str, demand: Amounts) -> Refusal | None:
+        below = None if at.path == quota else self._below(at.path, quota)
+        used = self.held(at.path)
+        counted = used if below is None else self._with_kept(at, below)
+        over = _exceeded(at.maximum, demand, counted, self.n_jobs.get(at.path, 0))
+        if over is None:
+            return None
+        what = f"request {_of(over, demand, 1)}, max {_of(over, at.maximum)}"
+        what += f", used {self.n_jobs.get(at.path, 0) if over == _JOBS else text(over, used.get(over, 0))}"
+        if below is not None and over != _JOBS:
+            what += f", used+reserved {counted.get(over, 0)}"
+        return _words(over, at, what, is_parent=below is not None)
+
+    def _over_min(self, at: Quota, quota: str, demand: Amounts) -> Refusal | None:
+        fixed = self.fixed.get(at.path, {})
+        over = _exceeded(at.minimum, demand, fixed, self.n_jobs.get(at.path, 0))
+        if over is None:
+            return None
+        used = self.n_jobs.get(at.path, 0) if over == _JOBS else text(over, fixed.get(over, 0))
+        what = f"request {_of(over, demand, 1)}, min {_of(over, at.minimum)}, used {used}"
+        is_parent = at.path != quota
+        return _words(over, at, what if is_parent else f"{what}, preempt 0", is_parent=is_parent)
+
+    def _below(self, path: str, quota: str) -> str:
+        """Return the node below another one on the way to a quota."""
+        at = quota
+        for each in self.tree.upward(quota):
+            if each.path == path:
+                return at
+            at = each.path
+        raise KeyError(path)
+
+    def _with_kept(self, parent: Quota, but_for: str) -> Amounts:
+        """Return what is used below a node, and what the others there keep for themselves."""
+        if not self.tree.keeps_anything:
+            return self.held(parent.path)
+        everything = total(self._reserved(child) for child in self.tree.children[parent.path])
+        return total((minus(everything, self._reserved(but_for)), self.held(but_for)))
+
+    def _reserved(self, path: str) -> Amounts:
+        """Return what is used of a node, or kept by it, whichever is more."""
+        below = self.tree.children[path]
+        used = total(self._reserved(child) for child in below) if below else self.held(path)
+        return at_least(used, self.tree.quotas[path].kept)
+
+
+def _exceeded(bound: Amounts, demand: Amounts, used: Amounts, n_jobs: int) -> str | None:
+    """Return the first resource of which there would be too much, `jobs` for too many jobs; None where there is none."""
+    most = bound.get(api_names.MAX_JOBS)
+    if most is not None and most < _NO_BOUND and n_jobs + 1 > most:
+        return _JOBS
+    for resource, amount in bound.items():
+        asked = demand.get(resource, 0)
+        if asked and amount < _NO_BOUND and asked + used.get(resource, 0) > amount:
+            return resource
+    return None
+
+
+def _of(resource: str, amount: Amounts, jobs: int | None = None) -> str:
+    if resource == _JOBS:
+        return str(amount[api_names.MAX_JOBS] if jobs is None else jobs)
+    return text(resource, amount.get(resource, 0))
+
+
+def _words(resource: str, at: Quota, what: str, *, is_parent: bool) -> Refusal:
+    of = "parent quota" if is_parent else "quota"
+    return Refusal(
+        at.path,
+        f"Insufficient quota({resource}) in {of} {at.path}: {what}, oversellreate 1. "
+        "Wait for running jobs to complete"
+    )  # fmt: skip

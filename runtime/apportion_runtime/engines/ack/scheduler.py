@@ -1,0 +1,327 @@
+"""ACK's scheduler: kube-scheduler with quotas of a tree, gangs, and preemption by quota in place of that by priority.
+
+A pod needs room in its quota and in every one above it, and then a node. The pods of a gang get their places together, or
+none does: then each of them has the event `GangFailedScheduling`, and the gang keeps silent for a second, and for twice as
+long each time, up to ten seconds. After that it is tried again once a pod left its place or a node changed; kube-scheduler
+tries after five minutes in any case, which finds nothing where nothing changed.
+
+Source: ACK's documentation of capacity scheduling and preemption; for gangs and what a held pod is told,
+kubernetes-sigs/scheduler-plugins (pkg/coscheduling, pkg/capacityscheduling); seed document 002 for the event.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from apportion_runtime.core.snapshot import Node
+from apportion_runtime.engines.ack import api_names
+from apportion_runtime.engines.ack.amounts import total
+from apportion_runtime.engines.ack.job_queue import Backoff
+from apportion_runtime.engines.ack.members import Members
+from apportion_runtime.engines.ack.tree import Tree
+from apportion_runtime.engines.ack.victims import RECLAIM, Held, Wanting, over_max, victims
+from apportion_runtime.engines.kube_scheduler import KubeScheduler, NodeState, PodFacts, Profile
+from apportion_runtime.engines.kube_scheduler.filters import explained
+from apportion_runtime.engines.kube_scheduler.profiles import DEFAULT
+from apportion_runtime.engines.kube_scheduler.scheduler import Unplaced, alike
+from apportion_runtime.engines.kube_scheduler.scores import scores
+from apportion_runtime.sim.api.cluster_state import PodState, World
+from apportion_runtime.sim.controllers.workloads import Workloads
+from apportion_runtime.sim.kubelet.eviction import evict
+
+_BACKOFF = Backoff(1.0, 10.0)
+"""kube-scheduler's podInitialBackoffSeconds and podMaxBackoffSeconds."""
+Places = list[tuple[PodFacts, NodeState]]
+
+
+@dataclass(slots=True)
+class Gang:
+    """Pods that want places together; one that is in no gang is one by itself.
+
+    Attributes:
+        key: What names it.
+        minimum: How many pods get their places together.
+        n_placed: How many have one.
+        pods: Those that have none.
+    """
+
+    key: str
+    minimum: int
+    n_placed: int
+    pods: list[PodFacts] = field(default_factory=list)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it is one pod by itself, or pods that need nobody else."""
+        return self.minimum <= 1
+
+    @property
+    def priority(self) -> int:
+        """The highest among its pods that have no place."""
+        return max(pod.priority for pod in self.pods)
+
+
+@dataclass(slots=True)
+class Attempts:
+    """How often a gang found no places, and when it is tried again.
+
+    Attributes:
+        cycle: How often.
+        since: When that was last.
+        version: How often the cluster had changed by then.
+        awaited: Whose pods leave for it.
+    """
+
+    cycle: int = 0
+    since: float = 0.0
+    version: int = -1
+    awaited: frozenset[str] = frozenset()
+
+    def again_at(self, version: int) -> float:
+        """Return from when on it is tried again."""
+        if not self.cycle:
+            return 0.0
+        return math.inf if self.version == version else self.since + _BACKOFF.after(self.cycle)
+
+
+class AckScheduler(KubeScheduler):
+    """A scheduler of pods that count at quotas.
+
+    Args:
+        world: What is simulated.
+        workloads: Told of pods that were given a place.
+        facts: Returns what is known of a pod by its uid.
+        profiles: By `schedulerName`.
+        tree: The quotas.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        workloads: Workloads,
+        facts: Callable[[str], PodFacts | None],
+        profiles: Mapping[str, Profile],
+        tree: Tree,
+    ) -> None:
+        super().__init__(world, workloads, facts, profiles)
+        self._tree = tree
+        self.members = Members(tree)
+        self._attempts: dict[str, Attempts] = {}
+        self._set_aside: dict[str, str] = {}
+        """The nominated nodes of pods whose place is assumed."""
+        self._version = 0
+        self._nodes_then: Sequence[Node] = ()
+
+    def left(self, pod: PodState) -> None:
+        """A pod is gone, and gives back what it used."""
+        gang = self.members[pod.uid].gang
+        self._attempts.pop(pod.uid, None)
+        self._version += pod.is_bound
+        if self.members.left(pod.uid):
+            self._attempts.pop(gang, None)
+
+    def bind(self, pod: PodFacts, node: NodeState) -> bool:
+        """Give a pod its place, and count it at its quota; tell whether the cluster let it have that."""
+        if not super().bind(pod, node):
+            return False
+        self.members.place(pod.uid, pod.request)
+        return True
+
+    def run_cycle(self, waiting: Sequence[PodFacts]) -> list[Unplaced]:
+        """Give places to pods and gangs, the most important and then the oldest first; return those that got none."""
+        world = self._world
+        if not waiting:
+            return []
+        self.nodes.refresh()
+        nodes_now = self.nodes.nodes
+        self._version += [*map(id, nodes_now)] != [*map(id, self._nodes_then)]
+        self._nodes_then = nodes_now
+        for uid in [uid for uid in self._nominated if uid not in world.pods]:
+            del self._nominated[uid]
+        unplaced: list[Unplaced] = []
+        moments: list[float] = []
+        hopeless: dict[object, Unplaced] = {}
+        for gang in sorted(self._gangs(waiting), key=lambda gang: -gang.priority):
+            attempts = self._attempts.get(gang.key)
+            again_at = 0.0 if attempts is None else attempts.again_at(self._version)
+            if again_at > world.now:
+                moments.append(again_at)
+                continue
+            first = gang.pods[0]
+            kind = alike(first) if gang.is_single and len(gang.pods) == 1 else None
+            known = None if kind is None or first.uid in self._nominated else hopeless.get(kind)
+            if known is not None:
+                self._note_failure(first.uid)
+                unplaced.append(Unplaced(first, known.why, known.is_held))
+                continue
+            n_evicted = len(world.history.taken)
+            failed = self._try(gang)
+            unplaced.extend(failed)
+            if len(world.history.taken) > n_evicted:
+                # What leaves for these pods may leave room for others, too.
+                hopeless.clear()
+            elif failed and kind is not None and first.uid not in self._nominated:
+                hopeless[kind] = failed[0]
+        at = min(moments, default=math.inf)
+        if at < math.inf:
+            world.touch(at)
+        return unplaced
+
+    def _gangs(self, waiting: Sequence[PodFacts]) -> Iterator[Gang]:
+        """Yield the gangs that want places, in the order of their first pods."""
+        found: dict[str, Gang] = {}
+        for pod in waiting:
+            member = self.members[pod.uid]
+            gang = found.get(member.gang)
+            if gang is None:
+                gang = found[member.gang] = Gang(member.gang, member.minimum, self.members.n_placed(member.gang))
+            gang.pods.append(pod)
+        yield from found.values()
+
+    def _try(self, gang: Gang) -> list[Unplaced]:
+        n_missing = gang.minimum - gang.n_placed
+        if len(gang.pods) < n_missing:
+            said = (
+                "cannot find enough sibling pods, current pods number: "
+                f"{len(gang.pods) + gang.n_placed}, minMember of group: {gang.minimum}"
+            )
+            return [Unplaced(pod, said, is_held=True) for pod in gang.pods]
+        places, failed = self._assume(gang.pods)
+        self._forget(places)
+        if len(places) < n_missing and not gang.is_single:
+            return self._fail(gang, failed)
+        if places:
+            self._attempts.pop(gang.key, None)
+        for pod, node in places:
+            self.bind(pod, node)
+        for each in failed:
+            self._note_failure(each.pod.uid)
+            self._make_room(each.pod.uid, [each.pod])
+        return failed
+
+    def _fail(self, gang: Gang, failed: Sequence[Unplaced]) -> list[Unplaced]:
+        """A gang has no places: say so of each of its pods, have it wait, and make room for it where it may."""
+        world, attempts = self._world, self._note_failure(gang.key)
+        why = failed[0].why
+        for pod in gang.pods:
+            state = world.pods[pod.uid]
+            said = f"{state.name} in gang failed to be scheduled in cycle {attempts.cycle}: {why}"
+            world.note(api_names.GANG_FAILED, workload=state.workload, pod=state.name, why=said)
+        self._make_room(gang.key, gang.pods)
+        is_held = all(each.is_held for each in failed)
+        return [Unplaced(pod, why, is_held=is_held) for pod in gang.pods]
+
+    def _note_failure(self, key: str) -> Attempts:
+        attempts = self._attempts.setdefault(key, Attempts())
+        attempts.cycle += 1
+        attempts.since, attempts.version = self._world.now, self._version
+        return attempts
+
+    def _assume(self, pods: Sequence[PodFacts]) -> tuple[Places, list[Unplaced]]:
+        """Return places for pods, as if they had them already, and those that have none."""
+        places: Places = []
+        failed: list[Unplaced] = []
+        for pod in pods:
+            quota = self.members[pod.uid].quota
+            full = over_max(self._tree, self.members.used, quota, pod.request)
+            if full is not None:
+                name = self._world.pods[pod.uid].name
+                said = (
+                    f"Pod {pod.record.namespace}/{name} is rejected in PreFilter because ElasticQuota {full} is more "
+                    "than Max"
+                )
+                failed.append(Unplaced(pod, said, is_held=True))
+                continue
+            profile = self._profiles[pod.record.scheduler or DEFAULT]
+            fitting, misfits = self.fitting(pod, profile)
+            if not fitting:
+                failed.append(Unplaced(pod, explained(list(misfits.values()), len(self.nodes.all))))
+                continue
+            found = scores(pod, profile, fitting, self.nodes) if len(fitting) > 1 else [0]
+            node = fitting[max(range(len(fitting)), key=lambda i: (found[i], -i))]
+            node.add(pod)
+            self.members.use(quota, pod.request)
+            places.append((pod, node))
+            # A pod that stands somewhere is promised no place beside that.
+            nominated = self._nominated.pop(pod.uid, None)
+            if nominated is not None:
+                self._set_aside[pod.uid] = nominated
+        return places, failed
+
+    def _forget(self, places: Places) -> None:
+        for pod, node in places:
+            node.remove(pod)
+            self.members.give_back(self.members[pod.uid].quota, pod.request)
+            if pod.uid in self._set_aside:
+                self._nominated[pod.uid] = self._set_aside.pop(pod.uid)
+
+    def _make_room(self, key: str, pods: Sequence[PodFacts]) -> None:
+        """Evict whom the quotas let pods take the places of, if that gives a place to each of them."""
+        world = self._world
+        attempts = self._attempts.get(key)
+        if attempts is not None and any(uid in world.pods for uid in attempts.awaited):
+            return
+        quota = self.members[pods[0].uid].quota
+        found = victims(
+            self._tree,
+            self.members.used,
+            self._wanting(quota, pods),
+            self._standing,
+            lambda gone: self._without(pods, gone) is not None,
+        )
+        if found is None:
+            return
+        right, going = found
+        for pod, node in self._without(pods, going) or ():
+            self._nominated[pod.uid] = node.name
+        self._evict(right, going, world.pods[pods[0].uid], quota)
+        self._attempts.setdefault(key, Attempts()).awaited = frozenset(pod.uid for pod in going)
+
+    def _wanting(self, quota: str | None, pods: Sequence[PodFacts]) -> Wanting:
+        """Return what pods ask for, with those of their quota for which others leave already."""
+        asking = {pod.uid: pod for pod in pods}
+        for uid in self._nominated:
+            facts = self._facts(uid)
+            if facts is not None and self.members[uid].quota == quota:
+                asking.setdefault(uid, facts)
+        return Wanting(quota, total(pod.request for pod in asking.values()), max(pod.priority for pod in pods))
+
+    def _standing(self, quota: str) -> Iterator[Held]:
+        """Yield the pods of a quota that have a place and are not leaving it."""
+        for uid, request in self.members.placed(quota):
+            if not self._world.pods[uid].leaving:
+                member, facts = self.members[uid], self._facts(uid)
+                assert facts is not None
+                yield Held(uid, member.quota, request, facts.priority, member.since)
+
+    def _without(self, pods: Sequence[PodFacts], gone: Sequence[Held]) -> Places | None:
+        """Return places for pods once others are gone; None where one of them has none."""
+        left: Places = []
+        for held in gone:
+            facts, node = self._facts(held.uid), self.nodes.get(self._world.pods[held.uid].record.node or "")
+            if facts is not None and node is not None:
+                left.append((facts, node))
+        self._forget(left)
+        try:
+            places, failed = self._assume(pods)
+            self._forget(places)
+            return None if failed else places
+        finally:
+            for facts, node in left:
+                node.add(facts)
+                self.members.use(self.members[facts.uid].quota, facts.request)
+
+    def _evict(self, right: str, going: Sequence[Held], by: PodState, quota: str | None) -> None:
+        world = self._world
+        for held in going:
+            pod = world.pods[held.uid]
+            if right == RECLAIM:
+                because = f"{held.quota} uses more than its min, and {quota} is within its own"
+            else:
+                because = f"priority {held.priority} is lower than that of {by.name} in {quota}"
+            evict(
+                world, self._workloads.kubelet, pod, action=right, rule="ElasticQuota", by=by, because=because,
+                message=f"Preempted by {by.namespace}/{by.name} on node {pod.record.node}",
+            )  # fmt: skip

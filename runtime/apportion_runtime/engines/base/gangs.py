@@ -1,0 +1,92 @@
+"""What has to be ready so that a workload works, for engines that know no pod groups of KAI's.
+
+A Ray cluster needs its head and its least workers whoever schedules it. What an engine itself demands together is its
+own affair: where it demands nothing, half of a gang may hold its nodes and not work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from apportion_runtime.admission import api_names
+from apportion_runtime.admission.expanding import can_suspend
+from apportion_runtime.admission.grouping import group as group_of
+from apportion_runtime.admission.grouping.grouping import Grouping
+from apportion_runtime.admission.grouping.pod_group import pod_group
+from apportion_runtime.admission.objects import GroupingError, annotations_of, name_of, namespace_of
+from apportion_runtime.core.snapshot import Pod
+from apportion_runtime.sim.api.cluster_state import World
+from apportion_runtime.sim.controllers.pod_groups import Lookup
+from apportion_runtime.sim.controllers.running_workload import Group, Running
+from apportion_runtime.sim.scenario.format import Manifest
+
+_OF_KAI = ("gpu-fraction", "gpu-memory", "gpu-fraction-num-devices", api_names.POD_GROUP)
+"""Annotations that no other engine reads."""
+
+
+class Gangs:
+    """Groups the pods of workloads by what these need.
+
+    Args:
+        world: What is simulated.
+        least: Asked of each pod how many of its group an engine starts together; None leaves it to the workload.
+    """
+
+    def __init__(
+        self, world: World, least: Callable[[Running, Manifest], int | None] = lambda running, pod: None
+    ) -> None:
+        self._world = world
+        self._least = least
+        self._first: dict[int, str] = {}
+
+    def name_of(self, running: Running) -> str:
+        """Return the name of a workload's group, known before it has pods; of its first where it has several."""
+        manifest = running.manifest
+        return f"{namespace_of(manifest)}/{manifest.get('kind')}/{name_of(manifest)}"
+
+    def take_in(self, running: Running, made: Manifest) -> Pod:
+        """Have a pod belong to its group, and return its record, which is among the records."""
+        world = self._world
+        group, part = self._group(running, made)
+        kept = {key: value for key, value in annotations_of(made).items() if key not in _OF_KAI}
+        record = world.records.put_pod({**made, "metadata": {**made["metadata"], "annotations": kept}})
+        return world.records.set_pod(replace(record, group=group, sub_group=part))
+
+    def regroup(self, running: Running, made: Manifest) -> None:
+        """Have the group of a pod need what the workload needs by now."""
+        self._group(running, made)
+
+    def _group(self, running: Running, made: Manifest) -> tuple[str, str]:
+        grouping = self._grouping(made)
+        least = self._least(running, made)
+        if least is not None and not grouping.parts:
+            grouping = replace(grouping, min_members=least)
+        name = grouping.name
+        if can_suspend(running.manifest) and self._first.setdefault(running.number, name) == name:
+            name = self.name_of(running)
+        before = running.groups.get(name)
+        needed = _object(grouping, name, self._world.clock.text)
+        if before is None or before.made["spec"] != needed["spec"]:
+            record = self._world.records.put_group(needed)
+            assert record is not None
+            if before is None:
+                running.groups[name] = Group(name, needed)
+            else:
+                before.made = needed
+        return name, grouping.sub_group
+
+    def _grouping(self, made: Manifest) -> Grouping:
+        as_kai = {**made, "spec": {**made["spec"], "schedulerName": api_names.SCHEDULER}}
+        lone = Grouping(made, namespace_of(made), f"pg-{name_of(made)}-{made['metadata']['uid']}", "", "")
+        try:
+            return group_of(as_kai, Lookup(self._world)) or lone
+        except GroupingError:
+            return lone
+
+
+def _object(grouping: Grouping, name: str, now: str) -> dict[str, Any]:
+    made = pod_group(replace(grouping, queue="", priority_class="", constraint=None, labels={}, annotations={}), None)
+    metadata = {"name": name, "namespace": grouping.namespace, "creationTimestamp": now}
+    return {**made, "metadata": metadata}

@@ -1,0 +1,115 @@
+"""KAI Scheduler: pod groups as its pod grouper makes them, and its cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from apportion_runtime.admission import api_names
+from apportion_runtime.admission.expanding.ray import BY_JOB, submission_mode
+from apportion_runtime.admission.objects import kind_of
+from apportion_runtime.core.job import Job
+from apportion_runtime.core.session import Session
+from apportion_runtime.core.snapshot import Pod
+from apportion_runtime.core.status import PENDING
+from apportion_runtime.engines.kai.scheduling_loop import Scheduler
+from apportion_runtime.sim.api.cluster_state import PodState, World
+from apportion_runtime.sim.controllers.pod_groups import PodGrouper
+from apportion_runtime.sim.controllers.running_workload import Running
+from apportion_runtime.sim.controllers.workloads import Workloads
+from apportion_runtime.sim.engine import Denied, Handlers
+from apportion_runtime.sim.provisioning.autoscaler import Autoscaler, consuming
+from apportion_runtime.sim.provisioning.node_pools import NodePools
+from apportion_runtime.sim.scenario.format import Manifest
+
+CLASSES: Mapping[str, int] = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}
+"""Priority classes that KAI Scheduler's chart installs (deployments/kai-scheduler/templates/priorityclasses)."""
+
+_SCHEDULED_BY_OPERATOR = frozenset(("RayCluster", "RayJob", "RayService", "TrainJob"))
+"""Kinds whose pods have the scheduler that their operator is set to, whatever their templates say."""
+_REFUSED_MODE = (
+    "KAI-Scheduler does not support RayJob with K8sJobMode: the submitter pod is created after RayCluster is ready, "
+    "preventing proper gang scheduling"
+)
+"""KubeRay 1.6, ray-operator/controllers/ray/batchscheduler/kai-scheduler/kai_scheduler.go."""
+_OVER_BOUNDS = frozenset(("OverLimit", "NonPreemptibleOverQuota", "QueueDoesNotExist"))
+
+
+class Kai:
+    """KAI Scheduler at work."""
+
+    name = "kai"
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._grouper = PodGrouper(world)
+
+    @property
+    def parents(self) -> Mapping[str, str | None]:
+        """Its queues, and of each the one above."""
+        return self._world.records.parents
+
+    def begin(self, workloads: Workloads, pools: NodePools) -> None:
+        """Take in what it acts upon."""
+        self._pools = pools
+        self._scheduler = Scheduler(self._world, workloads, self._after_cycle, lambda: pools.can_grow)
+        self._autoscaler = Autoscaler(self._world, workloads, pools.pools)
+
+    def handlers(self) -> Handlers:
+        """Return what is done at each event of the autoscaler."""
+        return self._autoscaler.handlers()
+
+    def run_cycle(self) -> None:
+        """Run a cycle if it could decide anything."""
+        self._scheduler.run_cycle()
+
+    def admit(self, made: Manifest) -> Manifest:
+        """Return the object as it is kept, unless its operator refuses it.
+
+        A pod that names a ProvisioningRequest is bound to its nodes.
+        """
+        if kind_of(made) == ("ray.io", "RayJob") and submission_mode(made) == BY_JOB:
+            raise Denied(_REFUSED_MODE)
+        return consuming(made, self._world.store)
+
+    def made(self, running: Running) -> None:
+        """Pods are what it looks at."""
+
+    def changed(self, running: Running) -> None:
+        """Pods are what it looks at."""
+
+    def finished(self, running: Running) -> None:
+        """Pods are what it looks at."""
+
+    def take_in(self, running: Running, made: Manifest) -> Pod:
+        """Make the pod's group if need be, and read the pod."""
+        spec = made["spec"]
+        if running.manifest["kind"] in _SCHEDULED_BY_OPERATOR and spec.get("schedulerName") != api_names.SCHEDULER:
+            made = self._world.store.update({**made, "spec": {**spec, "schedulerName": api_names.SCHEDULER}})
+        return self._world.records.put_pod(self._grouper.grouped(running, made))
+
+    def starts_together(self, running: Running) -> bool:
+        """Tell that it keeps every gang together."""
+        return True
+
+    def regroup(self, running: Running, made: Manifest) -> None:
+        """Have the pod group say what the workload wants by now."""
+        self._grouper.grouped(running, made)
+
+    def left(self, pod: PodState) -> None:
+        """A pod is gone: its node may be idle."""
+        self._autoscaler.left(pod)
+
+    def _after_cycle(self, session: Session) -> None:
+        if self._pools.can_grow:
+            self._pools.grow(tuple(_unplaced(session)))
+            self._pools.settle()
+
+
+def _unplaced(session: Session) -> Iterable[Pod]:
+    for job in session.pending_jobs():
+        if job.is_ready and not _is_bounded(job):
+            yield from (task.pod for task in job.tasks.values() if task.status == PENDING)
+
+
+def _is_bounded(job: Job) -> bool:
+    return any(error.reason in _OVER_BOUNDS for error in job.fit_errors)

@@ -1,0 +1,153 @@
+"""Koordinator's runtime quota: what each elastic quota may use at the moment, from the requests below it.
+
+One resource at a time, in whole units (cpu in millicores, everything else as it is): requests climb the tree, cut to
+each quota's max; what there is comes down, each parent's runtime being what its children divide.
+
+Source: koordinator-sh/koordinator pkg/scheduler/plugins/elasticquota/core at a7a1b76b
+(runtime_quota_calculator.go, group_quota_manager.go, scale_minquota_when_over_root_res.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from apportion_runtime.engines.base.proportions import largest_remainders
+
+ROOT = "root"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One of the quotas that divide an amount.
+
+    Attributes:
+        min: What it is promised.
+        request: What is asked for below it, at most its max.
+        weight: For what the promises leave; 0 never gets more than its promise.
+        guarantee: Counts in place of `min` where it is more.
+        lends: Whether others may use what it is promised and does not ask for.
+    """
+
+    name: str
+    min: int
+    request: int
+    weight: int
+    guarantee: int = 0
+    lends: bool = True
+
+    @property
+    def promised(self) -> int:
+        """What it has before anything is shared out."""
+        return max(self.min, self.guarantee)
+
+
+def redistribute(total: int, members: Sequence[Member]) -> dict[str, int]:
+    """Return each sibling's runtime quota.
+
+    The promises are kept first, whether or not the total has them. What is left goes by weight to those who ask for
+    more, round by round: what one of them does not need is the next round's amount.
+
+    Args:
+        total: What the siblings divide.
+        members: Siblings; their order changes nothing.
+    """
+    runtime: dict[str, int] = {}
+    hungry: list[Member] = []
+    for member in members:
+        if member.request > member.promised:
+            hungry.append(member)
+            runtime[member.name] = member.promised
+        else:
+            runtime[member.name] = member.request if member.lends else member.promised
+    left = total - sum(runtime.values())
+    while left > 0 and any(member.weight > 0 for member in hungry):
+        for name, amount in largest_remainders(left, {member.name: member.weight for member in hungry}).items():
+            runtime[name] += amount
+        left = 0
+        for member in hungry:
+            over = runtime[member.name] - member.request
+            if over >= 0:
+                left += over
+                runtime[member.name] = member.request
+        hungry = [member for member in hungry if runtime[member.name] < member.request]
+    return runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """An elastic quota, in one resource. `max` None is no bound; `own_request` is what its own pods ask for."""
+
+    name: str
+    parent: str = ROOT
+    min: int = 0
+    max: int | None = None
+    weight: int = 0
+    lends: bool = True
+    guarantee: int = 0
+    own_request: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What a quota may use, and what it is promised while the promises do not fit."""
+
+    runtime: int
+    min: int
+
+
+def runtime_quotas(total: int, quotas: Iterable[Quota], *, scale_min: bool = False) -> dict[str, Runtime]:
+    """Return every quota's runtime.
+
+    Args:
+        total: What the cluster has, without what the system's and the default quota use.
+        quotas: A tree below `ROOT`. Those that hang below no other of them are left out.
+        scale_min: Whether promises are cut in proportion where siblings are promised more than there is; otherwise
+            they are all kept, and runtimes may exceed the total.
+    """
+    children: dict[str, list[Quota]] = {}
+    for quota in quotas:
+        children.setdefault(quota.parent, []).append(quota)
+    requests: dict[str, int] = {}
+    _climb(ROOT, children, requests)
+    found: dict[str, Runtime] = {}
+    _descend(ROOT, total, children, requests, found, scale_min=scale_min)
+    return found
+
+
+def _climb(parent: str, children: Mapping[str, Sequence[Quota]], requests: dict[str, int]) -> int:
+    """Note what each quota below one asks of its parent, and return the sum."""
+    for quota in children.get(parent, ()):
+        asked = quota.own_request + _climb(quota.name, children, requests)
+        if not quota.lends:
+            asked = max(asked, quota.min)
+        requests[quota.name] = asked if quota.max is None else min(asked, quota.max)
+    return sum(requests[quota.name] for quota in children.get(parent, ()))
+
+
+def _descend(
+    parent: str,
+    total: int,
+    children: Mapping[str, Sequence[Quota]],
+    requests: Mapping[str, int],
+    found: dict[str, Runtime],
+    *,
+    scale_min: bool,
+) -> None:
+    siblings = [
+        Member(q.name, q.min, requests[q.name], q.weight, q.guarantee, q.lends) for q in children.get(parent, ())
+    ]
+    if scale_min:
+        siblings = _scaled(total, siblings)
+    runtime = redistribute(total, siblings)
+    for member in siblings:
+        found[member.name] = Runtime(runtime[member.name], member.min)
+        _descend(member.name, runtime[member.name], children, requests, found, scale_min=scale_min)
+
+
+def _scaled(total: int, siblings: Sequence[Member]) -> list[Member]:
+    promised = sum(member.min for member in siblings)
+    if promised <= total:
+        return list(siblings)
+    # The engine multiplies before it divides, in 64-bit floats, and cuts.
+    return [replace(m, min=int(float(total) * float(m.min) / float(promised)) if total > 0 else 0) for m in siblings]

@@ -1,0 +1,150 @@
+"""Where a pod may run: kube-scheduler's filters in their order, and what each says.
+
+What it shares with other schedulers (selectors, tolerations, affinity between pods) is the core's.
+
+Source: pkg/scheduler/framework/plugins at v1.36.3: nodeunschedulable, tainttoleration, nodeaffinity, nodeports,
+noderesources/fit.go, podtopologyspread, interpodaffinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from apportion_runtime.core.plugins.pod_affinity import affinity_state
+from apportion_runtime.core.plugins.predicates import matches_terms, selected, tolerated
+from apportion_runtime.core.snapshot import Node, Taint
+from apportion_runtime.engines.kube_scheduler.misfit import Misfit
+from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
+from apportion_runtime.engines.kube_scheduler.pods import PodFacts
+from apportion_runtime.engines.kube_scheduler.profiles import Profile
+from apportion_runtime.engines.kube_scheduler.topology_spread import NO_LABEL, HardSpread
+
+UNSCHEDULABLE = "node(s) were unschedulable"
+TAINTED = "node(s) had untolerated taint(s)"
+NOT_SELECTED = "node(s) didn't match Pod's node affinity/selector"
+NOT_ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
+PORTS_TAKEN = "node(s) didn't have free ports for the requested pod ports"
+TOO_MANY = "Too many pods"
+SHUNNED = "node(s) didn't satisfy existing pods anti-affinity rules"
+SHUNS = "node(s) didn't match pod anti-affinity rules"
+ALONE = "node(s) didn't match pod affinity rules"
+_UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+_NOT_READY_TAINT = Taint("node.kubernetes.io/not-ready", "", "NoSchedule")
+
+
+class Filters:
+    """The filters, prepared for one pod; pods that come or go meanwhile ask for new ones."""
+
+    def __init__(self, pod: PodFacts, profile: Profile, nodes: Nodes) -> None:
+        self._pod = pod
+        self._profile = profile
+        self._on = profile.filters
+        self._spread = HardSpread(pod, profile, nodes.all) if "PodTopologySpread" in self._on else None
+        self._company = None
+        record = pod.record
+        self._fixed = nodes.fixed(
+            (
+                self._on, profile.added_terms, record.tolerations, tuple(record.node_selector.items()),
+                record.node_affinity,
+            )
+        )  # fmt: skip
+        self.is_lasting = not (
+            pod.spreads or pod.owner or record.affinity or record.anti_affinity or nodes.has_shunning
+        )
+        """Whether it holds whichever pods come or go, as long as none of them shuns others."""
+        if "InterPodAffinity" in self._on and (pod.record.affinity or pod.record.anti_affinity or nodes.has_shunning):
+            by_uid = {uid: other.record for state in nodes.all for uid, other in state.pods.items()}
+            self._company = affinity_state(pod.record, nodes, by_uid)
+
+    def misfit(self, node: NodeState) -> Misfit | None:
+        """Return why a node is not one for the pod, by the first filter that says so; None where it is."""
+        pod = self._pod.record
+        known = self._fixed.get(node.name)
+        if known is None or known[0] is not node.record:
+            known = self._fixed[node.name] = (node.record, self._fixed_misfit(node.record))
+        if known[1] is not None:
+            return known[1]
+        if "NodePorts" in self._on and pod.host_ports and ports_taken(self._pod, node):
+            return Misfit((PORTS_TAKEN,))
+        if "NodeResourcesFit" in self._on:
+            lacking = resources_lacking(self._pod, node)
+            if lacking is not None:
+                return lacking
+        if self._spread is not None:
+            said = self._spread.misfit(node)
+            if said is not None:
+                return Misfit((said,), for_good=said == NO_LABEL)
+        return self._without_company(node)
+
+    def _fixed_misfit(self, record: Node) -> Misfit | None:
+        """Return why a node is not one for the pod whichever others stand there, by the filters that go first."""
+        pod = self._pod.record
+        if (
+            "NodeUnschedulable" in self._on
+            and record.unschedulable
+            and not tolerated(pod, _tainted(record, _UNSCHEDULABLE_TAINT))
+        ):
+            return Misfit((UNSCHEDULABLE,), for_good=True)
+        if "TaintToleration" in self._on and not (
+            tolerated(pod, record) and (record.ready or tolerated(pod, _tainted(record, _NOT_READY_TAINT)))
+        ):
+            return Misfit((TAINTED,), for_good=True)
+        if "NodeAffinity" in self._on:
+            added = self._profile.added_terms
+            if added is not None and not matches_terms(added, record):
+                return Misfit((NOT_ENFORCED,), for_good=True)
+            if not selected(pod, record):
+                return Misfit((NOT_SELECTED,), for_good=True)
+        return None
+
+    def _without_company(self, node: NodeState) -> Misfit | None:
+        state = self._company
+        if state is None or state.allows(node.record):
+            return None
+        labels, pod = node.record.labels, self._pod.record
+        wanted = [(term.topology_key, labels.get(term.topology_key)) for term in pod.affinity]
+        if any(value is None for _, value in wanted) or (
+            not state.is_first and not all(pair in state.company for pair in wanted)
+        ):
+            return Misfit((ALONE,), for_good=True)
+        if any((term.topology_key, labels.get(term.topology_key)) in state.avoided for term in pod.anti_affinity):
+            return Misfit((SHUNS,))
+        return Misfit((SHUNNED,))
+
+
+def _tainted(node: Node, taint: Taint) -> Node:
+    return Node(node.name, {}, taints=(taint,))
+
+
+def resources_lacking(pod: PodFacts, node: NodeState) -> Misfit | None:
+    """Return what a node has too little of for a pod, or None."""
+    reasons: list[str] = []
+    for_good = False
+    if not node.has_room:
+        reasons.append(TOO_MANY)
+    for name in node.lacking(pod.request):
+        reasons.append(f"Insufficient {name}")
+        for_good = for_good or pod.request[name] > node.allocatable.get(name, 0)
+    return Misfit(tuple(reasons), for_good) if reasons else None
+
+
+def ports_taken(pod: PodFacts, node: NodeState) -> bool:
+    """Tell whether a pod on a node has a port of the host that a pod asks for."""
+    for other in node.pods.values():
+        for address, protocol, port in other.record.host_ports:
+            for own_address, own_protocol, own_port in pod.record.host_ports:
+                meets = address == own_address or "0.0.0.0" in (address, own_address)  # noqa: S104 - any address.
+                if (protocol, port) == (own_protocol, own_port) and meets:
+                    return True
+    return False
+
+
+def explained(misfits: Sequence[Misfit], n_nodes: int, afterwards: str = "") -> str:
+    """Return what the scheduler writes of a pod that no node fits."""
+    counts: dict[str, int] = {}
+    for misfit in misfits:
+        for reason in misfit.reasons:
+            counts[reason] = counts.get(reason, 0) + 1
+    said = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
+    text = f"0/{n_nodes} nodes are available:"
+    return text + (f" {said}." if said else "") + (f" {afterwards}" if afterwards else "")

@@ -1,0 +1,130 @@
+"""What kube-scheduler knows of a pod."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from apportion_runtime.core.snapshot import Expression, NodeTerm, Pod, PodTerm
+from apportion_runtime.sim.api.pod_requests import CPU, GPUS, MEMORY, Amounts, is_scalar, pod_requests
+from apportion_runtime.sim.scenario.format import Manifest
+from apportion_runtime.snapshots.kubernetes.terms import expressions, label_selector
+
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+DO_NOT = "DoNotSchedule"
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How evenly the pods that a selector chooses shall stand over the values of a label of nodes."""
+
+    key: str
+    max_skew: int
+    hard: bool
+    selector: tuple[Expression, ...] | None
+    min_domains: int = 1
+    honors_affinity: bool = True
+    honors_taints: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PodFacts:
+    """A pod: its record, what it asks for, and its wishes.
+
+    `nonzero` are millicores and bytes that scores count; `owner` chooses the pods of its ReplicaSet or StatefulSet, for
+    a profile's default spread.
+    """
+
+    record: Pod
+    request: Amounts
+    nonzero: tuple[int, int]
+    priority: int
+    may_preempt: bool
+    spreads: tuple[Spread, ...]
+    preferred_nodes: tuple[tuple[int, NodeTerm], ...]
+    preferred_pods: tuple[tuple[int, PodTerm], ...]
+    """With a negative weight those that it shuns."""
+    owner: tuple[Expression, ...] | None
+    gpus: float
+    """Devices that it asks for."""
+
+    @property
+    def uid(self) -> str:
+        """What names it."""
+        return self.record.uid
+
+    @property
+    def is_best_effort(self) -> bool:
+        """Whether it asks for neither cpu nor memory nor any other resource."""
+        return not any(self.request.get(name) for name in self.request if name in (CPU, MEMORY) or is_scalar(name))
+
+
+def pod_facts(
+    made: Manifest, record: Pod, *, priority: int, may_preempt: bool, owner: tuple[Expression, ...] | None = None
+) -> PodFacts:
+    """Return what is known of a pod. Raises `ValueError` for an amount that cannot be read."""
+    spec = made["spec"]
+    affinity = spec.get("affinity") or {}
+    request, nonzero = pod_requests(spec), pod_requests(spec, nonzero=True)
+    return PodFacts(
+        record=record,
+        request=request,
+        nonzero=(nonzero.get(CPU, 0), nonzero.get(MEMORY, 0)),
+        priority=priority,
+        may_preempt=may_preempt,
+        spreads=tuple(spread_of(each, record.labels) for each in spec.get("topologySpreadConstraints") or ()),
+        preferred_nodes=preferred_nodes((affinity.get("nodeAffinity") or {}).get(_PREFERRED)),
+        preferred_pods=(
+            *_preferred_pods((affinity.get("podAffinity") or {}).get(_PREFERRED), 1),
+            *_preferred_pods((affinity.get("podAntiAffinity") or {}).get(_PREFERRED), -1),
+        ),
+        owner=owner,
+        gpus=float(sum(request.get(name, 0) for name in GPUS)),
+    )
+
+
+def spread_of(written: Mapping[str, Any], labels: Mapping[str, str]) -> Spread:
+    """Return a constraint as it is written in a pod, or among the defaults of a profile."""
+    selector = label_selector(written.get("labelSelector"))
+    keys = [key for key in written.get("matchLabelKeys") or () if key in labels]
+    if selector is not None:
+        selector = (*selector, *(Expression(key, "In", (labels[key],)) for key in keys))
+    return Spread(
+        key=str(written.get("topologyKey") or ""),
+        max_skew=int(written.get("maxSkew") or 1),
+        hard=written.get("whenUnsatisfiable", DO_NOT) == DO_NOT,
+        selector=selector,
+        min_domains=int(written.get("minDomains") or 1),
+        honors_affinity=written.get("nodeAffinityPolicy", "Honor") == "Honor",
+        honors_taints=written.get("nodeTaintsPolicy", "Ignore") == "Honor",
+    )
+
+
+def preferred_nodes(written: Sequence[Mapping[str, Any]] | None) -> tuple[tuple[int, NodeTerm], ...]:
+    """Return weights and the nodes that they are for."""
+    return tuple(
+        (
+            int(each.get("weight") or 0),
+            NodeTerm(
+                expressions((each.get("preference") or {}).get("matchExpressions")),
+                expressions((each.get("preference") or {}).get("matchFields")),
+            ),
+        )
+        for each in written or ()
+    )
+
+
+def _preferred_pods(written: Sequence[Mapping[str, Any]] | None, sign: int) -> tuple[tuple[int, PodTerm], ...]:
+    found: list[tuple[int, PodTerm]] = []
+    for each in written or ():
+        term = each.get("podAffinityTerm") or {}
+        namespaces = term.get("namespaceSelector")
+        chosen = PodTerm(
+            str(term.get("topologyKey") or ""),
+            label_selector(term.get("labelSelector")),
+            tuple(term.get("namespaces") or ()),
+            None if namespaces is None else label_selector(namespaces),
+        )
+        found.append((sign * int(each.get("weight") or 0), chosen))
+    return tuple(found)

@@ -1,0 +1,157 @@
+"""How kube-scheduler is configured: a profile for each `schedulerName`.
+
+Source: kubescheduler.config.k8s.io/v1, pkg/scheduler/apis/config/v1/default_plugins.go and defaults.go at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from apportion_runtime.core.snapshot import NodeTerm
+from apportion_runtime.engines.kube_scheduler.pods import preferred_nodes
+from apportion_runtime.sim.scenario.format import Manifest
+from apportion_runtime.snapshots.kubernetes.terms import node_terms
+
+DEFAULT = "default-scheduler"
+KIND = "KubeSchedulerConfiguration"
+LEAST, MOST, BY_SHAPE = "LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"
+_WEIGHTS: Mapping[str, int] = {
+    "TaintToleration": 3,
+    "NodeAffinity": 2,
+    "PodTopologySpread": 2,
+    "InterPodAffinity": 2,
+    "NodeResourcesFit": 1,
+    "NodeResourcesBalancedAllocation": 1,
+}
+_FILTERS = frozenset(
+    (
+        "NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit", "PodTopologySpread",
+        "InterPodAffinity",
+    )
+)  # fmt: skip
+_WITHOUT_EFFECT = frozenset(
+    (
+        "SchedulingGates", "PrioritySort", "NodeName", "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding",
+        "VolumeZone", "DefaultPreemption", "ImageLocality", "DefaultBinder", "DynamicResources", "GangScheduling",
+        "NodeDeclaredFeatures", "EBSLimits", "GCEPDLimits", "AzureDiskLimits", "CinderLimits",
+    )
+)  # fmt: skip
+_SYSTEM_SPREAD: tuple[Mapping[str, Any], ...] = (
+    {"topologyKey": "kubernetes.io/hostname", "maxSkew": 3, "whenUnsatisfiable": "ScheduleAnyway"},
+    {"topologyKey": "topology.kubernetes.io/zone", "maxSkew": 5, "whenUnsatisfiable": "ScheduleAnyway"},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A profile.
+
+    Attributes:
+        name: The `schedulerName` of its pods.
+        weights: By plugin what its score counts; one that is not there does not score.
+        filters: The filters that are on.
+        preempts: Whether it evicts pods of lower priority.
+        strategy: How it scores what is left on a node.
+        resources: By resource its weight in that score.
+        shape: For a strategy by shape, utilization and score of its points.
+        balanced: By resource its weight in the score for balance.
+        spread: The constraints of pods that say none; None says that they are the system's.
+        added_terms: Where its pods have to run, beside their own affinity.
+        added_preferences: Where its pods like to run.
+    """
+
+    name: str = DEFAULT
+    weights: Mapping[str, int] = field(default_factory=lambda: dict(_WEIGHTS))
+    filters: frozenset[str] = _FILTERS
+    preempts: bool = True
+    strategy: str = LEAST
+    resources: Mapping[str, int] = field(default_factory=lambda: {"cpu": 1, "memory": 1})
+    shape: tuple[tuple[int, int], ...] = ()
+    balanced: Mapping[str, int] = field(default_factory=lambda: {"cpu": 1, "memory": 1})
+    spread: tuple[Mapping[str, Any], ...] = _SYSTEM_SPREAD
+    is_system_spread: bool = True
+    added_terms: tuple[NodeTerm, ...] | None = None
+    added_preferences: tuple[tuple[int, NodeTerm], ...] = ()
+
+
+def read_profiles(objects: Iterable[Manifest]) -> tuple[dict[str, Profile], tuple[str, ...]]:
+    """Return the profiles by `schedulerName`, and plugins that are on and of which nothing is known here."""
+    found: dict[str, Profile] = {}
+    unknown: set[str] = set()
+    for made in objects:
+        if made.get("kind") == KIND:
+            for written in made.get("profiles") or ():
+                profile = _profile(written, unknown)
+                found[profile.name] = profile
+    if not found:
+        found[DEFAULT] = Profile()
+    return found, tuple(sorted(unknown))
+
+
+def _profile(written: Mapping[str, Any], unknown: set[str]) -> Profile:
+    profile = _with_plugins(
+        Profile(name=written.get("schedulerName") or DEFAULT), written.get("plugins") or {}, unknown
+    )
+    for each in written.get("pluginConfig") or ():
+        profile = _with_arguments(profile, str(each.get("name")), each.get("args") or {})
+    return profile
+
+
+def _with_plugins(profile: Profile, plugins: Mapping[str, Any], unknown: set[str]) -> Profile:
+    weights, filters, preempts = dict(profile.weights), set(profile.filters), profile.preempts
+    for point in ("multiPoint", "score", "filter", "postFilter"):
+        said = plugins.get(point) or {}
+        for each in said.get("disabled") or ():
+            name = str(each.get("name"))
+            if point in ("multiPoint", "score"):
+                weights = {} if name == "*" else {k: v for k, v in weights.items() if k != name}
+            if point in ("multiPoint", "filter"):
+                filters = set() if name == "*" else filters - {name}
+            if point in ("multiPoint", "postFilter") and name in ("*", "DefaultPreemption"):
+                preempts = False
+        for each in said.get("enabled") or ():
+            name = str(each.get("name"))
+            if name not in _WEIGHTS and name not in _FILTERS and name not in _WITHOUT_EFFECT:
+                unknown.add(name)
+            if point in ("multiPoint", "score") and name in _WEIGHTS:
+                default = _WEIGHTS[name] if point == "multiPoint" else 1
+                weights[name] = int(each.get("weight") or default)
+            if point in ("multiPoint", "filter") and name in _FILTERS:
+                filters.add(name)
+            if point in ("multiPoint", "postFilter") and name == "DefaultPreemption":
+                preempts = True
+    return replace(profile, weights=weights, filters=frozenset(filters), preempts=preempts)
+
+
+def _with_arguments(profile: Profile, name: str, args: Mapping[str, Any]) -> Profile:
+    match name:
+        case "NodeResourcesFit":
+            said = args.get("scoringStrategy") or {}
+            shape = (said.get("requestedToCapacityRatio") or {}).get("shape") or ()
+            return replace(
+                profile,
+                strategy=said.get("type") or LEAST,
+                resources=_weights(said.get("resources")) or profile.resources,
+                shape=tuple((int(point["utilization"]), int(point["score"])) for point in shape),
+            )
+        case "NodeResourcesBalancedAllocation":
+            return replace(profile, balanced=_weights(args.get("resources")) or profile.balanced)
+        case "PodTopologySpread":
+            if args.get("defaultingType", "System") == "System":
+                return profile
+            return replace(profile, spread=tuple(args.get("defaultConstraints") or ()), is_system_spread=False)
+        case "NodeAffinity":
+            added = args.get("addedAffinity") or {}
+            return replace(
+                profile,
+                added_terms=node_terms(added.get("requiredDuringSchedulingIgnoredDuringExecution")),
+                added_preferences=preferred_nodes(added.get("preferredDuringSchedulingIgnoredDuringExecution")),
+            )
+        case _:
+            return profile
+
+
+def _weights(written: Iterable[Mapping[str, Any]] | None) -> dict[str, int]:
+    return {str(each["name"]): int(each.get("weight") or 1) for each in written or ()}

@@ -1,0 +1,300 @@
+"""kube-scheduler's turn: each waiting pod by itself, the most important and then the oldest first.
+
+Of nodes that score alike it takes any; here it is the first by name. A pod that found no place is tried again at the
+next turn after anything changed: there is no back-off between.
+
+Source: pkg/scheduler/schedule_one.go, pkg/scheduler/framework/plugins/queuesort at v1.36.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from apportion_runtime.core.snapshot import NodeTerm, Pod, Toleration
+from apportion_runtime.engines.kube_scheduler.filters import Filters, explained
+from apportion_runtime.engines.kube_scheduler.misfit import Misfit
+from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
+from apportion_runtime.engines.kube_scheduler.pods import PodFacts
+from apportion_runtime.engines.kube_scheduler.preemption import best_candidate
+from apportion_runtime.engines.kube_scheduler.profiles import DEFAULT, Profile
+from apportion_runtime.engines.kube_scheduler.scores import scores
+from apportion_runtime.sim.api.cluster_state import World
+from apportion_runtime.sim.api.pod_requests import CPU
+from apportion_runtime.sim.controllers.workloads import Workloads
+from apportion_runtime.sim.kubelet.eviction import evict
+from apportion_runtime.snapshots.quantities import parse_time
+
+_LEAST_FEASIBLE, _LEAST_PERCENT = 100, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Unplaced:
+    """A pod that got no place, and why."""
+
+    pod: PodFacts
+    why: str
+    is_held: bool = False
+    """Whether it was no question of nodes."""
+
+
+class KubeScheduler:
+    """A scheduler with its profiles.
+
+    Args:
+        world: What is simulated.
+        workloads: Told of pods that were given a place.
+        facts: Returns what is known of a pod by its uid.
+        profiles: By `schedulerName`.
+        held: Asked of each pod before any node is looked at (a plugin's PreFilter); says why it has to wait, or None.
+        may_evict: Asked whether a pod may be evicted for another of higher priority.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        workloads: Workloads,
+        facts: Callable[[str], PodFacts | None],
+        profiles: Mapping[str, Profile],
+        *,
+        held: Callable[[PodFacts], str | None] = lambda pod: None,
+        may_evict: Callable[[PodFacts, PodFacts], bool] = lambda victim, pod: True,
+    ) -> None:
+        self._world = world
+        self._workloads = workloads
+        self._facts = facts
+        self._profiles = profiles
+        self._held = held
+        self._may_evict = may_evict
+        self._nominated: dict[str, str] = {}
+        self._next = 0
+        self._hopeless: dict[Alike, str] = {}
+        """Why pods have no place, by what they have in common, as long as no place becomes free."""
+        self.nodes = Nodes(world, facts)
+
+    def is_mine(self, pod: Pod) -> bool:
+        """Tell whether a pod names one of the profiles."""
+        return (pod.scheduler or DEFAULT) in self._profiles
+
+    def run_cycle(self, waiting: Sequence[PodFacts]) -> list[Unplaced]:
+        """Give places to pods, and return those that got none."""
+        if self.nodes.refresh():
+            self._hopeless.clear()
+        has_shunning = self.nodes.has_shunning
+        for uid in [uid for uid in self._nominated if uid not in self._world.pods]:
+            del self._nominated[uid]
+        unplaced: list[Unplaced] = []
+        hopeless = self._hopeless
+        for pod in sorted(waiting, key=lambda pod: -pod.priority):
+            kind = None if has_shunning else alike_on_nodes(pod)
+            why = hopeless.get(kind) if kind is not None and pod.uid not in self._nominated else None
+            if why is not None:
+                unplaced.append(Unplaced(pod, why))
+                continue
+            refused = self._held(pod)
+            if refused is not None:
+                unplaced.append(Unplaced(pod, refused, is_held=True))
+                continue
+            why = self._place(pod)
+            if why is None:
+                # Those that are more important may take its place at their next turn.
+                for key in [key for key in hopeless if key.priority > pod.priority]:
+                    del hopeless[key]
+                has_shunning = has_shunning or bool(pod.record.anti_affinity)
+            else:
+                unplaced.append(Unplaced(pod, why))
+                if kind is not None and pod.uid not in self._nominated:
+                    hopeless[kind] = why
+                elif pod.uid in self._nominated:
+                    # What leaves for this pod may leave room for others, too.
+                    hopeless.clear()
+        return unplaced
+
+    def _place(self, pod: PodFacts) -> str | None:
+        """Give a pod a place, or make room for it; return why it has none."""
+        profile = self._profiles[pod.record.scheduler or DEFAULT]
+        fitting, misfits = self.fitting(pod, profile)
+        if fitting:
+            found = scores(pod, profile, fitting, self.nodes) if len(fitting) > 1 else [0]
+            best = max(range(len(fitting)), key=lambda i: (found[i], -i))
+            if self.bind(pod, fitting[best]):
+                return None
+            return f"0/{len(self.nodes.all)} nodes are available: the node is not there any more."
+        afterwards = self._preempt(pod, profile, misfits)
+        return explained(list(misfits.values()), len(self.nodes.all), afterwards and f"preemption: {afterwards}")
+
+    def fitting(self, pod: PodFacts, profile: Profile) -> tuple[list[NodeState], dict[str, Misfit]]:
+        """Return nodes for a pod, as many as the scheduler looks for, and by name why the others are none."""
+        nodes = self.nodes.all
+        others = self._promised(pod)
+        filters = Filters(pod, profile, self.nodes)
+        misfits: dict[str, Misfit] = {}
+        crowded: set[str] = set()
+        if others:
+            crowded = self._crowded(pod, profile, others, misfits)
+        own = self.nodes.get(self._nominated.get(pod.uid, ""))
+        if own is not None and own.name not in crowded and filters.misfit(own) is None:
+            return [own], {}
+        wanted = feasible_nodes_to_find(len(nodes))
+        fitting: list[NodeState] = []
+        looked = 0
+        for i in range(len(nodes)):
+            node = nodes[(self._next + i) % len(nodes)]
+            looked += 1
+            misfit = None if node.name in crowded else filters.misfit(node)
+            if node.name not in crowded and misfit is None:
+                fitting.append(node)
+                if len(fitting) >= wanted:
+                    break
+            elif misfit is not None:
+                misfits[node.name] = misfit
+        self._next = (self._next + looked) % len(nodes) if nodes else 0
+        fitting.sort(key=lambda node: node.name)
+        return fitting, misfits
+
+    def _promised(self, pod: PodFacts) -> list[tuple[NodeState, PodFacts]]:
+        """Return other pods, of no less priority, to which a place was promised, and where."""
+        return [
+            (node, facts)
+            for uid, name in self._nominated.items()
+            if uid != pod.uid
+            and (node := self.nodes.get(name)) is not None
+            and (facts := self._facts(uid)) is not None
+            and facts.priority >= pod.priority
+        ]
+
+    def _crowded(
+        self, pod: PodFacts, profile: Profile, others: Sequence[tuple[NodeState, PodFacts]], misfits: dict[str, Misfit]
+    ) -> set[str]:
+        """Return the nodes that fit no more once the pods are there that were promised a place on them."""
+        for node, other in others:
+            node.add(other)
+        try:
+            filters = Filters(pod, profile, self.nodes)
+            found: set[str] = set()
+            for node, _ in others:
+                misfit = filters.misfit(node)
+                if misfit is not None:
+                    misfits[node.name] = misfit
+                    found.add(node.name)
+            return found
+        finally:
+            for node, other in others:
+                node.remove(other)
+
+    def bind(self, pod: PodFacts, node: NodeState) -> bool:
+        """Give a pod its place; tell whether the cluster let it have that."""
+        self._nominated.pop(pod.uid, None)
+        cpu = float(pod.request.get(CPU, 0))
+        if not self._workloads.kubelet.bind(pod.uid, node.name, cpu=cpu, gpus=pod.gpus):
+            return False
+        node.add(pod)
+        self._workloads.placed(pod.uid)
+        return True
+
+    def _preempt(self, pod: PodFacts, profile: Profile, misfits: Mapping[str, Misfit]) -> str:
+        """Evict what stands in a pod's way, and return why that is not done; empty where it is."""
+        world = self._world
+        n_nodes = len(self.nodes.all)
+        nowhere = f"0/{n_nodes} nodes are available: {n_nodes} "
+        if not profile.preempts:
+            return f"{nowhere}Preemption is not helpful for scheduling."
+        if not pod.may_preempt:
+            return "not eligible due to preemptionPolicy=Never."
+        nominated = self.nodes.get(self._nominated.get(pod.uid, ""))
+        if nominated is not None:
+            misfit = misfits.get(nominated.name)
+            if (misfit is None or not misfit.for_good) and any(
+                other.priority < pod.priority and world.pods[other.uid].leaving for other in nominated.pods.values()
+            ):
+                return "not eligible due to a terminating pod on the nominated node."
+        possible = [self.nodes.get(name) for name, misfit in misfits.items() if not misfit.for_good]
+        nodes = sorted((node for node in possible if node is not None), key=lambda node: node.name)
+        promised = self._promised(pod)
+        for node, guest in promised:
+            node.add(guest)
+        try:
+            chosen = best_candidate(
+                pod,
+                profile,
+                self.nodes,
+                nodes,
+                started=self._started,
+                may_evict=lambda victim: self._may_evict(victim, pod),
+            )
+        finally:
+            for node, guest in promised:
+                node.remove(guest)
+        if chosen is None:
+            n_unhelpful = n_nodes - len(nodes)
+            said = [(len(nodes), "No preemption victims found for incoming pod")] if nodes else []
+            said += [(n_unhelpful, "Preemption is not helpful for scheduling")] if n_unhelpful else []
+            return f"0/{n_nodes} nodes are available: {', '.join(f'{count} {what}' for count, what in said)}."
+        by = world.pods[pod.uid]
+        for victim in chosen.victims:
+            evict(
+                world, self._workloads.kubelet, world.pods[victim.uid],
+                action="preempt", rule="DefaultPreemption", by=by,
+                message=f"Preempted by pod {by.uid} on node {chosen.node.name}",
+                because=f"priority {victim.priority} is lower than {pod.priority} of {by.name}",
+            )  # fmt: skip
+        for uid, name in list(self._nominated.items()):
+            other = self._facts(uid)
+            if name == chosen.node.name and other is not None and other.priority < pod.priority:
+                del self._nominated[uid]
+        self._nominated[pod.uid] = chosen.node.name
+        return ""
+
+    def _started(self, uid: str) -> float:
+        pod = self._world.pods[uid]
+        made = self._world.store.get("Pod", pod.namespace, pod.name)
+        assert made is not None
+        started = (made.get("status") or {}).get("startTime")
+        return self._world.now if started is None else parse_time(started)
+
+
+def feasible_nodes_to_find(n_nodes: int) -> int:
+    """Return after how many nodes that fit the scheduler looks no further."""
+    if n_nodes < _LEAST_FEASIBLE:
+        return n_nodes
+    percent = max(_LEAST_PERCENT, 50 - n_nodes // 125)
+    return max(_LEAST_FEASIBLE, n_nodes * percent // 100)
+
+
+class Alike(NamedTuple):
+    """What pods have in common of which none has a place if one has not."""
+
+    scheduler: str
+    priority: int
+    may_preempt: bool
+    request: tuple[tuple[str, int], ...]
+    selector: tuple[tuple[str, str], ...]
+    affinity: tuple[NodeTerm, ...] | None
+    tolerations: tuple[Toleration, ...]
+
+
+def alike(pod: PodFacts) -> object | None:
+    """Return what pods have in common of which none has a place if one has not, by whatever rule; None where company
+    matters.
+    """
+    on_nodes, record = alike_on_nodes(pod), pod.record
+    return None if on_nodes is None else (on_nodes, record.namespace, tuple(sorted(record.labels.items())))
+
+
+def alike_on_nodes(pod: PodFacts) -> Alike | None:
+    """Return what pods have in common that find a place on the same nodes, unless some other pod will not stand beside
+    them; None where company matters to the pod itself.
+    """
+    record = pod.record
+    if pod.spreads or record.affinity or record.anti_affinity or record.host_ports or pod.owner is not None:
+        return None
+    return Alike(
+        record.scheduler,
+        pod.priority,
+        pod.may_preempt,
+        tuple(sorted(pod.request.items())),
+        tuple(sorted(record.node_selector.items())),
+        record.node_affinity,
+        record.tolerations,
+    )

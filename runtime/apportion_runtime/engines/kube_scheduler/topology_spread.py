@@ -1,0 +1,134 @@
+"""The plugin PodTopologySpread: pods spread over the values of a label of nodes.
+
+Source: pkg/scheduler/framework/plugins/podtopologyspread (filtering.go, scoring.go, common.go) at v1.36.3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from apportion_runtime.core.plugins.predicates import matches, selected, tolerated
+from apportion_runtime.core.snapshot import Expression
+from apportion_runtime.engines.kube_scheduler.nodes import NodeState
+from apportion_runtime.engines.kube_scheduler.pods import PodFacts, Spread, spread_of
+from apportion_runtime.engines.kube_scheduler.profiles import Profile
+
+_HOSTNAME = "kubernetes.io/hostname"
+NO_MATCH = "node(s) didn't match pod topology spread constraints"
+NO_LABEL = f"{NO_MATCH} (missing required label)"
+_MOST = 100
+
+
+def spreads_of(pod: PodFacts, profile: Profile, *, hard: bool) -> tuple[Spread, ...]:
+    """Return a pod's hard or soft constraints, or those of its profile where it says none at all."""
+    if pod.spreads:
+        return tuple(each for each in pod.spreads if each.hard is hard)
+    if pod.owner is None:
+        return ()
+    labels = pod.record.labels
+    defaults = (_chosen(spread_of(each, labels), pod.owner) for each in profile.spread)
+    return tuple(each for each in defaults if each.hard is hard)
+
+
+def _chosen(spread: Spread, selector: tuple[Expression, ...]) -> Spread:
+    return Spread(
+        spread.key, spread.max_skew, spread.hard, selector, spread.min_domains, spread.honors_affinity,
+        spread.honors_taints,
+    )  # fmt: skip
+
+
+def _counts(pod: PodFacts, spread: Spread, node: NodeState) -> int:
+    """Return how many pods of a node a constraint chooses, those left out that are leaving."""
+    if spread.selector is None:
+        return 0
+    namespace = pod.record.namespace
+    return sum(
+        other.record.namespace == namespace and all(matches(e, other.record.labels) for e in spread.selector)
+        for other in node.pods.values()
+    )
+
+
+def _takes_part(pod: PodFacts, spread: Spread, node: NodeState) -> bool:
+    if spread.honors_affinity and not selected(pod.record, node.record):
+        return False
+    return not spread.honors_taints or tolerated(pod.record, node.record)
+
+
+class HardSpread:
+    """What a pod's hard constraints need to know of all nodes."""
+
+    def __init__(self, pod: PodFacts, profile: Profile, nodes: Iterable[NodeState]) -> None:
+        self._pod = pod
+        self._spreads = spreads_of(pod, profile, hard=True)
+        self._found: list[dict[str, int]] = [{} for _ in self._spreads]
+        for node in nodes if self._spreads else ():
+            labels = node.record.labels
+            if any(spread.key not in labels for spread in self._spreads):
+                continue
+            for found, spread in zip(self._found, self._spreads, strict=True):
+                if _takes_part(pod, spread, node):
+                    value = labels[spread.key]
+                    found[value] = found.get(value, 0) + _counts(pod, spread, node)
+
+    def misfit(self, node: NodeState) -> str | None:
+        """Return why a node is not one for the pod, or None."""
+        labels = node.record.labels
+        for found, spread in zip(self._found, self._spreads, strict=True):
+            value = labels.get(spread.key)
+            if value is None:
+                return NO_LABEL
+            least = min(found.values(), default=0) if len(found) >= spread.min_domains else 0
+            itself = spread.selector is not None and all(matches(e, self._pod.record.labels) for e in spread.selector)
+            if found.get(value, 0) + itself - least > spread.max_skew:
+                return NO_MATCH
+        return None
+
+
+def spread_scores(
+    pod: PodFacts, profile: Profile, fitting: Sequence[NodeState], nodes: Sequence[NodeState]
+) -> list[int] | None:
+    """Return for each node that fits how well it spreads the pod, by its soft constraints; None where it has none."""
+    spreads = spreads_of(pod, profile, hard=False)
+    if not spreads:
+        return None
+    needs_all = bool(pod.spreads) or not profile.is_system_spread
+    ignored = {
+        node.name for node in fitting if needs_all and any(spread.key not in node.record.labels for spread in spreads)
+    }
+    taking_part = [node for node in fitting if node.name not in ignored]
+    has_all = [node for node in nodes if not needs_all or all(spread.key in node.record.labels for spread in spreads)]
+    found = [_found(pod, spread, taking_part, has_all) for spread in spreads]
+    sizes = [
+        len(taking_part) if spread.key == _HOSTNAME else len(counts)
+        for spread, counts in zip(spreads, found, strict=True)
+    ]
+    raw: list[int | None] = []
+    for node in fitting:
+        if node.name in ignored:
+            raw.append(None)
+            continue
+        score = 0.0
+        for spread, counts, size in zip(spreads, found, sizes, strict=True):
+            value = node.record.labels.get(spread.key)
+            if value is not None:
+                count = _counts(pod, spread, node) if spread.key == _HOSTNAME else counts[value]
+                score += count * math.log(size + 2) + (spread.max_skew - 1)
+        raw.append(math.floor(score + 0.5))
+    known = [score for score in raw if score is not None]
+    least, most = min(known, default=0), max(known, default=0)
+    return [0 if score is None else _MOST if most == 0 else _MOST * (most + least - score) // most for score in raw]
+
+
+def _found(
+    pod: PodFacts, spread: Spread, fitting: Sequence[NodeState], nodes: Sequence[NodeState]
+) -> Mapping[str, int]:
+    """Return by value of a constraint's label the pods that it chooses, of values that fitting nodes have."""
+    if spread.key == _HOSTNAME:
+        return {}
+    counts = {node.record.labels.get(spread.key, ""): 0 for node in fitting}
+    for node in nodes:
+        value = node.record.labels.get(spread.key, "")
+        if value in counts and _takes_part(pod, spread, node):
+            counts[value] += _counts(pod, spread, node)
+    return counts

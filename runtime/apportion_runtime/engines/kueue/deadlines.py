@@ -1,0 +1,109 @@
+"""Moments at which workloads have to be somewhere: ready in time, ready again in time, over in time.
+
+Source: kubernetes-sigs/kueue v0.18.3, pkg/controller/core/workload_controller.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from apportion_runtime.engines.kueue.workload_state import Phase, WorkloadState
+from apportion_runtime.sim.api.events import EngineEvent
+from apportion_runtime.sim.engine import Handlers
+
+if TYPE_CHECKING:
+    from apportion_runtime.engines.kueue.engine import Kueue
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyDue(EngineEvent):
+    """The pods of a workload should all be ready by now."""
+
+    key: str
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryDue(EngineEvent):
+    """A pod of a workload that was lost should have been replaced by now."""
+
+    key: str
+    turn: int
+    lost_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class TimeIsUp(EngineEvent):
+    """A workload may not go on any longer."""
+
+    key: str
+    turn: int
+
+
+class Deadlines:
+    """The deadlines of workloads that were admitted."""
+
+    def __init__(self, engine: Kueue) -> None:
+        self._engine = engine
+
+    def handlers(self) -> Handlers:
+        """Return what is done at each of its events."""
+        return {ReadyDue: self._ready_due, RecoveryDue: self._recovery_due, TimeIsUp: self._time_is_up}
+
+    def begin(self, unit: WorkloadState) -> None:
+        """A workload was admitted."""
+        world, ready = self._engine.world, self._engine.configured.settings.pods_ready
+        unit.admitted_at, unit.was_ready, unit.lost_at = world.now, False, None
+        if ready is not None:
+            world.events.plan(world.now + ready.timeout_s, ReadyDue(unit.key, unit.turn))
+        if unit.longest_s is not None:
+            world.events.plan(world.now + unit.longest_s - unit.spent_s, TimeIsUp(unit.key, unit.turn))
+
+    def lost(self, unit: WorkloadState) -> None:
+        """A pod of an admitted workload is gone before its work was done."""
+        world, ready = self._engine.world, self._engine.configured.settings.pods_ready
+        if ready is None or ready.recovery_s is None or not unit.was_ready:
+            return
+        if unit.lost_at is None or self._n_missing(unit) <= 1:
+            unit.lost_at = world.now
+            world.events.plan(world.now + ready.recovery_s, RecoveryDue(unit.key, unit.turn, world.now))
+
+    def _admitted(self, event: ReadyDue | RecoveryDue | TimeIsUp) -> WorkloadState | None:
+        unit = self._engine.units.get(event.key)
+        return unit if unit is not None and unit.turn == event.turn and unit.phase is Phase.ADMITTED else None
+
+    def _n_missing(self, unit: WorkloadState) -> int:
+        """Return how many pods are not ready of those that should be."""
+        engine = self._engine
+        if unit.pods:
+            return sum(not pod.is_ready for pod in engine.pods_of(unit))
+        running = engine.workloads.running[unit.number]
+        last = {place.name for place in unit.places if place.is_last}
+        wanted = sum(each.count for each in unit.assigned if each.name not in last)
+        slots: Mapping[str, bool] = {key: slot.comes_last for key, slot in running.slots.items()}
+        n_ready = sum(pod.is_ready and not slots.get(pod.slot, False) for pod in engine.pods_of(unit))
+        return wanted - n_ready - len(running.done)
+
+    def _ready_due(self, event: ReadyDue) -> None:
+        unit = self._admitted(event)
+        if unit is None:
+            return
+        if self._n_missing(unit) > 0:
+            self._engine.leaving.not_ready(unit)
+        else:
+            unit.n_requeued, unit.was_ready = 0, True
+
+    def _recovery_due(self, event: RecoveryDue) -> None:
+        unit = self._admitted(event)
+        if unit is None or unit.lost_at != event.lost_at:
+            return
+        unit.lost_at = None
+        if self._n_missing(unit) > 0:
+            self._engine.leaving.not_ready(unit)
+
+    def _time_is_up(self, event: TimeIsUp) -> None:
+        unit = self._admitted(event)
+        if unit is not None:
+            self._engine.leaving.deactivate(unit, "exceeding the maximum execution time")

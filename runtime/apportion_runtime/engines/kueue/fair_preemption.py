@@ -1,0 +1,209 @@
+"""Preemption targets under fair sharing.
+
+Source: kubernetes-sigs/kueue v0.18.3, pkg/scheduler/preemption/preemption.go and preemption/fairsharing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from apportion_runtime.engines.kueue.preemption import (
+    FAIR,
+    IN_QUEUE,
+    RECLAMATION,
+    Asking,
+    Situation,
+    candidate_order,
+    has_room,
+    may_go,
+    put_back,
+    restore,
+)
+from apportion_runtime.engines.kueue.quota_tree import DominantShare
+from apportion_runtime.engines.kueue.records import FINAL_SHARE, NEVER, STRATEGIES, Holder, Target
+from apportion_runtime.engines.kueue.usage_tree import UsageTree, rank
+
+_NO_SHARE = (False, -1.0)
+
+
+def fair_targets(situation: Situation, asking: Asking, strategies: Sequence[str] = STRATEGIES) -> list[Target]:
+    """Return who has to go; nobody where that would not help."""
+    candidates = _candidates(situation, asking)
+    if not candidates:
+        return []
+    candidates.sort(key=candidate_order(situation.now, asking.queue.name))
+    ledger, name = situation.ledger, asking.queue.name
+    # The shares that are compared include the one who asks.
+    ledger.use(name, asking.usage)
+    fits, targets, rejected = _first_round(situation, asking, candidates, strategies[0])
+    if not fits and len(strategies) > 1:
+        fits = _second_round(situation, asking, rejected, targets)
+    ledger.give_back(name, asking.usage)
+    if fits:
+        return put_back(ledger, asking, targets, borrowing=True)
+    restore(ledger, targets)
+    return []
+
+
+def _candidates(situation: Situation, asking: Asking) -> list[Holder]:
+    ledger, queue = situation.ledger, asking.queue
+    found: list[Holder] = []
+    if queue.preemption.within_queue != NEVER:
+        of_own = situation.holders.get(queue.name, ())
+        found += (holder for holder in of_own if may_go(holder, asking, queue.preemption.within_queue))
+    if queue.cohort is None or queue.preemption.reclaim == NEVER:
+        return found
+    for name in ledger.queues_below(ledger.root(queue.name)):
+        if name != queue.name and ledger.borrows_any(name, asking.contested):
+            others = situation.holders.get(name, ())
+            found += (holder for holder in others if may_go(holder, asking, queue.preemption.reclaim))
+    return found
+
+
+def _first_round(
+    situation: Situation, asking: Asking, candidates: Iterable[Holder], strategy: str
+) -> tuple[bool, list[Target], list[Holder]]:
+    ledger, own = situation.ledger, asking.queue.name
+    choosing = _TargetSearch(situation, asking, candidates)
+    targets: list[Target] = []
+    rejected: list[Holder] = []
+    is_within_nominal = not any(ledger.borrows(own, fr) for fr in asking.contested)
+    for name in choosing:
+        if name == own or is_within_nominal:
+            holder = choosing.take(name)
+            targets.append(choosing.remove(holder, IN_QUEUE if name == own else RECLAMATION))
+            if _fits(ledger, asking):
+                return True, targets, []
+            continue
+        mine, theirs = choosing.shares(name)
+        while choosing.waiting[name]:
+            holder = choosing.take(name)
+            after = choosing.share_after(holder)
+            passed = rank(mine) <= rank(after) if strategy == FINAL_SHARE else rank(mine) < rank(theirs)
+            if not passed:
+                rejected.append(holder)
+                continue
+            targets.append(choosing.remove(holder, FAIR))
+            if _fits(ledger, asking):
+                return True, targets, []
+            break
+    return False, targets, rejected
+
+
+def _second_round(situation: Situation, asking: Asking, rejected: Iterable[Holder], targets: list[Target]) -> bool:
+    choosing = _TargetSearch(situation, asking, rejected)
+    for name in choosing:
+        mine, theirs = choosing.shares(name)
+        holder = choosing.take(name)
+        if rank(mine) < rank(theirs):
+            targets.append(choosing.remove(holder, FAIR))
+            if _fits(situation.ledger, asking):
+                return True
+        choosing.pruned.add(name)
+    return False
+
+
+def _fits(ledger: UsageTree, asking: Asking) -> bool:
+    ledger.give_back(asking.queue.name, asking.usage)
+    fits = has_room(ledger, asking, borrowing=True)
+    ledger.use(asking.queue.name, asking.usage)
+    return fits
+
+
+class _TargetSearch:
+    """Goes down from the root to the child with the largest share, again and again, until nobody is left.
+
+    Attributes:
+        waiting: By queue, the candidates that were not taken yet.
+        pruned: Nodes that yield nothing more.
+    """
+
+    def __init__(self, situation: Situation, asking: Asking, candidates: Iterable[Holder]) -> None:
+        self._ledger = situation.ledger
+        self._own = asking.queue.name
+        self._order = candidate_order(situation.now, self._own)
+        self._path = frozenset(self._ledger.ancestors(self._own))
+        self.waiting: dict[str, list[Holder]] = {}
+        for holder in candidates:
+            self.waiting.setdefault(holder.queue, []).append(holder)
+        self.pruned: set[str] = set()
+
+    def __iter__(self) -> Iterator[str]:
+        if not self._path:
+            while self.waiting.get(self._own):
+                yield self._own
+            return
+        root = self._ledger.root(self._own)
+        while root not in self.pruned:
+            name = self._next(root)
+            if name is not None:
+                yield name
+
+    def remove(self, holder: Holder, reason: str) -> Target:
+        """Count what a workload holds as free."""
+        self._ledger.give_back(holder.queue, holder.usage)
+        return Target(holder, reason)
+
+    def take(self, queue: str) -> Holder:
+        """Return the first candidate of a queue, which is none any more."""
+        return self.waiting[queue].pop(0)
+
+    def _next(self, cohort: str) -> str | None:
+        queue, queue_rank = self._largest_queue(cohort)
+        child, child_rank = self._largest_cohort(cohort)
+        if queue is None and child is None:
+            self.pruned.add(cohort)
+            return None
+        if child is not None and child_rank >= queue_rank:
+            return self._next(child)
+        return queue
+
+    def _largest_queue(self, cohort: str) -> tuple[str | None, tuple[bool, float]]:
+        found, highest = None, _NO_SHARE
+        for name in self._ledger.queues_in(cohort):
+            if name in self.pruned:
+                continue
+            share = self._ledger.share(name)
+            if (not share.borrowing and name != self._own) or not self.waiting.get(name):
+                self.pruned.add(name)
+            elif found is not None and rank(share) == highest:
+                if self._order(self.waiting[name][0]) < self._order(self.waiting[found][0]):
+                    found = name
+            elif rank(share) > highest:
+                found, highest = name, rank(share)
+        return found, highest
+
+    def _largest_cohort(self, cohort: str) -> tuple[str | None, tuple[bool, float]]:
+        found, highest = None, _NO_SHARE
+        for name in self._ledger.cohorts_in(cohort):
+            if name in self.pruned:
+                continue
+            share = self._ledger.share(name)
+            if not share.borrowing and name not in self._path:
+                self.pruned.add(name)
+            elif rank(share) >= highest:
+                found, highest = name, rank(share)
+        return found, highest
+
+    def shares(self, queue: str) -> tuple[DominantShare, DominantShare]:
+        """Return the shares of the two nodes below the nearest cohort that the asking queue and another have above."""
+        meeting = self._meeting(queue)
+        return self._ledger.share(self._below(self._own, meeting)), self._ledger.share(self._below(queue, meeting))
+
+    def share_after(self, holder: Holder) -> DominantShare:
+        """Return the share of the node on the other side once a workload is gone."""
+        below = self._below(holder.queue, self._meeting(holder.queue))
+        with self._ledger.without((holder,)):
+            return self._ledger.share(below)
+
+    def _meeting(self, queue: str) -> str:
+        return next(cohort for cohort in self._ledger.ancestors(queue) if cohort in self._path)
+
+    def _below(self, queue: str, meeting: str) -> str:
+        """Return the node right below a cohort on the way down to a queue."""
+        below = queue
+        for cohort in self._ledger.ancestors(queue):
+            if cohort == meeting:
+                break
+            below = cohort
+        return below

@@ -1,0 +1,285 @@
+"""The flavor assigner: the flavor of each resource of a workload, the first that fits or the best that might.
+
+Source: kubernetes-sigs/kueue v0.18.3, pkg/scheduler/flavorassigner/flavorassigner.go, preemption/preemption_oracle.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+from apportion_runtime.core.plugins.predicates import matches
+from apportion_runtime.core.snapshot import Toleration
+from apportion_runtime.engines.kueue.quota_tree import FlavorResource
+from apportion_runtime.engines.kueue.records import NEVER, Flavor, Fungibility, Group, Pending, PodSet, Queue
+from apportion_runtime.engines.kueue.usage_tree import UsageTree
+from apportion_runtime.snapshots.kubernetes.terms import node_terms, tolerations
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_KEEPING_OFF = ("NoSchedule", "NoExecute")
+_PODS = "pods"
+_WORST = 10**9
+"""A distance from which nobody borrows."""
+
+
+class Mode(IntEnum):
+    """How a flavor may be given, the worst first; RECLAIM evicts work of other queues alone."""
+
+    NO_FIT = 0
+    NO_CANDIDATES = 1
+    PREEMPT = 2
+    RECLAIM = 3
+    FIT = 4
+
+
+Simulate = Callable[[FlavorResource, int], tuple[Mode, int]]
+"""Tells whether evictions would make room for an amount, and how far it would be borrowed then."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What one resource gets, and from which flavor on its group is looked through the next time."""
+
+    flavor: str
+    mode: Mode
+    borrowing: int
+    next_flavor: int = 0
+
+
+@dataclass(slots=True)
+class Assignment:
+    """What a workload gets, or would get.
+
+    Attributes:
+        flavors: By pod set and resource. A pod set that gets nothing is not among them.
+        usage: All of it together.
+        borrowing: How far the furthest quota is that is borrowed from; 0 borrows nothing.
+        message: Why it does not fit, where it does not.
+        pod_sets: What it is given for: the workload's pod sets, smaller where it is admitted in part.
+    """
+
+    flavors: dict[str, dict[str, str]] = field(default_factory=dict)
+    usage: dict[FlavorResource, int] = field(default_factory=dict)
+    contested: set[FlavorResource] = field(default_factory=set)
+    mode: Mode = Mode.FIT
+    borrowing: int = 0
+    message: str = ""
+    next_flavor: dict[tuple[str, str], int] = field(default_factory=dict)
+    pod_sets: tuple[PodSet, ...] = ()
+
+    @property
+    def fits(self) -> bool:
+        """Whether it can be given at once."""
+        return self.mode is Mode.FIT
+
+
+class FlavorAssigner:
+    """Gives flavors to one workload.
+
+    Args:
+        queue: Its ClusterQueue.
+        ledger: What is in use.
+        flavors: Every flavor there is, by name.
+        shares_fairly: Whether queues do.
+        simulate: Asked whether evictions would help.
+    """
+
+    def __init__(
+        self, queue: Queue, ledger: UsageTree, flavors: Mapping[str, Flavor], *, shares_fairly: bool, simulate: Simulate
+    ) -> None:
+        self._queue = queue
+        self._ledger = ledger
+        self._flavors = flavors
+        self._simulate = simulate
+        preemption = queue.preemption
+        self._evicts_while_borrowing = preemption.borrowing != NEVER or (shares_fairly and preemption.reclaim != NEVER)
+
+    def assign(self, workload: Pending) -> Assignment:
+        """Return what a workload gets."""
+        made = Assignment(pod_sets=workload.pod_sets)
+        for pod_set in workload.pod_sets:
+            requests = dict(pod_set.requests)
+            if self._queue.group_of(_PODS) is not None:
+                requests[_PODS] = pod_set.count
+            given, reasons = self._of_pod_set(workload, pod_set, requests, made.usage)
+            if given is None:
+                made.mode = Mode.NO_FIT
+                made.message = _message(pod_set, reasons)
+                return made
+            self._add(made, pod_set, requests, given)
+            if reasons and any(each.mode is not Mode.FIT for each in given.values()):
+                made.message = "; ".join(filter(None, (made.message, _message(pod_set, reasons))))
+        return made
+
+    @staticmethod
+    def _add(made: Assignment, pod_set: PodSet, requests: Mapping[str, int], given: Mapping[str, _Given]) -> None:
+        made.flavors[pod_set.name] = {resource: each.flavor for resource, each in given.items()}
+        for resource, each in given.items():
+            fr = (each.flavor, resource)
+            made.usage[fr] = made.usage.get(fr, 0) + requests[resource]
+            made.borrowing = max(made.borrowing, each.borrowing)
+            made.mode = min(made.mode, each.mode)
+            made.next_flavor[pod_set.name, resource] = each.next_flavor
+            if each.mode is not Mode.FIT:
+                made.contested.add(fr)
+
+    def _of_pod_set(
+        self, workload: Pending, pod_set: PodSet, requests: Mapping[str, int], assumed: Mapping[FlavorResource, int]
+    ) -> tuple[dict[str, _Given] | None, list[str]]:
+        given: dict[str, _Given] = {}
+        reasons: list[str] = []
+        for resource in sorted(requests):
+            group = self._queue.group_of(resource)
+            if resource in given or (group is None and not requests[resource]):
+                continue
+            if group is None:
+                return None, [f"resource {resource} unavailable in ClusterQueue"]
+            first = workload.next_flavor.get((pod_set.name, resource), 0)
+            found, why = self._of_group(pod_set, group, requests, assumed, first)
+            reasons += why
+            if not found:
+                return None, why
+            given.update(found)
+        return given, reasons
+
+    def _of_group(
+        self,
+        pod_set: PodSet,
+        group: Group,
+        requests: Mapping[str, int],
+        assumed: Mapping[FlavorResource, int],
+        first: int,
+    ) -> tuple[dict[str, _Given], list[str]]:
+        """Return what the resources of a group get, all of them one flavor, and why it is not a better one."""
+        wanted = {resource: requests[resource] for resource in sorted(requests) if resource in group.resources}
+        best: dict[str, _Given] = {}
+        best_mode, best_borrowing = Mode.NO_FIT, _WORST
+        reasons: list[str] = []
+        tried = -1
+        for tried in range(first, len(group.flavors)):
+            name = group.flavors[tried]
+            if why := mismatch(pod_set.template, name, self._flavors.get(name)):
+                reasons.append(why)
+                continue
+            found, mode, borrowing, why_not = self._of_flavor(name, wanted, assumed)
+            reasons += why_not
+            if not _goes_on(mode, borrowing, self._queue.fungibility):
+                best, best_mode = found, mode
+                break
+            if _is_better((mode, borrowing), (best_mode, best_borrowing), self._queue.fungibility):
+                best, best_mode, best_borrowing = found, mode, borrowing
+        following = 0 if tried == len(group.flavors) - 1 else tried + 1
+        best = {name: _Given(each.flavor, each.mode, each.borrowing, following) for name, each in best.items()}
+        return best, [] if best_mode is Mode.FIT else reasons
+
+    def _of_flavor(
+        self, name: str, wanted: Mapping[str, int], assumed: Mapping[FlavorResource, int]
+    ) -> tuple[dict[str, _Given], Mode, int, list[str]]:
+        found: dict[str, _Given] = {}
+        worst, furthest = Mode.FIT, 0
+        reasons: list[str] = []
+        for resource, amount in wanted.items():
+            fr = (name, resource)
+            mode, borrowing, why = self._of_quota(fr, assumed.get(fr, 0), amount)
+            reasons += [why] if why else []
+            if _is_better((worst, furthest), (mode, borrowing), self._queue.fungibility):
+                worst, furthest = mode, borrowing
+            if worst is Mode.NO_FIT:
+                return {}, worst, furthest, reasons
+            found[resource] = _Given(name, mode, borrowing)
+        return found, worst, furthest, reasons
+
+    def _of_quota(self, fr: FlavorResource, assumed: int, amount: int) -> tuple[Mode, int, str]:
+        ledger, queue = self._ledger, self._queue
+        flavor, resource = fr
+        left, most = ledger.left(queue.name, fr), ledger.potential(queue.name, fr)
+        total = assumed + amount
+        if total > most:
+            why = (
+                f"insufficient quota for {resource} in flavor {flavor}, previously considered podsets requests "
+                f"({amount_text(resource, assumed)}) + current podset request ({amount_text(resource, amount)}) > "
+                f"maximum capacity ({amount_text(resource, most)})"
+            )
+            return Mode.NO_FIT, 0, why
+        borrowing, may_reclaim = ledger.borrowing_height(queue.name, fr, total)
+        if total <= left:
+            return Mode.FIT, borrowing, ""
+        why = (
+            f"insufficient unused quota for {resource} in flavor {flavor}, "
+            f"{amount_text(resource, total - left)} more needed"
+        )
+        is_own = ledger.quota_of(queue.name, fr).nominal >= total
+        if is_own or may_reclaim or self._evicts_while_borrowing:
+            mode, borrowing = self._simulate(fr, total)
+            return mode, borrowing, why
+        return Mode.NO_FIT, borrowing, why
+
+
+def _goes_on(mode: Mode, borrowing: int, fungibility: Fungibility) -> bool:
+    """Tell whether the next flavor is looked at."""
+    if mode <= Mode.NO_CANDIDATES:
+        return True
+    if mode in (Mode.PREEMPT, Mode.RECLAIM) and fungibility.next_when_preempting:
+        return True
+    return borrowing > 0 and fungibility.next_when_borrowing
+
+
+def _is_better(one: tuple[Mode, int], other: tuple[Mode, int], fungibility: Fungibility) -> bool:
+    if one[0] is Mode.NO_FIT or other[0] is Mode.NO_FIT:
+        return one[0] is not Mode.NO_FIT
+    if fungibility.prefers_preemption:
+        return (-one[1], one[0]) > (-other[1], other[0])
+    return (one[0], -one[1]) > (other[0], -other[1])
+
+
+def mismatch(template: Mapping[str, Any], name: str, flavor: Flavor | None) -> str:
+    """Return why pods cannot have a flavor whatever is free of it; empty where they can."""
+    if flavor is None:
+        return f"flavor {name} not found"
+    spec = template.get("spec") or {}
+    passed = (*tolerations(spec.get("tolerations")), *tolerations(flavor.tolerations))
+    for taint in flavor.taints:
+        if taint.get("effect") in _KEEPING_OFF and not any(_tolerates(each, taint) for each in passed):
+            value = f"={taint['value']}" if taint.get("value") else ""
+            return f"untolerated taint {{{taint.get('key')}{value} {taint.get('effect')}}} in flavor {name}"
+    return "" if _selects(spec, flavor.labels) else f"flavor {name} doesn't match node affinity"
+
+
+def _tolerates(toleration: Toleration, taint: Mapping[str, Any]) -> bool:
+    if toleration.effect and toleration.effect != taint.get("effect"):
+        return False
+    if toleration.key and toleration.key != taint.get("key"):
+        return False
+    return toleration.operator == "Exists" or (bool(toleration.key) and toleration.value == (taint.get("value") or ""))
+
+
+def _selects(spec: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    """Tell whether pods choose nodes with some labels, as far as they speak of these keys."""
+    selector = spec.get("nodeSelector") or {}
+    if any(labels[key] != value for key, value in selector.items() if key in labels):
+        return False
+    terms = node_terms(((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED))
+    if terms is None:
+        return True
+    spoken = [[each for each in term.expressions if each.key in labels] for term in terms]
+    # A term that says nothing of these keys lets any of their values be, and terms are alternatives.
+    return not all(spoken) or any(all(matches(each, labels) for each in term) for term in spoken)
+
+
+def _message(pod_set: PodSet, reasons: list[str]) -> str:
+    return f"couldn't assign flavors to pod set {pod_set.name}: {', '.join(sorted(reasons))}"
+
+
+def amount_text(resource: str, amount: int) -> str:
+    """Return an amount as Kubernetes writes quantities."""
+    if resource == "cpu":
+        return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
+    step, suffixes = (1024, ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")) if resource == "memory" else (1000, "kMGTPE")
+    suffix = ""
+    for larger in suffixes:
+        if not amount or amount % step:
+            break
+        amount, suffix = amount // step, larger
+    return f"{amount}{suffix}"

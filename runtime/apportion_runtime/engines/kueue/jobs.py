@@ -1,0 +1,231 @@
+"""Which jobs Kueue manages, and the workload that each of them comes to.
+
+Source: kubernetes-sigs/kueue v0.18.3, pkg/controller/jobframework (defaults.go, reconciler.go), pkg/util/priority.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from apportion_runtime.admission.expanding.suspension import with_suspended
+from apportion_runtime.admission.objects import (
+    annotations_of,
+    kind_of,
+    labels_of,
+    name_of,
+    namespace_of,
+    nested,
+    uid_of,
+)
+from apportion_runtime.engines.kueue.api_names import (
+    DEFAULT_LOCAL_QUEUE,
+    ELASTIC,
+    MAX_TIME,
+    PRIORITY_CLASS,
+    QUEUE_NAME,
+    SUSPENDING_PARENT,
+    TOPOLOGY,
+)
+from apportion_runtime.engines.kueue.object_reader import Configured, selects
+from apportion_runtime.engines.kueue.pod_gates import gated, group_size, propagated
+from apportion_runtime.engines.kueue.pod_sets import (
+    FRAMEWORKS,
+    POD_FRAMEWORKS,
+    Place,
+    check_least,
+    originals_of,
+    places,
+    pod_set,
+    shape,
+)
+from apportion_runtime.engines.kueue.records import PodSet
+from apportion_runtime.engines.kueue.workload_state import WorkloadState, workload_name
+from apportion_runtime.sim.api.object_store import ClusterApi
+from apportion_runtime.sim.engine import Denied
+from apportion_runtime.sim.scenario.format import Manifest
+from apportion_runtime.snapshots.quantities import parse_time
+
+_NAME_LABEL = "kubernetes.io/metadata.name"
+_POD, _DEPLOYMENT, _CRON_JOB = POD_FRAMEWORKS["pod"], POD_FRAMEWORKS["deployment"], ("batch", "CronJob")
+_JOB = ("batch", "Job")
+
+
+class Jobs:
+    """Reads jobs.
+
+    Args:
+        store: Has namespaces and priority classes.
+        configured: Returns what Kueue was told by now.
+    """
+
+    def __init__(self, store: ClusterApi, configured: Callable[[], Configured]) -> None:
+        self._store = store
+        self._configured = configured
+
+    def held_back(self, made: Manifest) -> Manifest:
+        """Return an object that is about to be made, suspended if Kueue manages it.
+
+        Raises:
+            Denied: If its pod sets cannot be read, or it is of a kind that Kueue manages and no model is of.
+        """
+        kind = kind_of(made)
+        if kind == _POD and self._holds(made):
+            group_size(made)
+            self._check(made, [Place("main", 1, (), made)])
+            return gated(made, self.queue_name(made))
+        if kind == _POD and made["metadata"].get("ownerReferences"):
+            return made
+        if kind == _DEPLOYMENT and kind in self._configured().settings.kinds:
+            return propagated(made, self.queue_name(made)) if self._is_managed(made) else made
+        if self.manages(made):
+            found = places(made)
+            self.pod_sets(found)
+            self._check(made, found)
+            return with_suspended(made, suspended=True)
+        if labels_of(made).get(QUEUE_NAME) and kind != _CRON_JOB:
+            self._refuse(made)
+        return made
+
+    def _refuse(self, made: Manifest) -> None:
+        """Raise `Denied` for an object that names a queue, and is of a kind that is not held back here."""
+        known, kinds = {**FRAMEWORKS, **POD_FRAMEWORKS}, self._configured().settings.kinds
+        integration = next((name for name, kind in known.items() if kind == kind_of(made)), None)
+        if integration is not None:
+            cure = f"lacks `{integration}` in integrations.frameworks; add it there"
+            if kind_of(made) in kinds:
+                cure = "has a managedJobsNamespaceSelector that the namespace does not match; label the namespace"
+            raise Denied(
+                f"{made['kind']} {namespace_of(made)}/{name_of(made)} names a queue that Kueue does not hold it back for: "
+                f"the manager's configuration {cure}"
+            )
+        kinds_known = ", ".join(sorted(kind for _, kind in kinds))
+        raise Denied(f"nothing is known of how Kueue manages a {made.get('kind')}; known are {kinds_known}")
+
+    def _holds(self, pod: Manifest) -> bool:
+        """Tell whether a pod is held back itself, and not the job that it belongs to."""
+        if annotations_of(pod).get(SUSPENDING_PARENT):
+            return True
+        settings = self._configured().settings
+        if _POD not in settings.kinds:
+            return False
+        if settings.namespaces is not None and not selects(settings.namespaces, self.labels_of(namespace_of(pod))):
+            return False
+        if not self.queue_name(pod) and not settings.manages_unnamed:
+            return False
+        return not self._is_of_managed(pod)
+
+    def _is_of_managed(self, made: Manifest) -> bool:
+        for reference in made["metadata"].get("ownerReferences") or ():
+            owner = self._store.get(str(reference["kind"]), namespace_of(made), str(reference["name"]))
+            if owner is not None and (self.manages(owner) or self._is_of_managed(owner)):
+                return True
+        return False
+
+    def _check(self, made: Manifest, found: Sequence[Place]) -> None:
+        """Raise `Denied` for what Kueue's webhook refuses, and for what nothing here reckons with."""
+        try:
+            if kind_of(made) == _JOB:
+                check_least(made, found[0].count)
+            self._longest_s(made)
+        except ValueError as wrong:
+            raise Denied(f"{made['kind']} {namespace_of(made)}/{name_of(made)}: {wrong}") from None
+        if annotations_of(made).get(ELASTIC) == "true":
+            raise Denied(f"the annotation {ELASTIC} makes workload slices, of which nothing is known; take it away")
+        for place in found:
+            asked = next((key for key in _annotations(place.template) if key.startswith(TOPOLOGY)), None)
+            if asked is not None:
+                raise Denied(
+                    f"the annotation {asked} of pod set {place.name} asks for nodes near each other, of which nothing is "
+                    "known under Kueue; take it away"
+                )
+            if nested(place.template, "spec", "resourceClaims"):
+                raise Denied(
+                    f"pod set {place.name} claims devices (resourceClaims), of which nothing is known under Kueue"
+                )
+
+    @staticmethod
+    def _longest_s(job: Manifest) -> float | None:
+        """Return how long a job may run. Raises `ValueError` in the words of Kueue's webhook."""
+        said = labels_of(job).get(MAX_TIME)
+        if said is None:
+            return None
+        if not said.isdecimal() or not int(said):
+            raise ValueError(f'metadata.labels[{MAX_TIME}]: Invalid value: "{said}": should be greater than 0')
+        return float(said)
+
+    def manages(self, made: Manifest) -> bool:
+        """Tell whether an object is a job that Kueue holds back."""
+        kind = kind_of(made)
+        if kind not in FRAMEWORKS.values() or kind not in self._configured().settings.kinds:
+            return False
+        return self._is_managed(made)
+
+    def _is_managed(self, made: Manifest) -> bool:
+        return bool(self.queue_name(made)) or self._manages_unnamed(namespace_of(made))
+
+    def queue_name(self, made: Manifest) -> str:
+        """Return the LocalQueue that a job names, or gets; empty where it has none."""
+        said = labels_of(made).get(QUEUE_NAME)
+        if said:
+            return said
+        has_default = (namespace_of(made), DEFAULT_LOCAL_QUEUE) in self._configured().local_queues
+        return DEFAULT_LOCAL_QUEUE if has_default else ""
+
+    def _manages_unnamed(self, namespace: str) -> bool:
+        settings = self._configured().settings
+        if not settings.manages_unnamed:
+            return False
+        return settings.namespaces is None or selects(settings.namespaces, self.labels_of(namespace))
+
+    def labels_of(self, namespace: str) -> Mapping[str, str]:
+        """Return the labels of a namespace, which may be one that nobody declared."""
+        made = self._store.get("Namespace", "", namespace)
+        return {_NAME_LABEL: namespace, **({} if made is None else labels_of(made))}
+
+    def pod_sets(self, found: Sequence[Place]) -> tuple[PodSet, ...]:
+        """Return the pod sets of a job. Raises `Denied` where they cannot be read."""
+        try:
+            return tuple(pod_set(place, self._configured().settings.counting) for place in found)
+        except ValueError as wrong:
+            raise Denied(str(wrong)) from None
+
+    def unit(self, number: int, job: Manifest, found: Sequence[Place]) -> WorkloadState | str:
+        """Return the workload of a job, or a pod, that Kueue manages, or why there is none."""
+        local, configured = self.queue_name(job), self._configured()
+        if not local:
+            held = "gated" if kind_of(job) == _POD else "suspended"
+            return f"label {QUEUE_NAME} missing from {job['kind']}; Kueue keeps it {held}"
+        said = labels_of(job).get(PRIORITY_CLASS)
+        if said is not None and said not in configured.classes:
+            return f'WorkloadPriorityClass.kueue.x-k8s.io "{said}" not found'
+        pod_sets = self.pod_sets(found)
+        priority = self._of_pods(found[0].template if found else {}) if said is None else configured.classes[said]
+        created = parse_time(str(job["metadata"]["creationTimestamp"]))
+        return WorkloadState(
+            number=number,
+            namespace=namespace_of(job),
+            name=workload_name(job),
+            uid=uid_of(job),
+            local_queue=local,
+            queue=configured.local_queues.get((namespace_of(job), local), ""),
+            priority=priority,
+            created=created,
+            ordered_at=created,
+            places=list(found),
+            pod_sets=pod_sets,
+            shape=shape(pod_sets, priority),
+            originals=originals_of(job, found),
+            longest_s=self._longest_s(job),
+        )
+
+    def _of_pods(self, template: Manifest) -> int:
+        """Return the priority of the pods of a template."""
+        name = nested(template, "spec", "priorityClassName") or ""
+        found = self._store.get("PriorityClass", "", name) if name else None
+        if found is None:
+            found = next((each for each in self._store.list("PriorityClass") if each.get("globalDefault")), None)
+        return 0 if found is None else int(found.get("value") or 0)
+
+
+def _annotations(template: Manifest) -> Mapping[str, str]:
+    return nested(template, "metadata", "annotations") or {}

@@ -1,0 +1,88 @@
+"""The scheduling gate that holds a pod back, what sets it, and the group that a pod is of.
+
+Source: kubernetes-sigs/kueue v0.18.3, pkg/controller/jobs/pod/pod_webhook.go, jobs/deployment/deployment_webhook.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apportion_runtime.admission.objects import annotations_of, labels_of, name_of
+from apportion_runtime.engines.kueue.api_names import (
+    GATE,
+    GROUP_NAME,
+    GROUP_SIZE,
+    MANAGED,
+    PRIORITY_CLASS,
+    QUEUE_NAME,
+    SUSPENDING_PARENT,
+)
+from apportion_runtime.sim.engine import Denied
+from apportion_runtime.sim.scenario.format import Manifest
+
+
+def gated(pod: Manifest, queue: str) -> Manifest:
+    """Return a pod that waits for quota of a LocalQueue; of none where that is empty."""
+    metadata, spec = pod["metadata"], pod["spec"]
+    labels = {**labels_of(pod), **MANAGED, **({QUEUE_NAME: queue} if queue else {})}
+    gates = [*(spec.get("schedulingGates") or ()), {"name": GATE}]
+    return {**pod, "metadata": {**metadata, "labels": labels}, "spec": {**spec, "schedulingGates": gates}}
+
+
+def ungated(pod: Manifest, template: Manifest) -> Manifest:
+    """Return a pod that got quota, with what was added to the template of its pod set."""
+    spec, changed = pod["spec"], template["spec"]
+    gates = [gate for gate in spec.get("schedulingGates") or () if gate.get("name") != GATE]
+    added = {key: changed[key] for key in ("nodeSelector", "tolerations") if key in changed}
+    metadata = {**pod["metadata"], "annotations": {**annotations_of(pod), **annotations_of(template)}}
+    return {**pod, "metadata": metadata, "spec": {**spec, **added, "schedulingGates": gates}}
+
+
+def propagated(deployment: Manifest, queue: str) -> Manifest:
+    """Return a Deployment whose template has its pods held back."""
+    template = deployment["spec"].get("template") or {}
+    metadata, said = template.get("metadata") or {}, labels_of(deployment).get(PRIORITY_CLASS)
+    labels = {
+        **(metadata.get("labels") or {}),
+        **MANAGED,
+        **({QUEUE_NAME: queue} if queue else {}),
+        **({PRIORITY_CLASS: said} if said else {}),
+    }
+    annotations = {**(metadata.get("annotations") or {}), SUSPENDING_PARENT: "deployment"}
+    made = {**template, "metadata": {**metadata, "labels": labels, "annotations": annotations}}
+    return {**deployment, "spec": {**deployment["spec"], "template": made}}
+
+
+def is_gated(pod: Manifest) -> bool:
+    """Tell whether Kueue holds a pod back."""
+    return any(gate.get("name") == GATE for gate in pod["spec"].get("schedulingGates") or ())
+
+
+def is_alive(pod: Manifest) -> bool:
+    """Tell whether a pod is there and not over."""
+    phase = (pod.get("status") or {}).get("phase")
+    return phase not in ("Succeeded", "Failed") and "deletionTimestamp" not in pod["metadata"]
+
+
+def group_size(pod: Manifest) -> int:
+    """Return how many pods its group has; 1 of a pod alone. Raises `Denied` in the words of Kueue's webhook."""
+    group, said = labels_of(pod).get(GROUP_NAME), annotations_of(pod).get(GROUP_SIZE)
+    both = f"both the '{GROUP_SIZE}' annotation and the '{GROUP_NAME}' label should be set"
+    if group is None and said is None:
+        return 1
+    if group is None:
+        raise Denied(f"Pod {name_of(pod)}: metadata.labels[{GROUP_NAME}]: Required value: {both}")
+    path = f"metadata.annotations[{GROUP_SIZE}]"
+    if said is None:
+        raise Denied(f"Pod {name_of(pod)}: {path}: Required value: {both}")
+    if not said.isdecimal() or not int(said):
+        raise Denied(
+            f'Pod {name_of(pod)}: {path}: Invalid value: "{said}": group total count should be greater than zero'
+        )
+    return int(said)
+
+
+def template_of(pod: Manifest) -> dict[str, Any]:
+    """Return a pod as the template of its pod set."""
+    kept = {key: value for key, value in pod["spec"].items() if key != "schedulingGates"}
+    return {"metadata": {"labels": labels_of(pod), "annotations": annotations_of(pod)}, "spec": kept}

@@ -1,0 +1,156 @@
+"""Pods that are workloads themselves: alone, of a Deployment, or as a group. A scheduling gate holds each of them back.
+
+A pod that gives its quota back is deleted; whoever made it makes another one, which is another workload.
+
+Source: kubernetes-sigs/kueue v0.18.3, pkg/controller/jobs/pod (pod_webhook.go, pod_controller.go), jobs/deployment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from apportion_runtime.admission.objects import labels_of, namespace_of, uid_of
+from apportion_runtime.engines.kueue.api_names import GROUP_NAME, GROUP_SIZE, PRIORITY_CLASS
+from apportion_runtime.engines.kueue.jobs import Jobs
+from apportion_runtime.engines.kueue.pod_gates import group_size, is_alive, is_gated, template_of, ungated
+from apportion_runtime.engines.kueue.pod_sets import Place, role_hash
+from apportion_runtime.engines.kueue.workload_state import Phase, WorkloadState, workload_object
+from apportion_runtime.sim.api.cluster_state import PodState
+from apportion_runtime.sim.controllers.running_workload import Running
+from apportion_runtime.sim.engine import Denied
+from apportion_runtime.sim.history import ENDED_BY_SUCCESS
+from apportion_runtime.sim.provisioning.autoscaler import consuming
+from apportion_runtime.sim.scenario.format import Manifest
+
+if TYPE_CHECKING:
+    from apportion_runtime.engines.kueue.engine import Kueue
+
+
+class PodWorkloads:
+    """The workloads whose pods Kueue holds back one by one."""
+
+    def __init__(self, engine: Kueue, jobs: Jobs) -> None:
+        self._engine = engine
+        self._jobs = jobs
+        self._units: dict[str, WorkloadState] = {}
+        """By the uid of a pod its workload."""
+        self._gathering: dict[tuple[str, str], dict[str, int]] = {}
+        """By namespace and name of a group that is not whole the uids of its pods, each with its number."""
+
+    def check_group(self, pod: Manifest) -> None:
+        """Refuse a pod that its group has no use for. Raises `Denied`."""
+        group, size = labels_of(pod).get(GROUP_NAME), group_size(pod)
+        if group is None:
+            return
+        there = [made for made in self._pods_of(namespace_of(pod), group) if is_alive(made)]
+        if len(there) >= size:
+            raise Denied(
+                f"pod group {namespace_of(pod)}/{group} has the {size} pods of its {GROUP_SIZE} already; Kueue deletes "
+                "what comes beyond them"
+            )
+
+    def _pods_of(self, namespace: str, group: str) -> list[Manifest]:
+        return [
+            made
+            for made in self._engine.world.store.list("Pod")
+            if namespace_of(made) == namespace and labels_of(made).get(GROUP_NAME) == group
+        ]
+
+    def add(self, running: Running, pod: Manifest) -> None:
+        """Make the workload of a pod that was just made, once its group is whole."""
+        if not is_gated(pod):
+            return
+        group = labels_of(pod).get(GROUP_NAME)
+        if group is None:
+            self._begin(running.number, [pod], "")
+            return
+        gathered = self._gathering.setdefault((namespace_of(pod), group), {})
+        gathered[uid_of(pod)] = running.number
+        size = group_size(pod)
+        if len(gathered) < size:
+            why = f"'{group}' group has fewer runnable pods than expected: {len(gathered)} of {size}"
+            self._engine.note_waiting(running.number, why)
+            return
+        del self._gathering[namespace_of(pod), group]
+        pods = [made for made in self._pods_of(namespace_of(pod), group) if uid_of(made) in gathered]
+        self._begin(min(gathered.values()), pods, group)
+
+    def _begin(self, number: int, pods: Sequence[Manifest], group: str) -> None:
+        engine, first = self._engine, pods[0]
+        by_role: dict[str, list[Manifest]] = {}
+        for pod in pods:
+            by_role.setdefault(role_hash(pod), []).append(pod)
+        found = [Place(role if group else "main", len(alike), (), template_of(alike[0]))
+                 for role, alike in sorted(by_role.items())]  # fmt: skip
+        unit = self._jobs.unit(number, first, found)
+        if isinstance(unit, str):
+            engine.note_waiting(number, unit)
+            return
+        unit.pods = {uid_of(pod): role_hash(pod) if group else "main" for pod in pods}
+        unit.name = group or unit.name
+        engine.units[unit.key] = unit
+        self._units |= dict.fromkeys(unit.pods, unit)
+        world = engine.world
+        world.history.workloads[number].queue = unit.queue
+        world.store.create(workload_object(first, unit, labels_of(first).get(PRIORITY_CLASS, "")))
+        world.note("queued", workload=number, why=f"Created Workload: {unit.key}")
+        engine.wait(unit)
+
+    def release(self, unit: WorkloadState, templates: Mapping[str, Manifest]) -> None:
+        """Take the gates of a workload's pods away, each with what its pod set gets of the flavors and the checks."""
+        engine, world = self._engine, self._engine.world
+        for state in engine.pods_of(unit):
+            made = world.store.get("Pod", state.namespace, state.name)
+            running = engine.workloads.running.get(state.workload)
+            if made is None or running is None or state.leaving:
+                continue
+            released = consuming(ungated(made, templates[unit.pods[state.uid]]), world.store)
+            state.record = engine.pods.take_in(running, world.store.update(released))
+            if state.waits:
+                world.n_pending += 1
+        world.touch()
+
+    def is_held_back(self, pod: PodState) -> bool:
+        """Tell whether a pod waits for quota."""
+        made = self._engine.world.store.get("Pod", pod.namespace, pod.name)
+        return made is not None and is_gated(made)
+
+    def left(self, pod: PodState) -> bool:
+        """A pod is gone; tell whether it was one of a workload of pods."""
+        for gathered in self._gathering.values():
+            gathered.pop(pod.uid, None)
+        unit = self._units.pop(pod.uid, None)
+        if unit is None:
+            return False
+        engine = self._engine
+        role = unit.pods.pop(pod.uid)
+        if not unit.pods:
+            engine.forget(unit)
+        elif unit.phase is Phase.WAITING:
+            # What is left of the group waits until it is whole again.
+            key = (unit.namespace, unit.name)
+            self._gathering[key] = {uid: engine.world.pods[uid].workload for uid in unit.pods}
+            for uid in unit.pods:
+                del self._units[uid]
+            engine.forget(unit)
+        elif pod.leaving == ENDED_BY_SUCCESS and unit.phase is Phase.ADMITTED:
+            self._reclaim(unit, role)
+        elif unit.phase is Phase.ADMITTED:
+            engine.deadlines.lost(unit)
+        return True
+
+    def _reclaim(self, unit: WorkloadState, role: str) -> None:
+        """Have the quota of a pod that has done its work be free while others of its group go on."""
+        assert unit.holder is not None
+        unit.assigned = tuple(each.of(each.count - 1) if each.name == role else each for each in unit.assigned)
+        usage: dict[tuple[str, str], int] = {}
+        for each in unit.assigned:
+            for resource, total in each.requests.items():
+                flavor = unit.flavors.get(each.name, {}).get(resource)
+                if flavor is not None:
+                    usage[flavor, resource] = usage.get((flavor, resource), 0) + total
+        unit.holder = replace(unit.holder, usage=usage)
+        self._engine.book.put(unit.holder)
+        self._engine.wake(unit.queue)

@@ -1,0 +1,243 @@
+"""Preemption targets without fair sharing.
+
+Source: kubernetes-sigs/kueue v0.18.3, pkg/scheduler/preemption/preemption.go and preemption/classical.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from apportion_runtime.engines.kueue.quota_tree import FlavorResource
+from apportion_runtime.engines.kueue.records import (
+    ANY,
+    LOWER_OR_NEWER,
+    LOWER_PRIORITY,
+    NEVER,
+    Amounts,
+    Holder,
+    Queue,
+    Target,
+)
+from apportion_runtime.engines.kueue.usage_tree import UsageTree
+
+IN_QUEUE, RECLAMATION = "InClusterQueue", "InCohortReclamation"
+WHILE_BORROWING, FAIR = "InCohortReclaimWhileBorrowing", "InCohortFairSharing"
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What a workload asks for, and of which of it others may have to give."""
+
+    queue: Queue
+    usage: Amounts
+    contested: frozenset[FlavorResource]
+    priority: int = 0
+    ordered_at: float = float("-inf")
+
+
+@dataclass(slots=True)
+class Situation:
+    """The queues, what they use, and who holds it. `holders` is by queue, and stays as it is for a cycle."""
+
+    queues: Mapping[str, Queue]
+    ledger: UsageTree
+    holders: Mapping[str, Iterable[Holder]]
+    now: float = 0.0
+    _found: dict[tuple[object, ...], list[Holder]] = field(default_factory=dict)
+
+    def may_go(self, name: str, asking: Asking, policy: str) -> list[Holder]:
+        """Return the workloads of a queue that a policy lets go for another, found once for all that ask alike."""
+        kind: tuple[object, ...] = (name, policy, asking.contested)
+        if policy != ANY:
+            kind = (*kind, asking.priority, asking.ordered_at if policy == LOWER_OR_NEWER else None)
+        found = self._found.get(kind)
+        if found is None:
+            held = self.holders.get(name, ())
+            found = self._found[kind] = [holder for holder in held if may_go(holder, asking, policy)]
+        return found
+
+
+class _Variant(Enum):
+    SAME_QUEUE = IN_QUEUE
+    ADVANTAGE = RECLAMATION + " by nearness"
+    NOT_BORROWING = RECLAMATION
+    BORROWING = WHILE_BORROWING
+
+
+_REASONS = {_Variant.ADVANTAGE: RECLAMATION}
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    holder: Holder
+    variant: _Variant
+    meeting: str = ""
+    """The nearest cohort above its queue and the asking one."""
+
+
+def candidate_order(now: float, queue: str) -> Callable[[Holder], tuple[object, ...]]:
+    """Return the order in which workloads go for one of a queue: the less important, then the later admitted first."""
+
+    def key(holder: Holder) -> tuple[object, ...]:
+        since = now if holder.reserved_at is None else holder.reserved_at
+        return not holder.evicted, holder.queue == queue, holder.priority, -since, holder.uid
+
+    return key
+
+
+def may_go(holder: Holder, asking: Asking, policy: str) -> bool:
+    """Tell whether a policy lets a workload go, and it uses anything of what is contested."""
+    if asking.contested.isdisjoint(holder.usage):
+        return False
+    if policy == ANY:
+        return True
+    lower = holder.priority < asking.priority
+    if policy == LOWER_OR_NEWER:
+        return lower or (holder.priority == asking.priority and asking.ordered_at < holder.ordered_at)
+    return policy == LOWER_PRIORITY and lower
+
+
+def classical_targets(situation: Situation, asking: Asking) -> list[Target]:
+    """Return who has to go; nobody where that would not help."""
+    own, near, far = _candidates(situation, asking)
+    order = candidate_order(situation.now, asking.queue.name)
+    if not (own or near or far):
+        return []
+    lists = [sorted(of, key=lambda candidate: order(candidate.holder)) for of in (near, far, own)]
+    ordered = [each for evicted in (True, False) for of in lists for each in of if each.holder.evicted is evicted]
+    for borrowing in _attempts(situation, asking, near=bool(near), others=bool(near or far)):
+        targets = _taken(situation, asking, ordered, borrowing=borrowing)
+        if targets:
+            return targets
+    return []
+
+
+def _attempts(situation: Situation, asking: Asking, *, near: bool, others: bool) -> tuple[bool, ...]:
+    forbidden = asking.queue.preemption.borrowing == NEVER
+    if not others or (forbidden and not _is_under_nominal(situation.ledger, asking)):
+        return (True,)
+    return (False, True) if forbidden and not near else (True, False)
+
+
+def _is_under_nominal(ledger: UsageTree, asking: Asking) -> bool:
+    name = asking.queue.name
+    return all(ledger.quota_of(name, fr).nominal > ledger.usage[name].get(fr, 0) for fr in asking.contested)
+
+
+def _candidates(situation: Situation, asking: Asking) -> tuple[list[_Candidate], list[_Candidate], list[_Candidate]]:
+    """Return those of the own queue, those to whom the asking one is nearer to the quota, and the others."""
+    ledger, queue = situation.ledger, asking.queue
+    own: list[_Candidate] = []
+    near: list[_Candidate] = []
+    far: list[_Candidate] = []
+    if queue.preemption.within_queue != NEVER:
+        own += _of_queue(situation, asking, queue.name, "", has_advantage=False)
+    if queue.cohort is None or queue.preemption.reclaim == NEVER:
+        return own, near, far
+    has_advantage, remaining = _fit_in_quota(ledger, queue.name, asking.usage)
+    before = ""
+    for cohort in ledger.ancestors(queue.name):
+        found = near if has_advantage else far
+        for name in _borrowers(ledger, cohort, before, asking):
+            found += _of_queue(situation, asking, name, cohort, has_advantage=has_advantage)
+        fits, remaining = _fit_in_quota(ledger, cohort, remaining)
+        has_advantage = has_advantage or fits
+        before = cohort
+    return own, near, far
+
+
+def _borrowers(ledger: UsageTree, cohort: str, before: str, asking: Asking) -> Iterator[str]:
+    """Yield the queues below a cohort that use more than their own, without a subtree that was looked at already."""
+    for child in ledger.cohorts_in(cohort):
+        if child != before and not ledger.within(child, asking.contested):
+            yield from _borrowers(ledger, child, before, asking)
+    for name in ledger.queues_in(cohort):
+        if name != asking.queue.name and not ledger.within(name, asking.contested):
+            yield name
+
+
+def _of_queue(
+    situation: Situation, asking: Asking, name: str, meeting: str, *, has_advantage: bool
+) -> Iterator[_Candidate]:
+    is_own = name == asking.queue.name
+    policy = asking.queue.preemption.within_queue if is_own else asking.queue.preemption.reclaim
+    for holder in situation.may_go(name, asking, policy):
+        variant = _Variant.SAME_QUEUE if is_own else _variant(holder, asking, has_advantage=has_advantage)
+        yield _Candidate(holder, variant, meeting)
+
+
+def _variant(holder: Holder, asking: Asking, *, has_advantage: bool) -> _Variant:
+    preemption = asking.queue.preemption
+    if has_advantage:
+        return _Variant.ADVANTAGE
+    if preemption.borrowing == NEVER or holder.priority >= asking.priority:
+        return _Variant.NOT_BORROWING
+    is_above = preemption.threshold is not None and holder.priority > preemption.threshold
+    return _Variant.NOT_BORROWING if is_above else _Variant.BORROWING
+
+
+def _fit_in_quota(ledger: UsageTree, name: str, amounts: Amounts) -> tuple[bool, Amounts]:
+    """Tell whether a node's own quota has room for amounts, and return what is to be found above it."""
+    fits = not any(ledger.borrows(name, fr, amount) for fr, amount in amounts.items())
+    return fits, {fr: max(0, amount - ledger.local(name, fr)) for fr, amount in amounts.items()}
+
+
+def _taken(situation: Situation, asking: Asking, ordered: Iterable[_Candidate], *, borrowing: bool) -> list[Target]:
+    ledger = situation.ledger
+    targets: list[Target] = []
+    for candidate in ordered:
+        if not _is_open(ledger, asking, candidate, borrowing=borrowing):
+            continue
+        ledger.give_back(candidate.holder.queue, candidate.holder.usage)
+        targets.append(Target(candidate.holder, _REASONS.get(candidate.variant, candidate.variant.value)))
+        if has_room(ledger, asking, borrowing=borrowing):
+            return put_back(ledger, asking, targets, borrowing=borrowing)
+    restore(ledger, targets)
+    return []
+
+
+def _is_open(ledger: UsageTree, asking: Asking, candidate: _Candidate, *, borrowing: bool) -> bool:
+    name = candidate.holder.queue
+    if name == asking.queue.name:
+        return True
+    if borrowing and candidate.variant is _Variant.NOT_BORROWING:
+        return False
+    if ledger.within(name, asking.contested):
+        return False
+    for cohort in ledger.ancestors(name):
+        if cohort == candidate.meeting:
+            return True
+        if ledger.within(cohort, asking.contested):
+            return False
+    return True
+
+
+def has_room(ledger: UsageTree, asking: Asking, *, borrowing: bool) -> bool:
+    """Tell whether what is asked for fits, borrowed or not."""
+    name = asking.queue.name
+    if not borrowing and any(ledger.borrows(name, fr, amount) for fr, amount in asking.usage.items()):
+        return False
+    return ledger.fits(name, asking.usage)
+
+
+def put_back(ledger: UsageTree, asking: Asking, targets: list[Target], *, borrowing: bool) -> list[Target]:
+    """Let those stay who need not go, the last taken first, and count all of them as there again."""
+    for number in range(len(targets) - 2, -1, -1):
+        holder = targets[number].holder
+        ledger.use(holder.queue, holder.usage)
+        if has_room(ledger, asking, borrowing=borrowing):
+            # The last one takes its place, as in the engine, where order decides who is looked at next.
+            targets[number] = targets[-1]
+            targets.pop()
+        else:
+            ledger.give_back(holder.queue, holder.usage)
+    restore(ledger, targets)
+    return targets
+
+
+def restore(ledger: UsageTree, targets: Iterable[Target]) -> None:
+    """Count targets as there again."""
+    for target in targets:
+        ledger.use(target.holder.queue, target.holder.usage)

@@ -1,0 +1,120 @@
+"""The controller behind Kueue's admission checks for provisioning: it asks for machines, and reads the answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apportion_runtime.admission.objects import name_of, namespace_of
+from apportion_runtime.engines.kueue.api_names import WORKLOAD
+from apportion_runtime.engines.kueue.object_reader import Provisioning
+from apportion_runtime.engines.kueue.provisioning_requests import (
+    Answer,
+    answer_of,
+    consuming_updates,
+    flavor_update,
+    is_needed,
+    request_name,
+    request_objects,
+)
+from apportion_runtime.engines.kueue.workload_state import Phase, WorkloadState, owner_number
+from apportion_runtime.sim.api.object_store import Change
+from apportion_runtime.sim.provisioning.autoscaler import REQUEST
+from apportion_runtime.sim.scenario.format import Manifest
+
+if TYPE_CHECKING:
+    from apportion_runtime.engines.kueue.engine import Kueue
+
+_TEMPLATE = "PodTemplate"
+
+
+class Provisioner:
+    """The admission checks of workloads."""
+
+    def __init__(self, engine: Kueue) -> None:
+        self._engine = engine
+        engine.world.store.watch(REQUEST, self._changed)
+
+    def owner(self, made: Manifest) -> int:
+        """Return the workload that a request was made for; -1 where somebody made it by hand."""
+        return owner_number(made, self._engine.units)
+
+    def ask(self, unit: WorkloadState, check: str) -> None:
+        """Ask for the machines of a workload that got quota, unless it needs none."""
+        engine = self._engine
+        config = engine.configured.provisioning[check]
+        if config is None:
+            engine.note_waiting(unit.number, f"admission check {check} is another controller's, which is not simulated")
+            return
+        if not is_needed(unit.assigned, config):
+            unit.ready[check] = {}
+            return
+        store = engine.world.store
+        workload = store.get(WORKLOAD, unit.namespace, unit.name)
+        assert workload is not None
+        name = request_name(unit.name, check, unit.retries.get(check, 0) + 1)
+        flavors = engine.configured.rules.flavors
+        updates = {each.name: flavor_update(flavors, unit.flavors.get(each.name, {})) for each in unit.assigned}
+        unit.requests[check] = name
+        engine.world.note("requested", workload=unit.number, why=f"Created ProvisioningRequest: {name}")
+        for made in request_objects(workload, name, config, unit.assigned, updates):
+            if made["kind"] == _TEMPLATE:
+                unit.templates.add(name_of(made))
+            if store.get(str(made["kind"]), unit.namespace, name_of(made)) is None:
+                store.create(made)
+
+    def _changed(self, change: Change) -> None:
+        """A request that somebody deleted while its workload waits for it is made anew."""
+        if change.what == "deleted":
+            for unit, check in self._asking(change.made):
+                if unit.phase is Phase.RESERVED and check not in unit.ready:
+                    self.ask(unit, check)
+
+    def _asking(self, request: Manifest) -> list[tuple[WorkloadState, str]]:
+        """Return whose request it is, and of which check."""
+        return [
+            (unit, check)
+            for unit in self._engine.units.values()
+            for check, name in unit.requests.items()
+            if (unit.namespace, name) == (namespace_of(request), name_of(request))
+        ]
+
+    def answered(self, request: Manifest) -> None:
+        """The state of a request changed: read what it means to its workload."""
+        for unit, check in self._asking(request):
+            config = self._engine.configured.provisioning[check]
+            assert config is not None
+            self._follow(unit, check, config, request)
+
+    def _follow(self, unit: WorkloadState, check: str, config: Provisioning, request: Manifest) -> None:
+        engine = self._engine
+        answer, message = answer_of(request)
+        if answer is Answer.FAILED or (answer is Answer.EXPIRED and unit.phase is not Phase.ADMITTED):
+            because = "failure" if answer is Answer.FAILED else "booking expired"
+            if unit.retries.get(check, 0) + 1 <= config.limit:
+                engine.leaving.try_again(
+                    unit, check, f"Retrying after {because}: {message}", config.base_s, config.most_s
+                )
+            else:
+                engine.leaving.deactivate(unit, f"Admission check {check} is Rejected: {message}")
+        elif answer is Answer.REVOKED:
+            engine.leaving.deactivate(unit, f"Admission check {check} is Rejected: {message}")
+        elif answer is Answer.READY and check not in unit.ready:
+            unit.ready[check] = consuming_updates(request, config, unit.assigned)
+            engine.admit_if_ready(unit)
+            engine.world.touch()
+        elif answer is Answer.PENDING:
+            said = [each for each in request["status"]["conditions"] if each["type"] == "Provisioned"]
+            if said:
+                engine.note_waiting(unit.number, said[0]["message"])
+
+    def forget(self, unit: WorkloadState) -> None:
+        """Delete the requests of a workload that is over, or is leaving, and their templates."""
+        store = self._engine.world.store
+        names, unit.requests = tuple(unit.requests.values()), {}
+        templates, unit.templates = sorted(unit.templates), set()
+        for name in templates:
+            if store.get(_TEMPLATE, unit.namespace, name) is not None:
+                store.delete(_TEMPLATE, unit.namespace, name)
+        for name in names:
+            if store.get(REQUEST, unit.namespace, name) is not None:
+                store.delete(REQUEST, unit.namespace, name)

@@ -1,0 +1,188 @@
+"""The ProvisioningRequests that Kueue makes for workloads with quota, and what it reads from their conditions.
+
+Source: kubernetes-sigs/kueue v0.18.3, pkg/controller/admissionchecks/provisioning.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from apportion_runtime.admission.expanding.expansion import defaulted
+from apportion_runtime.admission.objects import annotations_of, name_of, nested, uid_of
+from apportion_runtime.engines.kueue.api_names import MANAGED, PARAMETERS, WORKLOAD
+from apportion_runtime.engines.kueue.object_reader import Provisioning
+from apportion_runtime.engines.kueue.pod_sets import Update, updated
+from apportion_runtime.engines.kueue.records import Flavor, PodSet
+from apportion_runtime.sim.api.pod_requests import containers_of
+from apportion_runtime.sim.provisioning.autoscaler import CLASS_OF, CONSUMES, condition
+from apportion_runtime.sim.scenario.format import Manifest
+
+_IDENTICAL, _SIMILAR = "IdenticalPodTemplates", "IdenticalWorkloadSchedulingRequirements"
+_LIKE = ("resources", "nodeSelector", "tolerations", "affinity", "resourceClaims")
+_MAX_NAME, _HASH = 50, 5
+
+
+class Answer(Enum):
+    """What the conditions of a request mean to the workload that it was made for."""
+
+    PENDING = "pending"
+    FAILED = "failed"
+    REVOKED = "revoked"
+    EXPIRED = "expired"
+    READY = "ready"
+
+
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    pod_set: PodSet
+    count: int
+
+
+def is_needed(pod_sets: Sequence[PodSet], config: Provisioning) -> bool:
+    """Tell whether a workload needs machines: whether any of its pods asks for a resource that the check is about."""
+    return any(True for _ in _required(pod_sets, config))
+
+
+def _required(pod_sets: Sequence[PodSet], config: Provisioning) -> Iterator[PodSet]:
+    for pod_set in pod_sets:
+        spec = pod_set.template.get("spec") or {}
+        resources = [container.get("resources") or {} for container in containers_of(spec)]
+        asked = {key for each in resources for side in ("requests", "limits") for key in each.get(side) or ()}
+        if not config.managed or not asked.isdisjoint(config.managed):
+            yield pod_set
+
+
+def _merged(pod_sets: Sequence[PodSet], config: Provisioning) -> list[_Merged]:
+    """Return the pod sets of a request: those that the policy holds for alike are one."""
+    found: list[_Merged] = []
+    for pod_set in _required(pod_sets, config):
+        for number, other in enumerate(found):
+            if _is_alike(other.pod_set, pod_set, config.merges):
+                found[number] = _Merged(other.pod_set, other.count + pod_set.count)
+                break
+        else:
+            found.append(_Merged(pod_set, pod_set.count))
+    return found
+
+
+def _is_alike(one: PodSet, other: PodSet, policy: str) -> bool:
+    if policy == _IDENTICAL:
+        return one.template == other.template
+    if policy != _SIMILAR:
+        return False
+    specs = [each.template.get("spec") or {} for each in (one, other)]
+    containers = [
+        [
+            [(c.get("resources") or {}).get("requests") for c in spec.get(key) or ()]
+            for key in ("containers", "initContainers")
+        ]
+        for spec in specs
+    ]
+    return containers[0] == containers[1] and all(specs[0].get(key) == specs[1].get(key) for key in _LIKE)
+
+
+def request_name(workload: str, check: str, attempt: int) -> str:
+    """Return what a request is called."""
+    return _limited(f"{workload}-{check}-{attempt}")
+
+
+def template_name(request: str, pod_set: str) -> str:
+    """Return what the PodTemplate of a pod set is called."""
+    return _limited(f"ppt-{request}-{pod_set}")
+
+
+def _limited(name: str) -> str:
+    if len(name) <= _MAX_NAME:
+        return name
+    return f"{name[:_MAX_NAME]}-{hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()[:_HASH]}"
+
+
+def flavor_update(flavors: Mapping[str, Flavor], given: Mapping[str, str]) -> Update:
+    """Return what the flavors of a pod set add to its template."""
+    labels: dict[str, str] = {}
+    passing: list[Mapping[str, Any]] = []
+    for name in sorted(set(given.values())):
+        labels.update(flavors[name].labels)
+        passing += flavors[name].tolerations
+    return Update(node_selector=labels, tolerations=tuple(passing))
+
+
+def request_objects(
+    workload: Manifest,
+    name: str,
+    config: Provisioning,
+    pod_sets: Sequence[PodSet],
+    updates: Mapping[str, Update],
+) -> Iterator[dict[str, Any]]:
+    """Yield the PodTemplates of a request, and the request."""
+    namespace = workload["metadata"]["namespace"]
+    owner = {"apiVersion": workload["apiVersion"], "kind": WORKLOAD, "name": name_of(workload), "uid": uid_of(workload)}
+    sets: list[dict[str, Any]] = []
+    for merged in _merged(pod_sets, config):
+        called = template_name(name, merged.pod_set.name)
+        template = updated(merged.pod_set.template, updates[merged.pod_set.name])
+        template = {**template, "spec": defaulted(template["spec"])}
+        yield {
+            "apiVersion": "v1",
+            "kind": "PodTemplate",
+            "metadata": {"name": called, "namespace": namespace, "labels": dict(MANAGED)},
+            "template": template,
+        }
+        sets.append({"count": merged.count, "podTemplateRef": {"name": called}})
+    said = {
+        key.removeprefix(PARAMETERS): value
+        for key, value in annotations_of(workload).items()
+        if key.startswith(PARAMETERS)
+    }
+    yield {
+        "apiVersion": "autoscaling.x-k8s.io/v1",
+        "kind": "ProvisioningRequest",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": dict(MANAGED),
+            "ownerReferences": [{**owner, "controller": True}],
+        },
+        "spec": {
+            "provisioningClassName": config.provisioning_class,
+            "parameters": {**config.parameters, **said},
+            "podSets": sets,
+        },
+    }
+
+
+def answer_of(request: Manifest) -> tuple[Answer, str]:
+    """Return what the conditions of a request mean, the worst of them first, and what they say."""
+    order = (
+        ("Failed", Answer.FAILED),
+        ("CapacityRevoked", Answer.REVOKED),
+        ("BookingExpired", Answer.EXPIRED),
+        ("Provisioned", Answer.READY),
+    )
+    for kind, answer in order:
+        found = condition(request, kind)
+        if found is not None:
+            return answer, found["message"]
+    return Answer.PENDING, ""
+
+
+def consuming_updates(request: Manifest, config: Provisioning, pod_sets: Sequence[PodSet]) -> dict[str, Update]:
+    """Return by pod set what a provisioned request adds to its template.
+
+    Pod sets that were put together with another get nothing: Kueue finds a pod set by the name of its PodTemplate
+    (kubernetes-sigs/kueue#14408).
+    """
+    annotations = {CONSUMES[0]: name_of(request), CLASS_OF: config.provisioning_class}
+    details = nested(request, "status", "provisioningClassDetails") or {}
+    selector = {key: details[detail] for key, detail in config.selectors if detail in details}
+    update = Update(annotations, selector)
+    return {merged.pod_set.name: update for merged in _merged(pod_sets, config)}
+
+
+def backoff_s(retries: int, base_s: float, most_s: float) -> float:
+    """Return how long work waits that is tried again for the nth time."""
+    return min(float(most_s), base_s * 2.0 ** min(retries - 1, 30))

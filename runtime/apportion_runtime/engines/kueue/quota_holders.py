@@ -1,0 +1,38 @@
+"""The workloads that hold quota and their total usage, kept up to date between cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from apportion_runtime.engines.kueue.preemption import Situation
+from apportion_runtime.engines.kueue.quota_tree import Node
+from apportion_runtime.engines.kueue.records import Holder, Queue
+from apportion_runtime.engines.kueue.usage_tree import UsageTree
+
+
+class QuotaHolders:
+    """The holders of a cluster, by queue and key."""
+
+    def __init__(self, queues: Iterable[Queue], cohorts: Iterable[Node], holders: Iterable[Holder] = ()) -> None:
+        self._queues = {queue.name: queue for queue in queues}
+        self.ledger = UsageTree(self._queues.values(), cohorts)
+        self._held: dict[str, dict[str, Holder]] = {name: {} for name in self._queues}
+        self._lists = {name: of.values() for name, of in self._held.items()}
+        for holder in holders:
+            self.put(holder)
+
+    def put(self, holder: Holder) -> None:
+        """Have a workload hold quota, or hold another amount of it."""
+        self.remove(holder.queue, holder.key)
+        self._held[holder.queue][holder.key] = holder
+        self.ledger.use(holder.queue, holder.usage)
+
+    def remove(self, queue: str, key: str) -> None:
+        """Have a workload hold nothing any more."""
+        held = self._held.get(queue, {}).pop(key, None)
+        if held is not None:
+            self.ledger.give_back(queue, held.usage)
+
+    def situation(self, now: float) -> Situation:
+        """Return what a cycle looks at."""
+        return Situation(self._queues, self.ledger, self._lists, now)

@@ -1,0 +1,129 @@
+"""Releasing quota before a workload finishes: preempted, retried by a check, not ready in time, or deactivated.
+
+Its job is suspended, the quota stays counted until the last pod is gone, and then it waits again, or never.
+
+Source: kubernetes-sigs/kueue v0.18.3, pkg/scheduler/preemption/preemption.go, pkg/controller/core/workload_controller.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from apportion_runtime.engines.kueue.preemption import FAIR, IN_QUEUE, RECLAMATION, WHILE_BORROWING
+from apportion_runtime.engines.kueue.provisioning_requests import backoff_s
+from apportion_runtime.engines.kueue.workload_state import Phase, WorkloadState, set_status
+from apportion_runtime.sim.history import ENDED_BY_EVICTION
+from apportion_runtime.sim.kubelet.eviction import evict
+
+if TYPE_CHECKING:
+    from apportion_runtime.engines.kueue.engine import Kueue
+
+_IN_WORDS = {
+    IN_QUEUE: "prioritization in the ClusterQueue",
+    RECLAMATION: "reclamation within the cohort",
+    FAIR: "Fair Sharing within the cohort",
+    WHILE_BORROWING: "reclamation within the cohort while borrowing",
+}
+
+
+class QuotaRelease:
+    """What is done to workloads that have to go."""
+
+    def __init__(self, engine: Kueue) -> None:
+        self._engine = engine
+        self._deactivated: dict[str, str] = {}
+
+    def preempt(self, unit: WorkloadState, by: WorkloadState, reason: str) -> bool:
+        """Have a workload go for another; tell whether it was not going already."""
+        if unit.phase not in (Phase.RESERVED, Phase.ADMITTED):
+            return False
+        engine = self._engine
+        message = (
+            f"Preempted to accommodate a workload (UID: {by.uid}, JobUID: {engine.job_uid(by)}) due to "
+            f"{_IN_WORDS[reason]}; preemptor path: {engine.path_of(by.queue)}; "
+            f"preemptee path: {engine.path_of(unit.queue)}"
+        )
+        engine.world.note("preempted", workload=unit.number, by=engine.job_name(by), why=f"{reason}: {message}")
+        self.leave(unit, "Preempted", message, by=by, rule=reason)
+        return True
+
+    def try_again(self, unit: WorkloadState, check: str, message: str, base_s: float, most_s: float) -> None:
+        """A check has failed and is tried again: the workload gives its quota back, and backs off."""
+        world = self._engine.world
+        retries = unit.retries[check] = unit.retries.get(check, 0) + 1
+        wait = backoff_s(retries, base_s, most_s)
+        unit.not_before, unit.ordered_at = world.now + wait, world.now
+        world.note("retried", workload=unit.number, why=f"{check}: {message}; not before {wait:.0f}s have gone by")
+        self.leave(unit, "AdmissionCheck", f"Evicted due to {check} requesting Retry: {message}")
+
+    def not_ready(self, unit: WorkloadState) -> None:
+        """The pods of a workload were not ready in time."""
+        world, ready = self._engine.world, self._engine.configured.settings.pods_ready
+        assert ready is not None
+        message = f"Exceeded the PodsReady timeout {unit.key}"
+        if ready.limit is not None and unit.n_requeued + 1 > ready.limit:
+            self.deactivate(unit, "exceeding the maximum number of re-queuing retries")
+            return
+        unit.n_requeued += 1
+        unit.not_before = world.now + backoff_s(unit.n_requeued, ready.base_s, ready.most_s)
+        if ready.by_eviction:
+            unit.ordered_at = world.now
+        self.leave(unit, "PodsReadyTimeout", message)
+
+    def deactivate(self, unit: WorkloadState, message: str) -> None:
+        """Have a workload go for good: somebody has to activate it again."""
+        engine = self._engine
+        engine.world.note("deactivated", workload=unit.number, why=message)
+        self._deactivated[unit.key] = message
+        self.leave(unit, "Deactivated", message)
+
+    def leave(
+        self, unit: WorkloadState, reason: str, message: str, *, by: WorkloadState | None = None, rule: str = ""
+    ) -> None:
+        """Have a workload go: its job is suspended, and its pods leave with their grace."""
+        engine, world = self._engine, self._engine.world
+        was_admitted = unit.phase is Phase.ADMITTED
+        if was_admitted:
+            unit.spent_s += world.now - unit.admitted_at
+        unit.phase = Phase.LEAVING
+        if unit.holder is not None:
+            unit.holder = replace(unit.holder, evicted=True)
+            engine.book.put(unit.holder)
+        conditions = [("Evicted", True, reason, message), ("Admitted", False, "NoReservation", message)]
+        set_status(world.store, unit, world.clock.text, conditions)
+        engine.provisioner.forget(unit)
+        if was_admitted:
+            running = engine.workloads.running.get(unit.number)
+            # The controller of a job makes no other pods while these leave.
+            if running is not None and not unit.pods:
+                running.is_suspended = True
+            for pod in engine.pods_of(unit):
+                if pod.is_bound:
+                    evict(
+                        world, engine.workloads.kubelet, pod,
+                        action="preempt" if by is not None else "evict", rule=rule or reason, message=message,
+                        for_workload=-1 if by is None else by.number,
+                    )  # fmt: skip
+                elif unit.pods:
+                    engine.workloads.kubelet.stop(pod, ENDED_BY_EVICTION)
+            if running is not None and not unit.pods:
+                running.is_suspended = False
+                engine.suspend(unit)
+        self.go_on(unit)
+
+    def go_on(self, unit: WorkloadState) -> None:
+        """Once the last pod of a workload is gone, free its quota; it waits again, unless it goes for good."""
+        engine = self._engine
+        if any(not engine.is_held_back(pod) for pod in engine.pods_of(unit)):
+            return
+        world = engine.world
+        unit.holder, unit.flavors, unit.ready, unit.assigned = None, {}, {}, ()
+        engine.book.remove(unit.queue, unit.key)
+        set_status(world.store, unit, world.clock.text, (("QuotaReserved", False, "Pending", unit.message),))
+        engine.wake(unit.queue)
+        if unit.key in self._deactivated:
+            unit.phase = Phase.INACTIVE
+            engine.note_waiting(unit.number, f"The workload is deactivated: {self._deactivated.pop(unit.key)}")
+            return
+        engine.wait(unit)

@@ -1,0 +1,262 @@
+"""One cycle of Kueue's scheduler: the head of every queue is nominated, and one after the other gets its quota or not.
+
+What a head gets counts at once, so that later ones see less; a head that others have to make room for waits until they
+have gone. Source: kubernetes-sigs/kueue v0.18.3, pkg/scheduler/scheduler.go and fair_sharing_iterator.go.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from apportion_runtime.engines.kueue.fair_preemption import fair_targets
+from apportion_runtime.engines.kueue.flavor_assigner import Assignment, FlavorAssigner, Mode
+from apportion_runtime.engines.kueue.pending_queue import Why
+from apportion_runtime.engines.kueue.preemption import Asking, Situation, classical_targets
+from apportion_runtime.engines.kueue.quota_tree import DominantShare, FlavorResource, Node
+from apportion_runtime.engines.kueue.records import ANY, STRATEGIES, Amounts, Flavor, Holder, Pending, Queue, Target
+from apportion_runtime.engines.kueue.usage_tree import UsageTree, rank
+
+Refuses = Callable[[Pending, Queue], str]
+"""Says why a workload cannot be looked at in its queue; empty where it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the objects and the manager's configuration say once and for all.
+
+    Attributes:
+        cohorts: As nodes of the tree, their names as `cohort_name` has them.
+        strategies: Of fair sharing; None where queues do not share fairly.
+    """
+
+    queues: Mapping[str, Queue]
+    cohorts: Sequence[Node]
+    flavors: Mapping[str, Flavor]
+    strategies: Sequence[str] | None = STRATEGIES
+
+
+class Outcome(Enum):
+    """What became of a head."""
+
+    RESERVED = "reserved"
+    PREEMPTING = "preempting"
+    WAITING = "waiting"
+    SKIPPED = "skipped"
+    REFUSED = "refused"
+
+
+@dataclass(slots=True)
+class Entry:
+    """A head of a queue in a cycle."""
+
+    workload: Pending
+    assignment: Assignment = field(default_factory=Assignment)
+    targets: Sequence[Target] = ()
+    outcome: Outcome = Outcome.WAITING
+    why: Why = Why.GENERIC
+    message: str = ""
+
+    def again(self) -> Pending:
+        """Return the workload as it goes back into its queue."""
+        if self.outcome is Outcome.WAITING:
+            return replace(self.workload, next_flavor=self.assignment.next_flavor)
+        return replace(self.workload, next_flavor={})
+
+
+def run_cycle(rules: Rules, heads: Iterable[Pending], situation: Situation, *, refuses: Refuses) -> list[Entry]:
+    """Return what becomes of the heads, in the order in which they were looked at; the situation stays as it was."""
+    entries: list[Entry] = []
+    refused: list[Entry] = []
+    for workload in heads:
+        entry = Entry(workload)
+        why = refuses(workload, rules.queues[workload.queue])
+        if why:
+            entry.outcome, entry.message = Outcome.REFUSED, why
+            refused.append(entry)
+            continue
+        _nominate(rules, situation, entry)
+        entries.append(entry)
+    preempted: dict[str, Holder] = {}
+    done: list[Entry] = []
+    taken: list[tuple[str, Amounts]] = []
+    for entry in _ordered(rules, situation, entries):
+        amounts = _process(situation, entry, preempted)
+        situation.ledger.use(entry.workload.queue, amounts)
+        taken.append((entry.workload.queue, amounts))
+        done.append(entry)
+    for name, amounts in reversed(taken):
+        situation.ledger.give_back(name, amounts)
+    return [*done, *refused]
+
+
+def _nominate(rules: Rules, situation: Situation, entry: Entry) -> None:
+    workload = entry.workload
+    queue = rules.queues[workload.queue]
+
+    def targets_for(usage: Mapping[FlavorResource, int], contested: Iterable[FlavorResource]) -> list[Target]:
+        asking = Asking(queue, usage, frozenset(contested), workload.priority, workload.ordered_at)
+        if rules.strategies is None:
+            return classical_targets(situation, asking)
+        return fair_targets(situation, asking, rules.strategies)
+
+    def simulate(fr: FlavorResource, amount: int) -> tuple[Mode, int]:
+        ledger = situation.ledger
+        found = targets_for({fr: amount}, (fr,))
+        if not found:
+            return Mode.NO_CANDIDATES, ledger.borrowing_height(queue.name, fr, amount)[0]
+        with ledger.without(target.holder for target in found):
+            borrowing, _ = ledger.borrowing_height(queue.name, fr, amount)
+        is_own = any(target.holder.queue == queue.name for target in found)
+        return Mode.PREEMPT if is_own else Mode.RECLAIM, borrowing
+
+    assigner = FlavorAssigner(
+        queue, situation.ledger, rules.flavors, shares_fairly=rules.strategies is not None, simulate=simulate
+    )
+
+    def attempt(asking: Pending) -> _Attempt:
+        assignment = assigner.assign(asking)
+        if not Mode.NO_FIT < assignment.mode < Mode.FIT:
+            return assignment, []
+        return assignment, targets_for(assignment.usage, assignment.contested)
+
+    found = attempt(workload)
+    if not _helps(found):
+        found = _in_part(workload, attempt) or found
+    entry.assignment, entry.targets = found
+    entry.message = entry.assignment.message
+
+
+_Attempt = tuple[Assignment, list[Target]]
+
+
+def _helps(attempt: _Attempt) -> bool:
+    assignment, targets = attempt
+    return assignment.fits or bool(targets)
+
+
+def _in_part(workload: Pending, attempt: Callable[[Pending], _Attempt]) -> _Attempt | None:
+    """Return the most of a workload that can be admitted, where that is enough for it; None where nothing is.
+
+    Source: pkg/scheduler/flavorassigner/podset_reducer.go.
+    """
+    spare = [0 if each.least is None else each.count - each.least for each in workload.pod_sets]
+    total = sum(spare)
+    if not total:
+        return None
+    found: dict[int, _Attempt] = {}
+
+    def is_enough(step: int) -> bool:
+        sets = (each.of(each.count - less * step // total) for each, less in zip(workload.pod_sets, spare, strict=True))
+        tried = attempt(replace(workload, pod_sets=tuple(sets)))
+        if _helps(tried):
+            found[step] = tried
+        return step in found
+
+    return found.get(bisect_left(range(total + 1), 1, key=lambda step: int(is_enough(step))))
+
+
+def _process(situation: Situation, entry: Entry, preempted: dict[str, Holder]) -> Amounts:
+    """Decide about a head, and return what later ones cannot have because of it."""
+    ledger, assignment = situation.ledger, entry.assignment
+    queue = situation.queues[entry.workload.queue]
+    if assignment.mode is Mode.NO_FIT:
+        entry.why = Why.NO_FIT
+        return {}
+    if not assignment.fits and not entry.targets:
+        entry.why = Why.NO_CANDIDATES
+        # What it cannot be sure to get back later is kept for it, so that nobody below it takes it meanwhile.
+        return {} if queue.preemption.reclaim == ANY else _kept_for(ledger, queue, assignment)
+    if any(target.holder.key in preempted for target in entry.targets):
+        return _skip(entry, "Workload has overlapping preemption targets with another workload")
+    going = [*preempted.values(), *(target.holder for target in entry.targets)]
+    with ledger.without(going):
+        fits = ledger.fits(queue.name, assignment.usage)
+    if not fits:
+        return _skip(entry, "Workload no longer fits after processing another workload")
+    preempted.update({target.holder.key: target.holder for target in entry.targets})
+    if assignment.fits:
+        entry.outcome, entry.message = Outcome.RESERVED, ""
+    else:
+        entry.outcome, entry.why = Outcome.PREEMPTING, Why.PENDING_PREEMPTION
+        entry.message += f". Pending the preemption of {len(entry.targets)} workload(s)"
+    return assignment.usage
+
+
+def _skip(entry: Entry, message: str) -> Amounts:
+    entry.outcome, entry.why, entry.message = Outcome.SKIPPED, Why.AFTER_NOMINATION, message
+    return {}
+
+
+def _kept_for(ledger: UsageTree, queue: Queue, assignment: Assignment) -> dict[FlavorResource, int]:
+    kept: dict[FlavorResource, int] = {}
+    for fr, amount in assignment.usage.items():
+        quota, used = ledger.quota_of(queue.name, fr), ledger.usage[queue.name].get(fr, 0)
+        if assignment.borrowing == 0:
+            kept[fr] = max(0, min(amount, quota.nominal - used))
+        elif quota.borrowing_limit is None:
+            kept[fr] = amount
+        else:
+            kept[fr] = min(amount, quota.nominal + quota.borrowing_limit - used)
+    return kept
+
+
+def _ordered(rules: Rules, situation: Situation, entries: list[Entry]) -> Iterator[Entry]:
+    if rules.strategies is None:
+        yield from sorted(entries, key=lambda entry: (entry.assignment.borrowing, *_importance(entry)))
+        return
+    left = {entry.workload.queue: entry for entry in entries}
+    while left:
+        first = min(left)
+        winner = _winner(situation.ledger, first, left)
+        del left[winner.workload.queue]
+        yield winner
+
+
+def _importance(entry: Entry) -> tuple[int, float, str]:
+    workload = entry.workload
+    return -workload.priority, workload.ordered_at, workload.key
+
+
+def _winner(ledger: UsageTree, first: str, left: Mapping[str, Entry]) -> Entry:
+    """Return who is next in the tree of cohorts that a queue is in: at each cohort the child with the least share."""
+    root = ledger.root(first)
+    if root == first:
+        return left[first]
+    shares = {
+        entry.workload.key: dict(_shares(ledger, entry)) for name, entry in left.items() if ledger.root(name) == root
+    }
+    found = _best_below(ledger, root, left, shares)
+    assert found is not None
+    return found
+
+
+_Standing = tuple[bool, DominantShare]
+"""Whether a node would borrow what a workload asks for, and its share then."""
+
+
+def _shares(ledger: UsageTree, entry: Entry) -> Iterator[tuple[str, _Standing]]:
+    """Yield each cohort above a workload, and how its child would stand there that the workload is below."""
+    name, usage = entry.workload.queue, entry.assignment.usage
+    with ledger.with_use(name, usage):
+        below = name
+        for cohort in ledger.ancestors(name):
+            borrows = any(amount > 0 and ledger.borrows(below, fr) for fr, amount in usage.items())
+            yield cohort, (borrows, ledger.share(below))
+            below = cohort
+
+
+def _best_below(
+    ledger: UsageTree, cohort: str, left: Mapping[str, Entry], shares: Mapping[str, Mapping[str, _Standing]]
+) -> Entry | None:
+    found = [_best_below(ledger, child, left, shares) for child in ledger.cohorts_in(cohort)]
+    candidates = [entry for entry in found if entry is not None]
+    candidates += [left[name] for name in ledger.queues_in(cohort) if name in left]
+
+    def key(entry: Entry) -> tuple[object, ...]:
+        borrows, share = shares[entry.workload.key][cohort]
+        return borrows, rank(share), _importance(entry)
+
+    return min(candidates, key=key, default=None)

@@ -1,0 +1,183 @@
+"""A workload's state in Kueue, from its queue to its pods, and its Workload object."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from apportion_runtime.admission.objects import annotations_of, kind_of, name_of, namespace_of, nested, uid_of
+from apportion_runtime.engines.kueue.api_names import API, PARAMETERS, PRIORITY_CLASS, WORKLOAD
+from apportion_runtime.engines.kueue.pod_sets import Path, Place, Update
+from apportion_runtime.engines.kueue.records import Holder, Pending, PodSet
+from apportion_runtime.sim.api.object_store import ClusterApi
+from apportion_runtime.sim.api.pod_requests import GPUS
+from apportion_runtime.sim.scenario.format import Manifest
+
+_MAX_PREFIX, _HASH = 63 - 6, 5
+
+
+class Phase(Enum):
+    """How far a workload has come; one that is leaving holds its quota until its pods are gone."""
+
+    WAITING = "waiting"
+    RESERVED = "reserved"
+    ADMITTED = "admitted"
+    LEAVING = "leaving"
+    INACTIVE = "inactive"
+
+
+@dataclass(slots=True)
+class WorkloadState:
+    """A workload.
+
+    Attributes:
+        number: The simulation's, of the job that it stands for.
+        queue: Its ClusterQueue; empty where its LocalQueue is not there.
+        ordered_at: The moment by which it stands in its queue.
+        assigned: The pod sets that it got quota for: its own, or fewer pods of them.
+        flavors: By pod set and resource, while it holds quota.
+        longest_s: How long it may be admitted altogether; None is for ever.
+        spent_s: How long it was, until it was admitted the last time.
+        admitted_at: When that was.
+        was_ready: Whether all its pods have been ready since then.
+        lost_at: When one of them was lost after that while the others were ready; None where none was.
+        ready: By check that is ready, what it adds to the pod sets.
+        retries: By check how often it was tried again.
+        turn: How often it was released.
+        not_before: When it may be looked at again.
+        pods: Of pods that are held back themselves by uid the pod set; empty where it stands for a job.
+    """
+
+    number: int
+    namespace: str
+    name: str
+    uid: str
+    local_queue: str
+    queue: str
+    priority: int
+    created: float
+    ordered_at: float
+    places: list[Place]
+    pod_sets: tuple[PodSet, ...]
+    shape: str
+    originals: dict[Path, Any] = field(default_factory=dict)
+    longest_s: float | None = None
+    assigned: tuple[PodSet, ...] = ()
+    spent_s: float = 0.0
+    admitted_at: float = 0.0
+    was_ready: bool = False
+    lost_at: float | None = None
+    phase: Phase = Phase.WAITING
+    holder: Holder | None = None
+    flavors: dict[str, dict[str, str]] = field(default_factory=dict)
+    checks: tuple[str, ...] = ()
+    ready: dict[str, dict[str, Update]] = field(default_factory=dict)
+    retries: dict[str, int] = field(default_factory=dict)
+    requests: dict[str, str] = field(default_factory=dict)
+    """By check the name of its ProvisioningRequest."""
+    templates: set[str] = field(default_factory=set)
+    """The PodTemplates of these."""
+    turn: int = 0
+    n_requeued: int = 0
+    not_before: float = 0.0
+    message: str = ""
+    pods: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def gpus(self) -> float:
+        """GPUs that it asks for."""
+        return float(sum(each.requests.get(name, 0) for each in self.pod_sets for name in GPUS))
+
+    @property
+    def key(self) -> str:
+        """Namespace and name."""
+        return f"{self.namespace}/{self.name}"
+
+    def pending(self) -> Pending:
+        """Return it as its queue looks at it."""
+        return Pending(
+            self.key,
+            self.queue,
+            self.namespace,
+            self.pod_sets,
+            self.uid,
+            self.priority,
+            self.ordered_at,
+            shape=self.shape,
+        )
+
+
+def workload_name(job: Manifest) -> str:
+    """Return what the Workload of a job is called (pkg/controller/jobframework/workload_names.go)."""
+    group, kind = kind_of(job)
+    said = "\n".join((kind, group, name_of(job), uid_of(job)))
+    digest = hashlib.sha1(said.encode(), usedforsecurity=False).hexdigest()[:_HASH]
+    return f"{kind.lower()}-{name_of(job)}"[:_MAX_PREFIX] + f"-{digest}"
+
+
+def workload_object(job: Manifest, unit: WorkloadState, priority_class: str) -> dict[str, Any]:
+    """Return the Workload of a job."""
+    reference = {
+        "apiVersion": job["apiVersion"],
+        "kind": job["kind"],
+        "name": name_of(job),
+        "uid": uid_of(job),
+        "controller": True,
+    }
+    metadata: dict[str, Any] = {
+        "name": unit.name,
+        "namespace": unit.namespace,
+        "labels": {"kueue.x-k8s.io/job-uid": uid_of(job)},
+        "ownerReferences": [reference],
+    }
+    parameters = {key: value for key, value in annotations_of(job).items() if key.startswith(PARAMETERS)}
+    if parameters:
+        metadata["annotations"] = parameters
+    if priority_class:
+        metadata["labels"][PRIORITY_CLASS] = priority_class
+    return {
+        "apiVersion": API,
+        "kind": WORKLOAD,
+        "metadata": metadata,
+        "spec": {
+            "active": True,
+            "queueName": unit.local_queue,
+            "priority": unit.priority,
+            "podSets": [
+                {"name": each.name, "count": each.count, "template": dict(each.template)} for each in unit.pod_sets
+            ],
+        },
+    }
+
+
+def set_status(
+    store: ClusterApi, unit: WorkloadState, now: str, conditions: Iterable[tuple[str, bool, str, str]], **more: Any
+) -> None:
+    """Write conditions of a Workload (type, whether it holds, reason, message), and whatever else is said of its status."""
+    made = store.get(WORKLOAD, unit.namespace, unit.name)
+    if made is None:
+        return
+    written = {
+        kind: {
+            "type": kind,
+            "status": "True" if holds else "False",
+            "reason": reason,
+            "message": message,
+            "lastTransitionTime": now,
+        }
+        for kind, holds, reason, message in conditions
+    }
+    kept = [each for each in nested(made, "status", "conditions") or () if each["type"] not in written]
+    store.patch_status(WORKLOAD, unit.namespace, unit.name, {"conditions": [*kept, *written.values()], **more})
+
+
+def owner_number(made: Manifest, units: Mapping[str, WorkloadState]) -> int:
+    """Return the workload that an object was made for, by its owner; -1 where it is nobody's."""
+    for reference in made["metadata"].get("ownerReferences") or ():
+        unit = units.get(f"{namespace_of(made)}/{reference['name']}") if reference.get("kind") == WORKLOAD else None
+        if unit is not None:
+            return unit.number
+    return -1

@@ -1,0 +1,1 @@
+"""Plain Kubernetes: no queueing engine, kube-scheduler alone."""

@@ -1,0 +1,85 @@
+"""Plain Kubernetes: admission, controllers, kube-scheduler, and the autoscaler. Its queues are namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_runtime.admission.objects import name_of
+from apportion_runtime.engines.base.engine import PlainEngine
+from apportion_runtime.engines.kube_scheduler import KubeScheduler, read_profiles
+from apportion_runtime.engines.kube_scheduler.profiles import KIND
+from apportion_runtime.sim.api.cluster_state import World
+from apportion_runtime.sim.api.pod_requests import GPUS
+from apportion_runtime.sim.controllers.running_workload import Running
+from apportion_runtime.sim.controllers.workloads import Workloads
+from apportion_runtime.sim.engine import UnreadableError, reading
+from apportion_runtime.sim.history import Sample
+from apportion_runtime.sim.provisioning.node_pools import NodePools
+from apportion_runtime.snapshots.quantities import NANO
+
+_OF_GPUS = frozenset(f"requests.{name}" for name in GPUS)
+_UNBOUND = -1.0
+
+
+class Native(PlainEngine):
+    """Plain Kubernetes at work."""
+
+    name = "native"
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        with reading(KIND):
+            self.profiles, unknown = read_profiles(world.store.list(KIND))
+        if unknown:
+            raise UnreadableError(
+                f"KubeSchedulerConfiguration: kube-scheduler knows no plugin {', '.join(unknown)}, and does not start"
+            )
+
+    @property
+    def parents(self) -> Mapping[str, str | None]:
+        """The namespaces: they are what is bounded."""
+        return {name_of(made): None for made in self.world.store.list("Namespace")}
+
+    def begin(self, workloads: Workloads, pools: NodePools) -> None:
+        """Take in what it acts upon."""
+        super().begin(workloads, pools)
+        self._scheduler = KubeScheduler(self.world, workloads, self.pods.facts, self.profiles)
+
+    def made(self, running: Running) -> None:
+        """Note the namespace, which may be one that nobody declared."""
+        history = self.world.history
+        facts = history.workloads[running.number]
+        facts.queue = facts.namespace
+        history.parents.setdefault(facts.namespace, None)
+
+    def run_cycle(self) -> None:
+        """Give places to pods."""
+        self.world.history.n_cycles += 1
+        waiting = self.pods.waiting()
+        unplaced = self._scheduler.run_cycle([pod for pod in waiting if self._scheduler.is_mine(pod.record)])
+        for each in unplaced:
+            self.explain(each.pod, each.why)
+        for pod in waiting:
+            if not self._scheduler.is_mine(pod.record):
+                self.explain(pod, f"no scheduler here is called {pod.record.scheduler}")
+        self.grow(each.pod for each in unplaced if not each.is_held)
+        self._sample()
+
+    def _sample(self) -> None:
+        """Note the devices of each namespace; fair is what its quota lets it have of what it asks for."""
+        held: dict[str, float] = {}
+        asked: dict[str, float] = {}
+        for uid, pod in self.world.pods.items():
+            if not pod.leaving:
+                counted = held if pod.is_bound else asked
+                counted[pod.namespace] = counted.get(pod.namespace, 0.0) + self.pods.gpus(uid)
+        for name in self.world.history.parents:
+            has, wants = held.get(name, 0.0), asked.get(name, 0.0)
+            hard = [
+                quota.hard[each] / NANO
+                for quota in self.admission.quotas.of(name)
+                for each in _OF_GPUS & quota.hard.keys()
+            ]
+            bound = min(hard, default=_UNBOUND)
+            fair = min(has + wants, bound) if hard else has + wants
+            self.world.history.sample(name, Sample(self.world.elapsed_s, has, fair, bound, has + wants))

@@ -1,0 +1,179 @@
+"""Volcano's actions that allocate: enqueue, allocate, backfill.
+
+Source: pkg/scheduler/actions/enqueue, allocate, backfill.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from functools import cache
+
+from apportion_runtime.engines.kube_scheduler.filters import explained
+from apportion_runtime.engines.kube_scheduler.misfit import Misfit
+from apportion_runtime.engines.kube_scheduler.scheduler import alike_on_nodes
+from apportion_runtime.engines.volcano.jobs import Job, Phase, Status, Task
+from apportion_runtime.engines.volcano.session import Session, Statement, fits_on
+
+
+def enqueue(session: Session) -> None:
+    """Let jobs in whose minimum their queues can hold; a queue after the other, its first job."""
+    capacity = session.capacity
+    pending: dict[str, list[Job]] = {}
+    for job in session.in_order(session.wanting):
+        if job.group.phase is Phase.PENDING and job.queue in capacity.queues:
+            pending.setdefault(job.queue, []).append(job)
+    while pending:
+        queue = capacity.in_order(pending)[0]
+        job = pending[queue].pop(0)
+        if not pending[queue]:
+            del pending[queue]
+        least = job.group.least_resources
+        why = "" if least is None else capacity.not_enqueued(queue, least)
+        if why:
+            job.group.why = why
+            continue
+        job.group.phase, job.group.why = Phase.INQUEUE, ""
+        capacity.count(queue, requested={}, inqueue=least or {}, elastic={})
+
+
+def allocate(session: Session) -> None:
+    """Give places to jobs, a queue after the other, its first job: as many pods as start together, or none."""
+    capacity = session.capacity
+    if "enqueue" not in session.configuration.actions:
+        for job in session.jobs.values():
+            if job.group.phase is Phase.PENDING:
+                job.group.phase = Phase.INQUEUE
+    waiting: dict[str, list[Job]] = {}
+    tasks: dict[str, list[Task]] = {}
+    for job in session.wanting:
+        if session.is_schedulable(job):
+            found = [task for task in job.waiting() if not task.is_best_effort]
+            if found:
+                tasks[job.key] = found
+                waiting.setdefault(job.queue, []).append(job)
+    hopeless: dict[object, str] = {}
+    waiting = {queue: session.in_order(jobs) for queue, jobs in waiting.items()}
+    while waiting:
+        queue = capacity.in_order(waiting)[0]
+        job = waiting[queue].pop(0)
+        statement = _for_job(session, job, tasks[job.key], hopeless)
+        if statement is not None and job.is_ready:
+            session.commit(statement)
+            if tasks[job.key]:
+                insort(waiting[queue], job, key=session.order)
+        if not waiting[queue]:
+            del waiting[queue]
+
+
+def _for_job(session: Session, job: Job, tasks: list[Task], hopeless: dict[object, str]) -> Statement | None:
+    """Place pods until the job is ready; return what was decided, None where that was taken back.
+
+    Args:
+        session: The turn.
+        job: It.
+        tasks: Its pods that wait, which are taken out as they are tried.
+        hopeless: Why pods of a shape have no place, found before anything was placed for their job.
+    """
+    statement, tried = Statement(), tuple(tasks)
+    kind = session.kind(job, tried, "allocate")
+    if kind is not None and (known := session.fruitless.get(kind)) is not None:
+        job.reasons.update((task.uid, why) for task, why in zip(tried, known, strict=True) if why)
+        return None
+    while tasks:
+        task = tasks.pop(0)
+        why = session.capacity.refused(job.queue, task.request)
+        if why:
+            job.reasons[task.uid] = why
+            continue
+        shape = _shape(session, task)
+        if shape is not None and shape in hopeless:
+            job.reasons[task.uid] = hopeless[shape]
+            has_place = False
+        else:
+            has_place = _place(session, statement, task)
+            if not has_place and shape is not None and not statement.done:
+                hopeless[shape] = job.reasons[task.uid]
+        if not has_place:
+            # What is left cannot make the job ready, unless there are more of other kinds.
+            if not _may_still_start(job, tasks):
+                break
+            continue
+        if job.is_ready:
+            break
+    if job.is_ready or job.is_pipelined:
+        session.forget(statement)
+        return statement
+    session.discard(statement)
+    if kind is not None:
+        session.fruitless[kind] = tuple(job.reasons.get(task.uid, "") for task in tried)
+    return None
+
+
+def _shape(session: Session, task: Task) -> object | None:
+    """Return what pods have in common of which none has a place if one has not; None where company matters."""
+    if session.nominated.get(task.uid) or session.nodes.has_shunning:
+        return None
+    return alike_on_nodes(task.pod)
+
+
+def _may_still_start(job: Job, tasks: list[Task]) -> bool:
+    return job.is_ready or job.n_ready + job.n_waiting + job.n_free + len(tasks) >= job.least
+
+
+def _place(session: Session, statement: Statement, task: Task) -> bool:
+    """Give a pod a place that is free, or else one that becomes free."""
+    found = session.predicates(task)
+    idle = []
+    later = []
+    misfits: list[Misfit] = []
+    nominated = session.nominated.get(task.uid)
+    for node in session.nodes.all:
+        misfit = found[node.name]
+        if misfit is not None:
+            misfits.append(misfit)
+        elif fits_on(task.request, node):
+            idle.append(node)
+        elif session.changes(node) and session.fits_later(task, node):
+            later.append(node)
+        else:
+            misfits.append(_insufficient(tuple(session.lacking_later(task, node))))
+    own = [node for node in (*idle, *later) if node.name == nominated]
+    if own:
+        idle, later = [n for n in own if n in idle], [n for n in own if n in later]
+    # What another waits for is not to be had twice.
+    idle = [node for node in idle if not session.changes(node) or session.fits_later(task, node)]
+    if idle:
+        session.allocate(statement, task, session.best(task, idle))
+    elif later:
+        session.pipeline(statement, task, session.best(task, later))
+    else:
+        task.job.reasons[task.uid] = explained(misfits, len(session.nodes.all))
+        return False
+    return True
+
+
+@cache
+def _insufficient(names: tuple[str, ...]) -> Misfit:
+    return Misfit(tuple(f"Insufficient {name}" for name in names))
+
+
+def backfill(session: Session) -> None:
+    """Give places to pods that ask for nothing."""
+    for job in session.in_order(job for job in session.wanting if job.has_best_effort):
+        if not session.is_schedulable(job):
+            continue
+        for task in job.tasks.values():
+            if task.is_best_effort and task.status is Status.PIPELINED:
+                session.unpipeline(task)
+        for task in job.waiting():
+            if not task.is_best_effort:
+                continue
+            found = session.predicates(task)
+            fitting = [node for node in session.nodes.all if found[node.name] is None]
+            if not fitting:
+                told = [misfit for misfit in found.values() if misfit is not None]
+                job.reasons[task.uid] = explained(told, len(found))
+                continue
+            statement = Statement()
+            session.allocate(statement, task, session.best(task, fitting))
+            session.commit(statement)

@@ -1,0 +1,88 @@
+"""Amounts of several resources, compared as Volcano compares them: only where something is asked.
+
+Source: pkg/scheduler/api/resource_info.go. Amounts are whole millicores, bytes and units, so that the tenth of a unit
+within which Volcano takes two amounts for one is nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from apportion_runtime.sim.api.pod_requests import CPU, MEMORY
+
+Amounts = Mapping[str, int]
+UNBOUNDED = 2**62
+_PLAIN = (CPU, MEMORY)
+
+
+def plus(left: Amounts, right: Amounts) -> dict[str, int]:
+    """Add."""
+    return {name: left.get(name, 0) + right.get(name, 0) for name in dict.fromkeys((*left, *right))}
+
+
+def minus(left: Amounts, right: Amounts) -> dict[str, int]:
+    """Subtract; what is less than nothing stays so."""
+    return {name: left.get(name, 0) - right.get(name, 0) for name in dict.fromkeys((*left, *right))}
+
+
+def exceeding(left: Amounts, right: Amounts) -> dict[str, int]:
+    """Return by how much the left exceeds the right, where it does."""
+    return {name: value - right.get(name, 0) for name, value in left.items() if value > right.get(name, 0)}
+
+
+def total(each: Iterable[Amounts]) -> dict[str, int]:
+    """Sum."""
+    made: dict[str, int] = {}
+    for amounts in each:
+        for name, value in amounts.items():
+            made[name] = made.get(name, 0) + value
+    return made
+
+
+def add(to: dict[str, int], more: Amounts) -> None:
+    """Add to amounts in place."""
+    for name, value in more.items():
+        to[name] = to.get(name, 0) + value
+
+
+def largest(left: Amounts, right: Amounts) -> dict[str, int]:
+    """Return the larger of both in each resource."""
+    return {name: max(left.get(name, 0), right.get(name, 0)) for name in dict.fromkeys((*left, *right))}
+
+
+def over(used: Amounts, bound: Amounts, asked: Amounts) -> list[str]:
+    """Return the resources that are asked for and of which more is used than the bound; one without a bound has none."""
+    return [name for name, value in asked.items() if value > 0 and used.get(name, 0) > bound.get(name, 0)]
+
+
+def fits(asked: Amounts, free: Amounts) -> bool:
+    """Tell whether there is enough of everything."""
+    return all(value <= free.get(name, 0) for name, value in asked.items() if value > 0)
+
+
+def is_empty(amounts: Amounts) -> bool:
+    """Tell whether there is nothing of anything."""
+    return not any(value > 0 for value in amounts.values())
+
+
+def common(left: Amounts, right: Amounts) -> list[str]:
+    """Return the resources of which both have something."""
+    return [name for name, value in left.items() if value > 0 and right.get(name, 0) > 0]
+
+
+def has_room_somewhere(used: Amounts, deserved: Amounts, asked: Amounts) -> bool:
+    """Tell whether in any resource that is asked for no more is used than is deserved."""
+    relevant = [
+        name for name, value in asked.items() if value > 0 and (used.get(name, 0) > 0 or deserved.get(name, 0) > 0)
+    ]
+    return any(used.get(name, 0) <= deserved.get(name, 0) for name in relevant)
+
+
+def exceeds_somewhere(used: Amounts, deserved: Amounts, asked: Amounts) -> bool:
+    """Tell whether more is used than is deserved of anything asked for of which something is said to be deserved."""
+    relevant = [
+        name
+        for name, value in asked.items()
+        if value > 0 and (deserved.get(name, 0) > 0 if name in _PLAIN else name in deserved)
+    ]
+    return any(used.get(name, 0) > deserved.get(name, 0) for name in relevant)

@@ -1,0 +1,314 @@
+"""Volcano's queues: what each may hold, deserves, and may take back, by the plugin capacity.
+
+Source: pkg/scheduler/plugins/capacity/capacity.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cmp_to_key
+from typing import Any, Protocol
+
+from apportion_runtime.admission.objects import name_of
+from apportion_runtime.engines.volcano.amounts import (
+    UNBOUNDED,
+    Amounts,
+    common,
+    exceeding,
+    exceeds_somewhere,
+    fits,
+    has_room_somewhere,
+    is_empty,
+    largest,
+    minus,
+    over,
+    plus,
+    total,
+)
+from apportion_runtime.sim.api.pod_requests import CPU, MEMORY, amounts
+
+ROOT, DEFAULT = "root", "default"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSpec:
+    """A queue as its object says it."""
+
+    name: str
+    parent: str = ROOT
+    priority: int = 0
+    reclaimable: bool = True
+    is_open: bool = True
+    capability: Amounts = field(default_factory=dict)
+    deserved: Amounts = field(default_factory=dict)
+    guarantee: Amounts = field(default_factory=dict)
+
+
+def queue_spec(made: Mapping[str, Any]) -> QueueSpec:
+    """Return the queue that an object is. Raises `ValueError` for an amount that cannot be read."""
+    spec = made.get("spec") or {}
+    state = (made.get("status") or {}).get("state") or spec.get("state") or "Open"
+    return QueueSpec(
+        name=name_of(made),
+        parent=spec.get("parent") or ROOT,
+        priority=int(spec.get("priority") or 0),
+        reclaimable=spec.get("reclaimable") is not False,
+        is_open=state == "Open",
+        capability=amounts(spec.get("capability")),
+        deserved=amounts(spec.get("deserved")),
+        guarantee=amounts((spec.get("guarantee") or {}).get("resource")),
+    )
+
+
+@dataclass(slots=True)
+class Queue:
+    """A queue in a turn. `real` is what it may hold: what the others are guaranteed, and its bound, left out."""
+
+    spec: QueueSpec
+    ancestors: tuple[str, ...] = ()
+    children: list[str] = field(default_factory=list)
+    capability: dict[str, int] = field(default_factory=dict)
+    deserved: dict[str, int] = field(default_factory=dict)
+    guarantee: dict[str, int] = field(default_factory=dict)
+    real: dict[str, int] = field(default_factory=dict)
+    allocated: dict[str, int] = field(default_factory=dict)
+    requested: dict[str, int] = field(default_factory=dict)
+    inqueue: dict[str, int] = field(default_factory=dict)
+    elastic: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.spec.name
+
+    @property
+    def share(self) -> float:
+        """How much it has of what it deserves; a queue that deserves nothing counts as one that has all of it."""
+        if is_empty(self.deserved):
+            return 1.0
+        return max(self.allocated.get(name, 0) / value for name, value in self.deserved.items() if value > 0)
+
+
+class Victim(Protocol):
+    """A pod that may have to leave."""
+
+    @property
+    def queue(self) -> str:
+        """Its queue."""
+        ...
+
+    @property
+    def request(self) -> Amounts:
+        """What it holds."""
+        ...
+
+
+class Capacity:
+    """The queues of a turn.
+
+    Args:
+        specs: The queues; `root` and `default`, which Volcano makes itself, are added.
+        resources: What all nodes have.
+        hierarchy: Whether queues form a tree.
+
+    Attributes:
+        fault: Why nothing is scheduled, empty where the tree is sound.
+    """
+
+    def __init__(self, specs: Iterable[QueueSpec], resources: Amounts, *, hierarchy: bool) -> None:
+        known = {ROOT: QueueSpec(ROOT, ""), DEFAULT: QueueSpec(DEFAULT), **{spec.name: spec for spec in specs}}
+        self.hierarchy = hierarchy
+        self.fault = ""
+        self.queues = {name: _queue(spec) for name, spec in known.items()}
+        for queue in self.queues.values():
+            self._place(queue)
+        if hierarchy:
+            root = self.queues[ROOT]
+            for name in (CPU, MEMORY, *resources):
+                root.capability.setdefault(name, UNBOUNDED)
+            root.real = root.capability
+            self._divide(root)
+        else:
+            self._divide_flat(resources)
+
+    def _place(self, queue: Queue) -> None:
+        ancestors: list[str] = []
+        at = queue.spec.parent
+        while self.hierarchy and at:
+            if at not in self.queues or at in (*ancestors, queue.name):
+                self.fault = f"the queue {queue.name} has no way up to {ROOT}"
+                return
+            ancestors.insert(0, at)
+            at = self.queues[at].spec.parent
+        queue.ancestors = tuple(ancestors)
+        if ancestors:
+            self.queues[ancestors[-1]].children.append(queue.name)
+
+    def _divide(self, queue: Queue) -> None:
+        """Say what the queues below one may hold."""
+        children = [self.queues[name] for name in queue.children]
+        for child in children:
+            child.deserved = largest(child.deserved, child.guarantee)
+            for name, value in queue.capability.items():
+                if name not in child.capability or (name in (CPU, MEMORY) and child.capability[name] <= 0):
+                    child.capability[name] = value
+        guaranteed = total(child.guarantee for child in children)
+        if queue.name == ROOT:
+            queue.guarantee, queue.deserved = guaranteed, total(child.deserved for child in children)
+        for child in children:
+            child.real = _bounded(plus(exceeding(queue.real, guaranteed), child.guarantee), child.capability)
+            self._divide(child)
+
+    def _divide_flat(self, resources: Amounts) -> None:
+        guaranteed = total(queue.guarantee for queue in self.queues.values())
+        for queue in self.queues.values():
+            for name in (CPU, MEMORY):
+                if queue.capability and queue.capability.get(name, 0) <= 0:
+                    queue.capability[name] = UNBOUNDED
+            queue.real = _bounded(plus(exceeding(resources, guaranteed), queue.guarantee), queue.capability)
+            queue.deserved = largest(_bounded(queue.deserved, queue.real), queue.guarantee)
+
+    def path(self, name: str) -> list[Queue]:
+        """Return a queue and those above it, itself first."""
+        return [self.queues[each] for each in reversed((*self.queues[name].ancestors, name))]
+
+    def is_leaf(self, name: str) -> bool:
+        """Tell whether work may be in a queue."""
+        return not self.hierarchy or not self.queues[name].children
+
+    def charge(self, name: str, request: Amounts, sign: int = 1) -> None:
+        """Have a queue and those above it hold more, or less."""
+        for queue in self.path(name):
+            queue.allocated = plus(queue.allocated, request) if sign > 0 else minus(queue.allocated, request)
+
+    def count(self, name: str, *, requested: Amounts, inqueue: Amounts, elastic: Amounts) -> None:
+        """Count what a job asks for, keeps for itself, and has beyond its minimum."""
+        if not (requested or inqueue or elastic):
+            return
+        for queue in self.path(name):
+            queue.requested = plus(queue.requested, requested)
+            queue.inqueue = plus(queue.inqueue, inqueue)
+            queue.elastic = plus(queue.elastic, elastic)
+
+    def refused(self, name: str, request: Amounts) -> str:
+        """Return why a pod may not be given a place in a queue; empty where it may."""
+        if self.fault:
+            return self.fault
+        if not self.queues[name].spec.is_open:
+            return f"queue {name} is not open"
+        if not self.is_leaf(name):
+            return f"queue {name} is not a leaf queue"
+        for queue in self.path(name):
+            short = over(plus(queue.allocated, request), queue.real, request)
+            if short:
+                return _insufficient(short)
+        return ""
+
+    def not_enqueued(self, name: str, least: Amounts) -> str:
+        """Return why a job may not be enqueued with what it needs at least; empty where it may."""
+        if self.fault:
+            return self.fault
+        if not self.is_leaf(name):
+            return f"queue {name} is not a leaf queue"
+        if not self.queues[name].spec.is_open:
+            return f"queue {name} is not open"
+        for queue in self.path(name):
+            used = minus(plus(plus(least, queue.allocated), queue.inqueue), queue.elastic)
+            short = over(used, queue.real, least)
+            if short:
+                return _insufficient(short)
+        return ""
+
+    def may_reclaim(self, name: str, request: Amounts) -> bool:
+        """Tell whether a queue may take back from others for a pod."""
+        queue = self.queues[name]
+        if self.fault or not queue.spec.is_open:
+            return False
+        used = plus(queue.allocated, request)
+        return not over(used, queue.real, request) and has_room_somewhere(used, queue.deserved, request)
+
+    def reclaimable(self, request: Amounts, candidates: Sequence[Victim]) -> list[int]:
+        """Return which of some pods, given in the order in which they would leave, other queues have to give back."""
+        if self.fault:
+            return []
+        held: dict[str, dict[str, int]] = {}
+        found: list[int] = []
+        for number, victim in enumerate(candidates):
+            queue = self.queues[victim.queue]
+            if not common(victim.request, request):
+                continue
+            allocated = held.setdefault(queue.name, dict(queue.allocated))
+            rest = minus(allocated, victim.request)
+            if not fits(queue.guarantee, rest):
+                continue
+            if common(victim.request, queue.deserved) and not exceeds_somewhere(
+                allocated, queue.deserved, victim.request
+            ):
+                continue
+            held[queue.name] = rest
+            found.append(number)
+        return found
+
+    def in_order(self, names: Iterable[str]) -> list[str]:
+        """Return queues in the order in which they are served."""
+        return sorted(names, key=cmp_to_key(self.compare))
+
+    def compare(self, left: str, right: str) -> int:
+        """Tell which of two queues is served first, as a comparison."""
+        one, other = self.queues[left], self.queues[right]
+        if one.spec.priority != other.spec.priority:
+            return other.spec.priority - one.spec.priority
+        if not self.hierarchy:
+            return _by_share(one, other) or _by_name(one, other)
+        if self.is_leaf(left) != self.is_leaf(right):
+            return -1 if self.is_leaf(left) else 1
+        if self.is_leaf(left):
+            level = self.level(left, right)
+            above = [
+                self.queues[queue.ancestors[level + 1]] if level + 1 < len(queue.ancestors) else queue
+                for queue in (one, other)
+            ]
+            return _by_share(*above) or _by_name(one, other)
+        return _by_share(one, other) or _by_name(one, other)
+
+    def level(self, left: str, right: str) -> int:
+        """Return how deep the last queue lies that two have above them."""
+        found = 0
+        for depth, pair in enumerate(zip(self.queues[left].ancestors, self.queues[right].ancestors, strict=False)):
+            if pair[0] != pair[1]:
+                break
+            found = depth
+        return found
+
+    def victim_order(self, preemptor: str) -> Callable[[str, str], int]:
+        """Return a comparison of queues by whose pods leave first for one: its nearer relatives, then the later served."""
+
+        def compare(left: str, right: str) -> int:
+            nearer = self.level(right, preemptor) - self.level(left, preemptor)
+            return nearer or self.compare(right, left)
+
+        return compare
+
+
+def _queue(spec: QueueSpec) -> Queue:
+    return Queue(spec, capability=dict(spec.capability), deserved=dict(spec.deserved), guarantee=dict(spec.guarantee))
+
+
+def _bounded(held: Amounts, bound: Amounts) -> dict[str, int]:
+    """Return amounts, none over a bound that is said."""
+    return {name: min(value, bound.get(name, UNBOUNDED)) for name, value in held.items()}
+
+
+def _by_share(one: Queue, other: Queue) -> int:
+    if one.share != other.share:
+        return -1 if one.share < other.share else 1
+    return int(is_empty(one.deserved)) - int(is_empty(other.deserved))
+
+
+def _by_name(one: Queue, other: Queue) -> int:
+    return (one.name > other.name) - (one.name < other.name)
+
+
+def _insufficient(names: Sequence[str]) -> str:
+    return f"queue resource quota insufficient: {', '.join(f'insufficient {name}' for name in names)}"

@@ -1,0 +1,270 @@
+"""Volcano at work: its controllers, its scheduler, and what its turns come to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_runtime.admission.objects import annotations_of, kind_of, name_of
+from apportion_runtime.core.snapshot import Pod
+from apportion_runtime.core.status import GATED
+from apportion_runtime.engines.base.engine import PlainEngine, Pods
+from apportion_runtime.engines.base.gangs import Gangs
+from apportion_runtime.engines.kube_scheduler import KubeScheduler, read_profiles
+from apportion_runtime.engines.kube_scheduler.nodes import Nodes
+from apportion_runtime.engines.kube_scheduler.pods import PodFacts
+from apportion_runtime.engines.kube_scheduler.profiles import KIND
+from apportion_runtime.engines.volcano import allocation_actions as allocating
+from apportion_runtime.engines.volcano import eviction_actions
+from apportion_runtime.engines.volcano.amounts import Amounts, total
+from apportion_runtime.engines.volcano.capacity import DEFAULT, ROOT, Capacity, QueueSpec, queue_spec
+from apportion_runtime.engines.volcano.configuration import CONFIG_MAP, read_configuration
+from apportion_runtime.engines.volcano.jobs import GroupState, Job, Phase, Status, Task
+from apportion_runtime.engines.volcano.pod_groups import (
+    GROUP_ANNOTATION,
+    OWN_MINIMUM,
+    SCHEDULER,
+    group_of,
+    is_preemptable,
+)
+from apportion_runtime.engines.volcano.session import Session, Statement
+from apportion_runtime.sim.api.cluster_state import PodState, World
+from apportion_runtime.sim.api.pod_requests import CPU, GPUS, amounts, pod_requests
+from apportion_runtime.sim.controllers.running_workload import Running
+from apportion_runtime.sim.controllers.workloads import Workloads
+from apportion_runtime.sim.engine import reading
+from apportion_runtime.sim.history import ENDED_BY_SUCCESS, Sample
+from apportion_runtime.sim.kubelet.eviction import evict
+from apportion_runtime.sim.provisioning.node_pools import NodePools
+from apportion_runtime.sim.scenario.format import Manifest
+
+_ACTIONS = {
+    "enqueue": allocating.enqueue,
+    "allocate": allocating.allocate,
+    "backfill": allocating.backfill,
+    eviction_actions.PREEMPT: eviction_actions.preempt,
+    eviction_actions.RECLAIM: eviction_actions.reclaim,
+}
+
+
+class Volcano(PlainEngine):
+    """Volcano at work."""
+
+    name = "volcano"
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.pods = Pods(world, Gangs(world, least=self._least))
+        with reading(f"ConfigMap {CONFIG_MAP}"):
+            self._configuration = read_configuration(world.store.list("ConfigMap"))
+        self._specs = {spec.name: spec for spec in map(_spec, world.store.list("Queue"))}
+        self._groups: dict[str, GroupState] = {}
+        self._jobs: dict[str, Job] = {}
+        self._tasks: dict[str, Task] = {}
+        self._coming: dict[str, Task] = {}
+        """Pods that were made since the last turn began."""
+        self._nominated: dict[str, str] = {}
+
+    @property
+    def parents(self) -> Mapping[str, str | None]:
+        """The queues of the tree, those included that Volcano makes itself."""
+        found: dict[str, str | None] = {ROOT: None, DEFAULT: ROOT}
+        if not self._configuration.has_hierarchy:
+            return {DEFAULT: None, **dict.fromkeys(self._specs, None)}
+        return {**found, **{name: spec.parent for name, spec in self._specs.items() if name != ROOT}}
+
+    def begin(self, workloads: Workloads, pools: NodePools) -> None:
+        """Take in what it acts upon."""
+        super().begin(workloads, pools)
+        self._nodes = Nodes(self.world, self.pods.facts)
+        profiles, _ = read_profiles(self.world.store.list(KIND))
+        self._beside = KubeScheduler(self.world, workloads, self.pods.facts, profiles)
+
+    def _least(self, running: Running, made: Manifest) -> int | None:
+        """Return how many pods start together where a controller says that; a PodGroup that pods name may be of many."""
+        if made["spec"].get("schedulerName") != SCHEDULER or GROUP_ANNOTATION in annotations_of(made):
+            return None
+        if kind_of(running.manifest)[0] in OWN_MINIMUM:
+            return None
+        return group_of(self.world, running, made).least
+
+    def take_in(self, running: Running, made: Manifest) -> Pod:
+        """Have a pod belong to its pod group, which is made if need be."""
+        record = super().take_in(running, made)
+        if record.scheduler != SCHEDULER:
+            return record
+        group = group_of(self.world, running, made)
+        known = self._groups.setdefault(group.key, group)
+        known.least, known.least_resources = group.least, group.least_resources
+        job = self._jobs.setdefault(known.key, Job(known))
+        facts = self.pods.facts_of(record)
+        self._coming[record.uid] = Task(facts, job, Status.PENDING, None, is_preemptable(made))
+        self.world.history.workloads[running.number].queue = known.queue
+        return record
+
+    def starts_together(self, running: Running) -> bool:
+        """Tell whether Volcano places a workload, and by the group that its operator makes."""
+        return all(
+            slot.comes_last
+            or (
+                slot.spec.get("schedulerName") == SCHEDULER
+                and GROUP_ANNOTATION not in slot.annotations
+                and bool(pod_requests(slot.spec))
+            )
+            for slot in running.slots.values()
+        )
+
+    def left(self, pod: PodState) -> None:
+        """A pod is gone; one that succeeded still counts for its group."""
+        super().left(pod)
+        task = self._tasks.pop(pod.uid, None)
+        self._nominated.pop(pod.uid, None)
+        if task is not None:
+            task.job.remove(task)
+            if pod.leaving == ENDED_BY_SUCCESS:
+                task.job.group.n_succeeded += 1
+        self._coming.pop(pod.uid, None)
+
+    def finished(self, running: Running) -> None:
+        """Take away the pod groups of a workload."""
+        super().finished(running)
+        for key in [key for key, group in self._groups.items() if group.workload == running.number]:
+            del self._groups[key]
+            self._jobs.pop(key, None)
+
+    def run_cycle(self) -> None:
+        """Run the actions in their order, and carry out what they decided."""
+        world = self.world
+        world.history.n_cycles += 1
+        self._nodes.refresh()
+        resources = total(self._allocatable(name) for name in world.records.nodes)
+        capacity = Capacity(self._specs.values(), resources, hierarchy=self._configuration.has_hierarchy)
+        session = Session(
+            self._configuration, self._nodes, capacity, self._wanted(), self._tasks, nominated=self._nominated
+        )
+        for action in self._configuration.actions:
+            _ACTIONS[action](session)
+        for statement in session.committed:
+            self._carry_out(statement)
+        unplaced = self._close(session)
+        self._sample(capacity)
+        self.grow([*unplaced, *self._place_beside()])
+        if any(statement.evicted or statement.placed for statement in session.committed):
+            world.touch()
+
+    def _allocatable(self, node: str) -> Amounts:
+        record = self.world.records.nodes[node]
+        if not record.ready or record.unschedulable:
+            return {}
+        made = self.world.store.get("Node", "", node)
+        assert made is not None
+        return amounts(made["status"].get("allocatable"))
+
+    def _wanted(self) -> list[Job]:
+        """Return the jobs that have pods, with these as the cluster has them."""
+        for uid, task in self._coming.items():
+            self._tasks[uid] = task
+            task.job.add(task)
+        self._coming.clear()
+        for uid, task in list(self._tasks.items()):
+            pod = self.world.pods.get(uid)
+            if pod is None:
+                task.job.remove(self._tasks.pop(uid))
+                continue
+            if task.pod.record is not pod.record:
+                facts = self.pods.facts(uid)
+                assert facts is not None
+                task.pod = facts
+            status = _status(pod)
+            if task.status is not status:
+                task.become(status)
+            task.node = self._nodes.get(pod.record.node or "")
+        jobs = [job for job in self._jobs.values() if job.tasks]
+        for job in jobs:
+            job.reasons = {}
+        return jobs
+
+    def _carry_out(self, statement: Statement) -> None:
+        world, kubelet = self.world, self.workloads.kubelet
+        for victim, by, action in statement.evicted:
+            evict(
+                world, kubelet, world.pods[victim.uid],
+                action=action, rule=action, by=world.pods.get(by.uid),
+                message=f"Pod is evicted, because of {action}",
+                because=_because(victim, by, action),
+            )  # fmt: skip
+        for task, node in statement.nominated:
+            self._nominated[task.uid] = node.name
+        for task in statement.placed:
+            assert task.node is not None
+            self._nominated.pop(task.uid, None)
+            gpus = float(sum(task.request.get(name, 0) for name in GPUS))
+            if kubelet.bind(task.uid, task.node.name, cpu=float(task.request.get(CPU, 0)), gpus=gpus):
+                self.workloads.placed(task.uid)
+
+    def _close(self, session: Session) -> list[PodFacts]:
+        """Say why jobs wait, and return the pods for which there are no nodes."""
+        unplaced: list[PodFacts] = []
+        for job in session.jobs.values():
+            waiting = job.waiting()
+            group = job.group
+            if group.phase is Phase.PENDING:
+                why = group.why or self._not_considered(job)
+                if waiting and why:
+                    self.explain(waiting[0].pod, why)
+            else:
+                if waiting and not job.is_ready:
+                    self.explain(waiting[0].pod, job.fit_error())
+                unplaced += [task.pod for task in waiting if task.uid in job.reasons and not self._is_bound(job, task)]
+            group.phase = job.next_phase()
+        return unplaced
+
+    def _place_beside(self) -> list[PodFacts]:
+        """Have kube-scheduler, which every cluster has, place the pods that do not name Volcano."""
+        unplaced: list[PodFacts] = []
+        others = self.pods.waiting(lambda pod: pod.scheduler != SCHEDULER)
+        for each in self._beside.run_cycle([pod for pod in others if self._beside.is_mine(pod.record)]):
+            self.explain(each.pod, each.why)
+            unplaced.append(each.pod)
+        for pod in others:
+            if not self._beside.is_mine(pod.record):
+                self.explain(pod, f"no scheduler here is called {pod.record.scheduler}")
+        return unplaced
+
+    def _not_considered(self, job: Job) -> str:
+        return "" if job.queue in self.parents else f"there is no queue {job.queue}"
+
+    def _is_bound(self, job: Job, task: Task) -> bool:
+        return job.reasons[task.uid].startswith("queue ")
+
+    def _sample(self, capacity: Capacity) -> None:
+        """Note what queues hold; fair is what they deserve, as far as they ask for it, and what they hold if nothing."""
+        at = self.world.elapsed_s
+        for queue in capacity.queues.values():
+            held, deserved, asked = (_gpus(part) for part in (queue.allocated, queue.deserved, queue.requested))
+            fair = min(held + asked, deserved) if deserved else held
+            self.world.history.sample(queue.name, Sample(at, held, fair, deserved, held + asked))
+
+
+def _spec(made: Manifest) -> QueueSpec:
+    with reading(f"Queue {name_of(made)}"):
+        return queue_spec(made)
+
+
+def _because(victim: Task, by: Task, action: str) -> str:
+    if action == eviction_actions.RECLAIM:
+        return f"queue {victim.queue} holds more than it deserves, and queue {by.queue} takes back"
+    return f"priority {victim.job.group.priority} is lower than {by.job.group.priority} in queue {by.queue}"
+
+
+def _gpus(amounts_: Amounts) -> float:
+    return float(sum(amounts_.get(name, 0) for name in GPUS))
+
+
+def _status(pod: PodState) -> Status:
+    if pod.leaving:
+        return Status.RELEASING if pod.is_bound else Status.GATED
+    if pod.is_bound:
+        return Status.RUNNING
+    if pod.record.scheduler != SCHEDULER or pod.record.status == GATED:
+        return Status.GATED
+    return Status.PENDING

@@ -1,0 +1,245 @@
+"""A job of Volcano's (a pod group with its pods), as one turn sees it.
+
+Source: pkg/scheduler/api/job_info.go, pkg/scheduler/plugins/gang, pkg/scheduler/plugins/priority,
+pkg/scheduler/framework/session.go (getPodGroupPhase).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+
+from apportion_runtime.engines.kube_scheduler.nodes import NodeState
+from apportion_runtime.engines.kube_scheduler.pods import PodFacts
+from apportion_runtime.engines.volcano.amounts import Amounts, exceeding
+
+
+class Status(IntEnum):
+    """How far a pod is, in a turn."""
+
+    PENDING = 0
+    GATED = 1
+    PIPELINED = 2
+    ALLOCATED = 3
+    RUNNING = 4
+    RELEASING = 5
+
+
+HOLDING = (Status.ALLOCATED, Status.RUNNING)
+_HOLDS = tuple(status in HOLDING for status in Status)
+
+
+class Phase(Enum):
+    """How far a pod group is."""
+
+    PENDING = "Pending"
+    INQUEUE = "Inqueue"
+    RUNNING = "Running"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(slots=True)
+class GroupState:
+    """A pod group between turns: what its object says, how far it is, and how many of its pods are done."""
+
+    key: str
+    queue: str
+    least: int
+    least_resources: Amounts | None
+    priority: int
+    created: float
+    workload: int
+    phase: Phase = Phase.PENDING
+    n_succeeded: int = 0
+    why: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """A pod in a turn."""
+
+    pod: PodFacts
+    job: Job
+    status: Status
+    node: NodeState | None
+    preemptable: bool
+
+    def become(self, status: Status) -> None:
+        """Have another state."""
+        self.job.count_out(self)
+        self.status = status
+        self.job.count_in(self)
+
+    @property
+    def uid(self) -> str:
+        """The pod's id."""
+        return self.pod.uid
+
+    @property
+    def request(self) -> Amounts:
+        """What it asks for."""
+        return self.pod.request
+
+    @property
+    def queue(self) -> str:
+        """The queue of its job."""
+        return self.job.queue
+
+    @property
+    def is_best_effort(self) -> bool:
+        """Whether it asks for nothing."""
+        return not any(self.pod.request.values())
+
+    @property
+    def order(self) -> tuple[float, float, str]:
+        """Its place among the pods of its job."""
+        return -self.pod.priority, self.pod.record.created, self.pod.record.name
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """A pod group with its pods, as a turn sees and changes them.
+
+    Attributes:
+        reasons: By pod why it got no place in the turn.
+        counts: By state how many pods are in it.
+        allocated: What its pods hold.
+        has_best_effort: Whether any of its pods asked for nothing.
+    """
+
+    group: GroupState
+    tasks: dict[str, Task] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    counts: list[int] = field(default_factory=lambda: [0] * len(Status))
+    allocated: dict[str, int] = field(default_factory=dict)
+    has_best_effort: bool = False
+
+    def add(self, task: Task) -> None:
+        """Take in a pod."""
+        self.tasks[task.uid] = task
+        self.count_in(task)
+        self.has_best_effort = self.has_best_effort or task.is_best_effort
+
+    def remove(self, task: Task) -> None:
+        """A pod is gone."""
+        del self.tasks[task.uid]
+        self.count_out(task)
+
+    def count_in(self, task: Task) -> None:
+        """Count a pod in the state that it has."""
+        self.counts[task.status] += 1
+        if _HOLDS[task.status]:
+            for name, value in task.request.items():
+                self.allocated[name] = self.allocated.get(name, 0) + value
+
+    def count_out(self, task: Task) -> None:
+        """Count a pod no more in the state that it has."""
+        self.counts[task.status] -= 1
+        if _HOLDS[task.status]:
+            for name, value in task.request.items():
+                self.allocated[name] -= value
+
+    @property
+    def key(self) -> str:
+        """What names it."""
+        return self.group.key
+
+    @property
+    def queue(self) -> str:
+        """Its queue."""
+        return self.group.queue
+
+    @property
+    def least(self) -> int:
+        """How many pods start together."""
+        return self.group.least
+
+    @property
+    def n_holding(self) -> int:
+        """Pods that have a place."""
+        return self.counts[Status.ALLOCATED] + self.counts[Status.RUNNING]
+
+    @property
+    def n_ready(self) -> int:
+        """Pods that have a place, or are done."""
+        return self.n_holding + self.group.n_succeeded
+
+    @property
+    def n_waiting(self) -> int:
+        """Pods that have a place once others are gone."""
+        return self.counts[Status.PIPELINED]
+
+    @property
+    def n_free(self) -> int:
+        """Pods that wait and ask for nothing: they are no reason to wait."""
+        if not self.has_best_effort:
+            return 0
+        return sum(task.status is Status.PENDING and task.is_best_effort for task in self.tasks.values())
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether enough pods have a place."""
+        return self.n_ready + self.n_free >= self.least
+
+    @property
+    def is_pipelined(self) -> bool:
+        """Whether enough pods have a place, or will."""
+        return self.n_waiting + self.n_ready + self.n_free >= self.least
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it has as many pods as start together."""
+        n_alive = self.counts[Status.PENDING] + self.counts[Status.PIPELINED] + self.n_holding
+        return n_alive + self.group.n_succeeded >= self.least
+
+    def is_starving(self, by: str) -> bool:
+        """Tell whether it wants more, by what a plugin calls that."""
+        n_has = self.n_waiting + self.n_ready
+        return n_has < (self.least if by == "gang" else len(self.tasks) + self.group.n_succeeded)
+
+    @property
+    def elastic(self) -> dict[str, int]:
+        """What its pods hold beyond its minimum."""
+        return exceeding(self.allocated, self.group.least_resources or {})
+
+    def waiting(self) -> list[Task]:
+        """Return the pods that wait, in their order."""
+        if not self.counts[Status.PENDING]:
+            return []
+        found = [task for task in self.tasks.values() if task.status is Status.PENDING]
+        return sorted(found, key=lambda task: task.order)
+
+    def inqueue(self) -> Mapping[str, int]:
+        """Return what is kept for it: of its minimum what it does not hold yet."""
+        least = self.group.least_resources
+        if least is None or self.group.phase not in (Phase.INQUEUE, Phase.RUNNING):
+            return {}
+        if self.group.phase is Phase.RUNNING and self.n_holding < self.least:
+            return {}
+        return exceeding(least, self.allocated)
+
+    def next_phase(self) -> Phase:
+        """Return how far it is after a turn."""
+        if self.counts[Status.RUNNING] and not self.is_ready:
+            return Phase.UNKNOWN
+        n_scheduled = self.n_holding + self.counts[Status.RELEASING] + self.group.n_succeeded
+        if n_scheduled >= self.least:
+            return Phase.RUNNING
+        return Phase.INQUEUE if self.group.phase is Phase.INQUEUE else Phase.PENDING
+
+    def fit_error(self) -> str:
+        """Return what Volcano writes of a gang that found no place."""
+        statuses: dict[str, int] = {}
+        for task in self.tasks.values():
+            said_of = task.status.name.capitalize()
+            statuses[said_of] = statuses.get(said_of, 0) + 1
+        said = sorted(f"{count} {name}" for name, count in {**statuses, "minAvailable": self.least}.items())
+        reasons: dict[str, int] = {}
+        for task in self.tasks.values():
+            if task.status is Status.PENDING:
+                why = self.reasons.get(task.uid, "Undetermined")
+                reasons[why] = reasons.get(why, 0) + 1
+        told = "; ".join(sorted(f"{count} pods: {why}" for why, count in reasons.items()))
+        text = f"{self.least - self.n_ready}/{len(self.tasks)} tasks in gang unschedulable: pod group is not ready, "
+        return text + ", ".join(said) + (f"; {told}" if told else "")

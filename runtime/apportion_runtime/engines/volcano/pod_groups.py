@@ -1,0 +1,185 @@
+"""Pod groups as Volcano's controllers, and those of other operators, make them: how many pods start together.
+
+A Job, ReplicaSet or StatefulSet says it by an annotation, one pod otherwise; a Ray cluster starts whole, or with its head
+and its least workers where Ray scales it by itself; a Kubeflow job says its own minimum; a Volcano Job says `minAvailable`. A pod that names a PodGroup is of that.
+
+Source: pkg/controllers/podgroup/pg_controller_handler.go, pkg/controllers/job; KubeRay's
+ray-operator/controllers/ray/batchscheduler/volcano (1.6.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_runtime.admission import api_names
+from apportion_runtime.admission.expanding import Slot
+from apportion_runtime.admission.objects import (
+    annotations_of,
+    kind_of,
+    labels_of,
+    name_of,
+    namespace_of,
+    nested,
+    text,
+    whole,
+)
+from apportion_runtime.engines.volcano.amounts import total
+from apportion_runtime.engines.volcano.capacity import DEFAULT
+from apportion_runtime.engines.volcano.jobs import GroupState
+from apportion_runtime.sim.api.cluster_state import World
+from apportion_runtime.sim.api.pod_requests import amounts, pod_requests
+from apportion_runtime.sim.controllers.running_workload import Running
+from apportion_runtime.sim.scenario.format import Manifest
+
+QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
+QUEUE_LABEL = "volcano.sh/queue-name"
+GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
+LEAST_ANNOTATION = "scheduling.volcano.sh/group-min-member"
+PREEMPTABLE = "volcano.sh/preemptable"
+RAY_CLASS = "ray.io/priority-class-name"
+SCHEDULER = "volcano"
+OWN_MINIMUM = ("ray.io", "kubeflow.org")
+"""API groups whose workloads say by themselves how many of their pods are needed."""
+_BY_OWNER = frozenset((("batch", "Job"), ("apps", "ReplicaSet"), ("apps", "StatefulSet")))
+
+
+def group_of(world: World, running: Running, made: Manifest) -> GroupState:
+    """Return the pod group that a pod is of, as its object or its controller says."""
+    named = annotations_of(made).get(GROUP_ANNOTATION)
+    if named:
+        return _named(world, running, made, named)
+    workload = running.manifest
+    group, _ = kind_of(workload)
+    if group in (*OWN_MINIMUM, "batch.volcano.sh"):
+        return _of_workload(world, running, made)
+    if group == "leaderworkerset.x-k8s.io":
+        return _of_replica(world, running, made)
+    return _of_owner(world, running, made)
+
+
+def _named(world: World, running: Running, made: Manifest, name: str) -> GroupState:
+    namespace = namespace_of(made)
+    key = f"{namespace}/{name}"
+    written = world.store.get("PodGroup", namespace, name) or world.store.get("PodGroup", "", name)
+    spec: Mapping[str, object] = {} if written is None else written.get("spec") or {}
+    least = nested(spec, "minResources")
+    return GroupState(
+        key,
+        str(spec.get("queue") or DEFAULT),
+        int(str(spec.get("minMember") or 1)) if written is not None else _NEVER,
+        None if least is None else amounts(least),
+        _priority(world, str(spec.get("priorityClassName") or ""), made),
+        world.now,
+        running.number,
+    )
+
+
+_NEVER = 2**31
+
+
+def _of_workload(world: World, running: Running, made: Manifest) -> GroupState:
+    """Return the group that a workload's own operator makes for all of its pods."""
+    workload = running.manifest
+    labels, spec = labels_of(workload), workload.get("spec") or {}
+    policy = nested(spec, "runPolicy", "schedulingPolicy") or {}
+    queue = labels.get(QUEUE_LABEL) or policy.get("queue") or spec.get("queue")
+    queue = queue or annotations_of(made).get(QUEUE_ANNOTATION) or DEFAULT
+    class_name = labels.get(RAY_CLASS) or policy.get("priorityClass") or spec.get("priorityClassName") or ""
+    slots = [slot for slot in running.slots.values() if not slot.comes_last]
+    if kind_of(workload)[0] == "ray.io":
+        needed_slots = _of_ray(workload, slots)
+        least = len(needed_slots)
+        # What submits a job's work is not waited for, and room is kept for it.
+        needed_slots += [slot for slot in running.slots.values() if slot.comes_last]
+    else:
+        least = int(policy.get("minAvailable") or spec.get("minAvailable") or len(slots))
+        needed_slots = slots[:least]
+    needed = total(pod_requests(slot.spec) for slot in needed_slots)
+    return GroupState(
+        f"{namespace_of(workload)}/{workload['metadata']['name']}",
+        str(queue),
+        least,
+        needed,
+        _priority(world, str(class_name), made),
+        world.now,
+        running.number,
+    )
+
+
+def _of_ray(workload: Manifest, slots: list[Slot]) -> list[Slot]:
+    """Return the pods that start together: all, or the head and each group's `minReplicas` where Ray scales by itself."""
+    cluster = _cluster_of(workload)
+    if not nested(cluster, "enableInTreeAutoscaling"):
+        return slots
+    left = {
+        text(group, "groupName") or f"worker-group-{number}": (whole(group, "minReplicas") or 0)
+        * (1 if (hosts := whole(group, "numOfHosts")) is None else hosts)
+        for number, group in enumerate(cluster.get("workerGroupSpecs") or ())
+    }
+    found: list[Slot] = []
+    for slot in slots:
+        group = slot.labels[api_names.RAY_GROUP]
+        if group == api_names.RAY_HEAD_GROUP or left[group] > 0:
+            found.append(slot)
+            left[group] = left.get(group, 0) - 1
+    return found
+
+
+def _cluster_of(workload: Manifest) -> Manifest:
+    spec: Manifest = workload.get("spec") or {}
+    return spec.get("rayClusterSpec") or spec.get("rayClusterConfig") or spec
+
+
+def _of_replica(world: World, running: Running, made: Manifest) -> GroupState:
+    """Return the group of one leader and its workers, as LeaderWorkerSet makes it for each of its replicas."""
+    number = labels_of(made).get(api_names.LWS_GROUP, "0")
+    own = [slot for slot in running.slots.values() if slot.labels.get(api_names.LWS_GROUP, "0") == number]
+    return GroupState(
+        f"{namespace_of(made)}/{name_of(running.manifest)}-{number}",
+        annotations_of(made).get(QUEUE_ANNOTATION) or DEFAULT,
+        len(own),
+        total(pod_requests(slot.spec) for slot in own),
+        _priority(world, text(made, "spec", "priorityClassName"), made),
+        world.now,
+        running.number,
+    )
+
+
+def _of_owner(world: World, running: Running, made: Manifest) -> GroupState:
+    """Return the group that Volcano's controller makes for the pods of one owner."""
+    namespace = namespace_of(made)
+    references = made["metadata"].get("ownerReferences") or ()
+    owner = next((each for each in references if each.get("controller")), None)
+    least = 1
+    if owner is not None:
+        found = world.store.get(owner["kind"], namespace, owner["name"])
+        said: dict[str, str] = {}
+        if found is not None and kind_of(found) in _BY_OWNER:
+            # A ReplicaSet has its Deployment's annotations.
+            said = {**annotations_of(running.manifest), **annotations_of(found)}
+        written = said.get(LEAST_ANNOTATION, "1")
+        least = int(written) if written.isdecimal() else 1
+    asked = pod_requests(made["spec"])
+    uid = made["metadata"]["uid"] if owner is None else owner["uid"]
+    return GroupState(
+        f"{namespace}/podgroup-{uid}",
+        annotations_of(made).get(QUEUE_ANNOTATION) or DEFAULT,
+        least,
+        {name: value * least for name, value in asked.items()},
+        _priority(world, text(made, "spec", "priorityClassName"), made),
+        world.now,
+        running.number,
+    )
+
+
+def _priority(world: World, name: str, made: Manifest) -> int:
+    found = world.store.get("PriorityClass", "", name) if name else None
+    if found is not None:
+        return int(found.get("value") or 0)
+    return int(nested(made, "spec", "priority") or 0)
+
+
+def is_preemptable(made: Manifest) -> bool:
+    """Tell whether a pod may be evicted: unless it says otherwise, or what cannot be read."""
+    said = annotations_of(made).get(PREEMPTABLE, labels_of(made).get(PREEMPTABLE))
+    return said is None or str(said).lower() in ("1", "t", "true")

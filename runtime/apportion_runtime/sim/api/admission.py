@@ -1,0 +1,61 @@
+"""Admission by the API server: the plugins that every cluster has.
+
+ValidatingAdmissionPolicies are not evaluated.
+"""
+
+from __future__ import annotations
+
+from apportion_runtime.admission.expanding.expansion import defaulted
+from apportion_runtime.admission.objects import kind_of, name_of, namespace_of
+from apportion_runtime.sim.api.cluster_state import PodState, World
+from apportion_runtime.sim.api.limit_ranges import check_limits, with_defaults
+from apportion_runtime.sim.api.pod_requests import pod_requests
+from apportion_runtime.sim.api.priority_classes import with_priority
+from apportion_runtime.sim.api.resource_quotas import Quotas
+from apportion_runtime.sim.controllers.running_workload import Running
+from apportion_runtime.sim.engine import Denied
+from apportion_runtime.sim.scenario.format import Manifest
+
+_POD = ("", "Pod")
+
+
+class Admission:
+    """The admission of one cluster: LimitRanger, Priority, and ResourceQuota, which is asked last."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.quotas = Quotas(world.store.list("ResourceQuota"))
+        self._ranges: dict[str, list[Manifest]] = {}
+        for made in sorted(world.store.list("LimitRange"), key=name_of):
+            self._ranges.setdefault(namespace_of(made), []).append(made)
+
+    def admit(self, made: Manifest) -> Manifest:
+        """Return an object as it is kept. Raises `Denied`."""
+        if kind_of(made) != _POD:
+            self.quotas.charge(made)
+            return made
+        try:
+            return self._pod(made)
+        except Denied:
+            raise
+        except ValueError as wrong:
+            raise Denied(f'Pod "{name_of(made)}" is invalid: {wrong}') from None
+
+    def _pod(self, made: Manifest) -> Manifest:
+        ranges = self._ranges.get(namespace_of(made), ())
+        made = with_defaults({**made, "spec": defaulted(made["spec"])}, ranges)
+        made = with_priority(made, self._world.store)
+        check_limits(made, ranges)
+        pod_requests(made["spec"])
+        self.quotas.charge(made)
+        return made
+
+    def left(self, pod: PodState) -> None:
+        """A pod is gone, and what it was charged is free."""
+        self.quotas.release("Pod", pod.namespace, pod.name)
+
+    def finished(self, running: Running) -> None:
+        """A workload is gone, and what its object was charged is free."""
+        made = running.manifest
+        if kind_of(made) != _POD:
+            self.quotas.release(str(made.get("kind")), namespace_of(made), name_of(made))

@@ -1,0 +1,39 @@
+"""The admission plugin Priority: a pod gets the priority of its class.
+
+Source: plugin/pkg/admission/priority/admission.go at Kubernetes v1.36.3.
+"""
+
+from __future__ import annotations
+
+from apportion_runtime.admission.objects import name_of
+from apportion_runtime.sim.api.object_store import ClusterApi
+from apportion_runtime.sim.engine import Denied
+from apportion_runtime.sim.scenario.format import Manifest
+
+_LOWER = "PreemptLowerPriority"
+
+
+def with_priority(made: Manifest, store: ClusterApi) -> Manifest:
+    """Return a pod with the priority and the preemption policy of its class, or of the class for those that name none.
+
+    Raises:
+        Denied: If there is no such class, or the pod says another priority than its class.
+    """
+    spec = made["spec"]
+    name = spec.get("priorityClassName") or ""
+    if name:
+        found = store.get("PriorityClass", "", name)
+        if found is None:
+            raise Denied(f'pods "{name_of(made)}" is forbidden: no PriorityClass with name {name} was found')
+    else:
+        defaults = [each for each in store.list("PriorityClass") if each.get("globalDefault")]
+        found = min(defaults, key=lambda each: int(each.get("value") or 0), default=None)
+    value = 0 if found is None else int(found.get("value") or 0)
+    if spec.get("priority") not in (None, value):
+        raise Denied(
+            f'pods "{name_of(made)}" is forbidden: the integer value of priority ({spec["priority"]}) must not be '
+            f"provided in pod spec; priority admission controller computed {value} from the given PriorityClass name"
+        )
+    policy = _LOWER if found is None else found.get("preemptionPolicy") or _LOWER
+    named = {"priorityClassName": name_of(found)} if found is not None else {}
+    return {**made, "spec": {**spec, **named, "priority": value, "preemptionPolicy": policy}}

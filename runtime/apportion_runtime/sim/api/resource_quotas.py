@@ -1,0 +1,225 @@
+"""The admission plugin ResourceQuota: what the pods and objects of a namespace may come to.
+
+Source: k8s.io/apiserver pkg/admission/plugin/resourcequota/controller.go, pkg/quota/v1/evaluator/core/pods.go at
+Kubernetes v1.36.3; k8s.io/apimachinery pkg/api/resource (Quantity.String).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from apportion_runtime.admission.objects import kind_of, name_of, namespace_of
+from apportion_runtime.sim.api.pod_requests import CPU, MEMORY, containers_of, pod_requests
+from apportion_runtime.sim.engine import Denied, reading
+from apportion_runtime.sim.scenario.format import Manifest
+from apportion_runtime.snapshots.quantities import NANO, parse_quantity
+
+_POD = ("", "Pod")
+_STORAGE = "ephemeral-storage"
+_NATIVE = (CPU, MEMORY, _STORAGE)
+_MUST_BE_SAID = ("cpu", "limits.cpu", "limits.memory", "memory", "requests.cpu", "requests.memory")
+_HUGE = "hugepages-"
+_BINARY = (MEMORY, _STORAGE, "storage", _HUGE)
+Usage = Mapping[str, int]
+"""Billionths by the name that a quota uses."""
+
+
+@dataclass(slots=True)
+class Quota:
+    """A quota and what of it is used. Amounts are billionths."""
+
+    name: str
+    namespace: str
+    hard: Mapping[str, int]
+    scopes: Sequence[Mapping[str, Any]]
+    used: dict[str, int] = field(default_factory=dict)
+
+
+def quota_of(made: Manifest) -> Quota:
+    """Return the quota that an object is. Raises `ValueError` for an amount that cannot be read."""
+    spec = made.get("spec") or {}
+    scopes: list[Mapping[str, Any]] = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
+    scopes += (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
+    hard = {str(name): parse_quantity(value) for name, value in (spec.get("hard") or {}).items()}
+    return Quota(name_of(made), namespace_of(made), hard, scopes)
+
+
+class Quotas:
+    """The quotas of a cluster, charged as objects are made and gone."""
+
+    def __init__(self, objects: Iterable[Manifest]) -> None:
+        self._by_namespace: dict[str, list[Quota]] = {}
+        for made in sorted(objects, key=name_of):
+            with reading(f"ResourceQuota {namespace_of(made)}/{name_of(made)}"):
+                quota = quota_of(made)
+            self._by_namespace.setdefault(quota.namespace, []).append(quota)
+        self._charged: dict[tuple[str, str, str], list[tuple[Quota, Usage]]] = {}
+
+    def of(self, namespace: str) -> Sequence[Quota]:
+        """Return the quotas of a namespace, by name."""
+        return self._by_namespace.get(namespace, ())
+
+    def charge(self, made: Manifest) -> None:
+        """Charge an object that is about to be made to every quota that holds for it.
+
+        Raises:
+            Denied: If one has not enough left, in the API server's own words; then nothing is charged.
+        """
+        quotas = self.of(namespace_of(made))
+        if not quotas:
+            return
+        counted = usage_of(made)
+        charges: list[tuple[Quota, Usage]] = []
+        for quota in quotas:
+            names = [name for name in quota.hard if name in counted or (_is_pod(made) and _is_of_pods(name))]
+            if not names or not all(_in_scope(made, scope) for scope in quota.scopes):
+                continue
+            if _is_pod(made):
+                _refuse_silence(made, quota, names)
+            asked = {name: counted[name] for name in names if counted.get(name)}
+            over = [name for name in asked if quota.used.get(name, 0) + asked[name] > quota.hard[name]]
+            if over:
+                raise Denied(
+                    f"{_forbidden(made)}: exceeded quota: {quota.name}, requested: {_text(asked, over)}, "
+                    f"used: {_text(quota.used, over)}, limited: {_text(quota.hard, over)}"
+                )
+            charges.append((quota, asked))
+        for quota, charged in charges:
+            for name, amount in charged.items():
+                quota.used[name] = quota.used.get(name, 0) + amount
+        if charges:
+            self._charged[_key(made)] = charges
+
+    def release(self, kind: str, namespace: str, name: str) -> bool:
+        """Give back what an object was charged; tell whether it was."""
+        charges = self._charged.pop((kind, namespace, name), ())
+        for quota, asked in charges:
+            for resource, amount in asked.items():
+                quota.used[resource] -= amount
+        return bool(charges)
+
+
+def _key(made: Manifest) -> tuple[str, str, str]:
+    return str(made.get("kind")), namespace_of(made), name_of(made)
+
+
+def _is_pod(made: Manifest) -> bool:
+    return kind_of(made) == _POD
+
+
+def _is_of_pods(name: str) -> bool:
+    plain = name.removeprefix("requests.").removeprefix("limits.")
+    return name == "pods" or plain in _NATIVE or (name.startswith("requests.") and "/" in plain) or _HUGE in name
+
+
+def plural(kind: str) -> str:
+    """Return what the API calls objects of a kind."""
+    low = kind.lower()
+    return f"{low}es" if low.endswith(("s", "x", "ch")) else f"{low[:-1]}ies" if low.endswith("y") else f"{low}s"
+
+
+def _resource(made: Manifest) -> str:
+    group, kind = kind_of(made)
+    return f"{plural(kind)}.{group}" if group else plural(kind)
+
+
+def _forbidden(made: Manifest) -> str:
+    return f'{_resource(made)} "{name_of(made)}" is forbidden'
+
+
+def usage_of(made: Manifest) -> dict[str, int]:
+    """Return what an object counts for. Raises `ValueError` for an amount that cannot be read."""
+    counted = {f"count/{_resource(made)}": NANO}
+    if not _is_pod(made):
+        return counted
+    counted["pods"] = NANO
+    for side in ("requests", "limits"):
+        for name, amount in pod_requests(made["spec"], side=side).items():
+            nanos = amount * (NANO // 1000 if name == CPU else NANO)
+            if side == "limits":
+                if name in _NATIVE:
+                    counted[f"limits.{name}"] = nanos
+                continue
+            counted[f"requests.{name}"] = nanos
+            if name in _NATIVE or name.startswith(_HUGE):
+                counted[name] = nanos
+    return counted
+
+
+def _refuse_silence(made: Manifest, quota: Quota, names: Iterable[str]) -> None:
+    """A quota on cpu or memory wants every container to say what it asks for."""
+    if (made["spec"].get("resources") or {}).get("requests") or (made["spec"].get("resources") or {}).get("limits"):
+        return
+    missing: dict[str, list[str]] = {}
+    for name in sorted(set(names) & set(_MUST_BE_SAID)):
+        side = "limits" if name.startswith("limits.") else "requests"
+        resource = name.rpartition(".")[2]
+        silent = [
+            str(container.get("name"))
+            for container in containers_of(made["spec"])
+            if resource not in ((container.get("resources") or {}).get(side) or {})
+        ]
+        if silent:
+            missing[name] = sorted(set(silent))
+    if missing:
+        said = "; ".join(f"{name} for: {','.join(containers)}" for name, containers in missing.items())
+        raise Denied(f"{_forbidden(made)}: failed quota: {quota.name}: must specify {said}")
+
+
+def _in_scope(made: Manifest, scope: Mapping[str, Any]) -> bool:
+    if not _is_pod(made):
+        return False
+    spec, operator = made["spec"], scope.get("operator", "Exists")
+    match scope.get("scopeName"):
+        case "Terminating":
+            return spec.get("activeDeadlineSeconds") is not None
+        case "NotTerminating":
+            return spec.get("activeDeadlineSeconds") is None
+        case "BestEffort":
+            return _is_best_effort(spec)
+        case "NotBestEffort":
+            return not _is_best_effort(spec)
+        case "PriorityClass":
+            name, values = spec.get("priorityClassName") or "", scope.get("values") or ()
+            match operator:
+                case "In":
+                    return name in values
+                case "NotIn":
+                    return name not in values
+                case "DoesNotExist":
+                    return not name
+                case _:
+                    return bool(name)
+        case _:
+            return False
+
+
+def _is_best_effort(spec: Mapping[str, Any]) -> bool:
+    totals = (*pod_requests(spec).items(), *pod_requests(spec, side="limits").items())
+    return not any(name in (CPU, MEMORY) and amount for name, amount in totals)
+
+
+def _text(amounts: Mapping[str, int], names: Iterable[str]) -> str:
+    return ",".join(f"{name}={quantity_text(name, amounts.get(name, 0))}" for name in sorted(names))
+
+
+def quantity_text(name: str, nanos: int) -> str:
+    """Return an amount as Kubernetes writes it: with the largest suffix that leaves a whole number."""
+    is_binary = any(part in name for part in _BINARY)
+    if is_binary and nanos % NANO == 0 and nanos >= 1024 * NANO:
+        return _shortened(nanos // NANO, 1024, ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))
+    for unit, suffix in ((NANO, None), (10**6, "m"), (10**3, "u"), (1, "n")):
+        if nanos % unit == 0:
+            whole = nanos // unit
+            return _shortened(whole, 1000, ("", "k", "M", "G", "T", "P", "E")) if suffix is None else f"{whole}{suffix}"
+    raise AssertionError(nanos)
+
+
+def _shortened(amount: int, base: int, suffixes: Sequence[str]) -> str:
+    place = 0
+    while amount and amount % base == 0 and place + 1 < len(suffixes):
+        amount //= base
+        place += 1
+    return f"{amount}{suffixes[place]}"

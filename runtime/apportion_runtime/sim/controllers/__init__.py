@@ -1,0 +1,1 @@
+"""The controllers of a simulated cluster: workloads and their pods, CronJobs, Ray and HorizontalPodAutoscalers."""

@@ -1,0 +1,218 @@
+"""The controller of HorizontalPodAutoscalers: replicas follow the demand that a scenario gives a workload.
+
+A demand is a total, in the unit of the metric, that is shared by the replicas that are ready; one that runs and is not
+ready yet has none of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from apportion_runtime.admission.objects import kind_of, name_of, namespace_of, whole
+from apportion_runtime.sim.api.cluster_state import World
+from apportion_runtime.sim.api.events import AutoscaleDue
+from apportion_runtime.sim.controllers.replica_recommendation import (
+    SYNC_S,
+    Behavior,
+    Past,
+    limited,
+    read_behavior,
+    remember,
+    replicas_by_average,
+    replicas_by_total,
+    replicas_by_value,
+    stabilised,
+)
+from apportion_runtime.sim.controllers.running_workload import Running
+from apportion_runtime.sim.controllers.workloads import Workloads
+from apportion_runtime.sim.engine import reading
+from apportion_runtime.sim.scenario.fields import ScenarioError
+from apportion_runtime.sim.scenario.format import Manifest, Work
+from apportion_runtime.snapshots.quantities import NANO, parse_quantity
+
+KIND = "HorizontalPodAutoscaler"
+_DEFAULT_NAMESPACE = "default"
+_SCALED = ("Deployment", "ReplicaSet", "StatefulSet", "LeaderWorkerSet")
+_MEASURED = ("cpu", "memory")
+"""Resources that the metrics API has; devices are none of them."""
+
+
+@dataclass(slots=True)
+class _Autoscaler:
+    made: Manifest
+    behavior: Behavior
+    target: tuple[str, str, str]
+    """Kind, namespace and name of what it scales."""
+    past: Past = field(default_factory=Past)
+    said: str = ""
+
+
+class _NoMetricError(ValueError):
+    """A metric that nobody has."""
+
+
+class Autoscalers:
+    """The autoscalers of a cluster."""
+
+    def __init__(self, world: World, workloads: Workloads) -> None:
+        self._world = world
+        self._workloads = workloads
+        self._all = [_read(made) for made in world.store.list(KIND)]
+
+    def begin(self) -> None:
+        """Plan the first look of each, when its target comes.
+
+        Raises:
+            ScenarioError: If a workload has a demand that no autoscaler follows.
+        """
+        for work in self._workloads.works:
+            if work.demand and not any(_is_target(scaler, work.manifest) for scaler in self._all):
+                raise ScenarioError(f"{work.place}.demand: {_unfollowed(work.manifest)}")
+        for number, scaler in enumerate(self._all):
+            for at in self._arrivals(scaler):
+                self._world.events.plan(at, AutoscaleDue(number))
+
+    def _arrivals(self, scaler: _Autoscaler) -> list[float]:
+        start = self._world.clock.start
+        return [start + work.arrives_s for work in self._workloads.works if _is_target(scaler, work.manifest)]
+
+    def _target(self, scaler: _Autoscaler) -> Running | None:
+        return next((r for r in self._workloads.running.values() if _is_target(scaler, r.manifest)), None)
+
+    def look(self, number: int) -> None:
+        """Have one look at its target, scale it, and look again as long as it is there."""
+        scaler = self._all[number]
+        running = self._target(scaler)
+        if running is not None:
+            self._scale(scaler, running)
+            self._world.events.plan(self._world.now + SYNC_S, AutoscaleDue(number))
+
+    def _scale(self, scaler: _Autoscaler, running: Running) -> None:
+        world, spec = self._world, scaler.made["spec"]
+        current = 1 if (said := whole(running.manifest, "spec", "replicas")) is None else said
+        least, most = int(spec.get("minReplicas") or 1), int(spec.get("maxReplicas") or 1)
+        if current == 0:
+            return
+        why = ""
+        if current > most or current < least:
+            wanted = min(max(current, least), most)
+            side = "above Spec.MaxReplicas" if current > most else "below Spec.MinReplicas"
+            why = f"Current number of replicas {side}"
+        else:
+            found = self._wanted(scaler, running, current)
+            if found is None:
+                return
+            wanted, metric = found
+            why = f"{metric} above target" if wanted > current else "All metrics below target"
+            wanted = stabilised(scaler.past, scaler.behavior, world.now, current, wanted)
+            wanted = limited(
+                scaler.past, scaler.behavior, world.now, current=current, wanted=wanted, bounds=(least, most)
+            )
+        if wanted != current:
+            remember(scaler.past, world.now, current, wanted)
+            world.note("autoscaled", workload=running.number, why=f"New size: {wanted}; reason: {why}")
+            self._workloads.scale(running.number, wanted, "")
+
+    def _wanted(self, scaler: _Autoscaler, running: Running, current: int) -> tuple[int, str] | None:
+        """Return the most that any metric wants, and which; None where a missing one forbids to scale."""
+        found: list[tuple[int, str]] = []
+        n_missing = 0
+        for metric in scaler.made["spec"].get("metrics") or ():
+            try:
+                wanted = self._by_metric(metric, running, current, scaler.behavior)
+            except _NoMetricError as none:
+                n_missing += 1
+                self._explain(scaler, running, str(none))
+                continue
+            if wanted is None:
+                n_missing += 1
+            else:
+                found.append((wanted, _name(metric)))
+        best = max(found, key=lambda each: each[0], default=None)
+        return None if best is None or (n_missing and best[0] < current) else best
+
+    def _by_metric(self, metric: Mapping[str, Any], running: Running, current: int, behavior: Behavior) -> int | None:
+        kind = str(metric.get("type"))
+        said = metric.get(kind[0].lower() + kind[1:]) or {}
+        target = said.get("target") or {}
+        work = running.work
+        if kind in ("Resource", "ContainerResource") and said.get("name") not in _MEASURED:
+            name = said.get("name")
+            raise _NoMetricError(
+                f"unable to get metrics for resource {name}: no metrics returned from resource metrics API"
+            )
+        if not work.demand:
+            raise _NoMetricError(
+                f"unable to get {_name(metric)}: the scenario says no demand for {name_of(running.manifest)}"
+            )
+        pods = [self._world.pods[uid] for uid in running.pods.values()]
+        total = demand_at(work, self._world.elapsed_s)
+        n_ready = sum(pod.is_ready for pod in pods)
+        if kind in ("External", "Object"):
+            if "averageValue" in target:
+                return replicas_by_total(total, _number(target["averageValue"]), current, behavior)
+            return replicas_by_value(total, _number(target.get("value")), n_ready, current, behavior)
+        share = total / n_ready if n_ready else 0.0
+        if work.saturates is not None:
+            share = min(share, work.saturates)
+        is_cpu = kind in ("Resource", "ContainerResource") and said.get("name") == "cpu"
+        running_pods = [pod for pod in pods if pod.runs and (pod.is_ready or not is_cpu)]
+        values = [share if pod.is_ready else 0.0 for pod in running_pods]
+        wanted = target.get("averageUtilization")
+        goal = _number(target.get("averageValue")) if wanted is None else float(wanted)
+        return replicas_by_average(values, len(pods) - len(running_pods), goal, current, behavior)
+
+    def _explain(self, scaler: _Autoscaler, running: Running, why: str) -> None:
+        if scaler.said != why:
+            scaler.said = why
+            self._world.note("autoscaler-blind", workload=running.number, why=why)
+
+
+def _read(made: Manifest) -> _Autoscaler:
+    with reading(f"{KIND} {namespace_of(made)}/{name_of(made)}"):
+        spec = made["spec"]
+        for key in ("minReplicas", "maxReplicas"):
+            int(spec.get(key) or 1)
+        for metric in spec.get("metrics") or ():
+            _name(metric)
+        reference = spec["scaleTargetRef"]
+        target = str(reference["kind"]), namespace_of(made) or _DEFAULT_NAMESPACE, str(reference["name"])
+        return _Autoscaler(made, read_behavior(spec.get("behavior")), target)
+
+
+def _unfollowed(made: Manifest) -> str:
+    kind, name = kind_of(made)[1], name_of(made)
+    if kind in _SCALED:
+        return f"no HorizontalPodAutoscaler among the objects scales {kind} {name}: add one, or say `load`"
+    return f"nothing scales a {kind} by a demand: say `load`, the number of replicas from a moment on"
+
+
+def demand_at(work: Work, elapsed_s: float) -> float:
+    """Return the demand on a workload at a moment: what was said last."""
+    total = 0.0
+    for step in work.demand:
+        if step.at_s <= elapsed_s:
+            total = step.total
+    return total
+
+
+def _is_target(scaler: _Autoscaler, made: Manifest) -> bool:
+    return scaler.target == (kind_of(made)[1], namespace_of(made) or _DEFAULT_NAMESPACE, name_of(made))
+
+
+def _name(metric: Mapping[str, Any]) -> str:
+    kind = str(metric.get("type"))
+    said = metric.get(kind[0].lower() + kind[1:]) or {}
+    name = (said.get("metric") or {}).get("name") or said.get("name") or ""
+    if kind in ("Resource", "ContainerResource"):
+        return f"{name} resource utilization (percentage of request)"
+    return f"{kind.lower()} metric {name}"
+
+
+def _number(written: Any) -> float:
+    value = parse_quantity(written if written is not None else 0) / NANO
+    if value <= 0:
+        raise _NoMetricError("its target says no amount")
+    return value

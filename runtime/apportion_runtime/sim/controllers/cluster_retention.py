@@ -1,0 +1,28 @@
+"""Retention of a RayJob's cluster after its work is done, with everything that its pods hold.
+
+A RayJob whose `shutdownAfterJobFinishes` is set keeps its cluster for `ttlSecondsAfterFinished`. A Job's pods end by
+themselves and hold nothing any more, however long the Job's object stays. Source: KubeRay 1.6,
+ray-operator/controllers/ray/rayjob_controller.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apportion_runtime.admission.objects import Manifest, kind_of, nested
+from apportion_runtime.sim.api.events import EngineEvent
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterExpires(EngineEvent):
+    """The cluster of a workload that is done goes."""
+
+    workload: int
+
+
+def stays_s(workload: Manifest) -> float:
+    """Return how long a workload's pods stay when its work is done."""
+    if kind_of(workload) != ("ray.io", "RayJob") or not nested(workload, "spec", "shutdownAfterJobFinishes"):
+        return 0.0
+    said = nested(workload, "spec", "ttlSecondsAfterFinished")
+    return float(said) if isinstance(said, int) and said > 0 else 0.0

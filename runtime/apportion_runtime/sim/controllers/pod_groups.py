@@ -1,0 +1,90 @@
+"""What the engine's pod grouper does in the simulated cluster: pod groups for the pods that come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_runtime.admission import api_names
+from apportion_runtime.admission.grouping import group as group_of
+from apportion_runtime.admission.grouping.grouping import Grouping
+from apportion_runtime.admission.grouping.pod_group import pod_group
+from apportion_runtime.admission.objects import GroupingError, annotations_of, labels_of
+from apportion_runtime.core.explain.pending_reasons import UnusableQueue
+from apportion_runtime.sim.api.cluster_state import World
+from apportion_runtime.sim.controllers.running_workload import Group, Running
+from apportion_runtime.sim.scenario.format import Manifest
+
+
+class PodGrouper:
+    """Makes pod groups, and has pods belong to them."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def grouped(self, running: Running, made: Manifest) -> Manifest:
+        """Have a pod belong to its group, which is made, or changed, if need be."""
+        world = self._world
+        try:
+            grouping = group_of(made, Lookup(world), scheduler=world.records.engine.settings.scheduler_name)
+        except GroupingError as wrong:
+            self._explain(running, str(wrong))
+            return made
+        if grouping is None:
+            scheduler = made["spec"].get("schedulerName") or "default-scheduler"
+            self._explain(running, f"schedulerName is {scheduler}; no pod group is made")
+            return made
+        self._put_group(running, grouping)
+        annotations = {**annotations_of(made), api_names.POD_GROUP: grouping.name}
+        labels = labels_of(made)
+        if grouping.sub_group:
+            labels = {**labels, api_names.SUB_GROUP: grouping.sub_group}
+        return world.store.update(
+            {**made, "metadata": {**made["metadata"], "annotations": annotations, "labels": labels}}
+        )
+
+    def _put_group(self, running: Running, grouping: Grouping) -> None:
+        world = self._world
+        before = world.store.get("PodGroup", grouping.namespace, grouping.name)
+        made = pod_group(grouping, before)
+        group = running.groups.get(grouping.name)
+        if before is not None and group is not None and before["spec"] == made["spec"]:
+            return
+        made_now = world.store.create(made) if before is None else world.store.update(made)
+        world.records.put_group(made_now)
+        if group is None:
+            running.groups[grouping.name] = Group(grouping.name, made_now)
+        else:
+            group.made = made_now
+        queue = made_now["spec"]["queue"]
+        world.history.workloads[running.number].queue = queue
+        if not grouping.has_queue and queue not in world.records.leaves:
+            kind = running.manifest.get("kind")
+            self._explain(running, f"Queue label missing from {kind}; pods will remain pending")
+        elif queue in world.records.parents and queue not in world.records.leaves:
+            self._explain(running, UnusableQueue(queue, None).text)
+
+    def _explain(self, running: Running, why: str) -> None:
+        facts = self._world.history.workloads[running.number]
+        if facts.why_waiting != why:
+            facts.why_waiting = why
+            self._world.note("waiting", workload=running.number, why=why)
+
+
+class Lookup:
+    """The store, as grouping asks it."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
+        """Return an object, None where there is none."""
+        return self._world.store.get(kind, namespace, name)
+
+    def has_pods(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        """Tell whether there is a pod with these labels that is not being deleted."""
+        return any(
+            pod.namespace == namespace
+            and not pod.leaving
+            and all(pod.record.labels.get(key) == value for key, value in labels.items())
+            for pod in self._world.pods.values()
+        )

@@ -1,0 +1,131 @@
+"""How many replicas Ray Serve wants of a service, by the requests that are under way.
+
+Source: ray.serve `autoscaling_policy.py` and `config.py` (AutoscalingConfig) at 2.5x: the requests divided by
+`target_ongoing_requests`, rounded up, within the bounds; more when that was so for `upscale_delay_s`, fewer when it was for
+`downscale_delay_s`. One replica is one worker of the group here, and a delay is waited out from the change itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import yaml
+
+from apportion_runtime.admission.objects import nested
+from apportion_runtime.sim.scenario.format import Demand, Manifest, Scaling
+
+UPSCALE_DELAY_S, DOWNSCALE_DELAY_S = 30.0, 600.0
+_TARGET, _AUTO_MOST = 2.0, 100
+_CONFIG = "autoscaling_config"
+_READ = (
+    "min_replicas",
+    "max_replicas",
+    "initial_replicas",
+    "target_ongoing_requests",
+    "upscale_delay_s",
+    "downscale_delay_s",
+)
+_WITHOUT_EFFECT = ("metrics_interval_s", "look_back_period_s")
+"""How requests are measured; the scenario says what they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Autoscaling:
+    """How a deployment of Ray Serve scales: `target` requests a replica, from `least` to `most` replicas."""
+
+    target: float
+    least: int
+    most: int
+    upscale_delay_s: float = UPSCALE_DELAY_S
+    downscale_delay_s: float = DOWNSCALE_DELAY_S
+
+
+def autoscaling_of(service: Manifest, target: float | None) -> Autoscaling:
+    """Return how a RayService scales: by its `serveConfigV2`, within the workers of its first group.
+
+    Args:
+        service: The RayService.
+        target: Requests that one replica is to have, in place of what the service says.
+
+    Raises:
+        ValueError: If it does not scale, or in a way that has no model here.
+    """
+    groups = nested(service, "spec", "rayClusterConfig", "workerGroupSpecs") or ()
+    if not groups:
+        raise ValueError("a RayService with a group of workers follows its requests, and nothing else")
+    least, most = groups[0].get("minReplicas") or 0, groups[0].get("maxReplicas") or groups[0].get("replicas") or 0
+    configs = list(_configs(_serve_config(service)))
+    if target is not None and len(configs) != 1:
+        return Autoscaling(target, least, most)
+    if not configs:
+        raise ValueError("its serveConfigV2 has no autoscaling_config: say `target_ongoing_requests`, or `load`")
+    if len(configs) > 1:
+        raise ValueError(f"{len(configs)} of its deployments scale: say `target_ongoing_requests` for all of them")
+    return _read(configs[0], target, least, most)
+
+
+def _serve_config(service: Manifest) -> object:
+    written = nested(service, "spec", "serveConfigV2")
+    try:
+        return yaml.safe_load(written) if isinstance(written, str) else None
+    except yaml.YAMLError as wrong:
+        raise ValueError(f"its serveConfigV2 is no YAML: {' '.join(str(wrong).split())}") from None
+
+
+def _configs(value: object) -> Iterator[Mapping[str, Any]]:
+    """Yield the autoscaling configurations below a value, `num_replicas: auto` being one with Ray's defaults for it."""
+    if isinstance(value, Mapping):
+        own = value.get(_CONFIG)
+        if value.get("num_replicas") == "auto":
+            yield {"max_replicas": _AUTO_MOST, **(own if isinstance(own, Mapping) else {})}
+        elif isinstance(own, Mapping):
+            yield own
+        for key, held in value.items():
+            if key != _CONFIG:
+                yield from _configs(held)
+    elif isinstance(value, list):
+        for held in value:
+            yield from _configs(held)
+
+
+def _read(config: Mapping[str, Any], target: float | None, least: int, most: int) -> Autoscaling:
+    for key, value in config.items():
+        if key not in _READ and key not in _WITHOUT_EFFECT and value not in (None, 1, 1.0):
+            raise ValueError(f"{key} of its autoscaling_config has no model here: say `load`")
+    try:
+        made = Autoscaling(
+            target or float(config.get("target_ongoing_requests") or _TARGET),
+            max(least, int(config.get("min_replicas", 1))),
+            min(most, int(config.get("max_replicas") or 1)),
+            float(config.get("upscale_delay_s", UPSCALE_DELAY_S)),
+            float(config.get("downscale_delay_s", DOWNSCALE_DELAY_S)),
+        )
+    except (TypeError, ValueError):
+        raise ValueError("a field of its autoscaling_config is no number") from None
+    if made.target <= 0 or made.least > made.most:
+        raise ValueError(
+            f"its autoscaling_config lets it have {made.least} to {made.most} workers with {made.target:g} requests each"
+        )
+    return made
+
+
+def scalings_of(demand: Sequence[Demand], how: Autoscaling) -> Iterator[Scaling]:
+    """Yield when a service gets other replicas, from the least on; `demand` is requests under way, in order of time."""
+    current = how.least
+    since: float | None = None
+    was_more = False
+    for step, following in pairwise([*demand, Demand(math.inf, 0.0)]):
+        wanted = min(how.most, max(how.least, math.ceil(step.total / how.target)))
+        if wanted == current:
+            since = None
+            continue
+        if since is None or was_more != (wanted > current):
+            since, was_more = step.at_s, wanted > current
+        at = max(step.at_s, since + (how.upscale_delay_s if was_more else how.downscale_delay_s))
+        if at < following.at_s:
+            yield Scaling(at, wanted)
+            current, since = wanted, None

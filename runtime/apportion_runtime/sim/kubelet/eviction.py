@@ -1,0 +1,55 @@
+"""Evictions: carried out and recorded in the history, whichever engine decided them."""
+
+from __future__ import annotations
+
+from apportion_runtime.sim.api.cluster_state import PodState, World
+from apportion_runtime.sim.history import ENDED_BY_EVICTION, Taken
+from apportion_runtime.sim.kubelet.kubelet import Kubelet
+
+
+def evict(
+    world: World,
+    kubelet: Kubelet,
+    pod: PodState,
+    *,
+    action: str,
+    rule: str,
+    message: str,
+    by: PodState | None = None,
+    for_workload: int = -1,
+    because: str = "",
+) -> bool:
+    """Have a pod leave its node; tell whether the cluster let it go.
+
+    Args:
+        world: Where it happens.
+        kubelet: Stops the pod.
+        pod: It.
+        action: Which part of the engine decided it.
+        rule: By which rule.
+        message: What the engine says about it.
+        by: The pod that gets the place; None where it goes for another reason.
+        for_workload: The workload that gets the place, where none of its pods is there yet.
+        because: What is noted beside the fact; the message where nothing else is said.
+    """
+    if pod.leaving:
+        return False
+    gpus, node = pod.gpus, pod.record.node or ""
+    if not kubelet.stop(pod, ENDED_BY_EVICTION):
+        return False
+    facts = world.history.workloads[pod.workload]
+    last = world.history.taken[-1] if world.history.taken else None
+    if last is None or (last.at_s, last.workload) != (world.elapsed_s, pod.workload):
+        facts.n_evictions += 1
+    for_workload = for_workload if by is None else by.workload
+    for_facts = None if for_workload < 0 else world.history.workloads[for_workload]
+    world.history.taken.append(
+        Taken(
+            world.elapsed_s, pod.name, pod.workload, facts.queue, node, gpus, action,
+            "" if by is None else by.record.group or "", for_workload,
+            "" if for_facts is None else for_facts.queue, rule, message,
+        )
+    )  # fmt: skip
+    name = "" if for_facts is None else for_facts.name
+    world.note("evicted", workload=pod.workload, pod=pod.name, node=node, by=name, why=because or message)
+    return True

@@ -1,0 +1,91 @@
+"""Node objects of pools, and what happens to a node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apportion_runtime.sim.api.cluster_state import World
+from apportion_runtime.sim.api.object_store import Manifest
+from apportion_runtime.sim.scenario.format import Pool
+
+POOL_LABEL = "apportion.dev/node-pool"
+_HOSTNAME = "kubernetes.io/hostname"
+_MODEL_LABELS = (
+    "apportion.dev/gpu-model",
+    "cloud.google.com/gke-accelerator",
+    "aliyun.accelerator/nvidia_name",
+    "nvidia.com/gpu.product",
+)
+"""Labels by which a node names the model of its GPUs: ours before those of providers and of NVIDIA's device plugin."""
+
+
+def node_name(pool: Pool, number: int) -> str:
+    """Return the name of a node of a pool; numbers of equal width keep names in order."""
+    return f"{pool.name}-{number:04}"
+
+
+def node_manifest(pool: Pool, name: str) -> dict[str, Any]:
+    """Return a node of a pool, ready."""
+    shape = pool.shape
+    labels = {_HOSTNAME: name, POOL_LABEL: pool.name, **shape.labels}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"taints": [dict(taint) for taint in shape.taints]} if shape.taints else {},
+        "status": {"allocatable": dict(shape.allocatable), "conditions": _conditions(ready=True)},
+    }
+
+
+def _conditions(*, ready: bool) -> list[dict[str, str]]:
+    return [{"type": "Ready", "status": "True" if ready else "Unknown"}]
+
+
+def add_node(world: World, made: Manifest) -> None:
+    """Have a node join."""
+    world.records.put_node(world.store.create(made))
+    labels = made["metadata"].get("labels") or {}
+    world.history.models[made["metadata"]["name"]] = next((labels[k] for k in _MODEL_LABELS if k in labels), "")
+    note_capacity(world, made["metadata"]["name"])
+    world.note("node-joined", node=made["metadata"]["name"])
+    world.touch()
+
+
+def remove_node(world: World, name: str) -> None:
+    """Take a node away."""
+    world.store.delete("Node", "", name)
+    world.records.drop_node(name)
+    note_capacity(world, name)
+    world.note("node-left", node=name)
+    world.touch()
+
+
+def set_ready(world: World, name: str, *, ready: bool) -> None:
+    """Have a node fail, or come back; one that comes back takes pods again."""
+    made = world.store.patch_status("Node", "", name, {"conditions": _conditions(ready=ready)})
+    if ready and made["spec"].get("unschedulable"):
+        made = world.store.update({**made, "spec": {k: v for k, v in made["spec"].items() if k != "unschedulable"}})
+    world.records.put_node(made)
+    note_capacity(world, name)
+    world.note("node-joined" if ready else "node-failed", node=name)
+    world.touch()
+
+
+def cordon(world: World, name: str) -> None:
+    """Have a node take no more pods."""
+    made = world.store.get("Node", "", name)
+    assert made is not None
+    world.records.put_node(world.store.update({**made, "spec": {**made["spec"], "unschedulable": True}}))
+    note_capacity(world, name)
+    world.note("node-drained", node=name)
+    world.touch()
+
+
+def note_capacity(world: World, name: str) -> None:
+    """Note the GPUs of the nodes that take pods, and of the one that changed."""
+    known = world.records.nodes
+    gpus = sum(node.allocatable.get("gpu", 0.0) for node in known.values() if node.ready and not node.unschedulable)
+    world.history.set_capacity(gpus, world.elapsed_s)
+    node = known.get(name)
+    takes_pods = node is not None and node.ready and not node.unschedulable
+    world.history.set_machine(name, node.allocatable.get("gpu", 0.0) if node and takes_pods else 0.0, world.elapsed_s)

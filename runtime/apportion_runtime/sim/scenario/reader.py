@@ -1,0 +1,405 @@
+"""A scenario from its YAML document; docs/simulation.md describes it for those who write one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import yaml
+
+from apportion_runtime.admission.objects import name_of, namespace_of
+from apportion_runtime.sim.api.clock import DEFAULT_START
+from apportion_runtime.sim.controllers.serve_autoscaler import autoscaling_of, scalings_of
+from apportion_runtime.sim.provisioning.offers import GpuQuota, Offer, Queued
+from apportion_runtime.sim.scenario.fields import Fields, ScenarioError
+from apportion_runtime.sim.scenario.format import (
+    Demand,
+    Incident,
+    Manifest,
+    NodeShape,
+    Pool,
+    Scaling,
+    Scenario,
+    Timing,
+    Work,
+)
+from apportion_runtime.sim.scenario.workload_labels import KAI_WORKLOAD_LABELS, WorkloadLabels
+from apportion_runtime.sim.scenario.workload_manifests import KINDS, Size, WorkloadFields, manifest_of
+from apportion_runtime.snapshots.places import line_of
+from apportion_runtime.snapshots.quantities import parse_time
+from apportion_runtime.snapshots.yaml_bounds import BoundsError, check_bounds
+
+Reader = Callable[[str], Sequence[Manifest]]
+"""From a file's name, as the scenario says it, to the objects in it. Raises `OSError`, `ValueError`."""
+
+_DEFAULT_GPU_MEMORY = 81_920
+_GPU_COUNT_LABEL, _GPU_MEMORY_LABEL = "nvidia.com/gpu.count", "nvidia.com/gpu.memory"
+
+
+def read_scenario(
+    text: str,
+    read: Reader,
+    workload_labels: WorkloadLabels = KAI_WORKLOAD_LABELS,
+    policy_nodes: Mapping[str, NodeShape] | None = None,
+) -> Scenario:
+    """Return the scenario that a text describes.
+
+    Args:
+        text: It.
+        read: Reads the files that it names.
+        workload_labels: How workloads in short speak to the engine.
+        policy_nodes: Nodes of the policy's pools, by the pool's id; None where there is no policy.
+
+    Raises:
+        ScenarioError: If it cannot be read, with the place and the line in it.
+    """
+    try:
+        check_bounds(text)
+        document = yaml.safe_load(text)
+    except BoundsError as wrong:
+        raise ScenarioError(wrong.message, wrong.line) from None
+    except yaml.YAMLError as wrong:
+        problem, mark = getattr(wrong, "problem", None), getattr(wrong, "problem_mark", None)
+        line = None if mark is None else mark.line + 1
+        raise ScenarioError(f"it is no YAML: {problem or ' '.join(str(wrong).split())}", line) from None
+    except (ValueError, RecursionError) as wrong:
+        raise ScenarioError(f"it is no YAML: {wrong}", None) from None
+    try:
+        return _scenario(document, read, workload_labels, policy_nodes)
+    except ScenarioError as wrong:
+        raise ScenarioError(str(wrong), line_of(text, wrong.path)) from None
+
+
+def _scenario(
+    document: object, read: Reader, workload_labels: WorkloadLabels, policy_nodes: Mapping[str, NodeShape] | None
+) -> Scenario:
+    if not isinstance(document, Mapping):
+        raise ScenarioError("a scenario is a mapping with nodes and workloads")
+    fields = Fields(document, "")
+    made = Scenario(
+        name=fields.text("name"),
+        start=_start(fields),
+        until_s=fields.maybe_seconds("until"),
+        timing=_timing(fields.maybe("timing")),
+        pools=tuple(_pool(each, policy_nodes) for each in fields.each("nodes")),
+        works=tuple(work for each in fields.each("workloads") for work in _works(each, read, workload_labels)),
+        objects=tuple(_objects(fields, read)),
+        incidents=tuple(_incident(each, read) for each in fields.each("events")),
+    )
+    fields.done()
+    if made.until_s is None and made.timing.requeue_s is not None:
+        raise ScenarioError("until: a scenario with timing.requeue ends at a time that it says")
+    if made.until_s is None and any(work.manifest.get("kind") == "CronJob" for work in made.works):
+        raise ScenarioError("until: a scenario with a CronJob ends at a time that it says")
+    if made.until_s is None and any(work.demand and work.lifetime_s is None for work in made.works):
+        raise ScenarioError(
+            "until: a scenario with a demand ends at a time that it says, or its workload has a lifetime"
+        )
+    return made
+
+
+def _start(fields: Fields) -> float:
+    found = fields.raw("start")
+    if found is None:
+        return DEFAULT_START
+    try:
+        return parse_time(found if isinstance(found, str) else found.isoformat())
+    except (ValueError, AttributeError):
+        raise fields.fault("start", f"`{found}` is not a time such as 2026-01-05T08:00:00Z") from None
+
+
+def _timing(fields: Fields | None) -> Timing:
+    known = Timing()
+    if fields is None:
+        return known
+    made = Timing(
+        period_s=fields.seconds("period", known.period_s),
+        container_start_s=fields.seconds("container_start", known.container_start_s),
+        grace_s=fields.seconds("grace", known.grace_s),
+        node_lost_s=fields.seconds("node_lost", known.node_lost_s),
+        requeue_s=fields.maybe_seconds("requeue"),
+    )
+    if made.period_s <= 0:
+        raise fields.fault("period", "the scheduler's period is more than 0")
+    fields.done()
+    return made
+
+
+def _pool(fields: Fields, policy_nodes: Mapping[str, NodeShape] | None) -> Pool:
+    of_policy = fields.text("policy_pool")
+    name = fields.object_name("pool", of_policy)
+    if not name:
+        raise fields.fault("pool", "a pool has a name")
+    base: NodeShape | None = None
+    if of_policy:
+        if policy_nodes is None:
+            raise fields.fault("policy_pool", "a rendered tree has no node pools: describe the nodes here")
+        base = policy_nodes.get(of_policy)
+        if base is None:
+            known = ", ".join(sorted(policy_nodes)) or "none"
+            raise fields.fault("policy_pool", f"the cluster has no node pool {of_policy}; it has {known}")
+    count = fields.whole("count", 1)
+    least = count if (said := fields.maybe_whole("min")) is None else said
+    most = count if (said := fields.maybe_whole("max")) is None else said
+    if not least <= count <= most:
+        raise fields.fault("count", f"{count} is not between min {least} and max {most}")
+    made = Pool(
+        name,
+        _shape(fields, base or NodeShape({}, {})),
+        count,
+        least,
+        most,
+        fields.seconds("scale_up", 180.0),
+        fields.seconds("idle", 600.0),
+        None if (queued := fields.maybe("queued")) is None else _queued(queued),
+    )
+    if made.queued is not None and made.size:
+        raise fields.fault("count", "a pool whose nodes come for whole requests begins with none")
+    fields.done()
+    return made
+
+
+def _queued(fields: Fields) -> Queued:
+    known = Queued()
+    offers: list[Offer] = []
+    for each in fields.each("capacity"):
+        offers.append(Offer(each.text("zone", "zone"), each.whole("nodes"), each.seconds("at")))
+        each.done()
+    made = Queued(
+        offers=tuple(offers),
+        region=fields.text("region", known.region),
+        boot_s=fields.seconds("boot", known.boot_s),
+        accept_s=fields.seconds("accept", known.accept_s),
+        gpu_quotas=tuple(_gpu_quotas(fields)),
+        open_requests=fields.whole("open_requests", known.open_requests),
+        nodes_per_request=fields.whole("nodes_per_request", known.nodes_per_request),
+        booking_s=fields.seconds("booking", known.booking_s),
+        longest_s=fields.seconds("longest_run", known.longest_s),
+        shortest_s=fields.seconds("shortest_run", known.shortest_s),
+        patience_s=fields.seconds("patience", known.patience_s),
+    )
+    fields.done()
+    return made
+
+
+def _gpu_quotas(fields: Fields) -> Iterator[GpuQuota]:
+    """Yield a quota that is a number, or a list of numbers with the moments from which they hold."""
+    if not isinstance(fields.raw("gpu_quota"), list):
+        quota = fields.maybe_whole("gpu_quota")
+        if quota is not None:
+            yield GpuQuota(quota)
+        return
+    for each in fields.each("gpu_quota"):
+        yield GpuQuota(each.whole("gpus"), each.seconds("at"))
+        each.done()
+
+
+def _shape(fields: Fields, base: NodeShape) -> NodeShape:
+    """Return what nodes are like: what is written, then `base`, then the defaults."""
+    held = base.allocatable
+    gpus = fields.whole("gpus", base.gpus)
+    allocatable = {
+        "cpu": fields.quantity("cpu", held.get("cpu", "64")),
+        "memory": fields.quantity("memory", held.get("memory", "512Gi")),
+        "pods": str(fields.whole("pods", int(held.get("pods", "110")))),
+    }
+    labels = dict(base.labels)
+    memory = fields.whole("gpu_memory", int(labels.get(_GPU_MEMORY_LABEL, _DEFAULT_GPU_MEMORY)))
+    if gpus:
+        allocatable["nvidia.com/gpu"] = str(gpus)
+        labels |= {_GPU_COUNT_LABEL: str(gpus), _GPU_MEMORY_LABEL: str(memory)}
+    labels |= fields.texts("labels")
+    taints: list[Mapping[str, str]] = []
+    for taint in fields.each("taints"):
+        taints.append({key: taint.text(key) for key in ("key", "value", "effect")})
+        taint.done()
+    return NodeShape(labels, allocatable, (*base.taints, *(t for t in taints if t not in base.taints)))
+
+
+def _works(fields: Fields, read: Reader, workload_labels: WorkloadLabels) -> Iterator[Work]:
+    manifests = _manifests(fields, read, workload_labels)
+    count, every = fields.whole("count", 1), fields.seconds("every")
+    like = Work(
+        manifest={},
+        place=fields.path,
+        arrives_s=fields.seconds("at"),
+        work_s=fields.maybe_seconds("duration"),
+        lifetime_s=fields.maybe_seconds("lifetime"),
+        startup_s=fields.seconds("startup"),
+        checkpoint_s=fields.maybe_seconds("checkpoint"),
+        fails=fields.truth("fails"),
+        scalings=tuple(_scaling(each) for each in fields.each("load")),
+        cancelled_s=fields.maybe_seconds("cancel_after"),
+        demand=tuple(sorted((_demand(each) for each in fields.each("demand")), key=lambda step: step.at_s)),
+        saturates=None if fields.raw("saturates") is None else fields.number("saturates"),
+    )
+    namespace = fields.text("namespace")
+    like = _serving(fields, manifests, like)
+    fields.done()
+    for number in range(count):
+        for manifest in manifests:
+            made = manifest if count == 1 else _with(manifest, name=f"{name_of(manifest)}-{number}")
+            if namespace and not namespace_of(made):
+                made = _with(made, namespace=namespace)
+            yield replace(like, manifest=made, arrives_s=like.arrives_s + number * every)
+
+
+def _serving(fields: Fields, manifests: Sequence[Manifest], like: Work) -> Work:
+    """Have a RayService follow its demand, as Ray Serve does for a number of requests for each replica."""
+    services = [made for made in manifests if made.get("kind") == "RayService"]
+    target = None
+    if fields.raw("target_ongoing_requests") is not None:
+        target = fields.number("target_ongoing_requests")
+        if not target or not like.demand or len(services) < len(manifests):
+            raise fields.fault("target_ongoing_requests", "it is more than 0, and of a RayService with a `demand`")
+    if not like.demand or not services:
+        return like
+    if len(manifests) > 1:
+        raise fields.fault("demand", "it is of one workload: name it")
+    try:
+        how = autoscaling_of(services[0], target)
+    except ValueError as wrong:
+        raise fields.fault("demand", str(wrong)) from None
+    return replace(like, demand=(), scalings=(*like.scalings, *scalings_of(like.demand, how)))
+
+
+def _with(manifest: Manifest, **metadata: str) -> dict[str, Any]:
+    return {**manifest, "metadata": {**manifest["metadata"], **metadata}}
+
+
+def _demand(fields: Fields) -> Demand:
+    made = Demand(fields.seconds("at"), fields.number("total"))
+    fields.done()
+    return made
+
+
+def _scaling(fields: Fields) -> Scaling:
+    made = Scaling(fields.seconds("at"), fields.whole("replicas"), fields.text("group"))
+    fields.done()
+    return made
+
+
+def _manifests(fields: Fields, read: Reader, workload_labels: WorkloadLabels) -> list[Manifest]:
+    inline, file = fields.raw("manifest"), fields.text("file")
+    if inline is not None:
+        if not isinstance(inline, Mapping) or not inline.get("kind") or not name_of(inline):
+            raise fields.fault("manifest", "it is an object with a kind and a name")
+        return [inline]
+    if file:
+        wanted = fields.text("name")
+        found = [made for made in _read(fields, "file", file, read) if not wanted or name_of(made) == wanted]
+        if not found:
+            raise fields.fault("file", f"there is no workload {wanted} in {file}" if wanted else f"{file} is empty")
+        return found
+    return [_short(fields, workload_labels)]
+
+
+def _short(fields: Fields, workload_labels: WorkloadLabels) -> Manifest:
+    kind = fields.text("kind", "Job")
+    if kind not in KINDS:
+        raise fields.fault("kind", f"`{kind}` cannot be said in short; known are {', '.join(KINDS)}")
+    name = fields.object_name("name")
+    if not name:
+        raise fields.fault("name", "a workload has a name")
+    head = fields.maybe("head")
+    short = WorkloadFields(
+        kind=kind,
+        name=name,
+        namespace=fields.object_name("namespace", "default"),
+        queue=fields.text("queue"),
+        priority=fields.text("priority"),
+        size=_size(fields),
+        pods=fields.whole("pods", 1),
+        least=fields.maybe_whole("min"),
+        head=None if head is None else _size(head),
+        at_once=fields.maybe_whole("parallelism"),
+        schedule=fields.text("schedule"),
+        labels=fields.texts("labels"),
+        annotations=fields.texts("annotations"),
+        node_selector=fields.texts("node_selector"),
+        tolerations=tuple({key: str(each.raw(key)) for key in each.data} for each in fields.each("tolerations")),
+        workload_labels=workload_labels,
+    )
+    if short.least is not None and short.least > short.pods:
+        raise fields.fault("min", f"{short.least} is more than the pods that it wants: {short.pods}")
+    if short.queue and not workload_labels.has_queues:
+        raise fields.fault("queue", "this engine has no queues; say the namespace whose quota holds")
+    sizes = (short.size, short.head)
+    if not workload_labels.shares_gpus and any(size and (size.gpu_memory or 0 < size.gpus < 1) for size in sizes):
+        raise fields.fault("gpus", "this engine knows no parts of a device")
+    if head is not None:
+        head.done()
+    if (kind == "CronJob") != bool(short.schedule):
+        raise fields.fault("schedule", "a CronJob has one, and no other workload")
+    return manifest_of(short)
+
+
+def _size(fields: Fields) -> Size:
+    gpus = fields.number("gpus")
+    if gpus > 1 and gpus != int(gpus):
+        raise fields.fault("gpus", f"`{gpus:g}` is neither whole devices nor a part of one")
+    return Size(fields.quantity("cpu", "1"), fields.quantity("memory", "4Gi"), gpus, fields.whole("gpu_memory"))
+
+
+def _objects(fields: Fields, read: Reader, key: str = "objects") -> Iterator[Manifest]:
+    found = fields.raw(key) or []
+    if not isinstance(found, list):
+        raise fields.fault(key, "it is not a list")
+    for item in found:
+        if isinstance(item, str):
+            yield from _read(fields, key, item, read)
+        elif isinstance(item, Mapping) and item.get("kind"):
+            yield item
+        else:
+            raise fields.fault(key, "each is an object, or the name of a file")
+
+
+def _read(fields: Fields, key: str, file: str, read: Reader) -> Sequence[Manifest]:
+    try:
+        return read(file)
+    except (OSError, ValueError) as wrong:
+        reason = wrong.strerror if isinstance(wrong, OSError) else wrong
+        raise fields.fault(key, f"{file} cannot be read: {reason}") from None
+
+
+def _incident(fields: Fields, read: Reader) -> Incident:
+    at, node = fields.seconds("at"), fields.text("node")
+    if fields.raw("made") is not None:
+        made = Incident(at, "made", makes=tuple(_objects(fields, read, "made")))
+        fields.done()
+        return made
+    queued = fields.maybe("job")
+    if queued is not None:
+        return _job_changed(fields, queued, at)
+    deleted = fields.maybe("deleted")
+    if deleted is not None:
+        made = Incident(at, "deleted", object=(deleted.text("kind"), deleted.text("namespace"), deleted.text("name")))
+        deleted.done()
+        if not (made.object[0] and made.object[2]):
+            raise deleted.fault("name", "an object has a `kind` and a `name`")
+    else:
+        what = fields.text("what")
+        if what not in ("fails", "drains", "joins") or not node:
+            raise fields.fault(
+                "what",
+                "a node `fails`, `drains` or `joins`, something is `made` or `deleted`, or a `job` jumps its queue",
+            )
+        made = Incident(at, what, node)
+    fields.done()
+    return made
+
+
+def _job_changed(fields: Fields, job: Fields, at: float) -> Incident:
+    """Return the change of a queued job's place: another priority, or the first place."""
+    named = ("", job.text("namespace", "default"), job.text("name"))
+    if not named[2]:
+        raise job.fault("name", "a job is named")
+    job.done()
+    said, jumps = fields.raw("priority"), fields.truth("jump")
+    if (said is not None) == jumps:
+        raise fields.fault("job", "it gets another `priority`, or it does `jump` its queue")
+    if said is not None and (isinstance(said, bool) or not isinstance(said, int)):
+        raise fields.fault("priority", f"`{said}` is not a whole number")
+    fields.done()
+    return Incident(at, "priority", object=named, priority=said)
