@@ -33,7 +33,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 @pytest.fixture(scope="session", autouse=True)
 def evaluation_without_what_this_machine_lacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Where this machine lacks a layer of confinement, the tests do not ask for it: in commands they start neither."""
-    from apportion_policy.evaluation import layers
+    from apportion_policy.evaluation import confinement_layers as layers
 
     lacking = _lacking_layers(tmp_path_factory.mktemp("layers"))
     if not lacking:
@@ -49,13 +49,13 @@ def evaluation_without_what_this_machine_lacks(tmp_path_factory: pytest.TempPath
 
 
 _RELAXED = """
-from apportion_policy.evaluation import layers
+from apportion_policy.evaluation import confinement_layers as layers
 layers.NEEDED_FOR_UNTRUSTED = tuple(each for each in layers.NEEDED_FOR_UNTRUSTED if each.name not in {lacking!r})
 """
 
 
 def _lacking_layers(folder: Path) -> tuple[str, ...]:
-    from apportion_policy.evaluation.layers import missing_layers
+    from apportion_policy.evaluation.confinement_layers import missing_layers
     from apportion_policy.evaluation.limits import Limits
     from apportion_policy.evaluation.parent import start
 

@@ -19,7 +19,7 @@ from apportion_cli.errors import CannotError
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.manifest_files import STDIN, STDIN_NAME, files_of
 from apportion_cli.sources import Sources
-from apportion_policy.evaluation.root import project_root
+from apportion_policy.evaluation.policy_root import project_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,7 +17,7 @@ from apportion_compiler.backends.capability import Feature, Output
 from apportion_compiler.backends.metadata import source_of
 from apportion_compiler.compile import Compilation, Target
 from apportion_compiler.emit.output_folder import LinkedPathError, OutputFolder, open_output
-from apportion_compiler.emit.rendered import RenderedTree, rendered_trees, write_trees
+from apportion_compiler.emit.rendered_trees import RenderedTree, rendered_trees, write_trees
 from apportion_compiler.emit.tree import PRUNE, RETAINED_KINDS, ObjectKey, object_key, pruned_objects
 from apportion_compiler.emit.tree_files import TreeChange, entries_outside, objects_of_base
 from apportion_compiler.fidelity import FidelityLine, fidelity

@@ -17,7 +17,7 @@ from typing import TextIO
 import click
 
 from apportion_cli.errors import CannotError
-from apportion_policy.evaluation.plain import escaped_commands, escaped_json, escaped_text
+from apportion_policy.evaluation.sanitized_text import escaped_commands, escaped_json, escaped_text
 
 Style = Callable[[str, str], str]
 """From a role (`error`, `hint`, …) and a text to the text as it is shown."""

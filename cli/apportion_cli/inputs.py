@@ -17,7 +17,7 @@ from apportion_cli.agreement_options import agreed
 from apportion_cli.console import current
 from apportion_cli.errors import CannotError
 from apportion_cli.sources import Sources
-from apportion_policy.evaluation.root import project_root
+from apportion_policy.evaluation.policy_root import project_root
 
 if TYPE_CHECKING:
     from apportion_compiler.diagnostics.diagnostic import Diagnostic
@@ -97,7 +97,7 @@ def _refuse_a_way_out(entry: str) -> None:
 
 def _warn_of_missing_layers(layers: tuple[str, ...]) -> None:
     """Say once a run, whatever the verbosity, what nothing has stopped the policy from."""
-    from apportion_policy.evaluation.layers import missing_layers
+    from apportion_policy.evaluation.confinement_layers import missing_layers
 
     context = click.get_current_context(silent=True)
     said: set[str] = set() if context is None else context.meta.setdefault(_WARNED, set())
@@ -135,7 +135,7 @@ def _evaluated(outcome: Evaluated) -> Inputs:
 
 
 def _rejected(outcome: Rejected, entry: str) -> Inputs:
-    from apportion_compiler.checks.authoring import authoring_findings
+    from apportion_compiler.checks.evaluation_faults import authoring_findings
     from apportion_compiler.diagnostics.diagnostic import in_order
 
     path = Path(outcome.tree.entry if outcome.tree is not None else os.path.abspath(entry))  # noqa: PTH100

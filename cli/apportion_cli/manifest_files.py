@@ -13,8 +13,8 @@ from apportion_cli.errors import CannotError
 
 if TYPE_CHECKING:
     from apportion_cli.sources import Sources
+    from apportion_compiler.manifests.located_manifest import Placed
     from apportion_compiler.manifests.manifest_parser import ManifestFile
-    from apportion_compiler.manifests.placed import Placed
 
 _MOST_EXPORTED_BYTES = 1024**3
 STDIN = "-"

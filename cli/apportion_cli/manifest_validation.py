@@ -14,13 +14,13 @@ from apportion_cli.errors import CannotError
 from apportion_cli.inputs import Inputs
 from apportion_cli.manifest_files import STDIN, STDIN_NAME, read_files
 from apportion_cli.sources import Sources
-from apportion_policy.evaluation.root import project_root
+from apportion_policy.evaluation.policy_root import project_root
 
 if TYPE_CHECKING:
     from apportion_cli.declared_cluster import DeclaredCluster
     from apportion_compiler.diagnostics.diagnostic import Diagnostic
     from apportion_compiler.diagnostics.report import Report
-    from apportion_compiler.manifests.placed import Placed
+    from apportion_compiler.manifests.located_manifest import Placed
 
 _NO_TREE = ""
 _NATIVE = "native"

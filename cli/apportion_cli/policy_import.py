@@ -38,11 +38,11 @@ def imported(paths: Sequence[str], wanted: Wanted) -> tuple[Mapping[str, str], t
         CannotError: If a file cannot be read, holds no queue, or a value that no policy can hold.
         click.UsageError: If there is no reader for the engine, or a name or an owner is none.
     """
-    from apportion_compiler.authoring.adoption import adopted_policy
-    from apportion_compiler.authoring.declarations import Identity
     from apportion_compiler.engine_versions import minor_text
     from apportion_compiler.engines.registry import TRAITS
     from apportion_compiler.errors import UnwritableError
+    from apportion_compiler.policy_writer.adoption import adopted_policy
+    from apportion_compiler.policy_writer.declarations import Identity
     from apportion_compiler.readers import READERS
     from apportion_compiler.readers.cluster_reader import lift
     from apportion_compiler.readers.objects import environment_of
@@ -71,7 +71,7 @@ def imported(paths: Sequence[str], wanted: Wanted) -> tuple[Mapping[str, str], t
 
 
 def _refuse_names(wanted: Wanted) -> None:
-    from apportion_compiler.naming import is_label, suggested_name
+    from apportion_compiler.kubernetes_names import is_label, suggested_name
     from apportion_policy.identifiers import parse_owner
 
     if not wanted.organisation.isprintable():

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from apportion_cli.stacks import Plan
-from apportion_policy.evaluation.plain import fenced
+from apportion_policy.evaluation.sanitized_text import fenced
 
 if TYPE_CHECKING:
     from apportion_compiler.emit.pulumi.update_plan import TargetPlan

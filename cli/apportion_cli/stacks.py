@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from apportion_cli.errors import CannotError
 from apportion_cli.options import limits
-from apportion_compiler.emit.pulumi.words import POLICY
+from apportion_compiler.emit.pulumi.environment_variables import POLICY
 
 if TYPE_CHECKING:
     from datetime import date
 
     from pulumi.automation import EngineEvent, Stack
 
-    from apportion_compiler.emit.pulumi.applied import Applied
+    from apportion_compiler.emit.pulumi.applied_objects import Applied
     from apportion_compiler.emit.pulumi.settings import StackSettings
     from apportion_compiler.emit.pulumi.update_plan import TargetPlan
     from apportion_compiler.rollout.drift import Drifted
@@ -57,7 +57,7 @@ class Plan:
 
     def in_use(self, export: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
         """Return a clause for each object that would be deleted under work that an export shows."""
-        from apportion_compiler.rollout.in_use import in_use
+        from apportion_compiler.rollout.queue_usage import in_use
 
         return tuple(clause for target in self.targets for clause in in_use(target.changes, export))
 
@@ -147,7 +147,7 @@ class DeployedStack:
 
     def drift(self) -> tuple[Drifted, ...]:
         """Return what the clusters hold beside what was applied to them, as the engine's refresh finds it."""
-        from apportion_compiler.emit.pulumi.treatment import plain
+        from apportion_compiler.emit.pulumi.resource_options import plain
         from apportion_compiler.rollout.drift import drift
 
         applied: list[Mapping[str, object]] = []
@@ -201,8 +201,8 @@ class DeployedStack:
     @contextmanager
     def _told(self) -> Iterator[None]:
         """Tell the stack's program that several updates are fine, and what the state says was applied."""
-        from apportion_compiler.emit.pulumi.applied import dump
-        from apportion_compiler.emit.pulumi.words import FORMER, STAGED, UPSERT
+        from apportion_compiler.emit.pulumi.applied_objects import dump
+        from apportion_compiler.emit.pulumi.environment_variables import FORMER, STAGED, UPSERT
 
         deployment = self._deployment()
         with tempfile.TemporaryDirectory(prefix="apportion-") as folder:

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from apportion_policy.declaration import Declaration
 from apportion_policy.errors import CollectError
-from apportion_policy.evaluation.plain import is_utf8, plain_text
+from apportion_policy.evaluation.sanitized_text import is_utf8, plain_text
 
 T = TypeVar("T", bound=Declaration)
 

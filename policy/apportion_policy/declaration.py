@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 
-from apportion_policy.evaluation.plain import unprintable
+from apportion_policy.evaluation.sanitized_text import unprintable
 from apportion_policy.refused_values import refused_values
 from apportion_policy.source import NOWHERE, SourceLocation, author_location
 

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from apportion_policy.declaration import PlacedDict, reading_document
 from apportion_policy.errors import DocumentFault
 from apportion_policy.evaluation.fault import Fault, FaultKind
-from apportion_policy.evaluation.plain import is_utf8, plain_text
+from apportion_policy.evaluation.sanitized_text import is_utf8, plain_text
 from apportion_policy.policy import Policy
 from apportion_policy.refused_values import RefusedValue, refused_values
 from apportion_policy.source import SourceLocation

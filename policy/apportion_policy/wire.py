@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from apportion_policy.declaration import PLACE, Declaration, reading_places
 from apportion_policy.errors import ApportionPolicyError
-from apportion_policy.evaluation.plain import plain_text
+from apportion_policy.evaluation.sanitized_text import plain_text
 from apportion_policy.omission import Omission
 from apportion_policy.policy import Policy, set_omissions
 from apportion_policy.refused_values import refused_values

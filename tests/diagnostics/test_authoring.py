@@ -12,7 +12,7 @@ from typing import get_args
 
 import pytest
 
-from apportion_compiler.checks.authoring import AUTHORING, authoring_findings
+from apportion_compiler.checks.evaluation_faults import AUTHORING, authoring_findings
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
 from apportion_policy.evaluation.fault import Fault, FaultKind
 from apportion_policy.evaluation.limits import MIB, Limits

@@ -28,7 +28,7 @@ OF_RULE = {
 }
 """A document holds all that it declares, and files are missed by folder: `test_file_not_read.py`."""
 # Findings of these modules are made by the evaluation, the backends, the engines' rules and the runtime, not by a check.
-TABLES = {f"apportion_compiler.checks.{name}" for name in ("authoring", "manifests", "refusals", "snapshots")}
+TABLES = {f"apportion_compiler.checks.{name}" for name in ("evaluation_faults", "manifests", "refusals", "snapshots")}
 MODULES = [importlib.import_module(f"{checks.__name__}.{m.name}") for m in pkgutil.iter_modules(checks.__path__)]
 
 

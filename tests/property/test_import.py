@@ -14,8 +14,6 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from apportion_compiler.authoring.declarations import Identity
-from apportion_compiler.authoring.files import policy_files
 from apportion_compiler.backends import BACKENDS
 from apportion_compiler.backends.capability import Feature, Manifest
 from apportion_compiler.backends.quota_tree import cluster_sizes
@@ -27,6 +25,8 @@ from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.lower import lower
 from apportion_compiler.ir.program import Program, Queue
+from apportion_compiler.policy_writer.declarations import Identity
+from apportion_compiler.policy_writer.files import policy_files
 from apportion_compiler.readers import READERS
 from apportion_compiler.readers.cluster_reader import lift
 from apportion_compiler.targets import targets_of

@@ -13,12 +13,12 @@ import yaml
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from apportion_compiler.authoring.adoption import adopted_policy
-from apportion_compiler.authoring.declarations import Identity
 from apportion_compiler.backends.capability import Output
 from apportion_compiler.backends.object_families import managed
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.errors import UnwritableError
+from apportion_compiler.policy_writer.adoption import adopted_policy
+from apportion_compiler.policy_writer.declarations import Identity
 from apportion_compiler.readers.record import Note
 from apportion_policy import Engine
 from apportion_policy.errors import QuantityError

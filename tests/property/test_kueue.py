@@ -20,7 +20,7 @@ from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.gpu_models import counted_models
 from apportion_compiler.ir.lower import lower
 from apportion_compiler.ir.program import Program, Queue
-from apportion_compiler.naming import object_name
+from apportion_compiler.kubernetes_names import object_name
 from apportion_compiler.readers.record import LiftedQueue
 from apportion_policy import Policy
 from apportion_policy.quantity import UNLIMITED, Amount, Unlimited, add, is_over, smaller

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from apportion_cli.main import main
 from apportion_policy import Policy
-from apportion_policy.evaluation.plain import (
+from apportion_policy.evaluation.sanitized_text import (
     comment_lines,
     escaped_commands,
     escaped_json,

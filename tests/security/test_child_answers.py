@@ -16,7 +16,7 @@ from apportion_compiler.fixes_python import python_edit
 from apportion_compiler.fixes_yaml import yaml_edit
 from apportion_policy import wire
 from apportion_policy.evaluation.answer import AnswerError, layers_line, read_answer
-from apportion_policy.evaluation.layers import Raised
+from apportion_policy.evaluation.confinement_layers import Raised
 from apportion_policy.evaluation.parent import start
 from apportion_policy.evaluation.result import Evaluated, Rejected
 from apportion_policy.source import SourceLocation

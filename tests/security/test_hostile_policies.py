@@ -142,7 +142,7 @@ def test_claimed_places_outside_the_policy_are_not_passed_on(folder: Path) -> No
     fault = only_fault(folder)
     assert (fault.kind, fault.file, fault.line) == ("policy-exception", str(folder / "policy.py"), 1)
     (folder / "policy.py").write_text(
-        "from apportion_policy.evaluation.importing import RefusedSourceError\n"
+        "from apportion_policy.evaluation.source_importer import RefusedSourceError\n"
         "from apportion_policy.evaluation.fault import Fault\n"
         "raise RefusedSourceError(Fault('syntax-error', 'x', '/etc/shadow', 1, related=(('/etc/shadow', 1, 'y'),)))\n"
     )

@@ -23,7 +23,7 @@ pytestmark = [
 CANARY = "canary-88d03e5b"
 PROLOGUE = """
 import ctypes, encodings.idna, errno, json, os, resource, signal, socket, subprocess, sys, threading, mmap
-from apportion_policy.evaluation import landlock, layers, privileges, seccomp, rlimits, readable, linux_layers, limits
+from apportion_policy.evaluation import landlock, confinement_layers, privileges, seccomp, rlimits, read_access, linux_layers, limits
 libc = ctypes.CDLL(None, use_errno=True)
 def call(number, *arguments):
     result = libc.syscall(ctypes.c_long(number), *(ctypes.c_long(a) for a in arguments))
@@ -37,11 +37,11 @@ def attempt(action):
         return "refused"
     return 0
 root, other, parent, user = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
-r = readable.readable_paths(root)
+r = read_access.readable_paths(root)
 if user == "ordinary":
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
 print_to = os.dup(1)
-raised = layers.Raised()
+raised = confinement_layers.Raised()
 """
 ALL = "linux_layers.raise_linux_layers(r, raised, parent=os.getppid())\n"
 FILES_ONLY = (

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from apportion_policy.evaluation import layers
-from apportion_policy.evaluation.layers import (
+from apportion_policy.evaluation import confinement_layers as layers
+from apportion_policy.evaluation.confinement_layers import (
     FILES,
     LAYERS,
     MEMORY_LIMIT,
@@ -107,7 +107,7 @@ def command(
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "policy.py").write_text(f"open('{tmp_path}/ran', 'a')\n{GOOD}")
-    (tmp_path / "plain.py").write_text(GOOD)
+    (tmp_path / "sanitized_text.py").write_text(GOOD)
     return tmp_path
 
 
@@ -152,9 +152,9 @@ def test_each_command_refuses_without_landlock_in_one_sentence(verb: str, folder
 def test_what_the_system_does_not_have_is_missing_and_can_be_permitted(
     withholds: str, code: int, named: str, folder: Path
 ) -> None:
-    refused = command(folder, "validate", "plain.py", withholds=withholds, code=code)
+    refused = command(folder, "validate", "sanitized_text.py", withholds=withholds, code=code)
     assert (refused.returncode, named in refused.stderr) == (3, True)
-    permitted = command(folder, "validate", "-q", "plain.py", FLAG, withholds=withholds, code=code)
+    permitted = command(folder, "validate", "-q", "sanitized_text.py", FLAG, withholds=withholds, code=code)
     assert permitted.returncode == 0
     warnings = [line for line in permitted.stderr.splitlines() if line.startswith("apportion: warning: without `")]
     assert len(warnings) == named.count("`") // 2
@@ -172,13 +172,13 @@ def test_what_the_system_does_not_have_is_missing_and_can_be_permitted(
 def test_any_other_error_ends_the_evaluation_whatever_is_permitted(
     withholds: str, code: int, layer: str, folder: Path
 ) -> None:
-    ended = command(folder, "validate", "plain.py", FLAG, withholds=withholds, code=code)
+    ended = command(folder, "validate", "sanitized_text.py", FLAG, withholds=withholds, code=code)
     assert ended.returncode == 3
     assert f"`{layer}` could not be raised around it ({os.strerror(code)})" in ended.stderr
 
 
 def test_a_network_namespace_may_be_missing(folder: Path) -> None:
-    ended = command(folder, "validate", "plain.py", withholds="unshare", code=errno.EPERM)
+    ended = command(folder, "validate", "sanitized_text.py", withholds="unshare", code=errno.EPERM)
     assert (ended.returncode, "warning: without" in ended.stderr) == (0, False)
 
 
@@ -187,13 +187,13 @@ def test_a_network_namespace_may_be_missing(folder: Path) -> None:
 def test_no_settings_file_permits_it(file: str, key: str, folder: Path) -> None:
     table = "" if file == "apportion.toml" else "[tool.apportion]\n"
     (folder / file).write_text(f"{table}{key} = true\n")
-    ended = command(folder, "validate", "plain.py")
+    ended = command(folder, "validate", "sanitized_text.py")
     assert ended.returncode in (2, 3)
 
 
 def test_no_variable_permits_it(folder: Path) -> None:
     names = ("APPORTION_ALLOW_MISSING_LAYERS", "APPORTION_VALIDATE_ALLOW_MISSING_LAYERS", "ALLOW_MISSING_LAYERS")
-    ended = command(folder, "validate", "plain.py", variables=os.environ | dict.fromkeys(names, "1"))
+    ended = command(folder, "validate", "sanitized_text.py", variables=os.environ | dict.fromkeys(names, "1"))
     assert ended.returncode == 3
 
 
@@ -209,7 +209,7 @@ def test_doctor_reports_what_is_missing_as_bad(folder: Path) -> None:
 
 PLUGIN_TEST = """
 def test_it(apportion_simulate):
-    apportion_simulate("plain.py", "scenario.yaml")
+    apportion_simulate("sanitized_text.py", "scenario.yaml")
 """
 PYTEST = CONTAINER + "import pytest\nsys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', *sys.argv[3:]]))\n"
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from apportion_policy.evaluation import layers
+from apportion_policy.evaluation import confinement_layers as layers
 
 from .gate import SECRET, base_repository, git, judge, propose, workflow_of
 from .test_missing_layers import CONTAINER

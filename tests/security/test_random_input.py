@@ -40,9 +40,9 @@ from apportion_policy import (
 from apportion_policy.documents import load_document
 from apportion_policy.errors import DocumentFault
 from apportion_policy.evaluation.answer import AnswerError, layers_line, outcome, read_answer, read_layers, whole_size
+from apportion_policy.evaluation.confinement_layers import Raised
 from apportion_policy.evaluation.crash_trace import innermost_place
 from apportion_policy.evaluation.fault import Fault
-from apportion_policy.evaluation.layers import Raised
 from apportion_policy.evaluation.tree import PolicyTree
 from apportion_policy.source import SourceLocation
 from apportion_runtime.sim.scenario.fields import ScenarioError

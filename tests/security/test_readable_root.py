@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from apportion_policy.evaluation.readable import readable_paths
+from apportion_policy.evaluation.read_access import readable_paths
 from apportion_policy.evaluation.tree import locate
 
 pytestmark = pytest.mark.security
@@ -65,7 +65,7 @@ def test_the_folder_above_a_package_stays_readable_within_the_repository(entry: 
 def test_hidden_files_stay_unreadable_past_the_folders_that_are_searched(
     entry: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("apportion_policy.evaluation.readable._MAX_FOLDERS_SEARCHED", 5)
+    monkeypatch.setattr("apportion_policy.evaluation.read_access._MAX_FOLDERS_SEARCHED", 5)
     for number in range(10):
         folder = entry.parent / f"a{number}"
         folder.mkdir()

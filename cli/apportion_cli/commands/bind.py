@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from apportion_compiler.bindings.bind import Bound
     from apportion_compiler.bindings.options import Options
     from apportion_compiler.ir.program import Program
-    from apportion_compiler.manifests.placed import Placed
+    from apportion_compiler.manifests.located_manifest import Placed
 
 
 @click.command()

@@ -27,7 +27,7 @@ from apportion_cli.verbosity import SETTINGS_REF, console_options
 if TYPE_CHECKING:
     from datetime import date
 
-    from apportion_policy.evaluation.layers import Layer
+    from apportion_policy.evaluation.confinement_layers import Layer
     from apportion_policy.evaluation.limits import Limits
 
 _TOOLS = {
@@ -153,7 +153,7 @@ def _confinement(*, is_allowed: bool) -> list[Finding]:
     from tempfile import TemporaryDirectory
 
     from apportion_policy.errors import ConfinementError
-    from apportion_policy.evaluation.layers import LAYERS, missing_layers
+    from apportion_policy.evaluation.confinement_layers import LAYERS, missing_layers
     from apportion_policy.evaluation.limits import Limits
     from apportion_policy.evaluation.parent import start
     from apportion_policy.evaluation.result import Evaluated

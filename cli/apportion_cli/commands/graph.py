@@ -88,7 +88,7 @@ def _drawn(report: TreeReport, form: str, *, width: int, plain: bool) -> str:
 
             return svg_tree(report)
         case "json":
-            from apportion_compiler.orgtree.data import json_tree
+            from apportion_compiler.orgtree.json_document import json_tree
 
             return json_tree(report)
         case _:

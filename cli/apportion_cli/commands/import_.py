@@ -101,7 +101,7 @@ def _write(out: Path, files: Mapping[str, str]) -> None:
 
 
 def _say(notes: tuple[Note, ...], others: list[str]) -> None:
-    from apportion_policy.evaluation.plain import plain_text
+    from apportion_policy.evaluation.sanitized_text import plain_text
 
     console = current()
     for note in notes:

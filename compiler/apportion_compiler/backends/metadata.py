@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from apportion_compiler.ir.program import Program, Queue
-from apportion_compiler.naming import label_value, object_name
+from apportion_compiler.kubernetes_names import label_value, object_name
 from apportion_policy.source import SourceLocation
 
 GROUP = "apportion.dev"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.ir.gpu_models import counted_models
 from apportion_compiler.ir.program import NodePool, Program, Queue
-from apportion_compiler.naming import dotless_name, object_name
+from apportion_compiler.kubernetes_names import dotless_name, object_name
 
 QueueNames = Mapping[str, str]
 """The name of each queue's object in one part, by the queue's id."""

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from apportion_compiler.ir.gpu_models import counted_models
 from apportion_compiler.ir.program import NodePool, Program
+from apportion_compiler.kubernetes_names import is_label_value, label_value
 from apportion_compiler.machine_types import AWS_MACHINES, gke_machine
-from apportion_compiler.naming import is_label_value, label_value
 from apportion_compiler.pool_label_keys import (
     GKE_ACCELERATOR_LABEL,
     GPU_MODEL_LABEL,

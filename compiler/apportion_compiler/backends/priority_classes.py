@@ -12,7 +12,7 @@ from typing import Literal
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.ir.program import PriorityClass, Program
-from apportion_compiler.naming import object_name
+from apportion_compiler.kubernetes_names import object_name
 
 PreemptionPolicy = Literal["PreemptLowerPriority", "Never"]
 

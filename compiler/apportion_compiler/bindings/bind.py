@@ -8,21 +8,29 @@ from dataclasses import dataclass, replace
 from apportion_compiler.bindings import ENGINES, KINDS
 from apportion_compiler.bindings.binding import Binding, EngineBinding
 from apportion_compiler.bindings.bounds import beyond_bounds
-from apportion_compiler.bindings.choices import WHOLE, gpus_of, name_of, refuse_share
+from apportion_compiler.bindings.defaults import WHOLE, gpus_of, name_of, refuse_share
 from apportion_compiler.bindings.elastic import make_elastic, workers_at_first
 from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.bindings.kind import Kind
+from apportion_compiler.bindings.notes import crowded, small_share, unspread, waiting
 from apportion_compiler.bindings.options import Options
 from apportion_compiler.bindings.placement import placement
-from apportion_compiler.bindings.places import class_in, instead, leaf, named_queue, namespace_in, plan_in, some
 from apportion_compiler.bindings.provisioning import ask_for_nodes
-from apportion_compiler.bindings.remarks import crowded, small_share, unspread, waiting
+from apportion_compiler.bindings.queue_selection import (
+    class_in,
+    instead,
+    leaf,
+    named_queue,
+    namespace_in,
+    plan_in,
+    some,
+)
 from apportion_compiler.bindings.requests import pod_requests
 from apportion_compiler.bindings.work import GPU_RESOURCE, Work
 from apportion_compiler.bindings.workload_fields import is_gang, is_kind, templates
 from apportion_compiler.engine_rules.pod_admission import refusals
 from apportion_compiler.ir.program import Program, Queue
-from apportion_compiler.naming import object_name
+from apportion_compiler.kubernetes_names import object_name
 from apportion_compiler.workload_shapes import Node, found, mapping, pod_sets, section, shape_of, text
 
 _CPU, _MEMORY = 1000, 4 * 1024**3

@@ -14,9 +14,9 @@ from apportion_compiler.bindings.gangs import starts_together
 from apportion_compiler.bindings.requests import pod_requests
 from apportion_compiler.bindings.work import GPU_RESOURCE
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
-from apportion_compiler.engine_rules.workload_rules.site import Workload, site_of, template_field
+from apportion_compiler.engine_rules.workload_rules.workload_context import Workload, site_of, template_field
 from apportion_compiler.ir.program import NodePool, PriorityClass, Program, Queue
-from apportion_compiler.naming import object_name
+from apportion_compiler.kubernetes_names import object_name
 from apportion_compiler.plain_objects import mapping, text
 from apportion_compiler.pool_label_keys import (
     GKE_ACCELERATOR_LABEL,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apportion_compiler.engine_rules.workload_rules.site import Workload
+from apportion_compiler.engine_rules.workload_rules.workload_context import Workload
 from apportion_compiler.engines.kai import names as kai
 from apportion_compiler.engines.koordinator.binding import GANG_MIN_ANNOTATION
 from apportion_compiler.engines.kueue import names as kueue

@@ -8,7 +8,7 @@ from apportion_compiler.alternatives import alternatives
 from apportion_compiler.backends.pool_labels import gpu_model_labels
 from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.ir.program import NodePool, Program, Queue, Taint
-from apportion_compiler.naming import label_value
+from apportion_compiler.kubernetes_names import label_value
 from apportion_compiler.pool_label_keys import POOL_LABEL
 from apportion_compiler.workload_shapes import Node
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from apportion_compiler.bindings.binding import Binding
 from apportion_compiler.bindings.errors import BindingError
-from apportion_compiler.naming import object_name
+from apportion_compiler.kubernetes_names import object_name
 from apportion_compiler.workload_shapes import Node, pod_sets, section, shape_of
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apportion_compiler.checks.authoring import AUTHORING
 from apportion_compiler.checks.check import Check, JudgedCheck, StructureCheck
 from apportion_compiler.checks.conflicting_parent import CONFLICTING_PARENT, conflicting_parent
 from apportion_compiler.checks.declaration_left_out import DECLARATION_LEFT_OUT, declaration_left_out
 from apportion_compiler.checks.duplicate_id import DUPLICATE_ID, duplicate_id
 from apportion_compiler.checks.enforcement_weakened import ENFORCEMENT_WEAKENED, enforcement_weakened
 from apportion_compiler.checks.equal_priorities import EQUAL_PRIORITIES, equal_priorities
+from apportion_compiler.checks.evaluation_faults import AUTHORING
 from apportion_compiler.checks.file_not_read import FILE_NOT_READ, file_not_read
 from apportion_compiler.checks.gpu_model_without_pool import GPU_MODEL_WITHOUT_POOL, gpu_model_without_pool
 from apportion_compiler.checks.gpu_pool_untainted import GPU_POOL_UNTAINTED, gpu_pool_untainted

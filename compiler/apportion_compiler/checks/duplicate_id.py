@@ -7,7 +7,7 @@ from datetime import date
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
 from apportion_compiler.graph.declarations import Declarations
-from apportion_compiler.graph.named import Named
+from apportion_compiler.graph.named_objects import Named
 
 DUPLICATE_ID = Rule(
     "AP103", "duplicate-id", Severity.ERROR, "two objects of one kind have the same name", required=True

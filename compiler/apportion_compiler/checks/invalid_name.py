@@ -8,8 +8,8 @@ from datetime import date
 from apportion_compiler.checks.references import references
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity, ValueEdit
 from apportion_compiler.graph.declarations import Declarations
-from apportion_compiler.graph.named import Named
-from apportion_compiler.naming import (
+from apportion_compiler.graph.named_objects import Named
+from apportion_compiler.kubernetes_names import (
     MAX_NAME,
     is_label,
     is_label_key,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from apportion_compiler.diagnostics.diagnostic import Applicability, Diagnostic, Rule, Severity, ValueEdit
 from apportion_compiler.graph.graph import PolicyGraph
-from apportion_compiler.naming import is_label_key
+from apportion_compiler.kubernetes_names import is_label_key
 from apportion_policy.placement import Topology
 
 INVALID_TOPOLOGY = Rule("AP301", "invalid-topology", Severity.ERROR, "a topology has levels that no engine takes")

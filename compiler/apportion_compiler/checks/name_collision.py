@@ -7,8 +7,8 @@ from datetime import date
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
 from apportion_compiler.graph.declarations import Declarations
-from apportion_compiler.graph.named import Named
-from apportion_compiler.naming import object_name
+from apportion_compiler.graph.named_objects import Named
+from apportion_compiler.kubernetes_names import object_name
 
 NAME_COLLISION = Rule(
     "AP105", "name-collision", Severity.ERROR, "two objects of one kind would be emitted under one name", required=True

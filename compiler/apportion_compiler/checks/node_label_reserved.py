@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
 from apportion_compiler.graph.graph import PolicyGraph
-from apportion_compiler.naming import label_value
+from apportion_compiler.kubernetes_names import label_value
 from apportion_compiler.pool_label_keys import (
     GPU_MODEL_LABEL,
     NODE_GROUP_LABEL,

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from apportion_compiler.diagnostics.positions import Positions
 from apportion_compiler.diagnostics.report import Finding, Read, Report
 from apportion_compiler.diagnostics.text import summary
-from apportion_policy.evaluation.plain import plain_text
+from apportion_policy.evaluation.sanitized_text import plain_text
 
 SHOWN_PER_LEVEL = 10
 _MARKDOWN = frozenset("&<>|`*_~[]!@#\\")

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 from apportion_compiler.diagnostics.diagnostic import Rule
 from apportion_compiler.diagnostics.report import Finding, Report
-from apportion_policy.evaluation.plain import plain_text
+from apportion_policy.evaluation.sanitized_text import plain_text
 from apportion_policy.source import SourceLocation
 
 _FAILING = {"error": ("error",), "warning": ("error", "warning")}

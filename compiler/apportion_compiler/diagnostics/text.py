@@ -11,7 +11,7 @@ from apportion_compiler.diagnostics.diagnostic import Diagnostic
 from apportion_compiler.diagnostics.report import Finding, Read, Report
 from apportion_compiler.diagnostics.text_excerpt import Style, excerpt
 from apportion_compiler.spans import Span, place, span_of, split_lines
-from apportion_policy.evaluation.plain import plain_text
+from apportion_policy.evaluation.sanitized_text import plain_text
 from apportion_policy.source import SourceLocation
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Callable
 
 from apportion_compiler.spans import Span
-from apportion_policy.evaluation.plain import plain_text
+from apportion_policy.evaluation.sanitized_text import plain_text
 
 Style = Callable[[str, str], str]
 """From a role and a text to the text as it is shown."""

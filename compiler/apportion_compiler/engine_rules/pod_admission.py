@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from apportion_compiler.engine_rules.verdict import Manifest
-from apportion_compiler.engine_rules.workload_rules.everywhere import devices
-from apportion_compiler.engine_rules.workload_rules.site import Rule, site_of
+from apportion_compiler.engine_rules.workload_rules.every_engine import devices
+from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, site_of
 from apportion_compiler.engines.kai.rules.gpu_sharing import gpu_sharing
 
 _WEBHOOKS: Mapping[str, tuple[Rule, ...]] = {"kai": (gpu_sharing,)}

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engine_rules.workload_rules import everywhere, namespaces, provisioning
-from apportion_compiler.engine_rules.workload_rules.site import Rule, site_of
+from apportion_compiler.engine_rules.workload_rules import admission_policies, every_engine, provisioning
+from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, site_of
 from apportion_compiler.engines.registry import Parts, engine_parts
 
 ENGINE_WORKLOAD_RULES: Mapping[str, tuple[Rule, ...]] = Parts(engine_parts("rules.pending", "RULES"))
@@ -29,5 +29,10 @@ def workload_verdicts(
         existing: What the cluster has already: queues, classes, pod templates.
     """
     site = site_of(engine, manifests, existing)
-    for rule in (*everywhere.RULES, *namespaces.RULES, *provisioning.RULES, *ENGINE_WORKLOAD_RULES.get(engine, ())):
+    for rule in (
+        *every_engine.RULES,
+        *admission_policies.RULES,
+        *provisioning.RULES,
+        *ENGINE_WORKLOAD_RULES.get(engine, ()),
+    ):
         yield from rule(site)

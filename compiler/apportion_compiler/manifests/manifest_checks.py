@@ -15,7 +15,7 @@ from apportion_compiler.engine_rules import ENGINE_RULES
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.engine_rules.workloads import workload_verdicts
 from apportion_compiler.manifests.engines import engines_of
-from apportion_compiler.manifests.placed import Placed
+from apportion_compiler.manifests.located_manifest import Placed
 
 _RULES: Mapping[Effect, tuple[Rule, str]] = {
     Effect.REJECTED: (MANIFEST_REJECTED, "{engine} rejects {what}"),

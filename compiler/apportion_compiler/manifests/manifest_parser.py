@@ -15,7 +15,7 @@ import yaml
 
 from apportion_compiler.checks.manifests import UNREADABLE_MANIFEST
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
-from apportion_compiler.manifests.placed import Placed
+from apportion_compiler.manifests.located_manifest import Placed
 from apportion_compiler.manifests.scalars import NotJson, scalar
 from apportion_policy.documents import MAX_DEPTH, MAX_DOCUMENT_NODES, check_expansion, line_nested_too_deeply
 from apportion_policy.errors import DocumentFault

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
-from apportion_compiler.naming import label_value
+from apportion_compiler.kubernetes_names import label_value
 from apportion_compiler.plain_objects import labels_of, of_kind
 from apportion_compiler.readers import READERS
 from apportion_compiler.readers.admission import admission_facts

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from apportion_compiler.backends.admission.binding import CLASSES_ANNOTATION, QUEUE_LABEL, SHARING_ANNOTATION
-from apportion_compiler.naming import label_value
+from apportion_compiler.backends.admission.namespace_metadata import CLASSES_ANNOTATION, QUEUE_LABEL, SHARING_ANNOTATION
+from apportion_compiler.kubernetes_names import label_value
 from apportion_compiler.plain_objects import annotations_of, labels_of, name_of, of_kind
 from apportion_compiler.readers.limit_ranges import with_limit_ranges
 from apportion_compiler.readers.record import Lifted, Manifest

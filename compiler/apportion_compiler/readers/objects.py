@@ -12,7 +12,7 @@ from apportion_compiler.backends.metadata import (
     OWNER_ANNOTATION,
     QUEUE_ID_LABEL,
 )
-from apportion_compiler.naming import label_value, object_name
+from apportion_compiler.kubernetes_names import label_value, object_name
 from apportion_compiler.plain_objects import annotations_of, described, labels_of, mapping, name_of
 from apportion_compiler.readers.record import Manifest, Note
 

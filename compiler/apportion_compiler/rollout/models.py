@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from apportion_compiler.engines.registry import Parts, engine_parts
-from apportion_compiler.rollout.held import Model
+from apportion_compiler.rollout.queue_state import Model
 
 MODELS: Mapping[str, Model] = Parts(engine_parts("updates", "MODEL"))
 """By the engine's name."""

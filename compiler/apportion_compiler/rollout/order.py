@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from apportion_compiler.rollout.held import Held, State
+from apportion_compiler.rollout.queue_state import Held, State
 from apportion_compiler.rollout.waves import Wave
 
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 import networkx as nx
 
 from apportion_compiler.plain_objects import Manifest
-from apportion_compiler.rollout.held import Model
 from apportion_compiler.rollout.identity import Identity, identity_of
 from apportion_compiler.rollout.models import MODELS
 from apportion_compiler.rollout.order import waits_of
+from apportion_compiler.rollout.queue_state import Model
 from apportion_compiler.rollout.references import references
 from apportion_compiler.rollout.waves import Wave, states, waves
 

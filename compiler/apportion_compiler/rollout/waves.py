@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from apportion_compiler.plain_objects import Manifest, name_of
-from apportion_compiler.rollout.held import Held, Model, State
+from apportion_compiler.rollout.queue_state import Held, Model, State
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from apportion_policy.evaluation.confinement_layers import Raised
 from apportion_policy.evaluation.fault import Fault, FaultFormatError
-from apportion_policy.evaluation.layers import Raised
 
 MAX_HEADER_BYTES = 16 * 1024 * 1024
 _MAX_FILES = 20_000

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from apportion_policy.evaluation.readable import Readable
+from apportion_policy.evaluation.read_access import Readable
 from apportion_policy.evaluation.tree import is_hidden, is_within
 
 _WRITING_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND

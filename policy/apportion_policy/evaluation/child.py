@@ -18,13 +18,13 @@ from collections.abc import Sequence
 from apportion_policy.declaration import AuthoringFault, collecting_faults, recording_declarations
 from apportion_policy.evaluation import answer
 from apportion_policy.evaluation.audit import AuditTrail
-from apportion_policy.evaluation.blame import MAX_FAULTS, fault_of_declaration, faults_of
+from apportion_policy.evaluation.entry_point import load_entry
 from apportion_policy.evaluation.fault import Fault
-from apportion_policy.evaluation.importing import import_from_source_only
+from apportion_policy.evaluation.fault_location import MAX_FAULTS, fault_of_declaration, faults_of
 from apportion_policy.evaluation.limits import MIB, Limits
-from apportion_policy.evaluation.loading import load_entry
-from apportion_policy.evaluation.readable import readable_paths
+from apportion_policy.evaluation.read_access import readable_paths
 from apportion_policy.evaluation.sandbox import confine, find_kernel_layers, is_enough
+from apportion_policy.evaluation.source_importer import import_from_source_only
 from apportion_policy.evaluation.tree import PolicyTree, is_within
 from apportion_policy.unused_declarations import unused_declarations
 from apportion_policy.wire import MAX_VALUES, dump, n_values

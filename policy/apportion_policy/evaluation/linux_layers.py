@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import contextlib
 
-from apportion_policy.evaluation.kernel import KernelError
-from apportion_policy.evaluation.landlock import restrict_files
-from apportion_policy.evaluation.layers import (
+from apportion_policy.evaluation.confinement_layers import (
     CAPABILITIES,
     FILES,
     NETWORK_NAMESPACE,
@@ -19,13 +17,15 @@ from apportion_policy.evaluation.layers import (
     Raised,
     raise_layer,
 )
+from apportion_policy.evaluation.kernel import KernelError
+from apportion_policy.evaluation.landlock import restrict_files
 from apportion_policy.evaluation.privileges import (
     die_with_parent,
     drop_capabilities,
     leave_network,
     refuse_new_privileges,
 )
-from apportion_policy.evaluation.readable import Readable
+from apportion_policy.evaluation.read_access import Readable
 from apportion_policy.evaluation.seccomp import restrict_system_calls
 
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from apportion_policy.errors import ConfinementError
 from apportion_policy.evaluation.answer import Answer, AnswerError, read_answer, read_layers
+from apportion_policy.evaluation.confinement_layers import SCRUBBED_ENVIRONMENT, Raised, missing_layers
 from apportion_policy.evaluation.crash_trace import innermost_place
 from apportion_policy.evaluation.fault import Fault
-from apportion_policy.evaluation.layers import SCRUBBED_ENVIRONMENT, Raised, missing_layers
 from apportion_policy.evaluation.limits import MIB, PRINTS_KEPT_BYTES, Limits
-from apportion_policy.evaluation.plain import plain_text
 from apportion_policy.evaluation.result import Evaluated, Rejected
+from apportion_policy.evaluation.sanitized_text import plain_text
 from apportion_policy.evaluation.supervision import Ended, Ending
 from apportion_policy.evaluation.tree import PolicyTree
 

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 from apportion_policy.evaluation.child_process import Child
+from apportion_policy.evaluation.confinement_layers import SCRUBBED_ENVIRONMENT, missing_layers
 from apportion_policy.evaluation.fault import Fault
-from apportion_policy.evaluation.layers import SCRUBBED_ENVIRONMENT, missing_layers
 from apportion_policy.evaluation.limits import Limits
 from apportion_policy.evaluation.result import Evaluated, Rejected
 from apportion_policy.evaluation.tree import EntryError, PolicyTree, locate

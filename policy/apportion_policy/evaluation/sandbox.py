@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from apportion_policy.evaluation.audit import AuditTrail, install_audit_hook
-from apportion_policy.evaluation.layers import (
+from apportion_policy.evaluation.confinement_layers import (
     AUDIT_HOOK,
     LAYERS,
     MEMORY_LIMIT,
@@ -17,7 +17,7 @@ from apportion_policy.evaluation.layers import (
     raise_layer,
 )
 from apportion_policy.evaluation.limits import Limits
-from apportion_policy.evaluation.readable import Readable
+from apportion_policy.evaluation.read_access import Readable
 from apportion_policy.evaluation.rlimits import limit_memory, limit_resources
 
 KernelLayers = Callable[[Readable, Raised], None]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apportion_policy.evaluation.fault import Fault, FaultKind
-from apportion_policy.evaluation.plain import is_utf8, plain_text
-from apportion_policy.evaluation.root import begins_project
+from apportion_policy.evaluation.policy_root import begins_project
+from apportion_policy.evaluation.sanitized_text import is_utf8, plain_text
 
 PYTHON_SUFFIX = ".py"
 DOCUMENT_SUFFIXES = (".yaml", ".yml", ".json")

@@ -12,6 +12,7 @@ import pytest
 from apportion_compiler.engine_rules.verdict import Effect
 from apportion_compiler.engines.yunikorn.rules import RULES
 from apportion_compiler.engines.yunikorn.rules.config import check_node_sort_policy
+from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
 from apportion_compiler.engines.yunikorn.rules.limits import (
     check_limit_max_applications,
     check_limit_resources,
@@ -25,7 +26,6 @@ from apportion_compiler.engines.yunikorn.rules.queues import (
     with_root,
 )
 from apportion_compiler.engines.yunikorn.rules.records import partition_of, placement_rule_of, queue_of
-from apportion_compiler.engines.yunikorn.rules.refused import ConfigRefusedError
 
 TABLES = Path(__file__).parent / "yunikorn"
 FILES: list[dict[str, Any]] = json.loads((TABLES / "queues-yaml.json").read_text(encoding="utf-8"))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from apportion_policy.evaluation.parent import start
-from apportion_policy.evaluation.readable import readable_paths
+from apportion_policy.evaluation.read_access import readable_paths
 from apportion_policy.evaluation.result import Evaluated, Rejected
 from apportion_policy.evaluation.tree import EntryError, locate
 from apportion_policy.wire import load

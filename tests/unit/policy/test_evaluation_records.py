@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apportion_policy.evaluation.answer import AnswerError, layers_line, outcome, read_answer, read_layers, whole_size
+from apportion_policy.evaluation.confinement_layers import Raised
 from apportion_policy.evaluation.fault import FAULT_KINDS, Fault, FaultFormatError
-from apportion_policy.evaluation.layers import Raised
 from apportion_policy.evaluation.limits import Limits
-from apportion_policy.evaluation.plain import plain_text
+from apportion_policy.evaluation.sanitized_text import plain_text
 
 FAULT = Fault("policy-exception", "message", "/p/policy.py", 3, 4, "hint", (("/p/a.py", 1, "calls `f`"),))
 

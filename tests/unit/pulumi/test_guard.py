@@ -10,7 +10,7 @@ import pytest
 pulumi = pytest.importorskip("pulumi", reason="the extra `pulumi` is not installed")
 
 from apportion_compiler.emit.pulumi.guard import Guard  # noqa: E402
-from apportion_compiler.emit.pulumi.treatment import owned  # noqa: E402
+from apportion_compiler.emit.pulumi.resource_options import owned  # noqa: E402
 from apportion_compiler.rollout.differences import differences  # noqa: E402
 from apportion_compiler.rollout.hazards import CLASS_VALUE, QUEUE_WITH_CHILDREN  # noqa: E402
 

@@ -11,9 +11,9 @@ import pytest
 pytest.importorskip("pulumi", reason="the extra `pulumi` is not installed")
 
 from apportion_compiler.compile import Compilation, compile_policy
-from apportion_compiler.emit.pulumi.applied import Applied, AppliedTarget
+from apportion_compiler.emit.pulumi.applied_objects import Applied, AppliedTarget
+from apportion_compiler.emit.pulumi.resource_options import owned, plain
 from apportion_compiler.emit.pulumi.stack_targets import read_policy
-from apportion_compiler.emit.pulumi.treatment import owned, plain
 from apportion_compiler.emit.pulumi.update_plan import next_update, plan_stack
 from apportion_compiler.packaged_scheduler import Packaged, scheduler_objects
 from apportion_compiler.rollout.hazards import QUEUE_WITH_CHILDREN, hazards

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from apportion_compiler.emit.pulumi.environment_variables import POLICY
 from apportion_compiler.emit.pulumi.settings import read_settings
 from apportion_compiler.emit.pulumi.stack_targets import rooted
 from apportion_compiler.emit.pulumi.values import Values
-from apportion_compiler.emit.pulumi.words import POLICY
 
 
 def test_only_the_policy_is_read_elsewhere() -> None:

@@ -12,8 +12,7 @@ pytest.importorskip("pulumi_policy", reason="the extra `pulumi` is not installed
 
 from pulumi_policy import EnforcementLevel, PolicyResource, StackValidationArgs, StackValidationPolicy
 
-from apportion_compiler.emit.pulumi.applied import Applied
-from apportion_compiler.emit.pulumi.naming import resource_name, resource_type
+from apportion_compiler.emit.pulumi.applied_objects import Applied
 from apportion_compiler.emit.pulumi.object_checks import (
     NOT_COMPILED,
     OVER_CAPACITY,
@@ -24,8 +23,9 @@ from apportion_compiler.emit.pulumi.object_checks import (
     Judge,
 )
 from apportion_compiler.emit.pulumi.policy_pack import _LEVELS, judge_of, policies
+from apportion_compiler.emit.pulumi.resource_names import resource_name, resource_type
+from apportion_compiler.emit.pulumi.resource_options import owned
 from apportion_compiler.emit.pulumi.settings import StackSettings
-from apportion_compiler.emit.pulumi.treatment import owned
 from apportion_compiler.packaged_scheduler import Packaged, scheduler_objects
 from apportion_compiler.rollout.identity import identity_of
 
@@ -115,7 +115,7 @@ def test_a_queue_that_is_held_for_a_later_step_was_compiled_once(kai: Judge) -> 
     objects = compiled(kai)
     gone = copy.deepcopy(one(objects, "Queue", "ads"))
     gone["metadata"]["name"] = "former"
-    from apportion_compiler.emit.pulumi.applied import AppliedTarget
+    from apportion_compiler.emit.pulumi.applied_objects import AppliedTarget
 
     judge = Judge(kai.policy, kai.compilation, Applied({"one/kai": AppliedTarget((gone,))}), DAY)
     assert NOT_COMPILED not in said(judge, [*objects, ("one/kai/Queue/former", gone)])

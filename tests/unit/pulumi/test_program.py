@@ -13,10 +13,10 @@ import pytest
 pulumi = pytest.importorskip("pulumi", reason="the extra `pulumi` is not installed")
 
 from apportion_compiler.compile import compile_policy  # noqa: E402
-from apportion_compiler.emit.pulumi.applied import load  # noqa: E402
+from apportion_compiler.emit.pulumi.applied_objects import load  # noqa: E402
+from apportion_compiler.emit.pulumi.environment_variables import FORMER, STAGED, UPSERT  # noqa: E402
+from apportion_compiler.emit.pulumi.resource_options import FIELD_MANAGER_ANNOTATION, plain  # noqa: E402
 from apportion_compiler.emit.pulumi.stack_targets import read_policy  # noqa: E402
-from apportion_compiler.emit.pulumi.treatment import FIELD_MANAGER_ANNOTATION, plain  # noqa: E402
-from apportion_compiler.emit.pulumi.words import FORMER, STAGED, UPSERT  # noqa: E402
 from apportion_compiler.targets import targets_of  # noqa: E402
 
 from .stack_runs import DAY, Registered, Run, policy_in, run_stack  # noqa: E402

@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("pulumi", reason="the extra `pulumi` is not installed")
 
-from apportion_compiler.emit.pulumi.applied import Applied, AppliedTarget, dump, load
+from apportion_compiler.emit.pulumi.applied_objects import Applied, AppliedTarget, dump, load
+from apportion_compiler.emit.pulumi.resource_options import owned
 from apportion_compiler.emit.pulumi.state import applied_in
-from apportion_compiler.emit.pulumi.treatment import owned
 
 pytestmark = pytest.mark.pulumi
 

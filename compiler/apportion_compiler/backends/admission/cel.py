@@ -10,8 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from apportion_compiler.backends.admission.binding import CLASSES_ANNOTATION, QUEUES_ANNOTATION, SHARING_ANNOTATION
-from apportion_compiler.backends.admission.engine import EngineTable
+from apportion_compiler.backends.admission.engine_table import EngineTable
+from apportion_compiler.backends.admission.namespace_metadata import (
+    CLASSES_ANNOTATION,
+    QUEUES_ANNOTATION,
+    SHARING_ANNOTATION,
+)
 from apportion_compiler.backends.admission.policy import Variable
 from apportion_compiler.backends.admission.workloads import Workload
 

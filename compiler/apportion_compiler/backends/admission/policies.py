@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apportion_compiler.backends.admission.binding import QUEUE_LABEL
 from apportion_compiler.backends.admission.cel import workload_variables
-from apportion_compiler.backends.admission.engine import EngineTable
+from apportion_compiler.backends.admission.engine_table import EngineTable
 from apportion_compiler.backends.admission.labels import (
     has_label,
     label_keys,
     label_validations,
     label_variables,
 )
-from apportion_compiler.backends.admission.outside import outside_condition, outside_validations
+from apportion_compiler.backends.admission.namespace_metadata import QUEUE_LABEL
+from apportion_compiler.backends.admission.other_namespaces import outside_condition, outside_validations
 from apportion_compiler.backends.admission.policy import AdmissionPolicy, binding_manifest, policy_manifest
 from apportion_compiler.backends.admission.rules import workload_validations
-from apportion_compiler.backends.admission.units import unit_validations, unit_variables
+from apportion_compiler.backends.admission.scheduling_units import unit_validations, unit_variables
 from apportion_compiler.backends.admission.workloads import WORKLOADS, Rule
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.ir.program import Program

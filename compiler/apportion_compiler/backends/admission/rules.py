@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_compiler.backends.admission.cel import NAMESPACE, text, texts
-from apportion_compiler.backends.admission.engine import EngineTable
+from apportion_compiler.backends.admission.engine_table import EngineTable
 from apportion_compiler.backends.admission.policy import Validation
 from apportion_compiler.backends.admission.workloads import Workload
 

@@ -16,8 +16,8 @@ from apportion_compiler.backends.nodepools.shell import Variable, script
 from apportion_compiler.backends.nodepools.shell import quoted as shell_quoted
 from apportion_compiler.backends.pool_labels import set_labels
 from apportion_compiler.ir.program import NodePool, Program
-from apportion_compiler.naming import object_name
-from apportion_policy.evaluation.plain import comment_lines
+from apportion_compiler.kubernetes_names import object_name
+from apportion_policy.evaluation.sanitized_text import comment_lines
 from apportion_policy.providers import Ack
 
 FOLDER = "ack"

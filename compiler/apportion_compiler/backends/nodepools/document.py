@@ -13,7 +13,7 @@ import yaml
 
 from apportion_compiler.backends.capability import Artifact
 from apportion_compiler.backends.generated import GENERATED
-from apportion_policy.evaluation.plain import comment_lines
+from apportion_policy.evaluation.sanitized_text import comment_lines
 
 Arguments = Mapping[str, object]
 

@@ -14,7 +14,7 @@ from apportion_compiler.backends.nodepools.document import Document
 from apportion_compiler.backends.nodepools.names import CLOUD_EFFECTS
 from apportion_compiler.backends.pool_labels import set_labels
 from apportion_compiler.ir.program import NodePool, Program
-from apportion_compiler.naming import object_name
+from apportion_compiler.kubernetes_names import object_name
 from apportion_policy.providers import Eks
 
 FOLDER = "eks"

@@ -27,7 +27,7 @@ from apportion_compiler.backends.nodepools.eks import (
 from apportion_compiler.backends.nodepools.shell import Variable, Word, command, flag, quoted, script
 from apportion_compiler.backends.pool_labels import set_labels
 from apportion_compiler.ir.program import NodePool, Program
-from apportion_policy.evaluation.plain import comment_lines
+from apportion_policy.evaluation.sanitized_text import comment_lines
 from apportion_policy.providers import Eks
 
 _CLUSTER: Word = ("--cluster-name=", Variable("CLUSTER"))

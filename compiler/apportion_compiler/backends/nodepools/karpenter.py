@@ -14,7 +14,7 @@ from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.backends.nodepools.budgets import disruption_budgets
 from apportion_compiler.backends.pool_labels import set_labels
 from apportion_compiler.ir.program import NodePool, Program
-from apportion_compiler.naming import object_name
+from apportion_compiler.kubernetes_names import object_name
 from apportion_compiler.pool_label_keys import INSTANCE_TYPE_LABEL, KARPENTER_GPU_LABEL
 from apportion_policy.providers import Karpenter
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from apportion_compiler.naming import object_name
+from apportion_compiler.kubernetes_names import object_name
 
 _GKE_NAME = re.compile(r"[a-z](?:[a-z0-9-]{0,38}[a-z0-9])?")
 _GKE_LENGTH = 40

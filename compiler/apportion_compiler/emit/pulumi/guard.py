@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pulumi
 
-from apportion_compiler.emit.pulumi.treatment import plain
+from apportion_compiler.emit.pulumi.resource_options import plain
 from apportion_compiler.plain_objects import Manifest
 from apportion_compiler.rollout.differences import ObjectChange
 from apportion_compiler.rollout.hazards import Hazard, hazards, is_queue

@@ -18,7 +18,7 @@ from apportion_compiler.backends.nodepools.document import Document
 from apportion_compiler.compile import Compilation
 from apportion_compiler.emit.pulumi.settings import NAMESPACE, StackSettings
 from apportion_compiler.emit.pulumi.stack_targets import Refused
-from apportion_compiler.emit.pulumi.unapplied import CLUSTERS
+from apportion_compiler.emit.pulumi.unapplied_settings import CLUSTERS
 
 
 def register_node_pools(compilation: Compilation, settings: StackSettings) -> list[pulumi.Resource]:

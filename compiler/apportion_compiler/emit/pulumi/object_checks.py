@@ -11,17 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from apportion_compiler.authoring.declarations import Identity, declare_lifted
 from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
 from apportion_compiler.compile import Compilation, Target, check_policy
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Severity
-from apportion_compiler.emit.pulumi.applied import Applied
-from apportion_compiler.emit.pulumi.naming import target_name
+from apportion_compiler.emit.pulumi.applied_objects import Applied
+from apportion_compiler.emit.pulumi.resource_names import target_name
 from apportion_compiler.engine_rules import ENGINE_RULES
 from apportion_compiler.engine_rules.verdict import Effect
 from apportion_compiler.errors import UnwritableError
 from apportion_compiler.ir.program import Program
 from apportion_compiler.plain_objects import Manifest, described, labels_of, name_of
+from apportion_compiler.policy_writer.declarations import Identity, declare_lifted
 from apportion_compiler.readers.cluster_reader import lift
 from apportion_compiler.rollout.hazards import is_queue
 from apportion_compiler.rollout.identity import Identity as ObjectIdentity

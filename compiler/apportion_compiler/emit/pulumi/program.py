@@ -19,7 +19,8 @@ import pulumi_kubernetes
 
 from apportion_compiler.compile import Compilation
 from apportion_compiler.emit.output_folder import open_output
-from apportion_compiler.emit.pulumi import applied
+from apportion_compiler.emit.pulumi import applied_objects as applied
+from apportion_compiler.emit.pulumi.environment_variables import FORMER, STAGED, UPSERT
 from apportion_compiler.emit.pulumi.guard import Guard
 from apportion_compiler.emit.pulumi.node_pools import register_node_pools
 from apportion_compiler.emit.pulumi.outputs import queue_outputs
@@ -33,10 +34,9 @@ from apportion_compiler.emit.pulumi.settings import (
 )
 from apportion_compiler.emit.pulumi.stack_targets import Refused, compile_stack, rooted
 from apportion_compiler.emit.pulumi.tree import Treatment, register_target
-from apportion_compiler.emit.pulumi.unapplied import unapplied
+from apportion_compiler.emit.pulumi.unapplied_settings import unapplied
 from apportion_compiler.emit.pulumi.update_plan import NextUpdate, next_update, several_updates
-from apportion_compiler.emit.pulumi.words import FORMER, STAGED, UPSERT
-from apportion_compiler.emit.rendered import rendered_trees, write_trees
+from apportion_compiler.emit.rendered_trees import rendered_trees, write_trees
 
 Transformation = Callable[[pulumi.ResourceTransformationArgs], pulumi.ResourceTransformationResult | None]
 

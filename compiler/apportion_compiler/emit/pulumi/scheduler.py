@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pulumi
 
-from apportion_compiler.emit.pulumi.naming import SCHEDULER_TYPE, resource_type, scheduler_name
-from apportion_compiler.emit.pulumi.treatment import owned
+from apportion_compiler.emit.pulumi.resource_names import SCHEDULER_TYPE, resource_type, scheduler_name
+from apportion_compiler.emit.pulumi.resource_options import owned
 from apportion_compiler.packaged_scheduler import Packaged, scheduler_objects
 from apportion_compiler.rollout.identity import identity_of
 

@@ -8,22 +8,22 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-from apportion_compiler.checks.authoring import authoring_findings
+from apportion_compiler.checks.evaluation_faults import authoring_findings
 from apportion_compiler.compile import Compilation, compile_policy
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Severity, has_errors
+from apportion_compiler.emit.pulumi.environment_variables import POLICY
 from apportion_compiler.emit.pulumi.settings import StackSettings
-from apportion_compiler.emit.pulumi.words import POLICY
 from apportion_compiler.errors import UnknownTargetError
 from apportion_compiler.targets import targets_of
 from apportion_policy import wire
 from apportion_policy.errors import AgreementError, ConfinementError
 from apportion_policy.evaluated_policy import policy_of
-from apportion_policy.evaluation.layers import missing_layers
+from apportion_policy.evaluation.confinement_layers import missing_layers
 from apportion_policy.evaluation.limits import Limits
 from apportion_policy.evaluation.parent import start
-from apportion_policy.evaluation.plain import plain_text
+from apportion_policy.evaluation.policy_root import project_root
 from apportion_policy.evaluation.result import Rejected
-from apportion_policy.evaluation.root import project_root
+from apportion_policy.evaluation.sanitized_text import plain_text
 from apportion_policy.policy import Policy
 
 

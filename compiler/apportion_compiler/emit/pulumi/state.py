@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from apportion_compiler.emit.pulumi import applied
-from apportion_compiler.emit.pulumi.applied import Applied, AppliedTarget
-from apportion_compiler.emit.pulumi.naming import depth_of, is_ours
-from apportion_compiler.emit.pulumi.treatment import plain
+from apportion_compiler.emit.pulumi import applied_objects as applied
+from apportion_compiler.emit.pulumi.applied_objects import Applied, AppliedTarget
+from apportion_compiler.emit.pulumi.resource_names import depth_of, is_ours
+from apportion_compiler.emit.pulumi.resource_options import plain
 from apportion_compiler.plain_objects import Manifest
 from apportion_compiler.rollout.identity import identity_of
 

@@ -11,7 +11,7 @@ import pulumi
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.compile import Target
 from apportion_compiler.emit.pulumi.guard import Guard
-from apportion_compiler.emit.pulumi.naming import (
+from apportion_compiler.emit.pulumi.resource_names import (
     QUEUE_TYPE,
     TARGET_TYPE,
     import_id,
@@ -21,7 +21,7 @@ from apportion_compiler.emit.pulumi.naming import (
     resource_type,
     target_name,
 )
-from apportion_compiler.emit.pulumi.treatment import (
+from apportion_compiler.emit.pulumi.resource_options import (
     fields_of_controllers,
     holds_a_promise,
     immutable_fields,
@@ -30,7 +30,7 @@ from apportion_compiler.emit.pulumi.treatment import (
     promised,
 )
 from apportion_compiler.ir.program import Program, Queue
-from apportion_compiler.naming import label_value
+from apportion_compiler.kubernetes_names import label_value
 from apportion_compiler.plain_objects import Manifest, labels_of
 from apportion_compiler.rollout.identity import Identity, identity_of
 from apportion_compiler.rollout.plan import Update

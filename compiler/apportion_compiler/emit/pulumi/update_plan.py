@@ -9,10 +9,10 @@ from types import MappingProxyType
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL, TOP_QUEUE_LABEL
 from apportion_compiler.backends.nodepools import NAME as NODE_POOLS
 from apportion_compiler.compile import Compilation, Target
-from apportion_compiler.emit.pulumi.applied import Applied, AppliedTarget
-from apportion_compiler.emit.pulumi.naming import scheduler_name, target_name
-from apportion_compiler.emit.pulumi.treatment import owned, plain
-from apportion_compiler.naming import label_value
+from apportion_compiler.emit.pulumi.applied_objects import Applied, AppliedTarget
+from apportion_compiler.emit.pulumi.resource_names import scheduler_name, target_name
+from apportion_compiler.emit.pulumi.resource_options import owned, plain
+from apportion_compiler.kubernetes_names import label_value
 from apportion_compiler.packaged_scheduler import Packaged, scheduler_objects
 from apportion_compiler.plain_objects import labels_of
 from apportion_compiler.rollout.differences import ObjectChange, differences

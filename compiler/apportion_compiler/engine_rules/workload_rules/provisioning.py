@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
-from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, template_field
+from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, Site, template_field
 from apportion_compiler.engines.kueue.names import MAX_RUN_DURATION_ANNOTATION
 from apportion_compiler.plain_objects import annotations_of, items, mapping, of_kind, text
 from apportion_policy.provisioning import (

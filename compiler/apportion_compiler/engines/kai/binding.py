@@ -24,7 +24,7 @@ from apportion_compiler.bindings.workload_fields import (
     templates,
 )
 from apportion_compiler.engines.kai import names
-from apportion_compiler.naming import object_name
+from apportion_compiler.kubernetes_names import object_name
 from apportion_compiler.workload_shapes import Node, found, mapping, section, sequence
 from apportion_policy.quantity import gpu_text
 

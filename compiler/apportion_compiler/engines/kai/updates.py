@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from apportion_compiler.engines.kai.names import SHARED_QUEUE
 from apportion_compiler.engines.kai.rules.queues import ACCOUNTED, is_queue, number
 from apportion_compiler.plain_objects import Manifest, mapping, name_of, text
-from apportion_compiler.rollout.held import Counts, Held, Model, State
+from apportion_compiler.rollout.queue_state import Counts, Held, Model, State
 
 _ROOT = ""
 _UNLIMITED = 1 << 62

@@ -19,7 +19,7 @@ from apportion_compiler.engines.koordinator.names import (
 )
 from apportion_compiler.engines.koordinator.rules.quota import bound_namespaces
 from apportion_compiler.plain_objects import Manifest, annotations_of, group_of, labels_of, mapping, name_of
-from apportion_compiler.rollout.held import Held, Model, State
+from apportion_compiler.rollout.queue_state import Held, Model, State
 
 _OWN = frozenset({ROOT_QUOTA, SYSTEM_QUOTA, DEFAULT_QUOTA})
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from apportion_compiler.backends.metadata import GROUP as APPORTION
 from apportion_compiler.ir.program import Program, Queue
-from apportion_compiler.naming import object_name
+from apportion_compiler.kubernetes_names import object_name
 
 API = "kueue.x-k8s.io/v1beta2"
 GROUP = "kueue.x-k8s.io"

@@ -7,7 +7,7 @@ places other work otherwise, or tells GPU models apart, there are profiles besid
 from __future__ import annotations
 
 from apportion_compiler.ir.program import Program, Queue
-from apportion_compiler.naming import object_name
+from apportion_compiler.kubernetes_names import object_name
 
 DEFAULT_SCHEDULER = "default-scheduler"
 CPU_SCHEDULER = "apportion-cpu"

@@ -22,7 +22,7 @@ from apportion_compiler.bindings.workload_fields import (
     templates,
 )
 from apportion_compiler.engines.volcano import names
-from apportion_compiler.naming import object_name
+from apportion_compiler.kubernetes_names import object_name
 from apportion_compiler.workload_shapes import Node, section
 
 MIN_MEMBER_ANNOTATION = "scheduling.volcano.sh/group-min-member"

@@ -11,7 +11,7 @@ from apportion_compiler.engines.volcano.emit.bounds import MAX_DEPTH
 from apportion_compiler.engines.volcano.emit.resource_lists import counts, short_of, total
 from apportion_compiler.engines.volcano.names import ROOT_QUEUE, SHARED_QUEUE
 from apportion_compiler.plain_objects import Manifest, group_of, mapping, name_of, text
-from apportion_compiler.rollout.held import Held, Model, State
+from apportion_compiler.rollout.queue_state import Held, Model, State
 
 _LISTS = ("guarantee", "deserved")
 

@@ -22,7 +22,7 @@ from apportion_compiler.bindings.workload_fields import (
     schedule_by,
 )
 from apportion_compiler.engines.yunikorn import names
-from apportion_compiler.naming import is_label_value
+from apportion_compiler.kubernetes_names import is_label_value
 from apportion_compiler.workload_shapes import Node, PodSet, pod_sets
 
 _UNNAMED = "workers"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from apportion_compiler.backends.partitions import workload_queue_names
 from apportion_compiler.ir.program import Program, Queue
-from apportion_compiler.naming import is_label_value
+from apportion_compiler.kubernetes_names import is_label_value
 
 DOMAIN = "yunikorn.apache.org"
 PARENT_QUEUE_ANNOTATION = f"{DOMAIN}/parentqueue"

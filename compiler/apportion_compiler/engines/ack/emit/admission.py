@@ -8,7 +8,7 @@ an owner, such as the Job by which KubeRay submits a RayJob, is not a job of its
 
 from __future__ import annotations
 
-from apportion_compiler.backends.admission.engine import EngineTable, Requirement
+from apportion_compiler.backends.admission.engine_table import EngineTable, Requirement
 from apportion_compiler.engines.ack.names import (
     DEFAULT_SCHEDULER,
     KOORDINATOR_QUOTA_LABEL,
@@ -18,7 +18,7 @@ from apportion_compiler.engines.ack.names import (
     SUSPEND_ANNOTATION,
 )
 from apportion_compiler.ir.program import Program
-from apportion_compiler.naming import object_name
+from apportion_compiler.kubernetes_names import object_name
 
 _OWNED = "object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false))"
 _SUSPENDED = "dyn(object).spec.?suspend.orValue(false)"

@@ -7,7 +7,7 @@ import yaml
 from apportion_compiler.backends.capability import Artifact
 from apportion_compiler.backends.generated import GENERATED
 from apportion_compiler.ir.program import Program
-from apportion_policy.evaluation.plain import comment_lines
+from apportion_policy.evaluation.sanitized_text import comment_lines
 
 COMPONENTS_FILE = "components.yaml"
 _QUEUED_KINDS = ("job", "rayjob", "pytorchjob", "tfjob", "mpijob", "sparkapp")

@@ -22,7 +22,7 @@ from apportion_compiler.engines.ack.names import (
     STAND_IN_ATTRIBUTE,
     TREE_NAMESPACE,
 )
-from apportion_compiler.naming import label_value
+from apportion_compiler.kubernetes_names import label_value
 from apportion_compiler.plain_objects import (
     annotations_of,
     described,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from apportion_compiler.engine_rules.verdict import Verdict
-from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, Workload, listed
+from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, Site, Workload, listed
 from apportion_compiler.engines.ack import names
 from apportion_compiler.plain_objects import annotations_of, items, mapping, text
 

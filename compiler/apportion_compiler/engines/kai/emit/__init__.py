@@ -37,7 +37,7 @@ from apportion_compiler.engines.kai.emit.queues import queues
 from apportion_compiler.engines.kai.emit.shards import emitted_shards, scheduling_shard, shards_of
 from apportion_compiler.engines.kai.names import INSTALLED_CLASSES, TOPOLOGY_API
 from apportion_compiler.ir.program import PriorityClass, Program, Topology
-from apportion_compiler.naming import object_name
+from apportion_compiler.kubernetes_names import object_name
 
 CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.QUEUE_TREE: Native("Queue spec.parentQueue"),

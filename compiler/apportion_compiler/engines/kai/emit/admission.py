@@ -8,7 +8,7 @@ the scheduler reads them there.
 
 from __future__ import annotations
 
-from apportion_compiler.backends.admission.engine import EngineTable, SchedulingUnit
+from apportion_compiler.backends.admission.engine_table import EngineTable, SchedulingUnit
 from apportion_compiler.engines.kai.names import (
     DEFAULT_CLASS,
     DEPLOYMENT_CLASS,
@@ -21,7 +21,7 @@ from apportion_compiler.engines.kai.names import (
     SYSTEM_NAMESPACES,
 )
 from apportion_compiler.ir.program import Program
-from apportion_compiler.naming import object_name
+from apportion_compiler.kubernetes_names import object_name
 from apportion_policy.priority import NON_PREEMPTIBLE_FROM
 
 

@@ -14,7 +14,7 @@ from apportion_compiler.backends.generated import GENERATED
 from apportion_compiler.engines.kai.emit.shards import Shard
 from apportion_compiler.engines.kai.names import DEFAULT_SCHEDULER, NODE_POOL_LABEL, QUEUE_LABEL
 from apportion_compiler.ir.program import Program
-from apportion_policy.evaluation.plain import comment_lines
+from apportion_policy.evaluation.sanitized_text import comment_lines
 
 VALUES_FILE = "values.yaml"
 KUBERAY_VALUES_FILE = "kuberay-values.yaml"

@@ -17,7 +17,7 @@ from apportion_compiler.backends.partitions import Partition, QueueNames, partit
 from apportion_compiler.engines.kai.emit.numbers import weight_number
 from apportion_compiler.engines.kai.names import DEFAULT_SHARD, SHARD_API
 from apportion_compiler.ir.program import Program
-from apportion_compiler.naming import object_name
+from apportion_compiler.kubernetes_names import object_name
 from apportion_policy.duration import duration_text
 from apportion_policy.quantity import parse_weight
 

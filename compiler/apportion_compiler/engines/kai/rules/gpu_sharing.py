@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 from typing import cast
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engine_rules.workload_rules.site import Site, template_field
+from apportion_compiler.engine_rules.workload_rules.workload_context import Site, template_field
 from apportion_compiler.engines.kai import names
 from apportion_compiler.plain_objects import annotations_of, items, mapping
 from apportion_compiler.workload_shapes import PodSet

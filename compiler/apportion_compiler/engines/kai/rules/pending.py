@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_compiler.engine_rules.verdict import Verdict
-from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, listed, template_field
+from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, Site, listed, template_field
 from apportion_compiler.engines.kai import names
 from apportion_compiler.engines.kai.rules.gpu_sharing import gpu_sharing
 from apportion_compiler.plain_objects import text

@@ -8,7 +8,7 @@ from math import isfinite
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engines.kai.names import QUEUE_API
 from apportion_compiler.engines.kai.rules.fields import About, is_kind, unserved
-from apportion_compiler.naming import is_label_value
+from apportion_compiler.kubernetes_names import is_label_value
 from apportion_compiler.plain_objects import mapping, name_of
 from apportion_policy.resources import CPU, GPU, MEMORY
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engines.kai.names import SHARD_API
 from apportion_compiler.engines.kai.rules.fields import About, is_kind, unserved
-from apportion_compiler.naming import is_label, is_label_value
+from apportion_compiler.kubernetes_names import is_label, is_label_value
 from apportion_compiler.plain_objects import mapping, name_of, whole_seconds
 
 _GROUP, _, _VERSION = SHARD_API.partition("/")

@@ -8,7 +8,7 @@ the resources.
 
 from __future__ import annotations
 
-from apportion_compiler.backends.admission.engine import EngineTable
+from apportion_compiler.backends.admission.engine_table import EngineTable
 from apportion_compiler.engines.koordinator.names import (
     DEFAULT_QUOTA,
     PREEMPTIBLE_LABEL,
@@ -18,7 +18,7 @@ from apportion_compiler.engines.koordinator.names import (
     UNCOUNTED_RESOURCES,
 )
 from apportion_compiler.ir.program import Program
-from apportion_compiler.naming import object_name
+from apportion_compiler.kubernetes_names import object_name
 
 
 def engine_table(program: Program) -> EngineTable:

@@ -20,7 +20,7 @@ from apportion_compiler.engine_versions import parse_version
 from apportion_compiler.engines.koordinator.emit.trees import Tree
 from apportion_compiler.engines.koordinator.names import GPU_RESOURCE, QUOTA_NAMESPACE, SCHEDULER, SCHEDULER_CONFIG
 from apportion_compiler.ir.program import Program
-from apportion_policy.evaluation.plain import comment_lines
+from apportion_policy.evaluation.sanitized_text import comment_lines
 
 CONFIG_FILE = "koord-scheduler-config.yaml"
 VALUES_FILE = "values.yaml"

@@ -33,7 +33,7 @@ from apportion_compiler.engines.koordinator.names import (
     TREE_ID_LABEL,
 )
 from apportion_compiler.ir.program import Program, Queue
-from apportion_compiler.naming import label_value, object_name
+from apportion_compiler.kubernetes_names import label_value, object_name
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
 from apportion_policy.quantity import UNLIMITED, Amount, Unlimited
 from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from apportion_compiler.engine_rules.verdict import EngineRules, Manifest, Verdict
-from apportion_compiler.engines.koordinator.rules.ignored import ignored_verdicts
+from apportion_compiler.engines.koordinator.rules.ignored_fields import ignored_verdicts
 from apportion_compiler.engines.koordinator.rules.quota import Quota, read_quota
 from apportion_compiler.engines.koordinator.rules.self_item import self_verdicts
 from apportion_compiler.engines.koordinator.rules.settings import Settings, read_settings, settings_verdicts

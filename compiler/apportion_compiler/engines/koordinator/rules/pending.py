@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import cast
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engine_rules.workload_rules.everywhere import gang_shortfall
-from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, listed, template_field
+from apportion_compiler.engine_rules.workload_rules.every_engine import gang_shortfall
+from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, Site, listed, template_field
 from apportion_compiler.engines.koordinator import names
 from apportion_compiler.plain_objects import annotations_of, labels_of, text
 

@@ -26,8 +26,8 @@ from apportion_compiler.backends.capability import (
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
 from apportion_compiler.engines.kueue.emit.admission import engine_table
-from apportion_compiler.engines.kueue.emit.declared import in_place_of
-from apportion_compiler.engines.kueue.emit.division import divide
+from apportion_compiler.engines.kueue.emit.declared_objects import in_place_of
+from apportion_compiler.engines.kueue.emit.flavor_quotas import divide
 from apportion_compiler.engines.kueue.emit.flavors import layout_of, resource_flavors, topologies
 from apportion_compiler.engines.kueue.emit.manager import (
     CONFIGURATION_FILE,
@@ -40,7 +40,7 @@ from apportion_compiler.engines.kueue.emit.queues import cluster_queues, cohorts
 from apportion_compiler.engines.kueue.emit.refusals import refusals
 from apportion_compiler.engines.kueue.names import API, PREEMPTIBLE_ANNOTATION
 from apportion_compiler.ir.program import Program
-from apportion_compiler.naming import object_name
+from apportion_compiler.kubernetes_names import object_name
 
 CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.QUEUE_TREE: Native("Cohort spec.parentName, ClusterQueue spec.cohortName"),

@@ -7,7 +7,7 @@ still has to get a Workload past the policy.
 
 from __future__ import annotations
 
-from apportion_compiler.backends.admission.engine import EngineTable, SchedulingUnit
+from apportion_compiler.backends.admission.engine_table import EngineTable, SchedulingUnit
 from apportion_compiler.engines.kueue.names import (
     GROUP,
     PRIORITY_CLASS_LABEL,
@@ -16,7 +16,7 @@ from apportion_compiler.engines.kueue.names import (
     SYSTEM_NAMESPACE,
 )
 from apportion_compiler.ir.program import Program
-from apportion_compiler.naming import object_name
+from apportion_compiler.kubernetes_names import object_name
 
 
 def engine_table(program: Program) -> EngineTable:

@@ -22,7 +22,7 @@ from apportion_compiler.engines.kueue.emit.flavor_labels import flavor_labels, t
 from apportion_compiler.engines.kueue.names import API
 from apportion_compiler.ir.gpu_models import counted_models
 from apportion_compiler.ir.program import NodePool, Program, Queue, Taint, Topology
-from apportion_compiler.naming import label_value, object_name, versioned_name
+from apportion_compiler.kubernetes_names import label_value, object_name, versioned_name
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
 
 ANY_NODE = "any-node"

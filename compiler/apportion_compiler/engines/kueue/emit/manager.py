@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import yaml
 
-from apportion_compiler.backends.admission.binding import QUEUE_LABEL
+from apportion_compiler.backends.admission.namespace_metadata import QUEUE_LABEL
 from apportion_compiler.backends.capability import Artifact
 from apportion_compiler.backends.generated import GENERATED
 from apportion_compiler.engine_versions import parse_version
-from apportion_compiler.engines.kueue.emit.division import counted_resources, counts_total
+from apportion_compiler.engines.kueue.emit.flavor_quotas import counted_resources, counts_total
 from apportion_compiler.engines.kueue.emit.flavors import Layout
 from apportion_compiler.engines.kueue.names import CONFIG_API, GPU_RESOURCE, SCHEDULER, TOTAL_GPUS
 from apportion_compiler.ir.program import Program
 from apportion_policy.duration import duration_text, parse_duration
-from apportion_policy.evaluation.plain import comment_lines
+from apportion_policy.evaluation.sanitized_text import comment_lines
 
 CONFIGURATION_FILE = "controller_manager_config.yaml"
 SCHEDULER_FILE = "kube-scheduler.yaml"

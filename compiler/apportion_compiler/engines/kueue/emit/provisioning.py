@@ -12,7 +12,7 @@ from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.engines.kueue.names import API, GPU_RESOURCE, GROUP, PROVISIONING_CONTROLLER
 from apportion_compiler.ir.program import Program, ProvisioningPlan
-from apportion_compiler.naming import dotless_name
+from apportion_compiler.kubernetes_names import dotless_name
 from apportion_policy.provisioning import MAX_RUN_DURATION_PARAMETER, QUEUED_PROVISIONING_GKE
 
 RETRY_FIELDS = (

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import GROUP, MANAGED_BY_LABEL, metadata
 from apportion_compiler.backends.partitions import default_names
-from apportion_compiler.engines.kueue.emit.division import Division
+from apportion_compiler.engines.kueue.emit.flavor_quotas import Division
 from apportion_compiler.engines.kueue.emit.flavors import Layout
 from apportion_compiler.engines.kueue.emit.provisioning import check_name
 from apportion_compiler.engines.kueue.emit.quotas import (
@@ -23,7 +23,7 @@ from apportion_compiler.engines.kueue.emit.quotas import (
 )
 from apportion_compiler.engines.kueue.names import API, queue_name, root_cohort
 from apportion_compiler.ir.program import Program, Queue
-from apportion_compiler.naming import object_name
+from apportion_compiler.kubernetes_names import object_name
 from apportion_policy.kueue_objects import KueueLocalQueue
 from apportion_policy.quantity import cpu_text
 from apportion_policy.resources import CPU, GPU

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from apportion_compiler.engines.kueue.emit.division import (
+from apportion_compiler.engines.kueue.emit.flavor_quotas import (
     DEVICE,
     TOTAL,
     Amounts,

@@ -12,7 +12,7 @@ from typing import Any
 
 from apportion_compiler.engines.kueue.emit.queues import further
 from apportion_compiler.engines.kueue.names import GROUP
-from apportion_compiler.naming import is_label, object_name, suggested_name
+from apportion_compiler.kubernetes_names import is_label, object_name, suggested_name
 from apportion_compiler.plain_objects import annotations_of, labels_of, mapping, name_of, of_kind, text
 from apportion_compiler.readers.objects import is_ours
 from apportion_compiler.readers.record import Lifted, LiftedQueue, Manifest

@@ -21,7 +21,7 @@ from apportion_compiler.engines.kueue.emit.flavors import (
 )
 from apportion_compiler.engines.kueue.names import GROUP
 from apportion_compiler.engines.kueue.reader.adoption import free_id
-from apportion_compiler.naming import suggested_name
+from apportion_compiler.kubernetes_names import suggested_name
 from apportion_compiler.plain_objects import annotations_of, described, items, mapping, name_of, of_kind, text
 from apportion_compiler.pool_label_keys import GKE_ACCELERATOR_LABEL, GPU_MODEL_LABEL, KARPENTER_GPU_LABEL
 from apportion_compiler.readers.objects import is_ours

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_compiler.engine_rules.verdict import EngineRules, Manifest, Verdict
 from apportion_compiler.engines.kueue.names import GROUP
-from apportion_compiler.engines.kueue.rules.checks import check_verdicts, config_verdicts
+from apportion_compiler.engines.kueue.rules.admission_checks import check_verdicts, config_verdicts
 from apportion_compiler.engines.kueue.rules.cluster_queues import cluster_queue_verdicts
 from apportion_compiler.engines.kueue.rules.cohorts import cohort_verdicts
 from apportion_compiler.engines.kueue.rules.flavors import flavor_verdicts, topology_verdicts
+from apportion_compiler.engines.kueue.rules.inactive_queues import verdicts_together
 from apportion_compiler.engines.kueue.rules.local_queues import local_queue_verdicts
-from apportion_compiler.engines.kueue.rules.together import verdicts_together
 from apportion_compiler.engines.kueue.rules.workloads import workload_verdicts
 from apportion_compiler.plain_objects import group_of, name_of, text
 

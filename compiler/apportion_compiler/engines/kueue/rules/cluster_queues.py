@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engines.kueue.names import API, cohort_of
-from apportion_compiler.engines.kueue.rules.about import About, quantity
+from apportion_compiler.engines.kueue.rules.field_validation import About, quantity
 from apportion_compiler.engines.kueue.rules.quotas import Rules, flavors_of, resource_group_verdicts, weight_verdicts
-from apportion_compiler.naming import is_label_key, is_label_value
+from apportion_compiler.kubernetes_names import is_label_key, is_label_value
 from apportion_compiler.plain_objects import integer, items, mapping, text
 
 _RECLAIM = ("Never", "LowerPriority", "Any")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.kueue.rules.about import About
+from apportion_compiler.engines.kueue.rules.field_validation import About
 from apportion_compiler.engines.kueue.rules.quotas import Rules, resource_group_verdicts, weight_verdicts
 from apportion_compiler.plain_objects import mapping, name_of, text
 

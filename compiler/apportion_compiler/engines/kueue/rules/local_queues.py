@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.kueue.rules.about import About
-from apportion_compiler.naming import MAX_NAME, is_label_value
+from apportion_compiler.engines.kueue.rules.field_validation import About
+from apportion_compiler.kubernetes_names import MAX_NAME, is_label_value
 from apportion_compiler.plain_objects import mapping, name_of, text
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engine_rules.workload_rules.site import Site, Workload, template_field
+from apportion_compiler.engine_rules.workload_rules.workload_context import Site, Workload, template_field
 from apportion_compiler.engines.kueue import names
-from apportion_compiler.engines.kueue.rules.about import quantity
+from apportion_compiler.engines.kueue.rules.field_validation import quantity
 from apportion_compiler.plain_objects import annotations_of, items, labels_of, mapping, name_of, text
 from apportion_compiler.workload_shapes import PodSet
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engine_rules.workload_rules.site import Site, template_field
+from apportion_compiler.engine_rules.workload_rules.workload_context import Site, template_field
 from apportion_compiler.engines.kueue import names
 from apportion_compiler.engines.kueue.rules.potential_quota import cluster_queues, usable_flavors
 from apportion_compiler.plain_objects import items, mapping, text

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from apportion_compiler.engine_rules.verdict import Verdict
-from apportion_compiler.engines.kueue.rules.about import About, quantity
-from apportion_compiler.naming import is_label_key
+from apportion_compiler.engines.kueue.rules.field_validation import About, quantity
+from apportion_compiler.kubernetes_names import is_label_key
 from apportion_compiler.plain_objects import items, mapping, text
 
 NEGATIVE = "must be greater than or equal to 0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.kueue.rules.about import About, quantity
+from apportion_compiler.engines.kueue.rules.field_validation import About, quantity
 from apportion_compiler.plain_objects import integer, items, mapping, text
 
 _CONTAINERS = ("initContainers", "containers")

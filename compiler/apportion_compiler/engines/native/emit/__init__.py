@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from apportion_compiler.backends.admission.engine import EngineTable
+from apportion_compiler.backends.admission.engine_table import EngineTable
 from apportion_compiler.backends.admission.namespaces import namespace_policy
 from apportion_compiler.backends.admission.policies import workload_policies
 from apportion_compiler.backends.capability import (
@@ -37,7 +37,7 @@ from apportion_compiler.engines.native.emit.templates_workloads import workload_
 from apportion_compiler.engines.native.names import DEFAULT_SCHEDULER, schedulers
 from apportion_compiler.ir.gpu_models import bounds_by_model_alone
 from apportion_compiler.ir.program import Program
-from apportion_compiler.naming import object_name
+from apportion_compiler.kubernetes_names import object_name
 
 NAME = "native"
 CAPABILITIES: Mapping[Feature, Capability] = {

@@ -12,7 +12,7 @@ from apportion_compiler.backends.admission.namespaces import ADMINISTER_VERB, AD
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import GROUP, metadata
 from apportion_compiler.ir.program import Program, Queue
-from apportion_compiler.naming import object_name
+from apportion_compiler.kubernetes_names import object_name
 
 _API = "rbac.authorization.k8s.io/v1"
 _API_GROUP = "rbac.authorization.k8s.io"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apportion_compiler.backends.admission.binding import (
+from apportion_compiler.backends.admission.namespace_metadata import (
     CLASSES_ANNOTATION,
     QUEUE_LABEL,
     QUEUES_ANNOTATION,
@@ -15,7 +15,7 @@ from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.backends.partitions import default_names, workload_queue_names
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.ir.program import Program
-from apportion_compiler.naming import label_value, object_name
+from apportion_compiler.kubernetes_names import label_value, object_name
 
 _KEPT = {
     "argocd.argoproj.io/sync-options": "Prune=false,Delete=false",

@@ -13,7 +13,7 @@ from apportion_compiler.backends.capability import Artifact
 from apportion_compiler.backends.generated import GENERATED
 from apportion_compiler.backends.pool_labels import node_labels
 from apportion_compiler.ir.program import Program
-from apportion_policy.evaluation.plain import comment_lines
+from apportion_policy.evaluation.sanitized_text import comment_lines
 from apportion_policy.providers import Fixed
 
 FILE = "node-labels.yaml"

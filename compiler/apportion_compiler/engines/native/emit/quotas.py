@@ -12,7 +12,7 @@ from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.engines.native.names import GPU_RESOURCE
 from apportion_compiler.ir.program import Program, Queue
-from apportion_compiler.naming import object_name
+from apportion_compiler.kubernetes_names import object_name
 from apportion_policy.limit_range import LimitRange
 from apportion_policy.quantity import Amount, Unlimited, cpu_text, memory_text, smaller
 from apportion_policy.resources import CPU, GPU, MEMORY, Resources

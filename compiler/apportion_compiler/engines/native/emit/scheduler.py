@@ -25,9 +25,9 @@ from apportion_compiler.engines.native.names import (
     schedulers,
 )
 from apportion_compiler.ir.program import Program
-from apportion_compiler.naming import label_value
+from apportion_compiler.kubernetes_names import label_value
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
-from apportion_policy.evaluation.plain import comment_lines
+from apportion_policy.evaluation.sanitized_text import comment_lines
 
 SCHEDULER_FILE = "kube-scheduler.yaml"
 _SCORING = {"binpack": "MostAllocated", "spread": "LeastAllocated"}

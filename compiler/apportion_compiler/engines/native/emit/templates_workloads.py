@@ -16,9 +16,9 @@ from apportion_compiler.dumper import dump_all
 from apportion_compiler.engines.native.emit.quotas import effective_limits
 from apportion_compiler.engines.native.names import GPU_RESOURCE, gpu_models
 from apportion_compiler.ir.program import NodePool, Program, Queue
-from apportion_compiler.naming import label_value, object_name
+from apportion_compiler.kubernetes_names import label_value, object_name
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
-from apportion_policy.evaluation.plain import comment_lines
+from apportion_policy.evaluation.sanitized_text import comment_lines
 from apportion_policy.quantity import Amount, Unlimited
 from apportion_policy.resources import GPU
 

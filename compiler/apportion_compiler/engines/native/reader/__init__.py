@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from apportion_compiler.backends.admission.binding import QUEUE_LABEL
+from apportion_compiler.backends.admission.namespace_metadata import QUEUE_LABEL
 from apportion_compiler.backends.metadata import TOP_QUEUE_LABEL
 from apportion_compiler.plain_objects import described, items, labels_of, mapping, name_of, of_kind, text
 from apportion_compiler.readers.classes import priority_classes

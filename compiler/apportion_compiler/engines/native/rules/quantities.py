@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from fractions import Fraction
 
-from apportion_compiler.naming import is_label_key
+from apportion_compiler.kubernetes_names import is_label_key
 
 _QUANTITY = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(?:([KMGTPE]i|[numkMGTPE])|[eE]([+-]?[0-9]{1,3}))?")
 _SUFFIXES: Mapping[str, Fraction] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from apportion_compiler.engines.native.rules.fault import Fault, ignored, rejected
-from apportion_compiler.naming import is_label_key
+from apportion_compiler.kubernetes_names import is_label_key
 from apportion_compiler.plain_objects import Manifest, integer, items, mapping, text
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"

@@ -13,7 +13,7 @@ not preemptible need the label or annotation.
 from __future__ import annotations
 
 from apportion_compiler.backends.admission.cel import OWNED, text
-from apportion_compiler.backends.admission.engine import EngineTable, Requirement, SchedulingUnit
+from apportion_compiler.backends.admission.engine_table import EngineTable, Requirement, SchedulingUnit
 from apportion_compiler.backends.admission.workloads import WORKLOADS, Workload
 from apportion_compiler.engines.volcano.names import (
     GROUP_ANNOTATION,
@@ -26,7 +26,7 @@ from apportion_compiler.engines.volcano.names import (
     SYSTEM_NAMESPACE,
 )
 from apportion_compiler.ir.program import Program
-from apportion_compiler.naming import object_name
+from apportion_compiler.kubernetes_names import object_name
 
 _VOLCANO_JOBS = Workload(
     "volcanojobs",

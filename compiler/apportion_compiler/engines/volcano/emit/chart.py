@@ -16,7 +16,7 @@ from apportion_compiler.engines.volcano.emit.scheduler import controller_configu
 from apportion_compiler.engines.volcano.emit.topologies import topology_types
 from apportion_compiler.engines.volcano.names import SCHEDULER, SCHEDULER_CONFIG_MAP
 from apportion_compiler.ir.program import Program
-from apportion_policy.evaluation.plain import comment_lines
+from apportion_policy.evaluation.sanitized_text import comment_lines
 
 VALUES_FILE = "values.yaml"
 KUBERAY_VALUES_FILE = "kuberay-values.yaml"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from apportion_compiler.backends.partitions import Partition
 from apportion_compiler.ir.program import Program, Queue
-from apportion_compiler.naming import label_value
+from apportion_compiler.kubernetes_names import label_value
 
 NO_GROUP = "-"
 """A group that no node can be in: no label has this value."""

@@ -15,7 +15,7 @@ from apportion_compiler.engines.volcano.emit.amounts import QueueAmounts, queue_
 from apportion_compiler.engines.volcano.emit.groups import groups_of, uses_groups
 from apportion_compiler.engines.volcano.names import ROOT_QUEUE, SCHEDULING_API
 from apportion_compiler.ir.program import Program, Queue
-from apportion_compiler.naming import label_value
+from apportion_compiler.kubernetes_names import label_value
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
 from apportion_policy.resources import GPU
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from apportion_compiler.naming import is_label_key
+from apportion_compiler.kubernetes_names import is_label_key
 from apportion_policy.errors import QuantityError
 from apportion_policy.quantity import kubernetes_units
 from apportion_policy.resources import CPU, MEMORY

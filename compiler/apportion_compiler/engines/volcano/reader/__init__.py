@@ -18,7 +18,7 @@ from apportion_compiler.engines.volcano.emit.queues import TITLE_ANNOTATION
 from apportion_compiler.engines.volcano.names import ROOT_QUEUE, SHARED_QUEUE
 from apportion_compiler.engines.volcano.reader.amounts import Said, said_of
 from apportion_compiler.engines.volcano.reader.configuration import cluster_of, topologies_of
-from apportion_compiler.naming import label_value, object_name
+from apportion_compiler.kubernetes_names import label_value, object_name
 from apportion_compiler.plain_objects import (
     annotations_of,
     described,

@@ -14,7 +14,7 @@ from apportion_compiler.engines.volcano.names import ROOT_QUEUE, SHARED_QUEUE
 from apportion_compiler.engines.volcano.rules.groups import network_topology, open_queue
 from apportion_compiler.engines.volcano.rules.queues import rejected
 from apportion_compiler.engines.volcano.rules.tree import QueueTree
-from apportion_compiler.naming import is_label_value
+from apportion_compiler.kubernetes_names import is_label_value
 from apportion_compiler.plain_objects import integer, items, mapping, name_of, of_kind, text
 
 GROUP = "batch.volcano.sh"

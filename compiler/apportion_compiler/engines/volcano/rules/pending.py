@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
-from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, Workload, listed, template_field
+from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, Site, Workload, listed, template_field
 from apportion_compiler.engines.volcano import names
 from apportion_compiler.plain_objects import annotations_of, integer, labels_of, text
 

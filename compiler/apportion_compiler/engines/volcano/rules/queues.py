@@ -13,7 +13,7 @@ from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.engines.volcano.emit.resource_lists import is_counted, is_extended
 from apportion_compiler.engines.volcano.names import ROOT_QUEUE
 from apportion_compiler.engines.volcano.rules.tree import QueueTree
-from apportion_compiler.naming import is_subdomain
+from apportion_compiler.kubernetes_names import is_subdomain
 from apportion_compiler.plain_objects import annotations_of, integer, mapping, name_of, text
 from apportion_policy.errors import QuantityError
 from apportion_policy.quantity import kubernetes_text, kubernetes_value

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_compiler.backends.admission.cel import NAMESPACE, text, texts
-from apportion_compiler.backends.admission.engine import EngineTable, Requirement
+from apportion_compiler.backends.admission.engine_table import EngineTable, Requirement
 from apportion_compiler.backends.admission.policies import namespace_selector, workload_policies
 from apportion_compiler.backends.admission.policy import AdmissionPolicy, binding_manifest, policy_manifest
 from apportion_compiler.backends.admission.workloads import PODS, WORKLOADS, Workload
@@ -29,7 +29,7 @@ from apportion_compiler.engines.yunikorn.names import (
     SYSTEM_NAMESPACE,
 )
 from apportion_compiler.ir.program import Program
-from apportion_compiler.naming import object_name
+from apportion_compiler.kubernetes_names import object_name
 
 _MAX_ID = 63
 

@@ -20,7 +20,7 @@ from apportion_compiler.engines.yunikorn.names import (
     SYSTEM_NAMESPACE,
 )
 from apportion_compiler.ir.program import Program
-from apportion_policy.evaluation.plain import comment_lines
+from apportion_policy.evaluation.sanitized_text import comment_lines
 
 VALUES_FILE = "values.yaml"
 KUBERAY_VALUES_FILE = "kuberay-values.yaml"

@@ -33,13 +33,13 @@ from apportion_compiler.engines.yunikorn.names import (
     VCORE,
 )
 from apportion_compiler.engines.yunikorn.rules.amounts import parse_quantity
+from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
 from apportion_compiler.engines.yunikorn.rules.manifests import UnreadableConfigError, is_config_map, queues_text
 from apportion_compiler.engines.yunikorn.rules.queues import root_of, with_limits_on_root, with_root
 from apportion_compiler.engines.yunikorn.rules.queues_yaml_decoder import decode
 from apportion_compiler.engines.yunikorn.rules.records import Limit, Partition, PlacementRule, Queue, partitions_of
-from apportion_compiler.engines.yunikorn.rules.refused import ConfigRefusedError
 from apportion_compiler.ir.program import UserLimit
-from apportion_compiler.naming import is_label, suggested_name
+from apportion_compiler.kubernetes_names import is_label, suggested_name
 from apportion_compiler.plain_objects import annotations_of, described, name_of, of_kind
 from apportion_compiler.readers.classes import priority_classes
 from apportion_compiler.readers.namespaces import bound_namespaces, with_namespaces

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from apportion_compiler.engines.yunikorn.rules.refused import ConfigRefusedError
+from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
 
 VCORE = "vcore"
 MAX_QUANTITY = 2**63 - 1

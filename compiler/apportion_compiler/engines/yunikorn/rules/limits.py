@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from apportion_compiler.engines.yunikorn.rules.amounts import Amounts, amounts_text, fits, least, parse_amounts
+from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
 from apportion_compiler.engines.yunikorn.rules.records import Limit, Queue
-from apportion_compiler.engines.yunikorn.rules.refused import ConfigRefusedError
 
 ROOT = "root"
 WILDCARD = "*"

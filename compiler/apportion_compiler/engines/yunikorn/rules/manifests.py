@@ -16,8 +16,8 @@ from typing import cast
 
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.engines.yunikorn.rules.config import parse_config
-from apportion_compiler.engines.yunikorn.rules.ignored import ignored
-from apportion_compiler.engines.yunikorn.rules.refused import ConfigRefusedError
+from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
+from apportion_compiler.engines.yunikorn.rules.ignored_settings import ignored
 
 CONFIG_MAPS = ("yunikorn-defaults", "yunikorn-configs")
 """The ConfigMaps that YuniKorn reads; what the second says goes before the first."""

@@ -7,7 +7,7 @@ from typing import cast
 
 from apportion_compiler.embedded_text import json_value, yaml_value
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, Workload, listed, template_field
+from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, Site, Workload, listed, template_field
 from apportion_compiler.engines.yunikorn import names
 from apportion_compiler.plain_objects import annotations_of, items, labels_of, mapping, text
 

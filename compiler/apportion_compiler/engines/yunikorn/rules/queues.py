@@ -15,9 +15,9 @@ from apportion_compiler.engines.yunikorn.rules.amounts import (
     parse_amounts,
     total,
 )
+from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
 from apportion_compiler.engines.yunikorn.rules.limits import ROOT, WILDCARD, check_limits
 from apportion_compiler.engines.yunikorn.rules.records import Partition, Queue
-from apportion_compiler.engines.yunikorn.rules.refused import ConfigRefusedError
 
 QUEUE_NAME = re.compile(r"[a-zA-Z0-9_:#/@-]{1,64}")
 _INVALID_NAME = (

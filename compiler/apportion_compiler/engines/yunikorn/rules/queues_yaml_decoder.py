@@ -14,8 +14,8 @@ import yaml
 from yaml.composer import ComposerError
 from yaml.scanner import ScannerError
 
+from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
 from apportion_compiler.engines.yunikorn.rules.records import Fields
-from apportion_compiler.engines.yunikorn.rules.refused import ConfigRefusedError
 from apportion_compiler.engines.yunikorn.rules.scalars import (
     MERGE,
     NULL,

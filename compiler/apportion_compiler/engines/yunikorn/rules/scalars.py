@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Mapping
 
-from apportion_compiler.engines.yunikorn.rules.refused import ConfigRefusedError
+from apportion_compiler.engines.yunikorn.rules.errors import ConfigRefusedError
 
 Value = str | bool | int | float | None
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import cast
 
-from apportion_compiler.backends.admission.binding import (
+from apportion_compiler.backends.admission.namespace_metadata import (
     CLASSES_ANNOTATION,
     QUEUE_LABEL,
     QUEUES_ANNOTATION,
@@ -21,7 +21,7 @@ from apportion_compiler.backends.admission.binding import (
 from apportion_compiler.backends.admission.workloads import WORKLOADS
 from apportion_compiler.backends.metadata import GROUP
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
-from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, Workload, template_field
+from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, Site, Workload, template_field
 from apportion_compiler.engines.kai import names as kai
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.plain_objects import annotations_of, items, labels_of, text

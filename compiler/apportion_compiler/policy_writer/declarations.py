@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from apportion_compiler.authoring.amounts import amount_notes, bounds, promises, resources_of
-from apportion_compiler.authoring.pools import pools_of, spoken_models
 from apportion_compiler.errors import UnwritableError
 from apportion_compiler.ir import program as ir
+from apportion_compiler.policy_writer.amounts import amount_notes, bounds, promises, resources_of
+from apportion_compiler.policy_writer.pools import pools_of, spoken_models
 from apportion_compiler.readers.record import Lifted, LiftedPlan, LiftedPriorityClass, LiftedQueue, Note
 from apportion_policy.cluster import Cluster, Environment
 from apportion_policy.declaration import collecting_faults
 from apportion_policy.duration import duration_text
 from apportion_policy.engine import Engine
-from apportion_policy.evaluation.plain import plain_text, unprintable
+from apportion_policy.evaluation.sanitized_text import plain_text, unprintable
 from apportion_policy.placement import Placement, PlacementStrategy, Topology
 from apportion_policy.pool import NodePool
 from apportion_policy.priority import DEFAULT_PRIORITY_CLASSES, PriorityClass

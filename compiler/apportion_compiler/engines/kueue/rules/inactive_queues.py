@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engines.kueue.names import GROUP, PROVISIONING_CONTROLLER, cohort_of
-from apportion_compiler.engines.kueue.rules.about import About
-from apportion_compiler.engines.kueue.rules.checks import MULTIKUEUE_CONTROLLER
+from apportion_compiler.engines.kueue.rules.admission_checks import MULTIKUEUE_CONTROLLER
+from apportion_compiler.engines.kueue.rules.field_validation import About
 from apportion_compiler.plain_objects import group_of, items, labels_of, mapping, name_of, text
 
 _ASKED_FOR_BY_ALL = ("cpu", "memory")

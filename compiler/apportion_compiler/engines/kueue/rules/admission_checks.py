@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engines.kueue.names import PROVISIONING_CONTROLLER
-from apportion_compiler.engines.kueue.rules.about import About
-from apportion_compiler.naming import MAX_NAME, is_label, is_subdomain
+from apportion_compiler.engines.kueue.rules.field_validation import About
+from apportion_compiler.kubernetes_names import MAX_NAME, is_label, is_subdomain
 from apportion_compiler.plain_objects import integer, items, mapping, text
 
 MULTIKUEUE_CONTROLLER = "kueue.x-k8s.io/multikueue"

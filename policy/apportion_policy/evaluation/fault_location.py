@@ -19,9 +19,9 @@ from apportion_policy.declaration import AuthoringFault
 from apportion_policy.errors import ApportionPolicyError, DocumentFault
 from apportion_policy.evaluation.audit import SandboxViolationError
 from apportion_policy.evaluation.fault import Fault, RelatedPlace
-from apportion_policy.evaluation.importing import RefusedSourceError
 from apportion_policy.evaluation.limits import MIB, Limits
-from apportion_policy.evaluation.plain import MAX_MESSAGE_CHARACTERS
+from apportion_policy.evaluation.sanitized_text import MAX_MESSAGE_CHARACTERS
+from apportion_policy.evaluation.source_importer import RefusedSourceError
 from apportion_policy.evaluation.tree import PolicyTree, is_within
 from apportion_policy.refused_values import refused_values
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from apportion_compiler.authoring.declarations import Identity
-from apportion_compiler.authoring.expressions import text_literal
-from apportion_compiler.authoring.files import policy_files
-from apportion_compiler.authoring.naming import constants, modules
 from apportion_compiler.errors import UnwritableError
+from apportion_compiler.policy_writer.declarations import Identity
+from apportion_compiler.policy_writer.expressions import text_literal
+from apportion_compiler.policy_writer.files import policy_files
+from apportion_compiler.policy_writer.python_names import constants, modules
 from apportion_compiler.readers.record import Lifted, LiftedPool, LiftedPriorityClass, LiftedQueue, LiftedTopology, Note
 from apportion_policy import UNLIMITED, Engine
 

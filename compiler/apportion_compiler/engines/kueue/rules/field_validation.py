@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from apportion_compiler.engine_rules.verdict import Effect, Verdict
-from apportion_compiler.naming import MAX_NAME, is_label_key, is_label_value
+from apportion_compiler.kubernetes_names import MAX_NAME, is_label_key, is_label_value
 from apportion_policy.errors import QuantityError
 from apportion_policy.quantity import kubernetes_value
 

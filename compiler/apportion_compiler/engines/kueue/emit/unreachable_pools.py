@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_compiler.backends.capability import Refusal
-from apportion_compiler.engines.kueue.emit.division import Division, divide
+from apportion_compiler.engines.kueue.emit.flavor_quotas import Division, divide
 from apportion_compiler.engines.kueue.emit.flavors import Flavor, Layout, layout_of
 from apportion_compiler.ir.program import Program, Queue
 from apportion_policy.quantity import UNLIMITED, Unlimited

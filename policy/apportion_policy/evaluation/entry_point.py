@@ -12,8 +12,8 @@ from pathlib import Path
 from types import ModuleType
 
 from apportion_policy.declaration import DeclarationRecord
-from apportion_policy.evaluation.blame import PolicyNotFoundError
 from apportion_policy.evaluation.fault import Fault, FaultKind
+from apportion_policy.evaluation.fault_location import PolicyNotFoundError
 from apportion_policy.evaluation.tree import ENTRY_NAMES, PolicyTree
 from apportion_policy.policy import Policy
 

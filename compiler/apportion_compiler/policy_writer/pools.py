@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from apportion_compiler.authoring.pool_sizes import Size, sizes
+from apportion_compiler.policy_writer.pool_sizes import Size, sizes
 from apportion_compiler.readers.record import Lifted, LiftedPool, Note
 from apportion_policy.placement import Placement, PlacementStrategy
 from apportion_policy.pool import Accelerator, NodePool, Taint, TaintEffect

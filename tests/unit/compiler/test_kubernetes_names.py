@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apportion_compiler.naming import is_label_key, is_label_value, label_value, object_name, suggested_name
+from apportion_compiler.kubernetes_names import is_label_key, is_label_value, label_value, object_name, suggested_name
 
 LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 SUBDOMAIN = re.compile(rf"{LABEL.pattern}(\.{LABEL.pattern})*")

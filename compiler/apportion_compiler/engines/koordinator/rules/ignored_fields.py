@@ -19,7 +19,7 @@ from apportion_compiler.engines.koordinator.names import (
 )
 from apportion_compiler.engines.koordinator.rules.quota import Quota, bound_namespaces
 from apportion_compiler.engines.koordinator.rules.settings import Settings
-from apportion_compiler.naming import MAX_NAME
+from apportion_compiler.kubernetes_names import MAX_NAME
 from apportion_compiler.plain_objects import annotations_of, labels_of, mapping
 
 _FLAGS = (IS_PARENT_LABEL, ALLOW_LENT_LABEL, FORCE_UPDATE_LABEL, IS_ROOT_LABEL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_compiler.engine_rules.verdict import Verdict
-from apportion_compiler.engine_rules.workload_rules.site import Rule, Site, Workload, listed, template_field
+from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, Site, Workload, listed, template_field
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.plain_objects import integer, items, mapping, name_of, text
 from apportion_compiler.workload_shapes import PodSet

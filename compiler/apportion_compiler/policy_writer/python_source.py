@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from apportion_compiler.authoring.expressions import Atom, Expression, call, mapping, sequence, text_literal
+from apportion_compiler.policy_writer.expressions import Atom, Expression, call, mapping, sequence, text_literal
 from apportion_policy.declaration import Declaration
 from apportion_policy.engine import Engine
 from apportion_policy.placement import PlacementStrategy

@@ -10,9 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
-from apportion_compiler.authoring.conservation import losses
-from apportion_compiler.authoring.declarations import Declared, Identity, declare_lifted
-from apportion_compiler.authoring.files import policy_files
 from apportion_compiler.backends import BACKENDS
 from apportion_compiler.backends.capability import Manifest as Made
 from apportion_compiler.backends.object_families import managed
@@ -22,6 +19,9 @@ from apportion_compiler.engines.kueue.reader.adoption import kept_as_they_stand
 from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.lower import lower
+from apportion_compiler.policy_writer.conservation import losses
+from apportion_compiler.policy_writer.declarations import Declared, Identity, declare_lifted
+from apportion_compiler.policy_writer.files import policy_files
 from apportion_compiler.readers.cluster_reader import lift
 from apportion_compiler.readers.record import Lifted, Manifest, Note
 from apportion_policy.policy import Organisation, Policy

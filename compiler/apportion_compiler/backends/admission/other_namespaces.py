@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from apportion_compiler.backends.admission.cel import NAMESPACE, text, texts
-from apportion_compiler.backends.admission.engine import EngineTable, SchedulingUnit
+from apportion_compiler.backends.admission.engine_table import EngineTable, SchedulingUnit
 from apportion_compiler.backends.admission.labels import has_label
 from apportion_compiler.backends.admission.policy import Condition, Validation
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
-from apportion_compiler.authoring.declarations import Declared, Identity, declare_lifted
-from apportion_compiler.authoring.expressions import WIDTH, Atom, Expression, call, imported, laid_out, sequence
-from apportion_compiler.authoring.naming import constants, modules
-from apportion_compiler.authoring.python import Names, expression_of
 from apportion_compiler.engines.registry import TRAITS
-from apportion_compiler.naming import is_subdomain
+from apportion_compiler.kubernetes_names import is_subdomain
+from apportion_compiler.policy_writer.declarations import Declared, Identity, declare_lifted
+from apportion_compiler.policy_writer.expressions import WIDTH, Atom, Expression, call, imported, laid_out, sequence
+from apportion_compiler.policy_writer.python_names import constants, modules
+from apportion_compiler.policy_writer.python_source import Names, expression_of
 from apportion_compiler.readers.record import Lifted, Note
-from apportion_policy.evaluation.plain import plain_text
+from apportion_policy.evaluation.sanitized_text import plain_text
 from apportion_policy.policy import Organisation
 from apportion_policy.priority import DEFAULT_PRIORITY_CLASSES
 from apportion_policy.queue import Queue

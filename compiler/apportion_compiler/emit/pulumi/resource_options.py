@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from apportion_compiler.backends.metadata import MANAGER, QUEUE_ID_LABEL
 from apportion_compiler.ir.program import Program
-from apportion_compiler.naming import label_value
+from apportion_compiler.kubernetes_names import label_value
 from apportion_compiler.plain_objects import Manifest, group_of, labels_of, mapping
 
 FIELD_MANAGER_ANNOTATION = "pulumi.com/patchFieldManager"
