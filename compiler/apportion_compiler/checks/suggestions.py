@@ -32,6 +32,19 @@ def is_one_character_more(name: str, other: str) -> bool:
     return len(longer) == len(shorter) + 1 and longer[begin + 1 :] == shorter[begin:]
 
 
+def one_digit_off(name: str, known: Collection[str]) -> str | None:
+    """Return the only known name that differs from one in a single digit; None where there are several or none."""
+    near = [other for other in known if _differs_in_a_digit(name, other)]
+    return near[0] if len(near) == 1 else None
+
+
+def _differs_in_a_digit(name: str, other: str) -> bool:
+    if len(name) != len(other) or len(name) < _LEAST_LETTERS:
+        return False
+    differing = [(first, second) for first, second in zip(name, other, strict=True) if first != second]
+    return len(differing) == 1 and all(character.isdigit() for character in differing[0])
+
+
 def _is_one_slip(name: str, other: str) -> bool:
     begin = _n_shared(name, other)
     end = _n_shared(name[begin:][::-1], other[begin:][::-1])

@@ -17,7 +17,7 @@ from apportion_compiler.checks.references import (
     cluster_kind,
     references,
 )
-from apportion_compiler.checks.suggestions import is_misspelt, is_one_character_more, suggester
+from apportion_compiler.checks.suggestions import is_misspelt, is_one_character_more, one_digit_off, suggester
 from apportion_compiler.diagnostics.diagnostic import Applicability, Diagnostic, Rule, Severity, ValueEdit
 from apportion_compiler.graph.declarations import Declarations
 from apportion_policy.policy import Policy, RuleSeverity
@@ -53,9 +53,9 @@ def unknown_reference(declarations: Declarations, as_of: date) -> Iterator[Diagn
         # Another pool with a name like it may be another environment's: a pool that is left out is what was meant.
         near = None
         if reference.kind == POOL and meant is not None and not is_misspelt(reference.name, meant, known[POOL]):
-            near = meant if is_one_character_more(reference.name, meant) else None
+            near = meant if is_one_character_more(reference.name, meant) else one_digit_off(reference.name, known[POOL])
             meant = None
-        yield _finding(reference, meant, near, again=meant in lists.get(_list_of(reference), ()))
+        yield _finding(reference, meant, near, again=(meant or near) in lists.get(_list_of(reference), ()))
     yield from _relaxed(declarations.policy, {code for code, rule in RULES.items() if rule.required})
 
 
@@ -89,13 +89,15 @@ def _finding(reference: Reference, meant: str | None, near: str | None, *, again
         hint = _HINTS.get(kind, "declare it, or remove the name")
     # A mapping's key is no value: it cannot be edited on its own.
     is_value = path[-1] != name
+    written = meant or near
     return Diagnostic(
         UNKNOWN_REFERENCE,
         address,
         f"{who} names the {kind} `{name}`, which {'does not exist' if kind == RULE else 'is not declared'}",
         at,
         hint=hint,
-        fix=ValueEdit(at, path, meant) if meant is not None and is_value and not again else None,
+        # Whether another pool is meant, its author says: the edit is not a safe one, and marks the line of the name.
+        fix=ValueEdit(at, path, written) if written is not None and is_value and not again else None,
     )
 
 
