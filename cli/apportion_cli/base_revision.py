@@ -27,7 +27,7 @@ def commit_of(root: Path, ref: str) -> str:
         CannotError: If git is missing, or the revision does not exist.
     """
     if ref.startswith("-"):
-        raise CannotError(f"`{ref}` is no revision: it begins with a dash")
+        raise CannotError(f"`{ref}` is not a revision: it begins with a dash")
     done = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
     if done.returncode:
         raise CannotError(
@@ -72,4 +72,4 @@ def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     except FileNotFoundError:
         raise CannotError("git is not on PATH", hint="install git, or leave the revision out") from None
     except subprocess.TimeoutExpired:
-        raise CannotError(f"git has not answered for {_LIMIT_S} s") from None
+        raise CannotError(f"git did not respond within {_LIMIT_S} s") from None

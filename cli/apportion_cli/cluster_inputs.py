@@ -114,7 +114,7 @@ def _text(file: str) -> str:
     except OSError as refused:
         raise CannotError(f"{file} cannot be read: {refused.strerror}") from refused
     if len(content) > _MOST_BYTES:
-        raise CannotError(f"{file} has more than the {_MOST_BYTES} bytes that are read")
+        raise CannotError(f"{file} is larger than the limit of {_MOST_BYTES} bytes")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as undecodable:

@@ -71,7 +71,7 @@ def objects_of(path: str) -> list[Placed]:
         at = f"{name}:{fault.at.line}" if fault.at.line else name
         raise CannotError(f"{at}: {fault.message}")
     if read.others:
-        raise CannotError(f"{name}:{read.others[0]}: this is no Kubernetes object: it has no apiVersion or no kind")
+        raise CannotError(f"{name}:{read.others[0]}: not a Kubernetes object: apiVersion or kind is missing")
     if not read.objects:
         raise CannotError(f"{name} is empty")
     return list(read.objects)
@@ -104,12 +104,12 @@ def _exported(content: bytes, name: str) -> list[Mapping[str, object]]:
     except (ValueError, RecursionError):
         read = read_manifests(content.decode("utf-8-sig", "replace"), name)
         if read.faults or not read.objects:
-            why = read.faults[0].message if read.faults else "it holds no Kubernetes objects"
+            why = read.faults[0].message if read.faults else "it contains no Kubernetes objects"
             raise CannotError(f"the export {name} cannot be read: {why}") from None
         return [placed.manifest for placed in read.objects]
     listed = document.get("items", [document]) if isinstance(document, dict) else None
     if not isinstance(listed, list) or not all(isinstance(one, dict) and "kind" in one for one in listed):
-        raise CannotError(f"the export {name} cannot be read: it holds no Kubernetes objects")
+        raise CannotError(f"the export {name} cannot be read: it contains no Kubernetes objects")
     return listed
 
 
@@ -123,7 +123,7 @@ def files_of(path: str) -> list[str]:
     if path == STDIN or (Path(path).exists() and not Path(path).is_dir()):
         return [path]
     if not Path(path).is_dir():
-        raise CannotError(f"{path} is no file or folder that can be read")
+        raise CannotError(f"{path} is not a readable file or folder")
     root = os.path.realpath(path)
     found: list[str] = []
     for folder, folders, names in os.walk(path):
@@ -134,7 +134,7 @@ def files_of(path: str) -> list[str]:
             if name.endswith(_SUFFIXES) and not name.startswith(".") and _is_within(file, root):
                 found.append(file)
     if not found:
-        raise CannotError(f"the folder {path} holds no YAML or JSON file")
+        raise CannotError(f"the folder {path} contains no YAML or JSON file")
     return found
 
 

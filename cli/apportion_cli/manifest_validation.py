@@ -88,7 +88,7 @@ def _judged(
     if declared is not None:
         if trees:
             raise click.UsageError(
-                f"--policy says what the cluster holds, and so does the rendered tree {next(iter(trees))}: give one of them"
+                f"--policy and the rendered tree {next(iter(trees))} both describe the cluster: pass one of them"
             )
         program = declared.program
         yield from check_manifests(
@@ -101,7 +101,7 @@ def _judged(
     has_work = any(shape_of(placed.manifest) is not None for placed in beside)
     if len(trees) > 1 and has_work:
         raise click.UsageError(
-            f"workloads are judged on one cluster, and there are the trees of several; name one: {', '.join(trees)}"
+            f"workloads are checked against one cluster, but there are rendered trees of several; name one: {', '.join(trees)}"
         )
     existing = [placed.manifest for objects in trees.values() for placed in objects] if len(trees) == 1 else []
     yield from check_manifests(beside, engines, existing=existing)

@@ -75,7 +75,7 @@ def _refuse_names(wanted: Wanted) -> None:
     from apportion_policy.identifiers import parse_owner
 
     if not wanted.organisation.isprintable():
-        raise click.UsageError("--organisation: give a name; that of the folder has characters that cannot be printed")
+        raise click.UsageError("--organisation is required: the name of the folder has unprintable characters")
     for flag, name in (("--environment", wanted.environment), ("--cluster", wanted.cluster)):
         if name is not None and not is_label(name):
             instead = suggested_name(name)

@@ -50,7 +50,7 @@ def refuse_policy_options(source: str, *, env: str | None, cluster: str | None) 
     clusters = clusters_below(source)
     if len(clusters) > 1:
         listed = ", ".join(sorted(clusters))
-        raise click.UsageError(f"{source} holds the rendered trees of several clusters; name one: {listed}")
+        raise click.UsageError(f"{source} contains the rendered trees of several clusters; name one: {listed}")
 
 
 def clusters_below(source: str) -> Mapping[str, tuple[str, str]]:

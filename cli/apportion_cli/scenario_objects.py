@@ -83,8 +83,8 @@ def one_shard(objects: Sequence[Mapping[str, Any]], shard: str | None, source: s
         raise CannotError(f"{source}: there is no shard {shard}; {alternatives(names)}")
     if shard is None and len(names) > 1:
         raise CannotError(
-            f"{source}: the cluster is divided into the shards {listed}, and a simulation is of one",
-            hint="name it with --shard; its queues are those of its GPU model, such as vision-h100",
+            f"{source}: the cluster is divided into the shards {listed}, and a simulation covers one",
+            hint="pass --shard; its queues are those of its GPU model, such as vision-h100",
         )
     return [made for made in objects if made.get("kind") != _SHARD or made["metadata"]["name"] == (shard or names[0])]
 

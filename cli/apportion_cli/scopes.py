@@ -32,7 +32,7 @@ def scope_of(graph: PolicyGraph, environment: str | None, cluster: str | None) -
     """
     if environment is None:
         if cluster is not None:
-            raise click.UsageError("--cluster needs --env")
+            raise click.UsageError("--cluster requires --env")
         return graph.base
     known = graph.declarations.environments
     if environment not in known:

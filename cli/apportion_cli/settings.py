@@ -178,17 +178,17 @@ def _table(text: bytes, table: tuple[str, ...], source: str) -> dict[str, Any] |
 
 def _setting(key: str, value: Any, file: Path, ref: str | None = None) -> Setting:
     if key not in KEYS:
-        raise click.UsageError(f"{file}: `{key}` is no setting; choose one of {', '.join(KEYS)}")
+        raise click.UsageError(f"{file}: unknown setting `{key}`; choose one of {', '.join(KEYS)}")
     if key in _LISTS:
         value = tuple(value) if isinstance(value, list) else (value,)
     parts = value if isinstance(value, tuple) else (value,)
     if key == "color":
         if not isinstance(value, bool):
-            raise click.UsageError(f"{file}: `color` is true or false")
+            raise click.UsageError(f"{file}: `color` must be true or false")
     elif not all(isinstance(part, str | int | float) and not isinstance(part, bool) for part in parts):
-        raise click.UsageError(f"{file}: `{key}` holds {KEYS[key]}, as text or a number")
+        raise click.UsageError(f"{file}: `{key}` must be {KEYS[key]}, as text or a number")
     if key == "output" and any("=" in str(part) for part in parts):
-        raise click.UsageError(f"{file}: `output` is a format; say on the command line which file to write")
+        raise click.UsageError(f"{file}: `output` must be a format; name the file to write on the command line")
     if key == "policy":
         value = _inside(str(value), file)
     return Setting(key, value, str(file) if ref is None else f"{file} at {ref}")

@@ -143,7 +143,7 @@ class DeployedStack:
             if remaining is None or not remaining.value:
                 return number
             say(f"update {number} is done; {int(remaining.value)} to go\n")
-        raise CannotError(f"the stack {self.name} is not there after {_MAX_UPDATES} updates")
+        raise CannotError(f"the stack {self.name} has not converged after {_MAX_UPDATES} updates")
 
     def drift(self) -> tuple[Drifted, ...]:
         """Return what the clusters hold beside what was applied to them, as the engine's refresh finds it."""
@@ -225,7 +225,7 @@ class LockedError(CannotError):
 
 def _automation() -> Any:
     if shutil.which("pulumi") is None:
-        raise CannotError("`pulumi` is not on PATH, and this command drives it", hint=f"install it: {_INSTALL}")
+        raise CannotError("`pulumi` is not on PATH, and this command requires it", hint=f"install it: {_INSTALL}")
     try:
         import pulumi.automation
         import pulumi_kubernetes  # noqa: F401 - the stack's program needs it.

@@ -207,11 +207,11 @@ def trace_options(command: Decorated) -> Decorated:
         said = (trace_nodes, trace_load, trace_inflate, trace_seed, trace_until)
         if trace is None:
             if any(value is not None for value in said) or trace_queues or trace_priorities or trace_skip_faults:
-                raise click.UsageError("--trace-… options say how a recorded load is run; give --trace FORMAT:FILE")
+                raise click.UsageError("--trace-… options require --trace FORMAT:FILE")
             return command(*args, trace=None, **options)
         if trace_inflate is not None and trace_load is not None:
             raise click.UsageError(
-                "--trace-inflate fills the cluster job by job, --trace-load in time; give one of them"
+                "--trace-inflate fills the cluster job by job, --trace-load over time; pass one of them"
             )
         form, files = _form_and_files(trace)
         return command(
@@ -241,7 +241,7 @@ def _form_and_files(text: str) -> tuple[str, tuple[str, ...]]:
     nodes, comma, pods = rest.partition(",")
     if not comma or not pods:
         raise click.BadParameter(
-            f"`{rest}` is no folder; openb needs two lists, as in openb:NODES.csv,PODS.csv", param_hint="--trace"
+            f"`{rest}` is not a folder; openb needs two lists, as in openb:NODES.csv,PODS.csv", param_hint="--trace"
         )
     return form, (nodes, pods)
 

@@ -109,12 +109,14 @@ def bind(
     apportion bind vision --from job.yaml | kubectl apply -f -
     """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     if (least is None) != (most is None) or (least is not None and workers is not None):
-        raise click.UsageError("elastic work has --min and --max together, and no --workers")
+        raise click.UsageError("--min and --max are used together, without --workers")
     made = (name, image, workers, least, gpus, cpu, memory, schedule, *secrets, *command)
     if (kind is None) == (file is None):
-        raise click.UsageError("say what to bind: --kind Job for a template, or --from FILE for what you have")
+        raise click.UsageError(
+            "specify what to bind: --kind Job for a template, or --from FILE for an existing manifest"
+        )
     if file is not None and any(value is not None for value in made):
-        raise click.UsageError("--from takes the workload as it is: leave out name, image, sizes, schedule and command")
+        raise click.UsageError("--from binds an existing workload: omit name, image, sizes, schedule and command")
     from apportion_compiler.bindings.options import Options, parse_schedule, parse_secret
     from apportion_policy.quantity import parse_cpu, parse_gpu, parse_memory
 

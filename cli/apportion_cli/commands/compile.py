@@ -107,7 +107,9 @@ def compile_(
         return ExitCode.FINDINGS if check else exit_code
     if not compilation.outputs:
         if check:
-            raise CannotError("no cluster was compiled, so nothing was compared", hint="give the policy an environment")
+            raise CannotError(
+                "no cluster was compiled, so nothing was compared", hint="add an environment to the policy"
+            )
         return exit_code
     from apportion_cli.compile_report import render, report_json, report_text
 

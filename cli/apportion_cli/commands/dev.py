@@ -33,7 +33,9 @@ def demo(out: Path) -> int:
 
     example = Path("examples/acme")
     if not (example / "policy.py").is_file():
-        raise CannotError("examples/acme is not here", hint="run it at the root of a checkout of the repository")
+        raise CannotError(
+            "examples/acme is missing", hint="run this command at the root of a checkout of the repository"
+        )
     reports = {form: out / f"report.{form}" for form in ("json", "text")}
     wanted = [part for form, file in reports.items() for part in ("-o", f"{form}={file}")]
     steps = (
@@ -99,7 +101,9 @@ def docs() -> int:
     for name, table in tables.items():
         page = Path("docs") / name
         if not page.is_file():
-            raise CannotError(f"{page} is not here", hint="run it at the root of a checkout of the repository")
+            raise CannotError(
+                f"{page} is not here", hint="run this command at the root of a checkout of the repository"
+            )
         page.write_text(with_table(page.read_text(encoding="utf-8"), table), encoding="utf-8")
         console.out(f"  wrote {page}")
     language = Path("docs/language.md")

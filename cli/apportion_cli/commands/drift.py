@@ -70,7 +70,7 @@ def drift(
         )
     else:
         if cluster is not None:
-            raise click.UsageError("--cluster needs --export: a stack looks at all of its clusters")
+            raise click.UsageError("--cluster requires --export: a stack always covers all of its clusters")
         from apportion_cli.stacks import DeployedStack
 
         found = DeployedStack(environment, folder).drift()

@@ -70,7 +70,7 @@ def graph(
     scope = scope_of(checked.graph, env, cluster)
     known = resources_of(scope)
     if not known or (resource is not None and resource not in known):
-        raise click.UsageError(f"no queue speaks of {resource or 'any resource'}; {alternatives(known)}")
+        raise click.UsageError(f"no queue declares {resource or 'any resource'}; {alternatives(known)}")
     report = tree_report(checked.graph, scope, resource or known[0], depth)
     for output in outputs or (Output("text"),):
         deliver(console, output, _drawn(report, output.format, width=console.width() or 80, plain=plain))

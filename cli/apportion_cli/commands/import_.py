@@ -74,7 +74,7 @@ def import_(
     if in_the_way and not force:
         raise CannotError(
             f"{out} already has {', '.join(in_the_way[:5])}{' …' if len(in_the_way) > 5 else ''}; nothing was written",
-            hint="name an empty folder, or pass --force to overwrite them",
+            hint="name an empty directory, or pass --force to overwrite them",
         )
     _write(out, files)
     others = sorted(p.name for p in (out / "teams").glob("*.py") if f"teams/{p.name}" not in files) if force else []

@@ -71,7 +71,7 @@ def _actions(asked: str | None) -> tuple[str, ...] | None:
         if name not in ACTIONS:
             raise click.BadParameter(f"`{name}` is not one of {_ALL}, {', '.join(ACTIONS)}", param_hint="--actions")
     if not names:
-        raise click.BadParameter("it names no action", param_hint="--actions")
+        raise click.BadParameter("no action is named", param_hint="--actions")
     return names
 
 
@@ -86,7 +86,7 @@ def _read(file: str) -> list[dict[str, Any]]:
         reason = refused.strerror if isinstance(refused, OSError) else refused
         raise CannotError(f"{file} cannot be read: {reason}") from None
     if len(text) > _MAX_CHARACTERS:
-        raise CannotError(f"{file} has more than the {_MAX_CHARACTERS} characters that are read")
+        raise CannotError(f"{file} is longer than the limit of {_MAX_CHARACTERS} characters")
     try:
         return read_cases(text)
     except Malformed as wrong:

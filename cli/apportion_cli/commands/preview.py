@@ -58,7 +58,7 @@ def refuse_deletion_of_used(plan: Plan, snapshots: tuple[str, ...], *, delete_us
     if used:
         raise CannotError(
             f"{'; '.join(used)}; nothing was changed",
-            hint="wait for the work, move it, or say --delete-used",
+            hint="wait for the work to finish, move it, or pass --delete-used",
         )
 
 

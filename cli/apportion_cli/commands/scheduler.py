@@ -101,13 +101,13 @@ def scheduler(
     except Unreachable as unreachable:
         raise CannotError(str(unreachable)) from None
     except OSError as refused:
-        raise CannotError(f"port {port} cannot be had: {refused.strerror}") from None
+        raise CannotError(f"cannot listen on port {port}: {refused.strerror}") from None
 
 
 def _lease(text: str) -> tuple[str, str]:
     namespace, slash, name = text.partition("/")
     if not (namespace and slash and name):
-        raise click.UsageError(f"--lease is NAMESPACE/NAME, not {text}")
+        raise click.UsageError(f"--lease must be NAMESPACE/NAME, not {text}")
     return namespace, name
 
 

@@ -113,7 +113,7 @@ def simulate(
 
         if snapshots or "yaml" in formats:
             raise click.UsageError(
-                "--cycle and -o yaml are of one cycle; --scenario writes text, json, jsonl, html, story"
+                "--cycle and -o yaml apply to one cycle; --scenario writes text, json, jsonl, html, story"
             )
         if against is not None and formats & _OF_ONE_RUN:
             raise click.UsageError("--against writes text, json and html")
@@ -135,7 +135,7 @@ def simulate(
         return run_scenario(choice, load, as_of=as_of, outputs=outputs, against=other)
     if policy is not None or not snapshots or formats & _OF_SCENARIOS or against is not None:
         raise click.UsageError(
-            "give --scenario FILE or --trace FORMAT:FILE for a policy, or --cycle SNAPSHOT for one cycle (text, json, yaml)"
+            "pass --scenario FILE or --trace FORMAT:FILE to simulate a policy, or --cycle SNAPSHOT for one cycle (text, json, yaml)"
         )
     from apportion_cli.delivery import deliver
     from apportion_runtime.core.cycle import cycle
@@ -164,7 +164,7 @@ def _with_actions(settings: Settings, asked: str | None) -> Settings:
         if name not in ACTIONS:
             raise click.BadParameter(f"`{name}` is not one of {_ALL}, {', '.join(ACTIONS)}", param_hint="--actions")
     if not names:
-        raise click.BadParameter("it names no action", param_hint="--actions")
+        raise click.BadParameter("no action is named", param_hint="--actions")
     return replace(settings, actions=names)
 
 

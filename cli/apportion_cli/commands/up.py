@@ -84,5 +84,5 @@ def up(
 
 def _agrees(console: Console, question: str) -> bool:
     if not sys.stdin.isatty():
-        raise click.UsageError(f"{question} Nobody can answer here: say --yes")
+        raise click.UsageError(f"{question} There is no terminal to ask on: pass --yes")
     return click.confirm(question, err=True)

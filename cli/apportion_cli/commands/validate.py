@@ -120,20 +120,20 @@ def _manifests(
     policy: str | None = ctx.params["declared"]
     if not manifests:
         option = "--engine" if engines else "--policy" if policy is not None else "--cluster"
-        raise click.UsageError(f"{option} needs --manifests", ctx)
+        raise click.UsageError(f"{option} requires --manifests", ctx)
     for name, option in (("fix", "--fix"), ("unsafe_fixes", "--unsafe-fixes")):
         if name in given:
-            raise click.UsageError(f"{option} and --manifests exclude each other", ctx)
+            raise click.UsageError(f"{option} and --manifests are mutually exclusive", ctx)
     if "policy" in given:
         raise click.UsageError(
-            f"with --manifests the policy is an option: -p {ctx.params['policy']} judges workloads on a cluster of it",
+            f"with --manifests, pass the policy as an option: -p {ctx.params['policy']} checks the workloads against its cluster",
             ctx,
         )
     if policy is None and given & {"env", "cluster"}:
-        raise click.UsageError("--env and --cluster choose a cluster of a policy: add -p POLICY", ctx)
+        raise click.UsageError("--env and --cluster require -p POLICY", ctx)
     environments: tuple[str, ...] = () if policy is None else ctx.params["env"]
     if len(environments) > 1:
-        raise click.UsageError("workloads are judged on one cluster: give --env once", ctx)
+        raise click.UsageError("workloads are checked against one cluster: pass --env once", ctx)
     from apportion_cli.manifest_validation import validated_manifests
     from apportion_cli.validation import publish
 

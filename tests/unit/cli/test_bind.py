@@ -120,10 +120,10 @@ def test_what_could_never_start_is_said_beside_it(run: Run, policy: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["vision"], "say what to bind: --kind Job for a template, or --from FILE"),
-        (["vision", "-k", "Job", "--from", "mine.yaml"], "say what to bind"),
-        (["vision", "--from", "mine.yaml", "--gpus", "1"], "--from takes the workload as it is"),
-        (["vision", "--from", "mine.yaml", "--", "python"], "--from takes the workload as it is"),
+        (["vision"], "specify what to bind: --kind Job for a template, or --from FILE"),
+        (["vision", "-k", "Job", "--from", "mine.yaml"], "specify what to bind"),
+        (["vision", "--from", "mine.yaml", "--gpus", "1"], "--from binds an existing workload"),
+        (["vision", "--from", "mine.yaml", "--", "python"], "--from binds an existing workload"),
         (["visoin", "-k", "Job"], "there is no queue visoin; did you mean vision?"),
         (["research", "-k", "Job"], "queue research holds queues, not work; name one of them: vision"),
         (["vision", "-k", "Job", "-n", "speech"], "namespace speech is not one of queue vision, which has vision"),
@@ -159,9 +159,9 @@ def test_several_environments_or_clusters_have_to_be_named(run: Run, tmp_path: P
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (None, "mine.yaml is no file"),
+        (None, "mine.yaml is not a readable file"),
         (b"", "is empty"),
-        (b"a: b\n---\n[1, 2]", "mine.yaml:1: this is no Kubernetes object"),
+        (b"a: b\n---\n[1, 2]", "mine.yaml:1: not a Kubernetes object"),
         (b"a:\n- b\n- {a: [}", "mine.yaml:3: did not find expected"),
         (b"# one\n\xff\xfe", "mine.yaml:2: byte 6 is not UTF-8"),
         (b"[" * 100_000, "is nested deeper than"),

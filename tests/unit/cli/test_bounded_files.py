@@ -145,7 +145,7 @@ def test_a_pipe_among_the_parts_of_a_policy_is_not_waited_for(policy: Path, run:
 def test_an_import_names_no_organisation_after_such_a_folder(policy: Path, run: Run) -> None:
     assert run("compile").code == 0
     done = run("import", "--from", "kai", "rendered", "--out", "new\udcff")
-    assert (done.code, "--organisation: give a name" in done.err) == (2, True)
+    assert (done.code, "--organisation is required" in done.err) == (2, True)
 
 
 def test_memory_has_a_ceiling(policy: Path, run: Run) -> None:

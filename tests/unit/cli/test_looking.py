@@ -69,8 +69,8 @@ def test_explain_after_the_loan_shows_the_base_value() -> None:
     [
         (["explain", "queue", "nlpp", "-p", str(_ACME)], "there is no queue nlpp; did you mean nlp?"),
         (["graph", str(_ACME), "--env", "prd"], "there is no environment prd; did you mean prod?"),
-        (["graph", str(_ACME), "--resource", "tpu"], "no queue speaks of tpu"),
-        (["graph", str(_ACME), "--cluster", "gpu-eu"], "--cluster needs --env"),
+        (["graph", str(_ACME), "--resource", "tpu"], "no queue declares tpu"),
+        (["graph", str(_ACME), "--cluster", "gpu-eu"], "--cluster requires --env"),
         (["explain", "a", "b", "c"], "name a rule such as AP201"),
     ],
 )

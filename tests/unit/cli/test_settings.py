@@ -119,7 +119,7 @@ def test_settings_come_from_a_base_revision(base_branch: None, arguments: tuple[
     ("ref", "message"),
     [
         ("no-such", "the repository has no revision `no-such`"),
-        ("--output=/tmp/x", "`--output=/tmp/x` is no revision: it begins with a dash"),
+        ("--output=/tmp/x", "`--output=/tmp/x` is not a revision: it begins with a dash"),
     ],
 )
 def test_a_revision_that_does_not_exist_is_one_sentence(base_branch: None, ref: str, message: str, run: Run) -> None:
@@ -179,13 +179,13 @@ def test_an_output_that_is_set_is_written(repository: None, run: Run, monkeypatc
 @pytest.mark.parametrize(
     ("text", "code", "message"),
     [
-        ("fail_on = 'never'", 2, "`fail_on` is no setting; choose one of policy, env"),
-        ("fail-on = true", 2, "`fail-on` holds least severity"),
-        ("output = 'json=/tmp/report'", 2, "`output` is a format; say on the command line which file to write"),
+        ("fail_on = 'never'", 2, "unknown setting `fail_on`; choose one of policy, env"),
+        ("fail-on = true", 2, "`fail-on` must be least severity"),
+        ("output = 'json=/tmp/report'", 2, "`output` must be a format; name the file to write on the command line"),
         ("policy = '../elsewhere'", 2, "`policy` leads out of the folder of this file"),
         ("policy = '/etc'", 2, "`policy` leads out of the folder of this file"),
         ("fail-on = ", 3, "is not TOML"),
-        ("color = 'red'", 2, "`color` is true or false"),
+        ("color = 'red'", 2, "`color` must be true or false"),
     ],
 )
 def test_what_a_settings_file_cannot_say(repository: None, text: str, code: int, message: str, run: Run) -> None:

@@ -167,7 +167,7 @@ def test_unknown_names_suggest_the_nearest(run: Run, arguments: tuple[str, str],
 def test_a_job_needs_a_snapshot(run: Run) -> None:
     result = run("explain", "job", "pretrain")
     assert result.code == 2
-    assert "give it with --snapshot" in result.err
+    assert "requires --snapshot" in result.err
 
 
 WRONG = {
@@ -224,7 +224,7 @@ def test_lines_of_json_are_found(run: Run, tmp_path: Path) -> None:
 def test_what_is_not_there_cannot_be_read(run: Run) -> None:
     result = run("simulate", "--cycle", "nowhere")
     assert result.code == 3
-    assert "nowhere is no file or folder that can be read" in result.err
+    assert "nowhere is not a readable file or folder" in result.err
 
 
 def test_help_has_examples(run: Run) -> None:

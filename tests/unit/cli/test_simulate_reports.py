@@ -92,8 +92,8 @@ def test_two_policies_on_one_load(run: Run, files: Path) -> None:
     [
         (("--scenario", "s", "--against", "b", "-o", "story"), "--against writes text, json and html"),
         (("--scenario", "s", "--against-env", "prod"), "need --against POLICY"),
-        (("--scenario", "s", "-o", "yaml"), "-o yaml are of one cycle"),
-        (("-o", "html"), "give --scenario FILE"),
+        (("--scenario", "s", "-o", "yaml"), "-o yaml apply to one cycle"),
+        (("-o", "html"), "pass --scenario FILE"),
     ],
 )
 def test_options_that_do_not_go_together(run: Run, arguments: tuple[str, ...], said: str) -> None:
@@ -214,7 +214,7 @@ def test_a_cluster_in_shards_is_simulated_shard_by_shard(run: Run, files: Path) 
     (files / "wide.yaml").write_text(tree)
     unnamed = run("simulate", "wide.yaml", "--scenario", "scenario.yaml")
     assert unnamed.code == 3
-    assert "divided into the shards h100, l4, and a simulation is of one" in unnamed.err
+    assert "divided into the shards h100, l4, and a simulation covers one" in unnamed.err
     assert (
         "there is no shard b300" in run("simulate", "wide.yaml", "--scenario", "scenario.yaml", "--shard", "b300").err
     )

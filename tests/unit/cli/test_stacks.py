@@ -62,7 +62,7 @@ def test_a_missing_engine_is_one_sentence_with_where_to_get_it(
 ) -> None:
     assert main([verb, "dev", "--dir", str(no_pulumi)]) == 3
     assert capsys.readouterr().err == (
-        "apportion: error: `pulumi` is not on PATH, and this command drives it\n"
+        "apportion: error: `pulumi` is not on PATH, and this command requires it\n"
         "  hint: install it: https://www.pulumi.com/docs/install/\n"
     )
 

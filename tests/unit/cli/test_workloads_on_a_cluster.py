@@ -68,11 +68,11 @@ def test_one_cluster_is_meant(run: Run, policy: Path) -> None:
     Path("job.yaml").write_text(yaml.safe_dump(_job(run, policy, "kueue")))
     on_files = ("validate", "--manifests", "job.yaml")
     for more, said in (
-        (("--manifests", policy / "rendered"), "the trees of several; name one"),
-        (("-p", policy, "--env", "kueue", "--env", "kai"), "give --env once"),
-        (("-p", policy, "--env", "kueue", "--manifests", policy / "rendered/kueue"), "give one of them"),
-        (("--env", "kueue"), "add -p POLICY"),
-        ((policy,), "with --manifests the policy is an option: -p"),
+        (("--manifests", policy / "rendered"), "rendered trees of several; name one"),
+        (("-p", policy, "--env", "kueue", "--env", "kai"), "pass --env once"),
+        (("-p", policy, "--env", "kueue", "--manifests", policy / "rendered/kueue"), "pass one of them"),
+        (("--env", "kueue"), "require -p POLICY"),
+        ((policy,), "with --manifests, pass the policy as an option: -p"),
     ):
         told = run(*on_files, *more)
         assert (told.code, said in told.err) == (2, True), told
