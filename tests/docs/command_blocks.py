@@ -6,6 +6,7 @@ a script. A block of Python or YAML whose first line is a comment with a path is
 
 from __future__ import annotations
 
+import difflib
 import re
 import textwrap
 from dataclasses import dataclass
@@ -86,3 +87,27 @@ def agrees(shown: tuple[str, ...], printed: str) -> bool:
         for line in shown
     ]
     return re.fullmatch("".join(parts) + r"\s*", re.sub(r"\x1b\[[0-9;]*m", "", printed) + "\n") is not None
+
+
+def brought_up_to_date(shown: tuple[str, ...], printed: str) -> list[str]:
+    """Return the lines of a page with what the command prints, and the same lines left out as before."""
+    rest = re.sub(r"\x1b\[[0-9;]*m", "", printed).splitlines()
+    if not any(line.strip() == _ELISION for line in shown):
+        return [line.rstrip() for line in rest]
+    lines = []
+    for line in shown:
+        likely = [] if line.strip() == _ELISION or _ELISION in line else difflib.get_close_matches(line, rest, n=1)
+        lines.append(likely[0].rstrip() if likely else line)
+        rest = rest[rest.index(likely[0]) + 1 :] if likely else rest
+    return lines
+
+
+def with_output(page: str, updates: list[tuple[Command, list[str]]]) -> str:
+    """Return a page whose commands print other lines."""
+    lines = page.splitlines()
+    for command, printed in sorted(updates, key=lambda update: -update[0].line):
+        first = command.line - 1 + command.text.count("\n") + 1
+        typed = lines[command.line - 1]
+        margin = typed[: len(typed) - len(typed.lstrip())]
+        lines[first : first + len(command.printed)] = [f"{margin}{line}".rstrip() for line in printed]
+    return "\n".join(lines) + "\n"

@@ -1,4 +1,7 @@
-"""Every command of the documentation is run as a reader types it, and prints what its page shows."""
+"""Every command of the documentation is run as a reader types it, and prints what its page shows.
+
+`pytest -m slow tests/docs --update-golden` writes what they print into the pages.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ import pytest
 from apportion_cli.main import apportion
 from apportion_cli.reference_pages import reference_pages
 
-from .command_blocks import Command, Step, agrees, steps, steps_of
+from .command_blocks import Command, Step, agrees, brought_up_to_date, steps, steps_of, with_output
 from .pages import PAGES, Page
 
 ROOT = Path(__file__).parents[2]
@@ -86,7 +89,7 @@ def _programs(folder: Path, page: Page) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
-def test_the_commands_of_a_page_do_what_it_shows(name: str, tmp_path: Path) -> None:
+def test_the_commands_of_a_page_do_what_it_shows(name: str, tmp_path: Path, update_golden: bool) -> None:
     page = PAGES[name]
     done = [step for step in steps(ROOT / name) if page.consoles or not _is_console(step)]
     for folder in ("bin", "home", "reader", "kept"):
@@ -120,6 +123,7 @@ def test_the_commands_of_a_page_do_what_it_shows(name: str, tmp_path: Path) -> N
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     wrong = []
+    updates = []
     for number, step in enumerate(done):
         if not isinstance(step, Command):
             continue
@@ -128,8 +132,13 @@ def test_the_commands_of_a_page_do_what_it_shows(name: str, tmp_path: Path) -> N
         expected = next((code for beginning, code in page.exits.items() if step.text.startswith(beginning)), 0)
         # A command that fails is shown with what it says.
         right = code == expected or (code in _CAN_FAIL and step.printed)
-        if not right or (step.printed and not agrees(step.printed, printed)):
+        if right and update_golden and step.printed and not agrees(step.printed, printed):
+            updates.append((step, brought_up_to_date(step.printed, printed)))
+        elif not right or (step.printed and not agrees(step.printed, printed)):
             wrong.append(f"{name}:{step.line}: $ {step.text}\nexit code {code}\n{printed}")
+    if updates:
+        text = (ROOT / name).read_text(encoding="utf-8")
+        (ROOT / name).write_text(with_output(text, updates), encoding="utf-8")
     assert not wrong, "\n\n".join(wrong)
 
 
