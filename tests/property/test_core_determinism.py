@@ -18,10 +18,7 @@ from .core_strategies import QUARTERS, Cluster, clusters
 pytestmark = pytest.mark.property
 
 
-Pods = list[tuple[object, ...]]
-
-
-def _decisions(session: Session) -> tuple[Pods, Pods, Pods, dict[str, tuple[object, ...]]]:
+def _decisions(session: Session) -> tuple[object, ...]:
     """What was decided, and where every pod ended up."""
 
     def placed(task: Task) -> tuple[object, ...]:
@@ -38,9 +35,24 @@ def _decisions(session: Session) -> tuple[Pods, Pods, Pods, dict[str, tuple[obje
 
 
 def _outcome(session: Session) -> tuple[object, ...]:
-    """What is decided, without its order: among queues of equal rank the engine takes the first it meets in a map."""
-    binds, pipelines, evictions, pods = _decisions(session)
-    return sorted(binds), sorted(pipelines), evictions, pods
+    """Which pods are placed where, which share a device, and who is evicted, but not in which order.
+
+    Among queues of equal rank the engine takes the first it meets in a map, and a device that becomes shared is named by
+    when that happens.
+    """
+    decided = session.decided
+    tasks = sorted((task for job in session.jobs.values() for task in job.tasks.values()), key=lambda task: task.uid)
+    sharing: dict[str, list[str]] = {}
+    for task in tasks:
+        for group in task.gpu_groups if task.node >= 0 else ():
+            sharing.setdefault(group, []).append(task.uid)
+    return (
+        {task.uid for task in decided.binds},
+        {task.uid for task in decided.pipelines},
+        sorted((task.uid, node, str(why)) for task, node, why in decided.evictions),
+        [(task.uid, task.status, session.nodes.names[task.node] if task.node >= 0 else None) for task in tasks],
+        sorted(sharing.values()),
+    )
 
 
 def _numbers(session: Session) -> tuple[object, ...]:
