@@ -17,6 +17,8 @@ MAX_NAME = 63
 _DIGEST = 8
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
 _SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(?:\.{_LABEL.pattern})*")
+_GKE_NAME = re.compile(r"[a-z](?:[a-z0-9-]{0,38}[a-z0-9])?")
+_GKE_LENGTH = 40
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _MAX_PREFIX = 253
 
@@ -87,3 +89,17 @@ def _with_digest(readable: str, identity: str) -> str:
 
 def _ascii(text: str) -> str:
     return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii")
+
+
+def gke_name(id_: str) -> str:
+    """Return a node pool's name on GKE: at most 40 characters, a letter first, no dots.
+
+    Source: cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters.nodePools, `name`.
+    """
+    if _GKE_NAME.fullmatch(id_):
+        return id_
+    # object_name gives an identity that is too long or has other characters a digest of the whole: keep that end.
+    readable, _, digest = object_name(f"{id_}/").rpartition("-")
+    head = re.sub(r"[^a-z0-9-]+", "-", readable).strip("-")
+    head = head if head[:1].isalpha() else f"p-{head}"
+    return f"{head[: _GKE_LENGTH - len(digest) - 1].rstrip('-')}-{digest}"

@@ -28,6 +28,12 @@ GKE_ACCELERATOR_LABEL = "cloud.google.com/gke-accelerator"
 Source: cloud.google.com/kubernetes-engine/docs/how-to/node-auto-provisioning (GPUs).
 """
 
+GKE_NODE_POOL_LABEL = "cloud.google.com/gke-nodepool"
+"""GKE's own, on every node: the name of its node pool.
+
+Source: cloud.google.com/kubernetes-engine/docs/concepts/node-pools (deploying Services to specific node pools).
+"""
+
 KARPENTER_GPU_LABEL = "karpenter.k8s.aws/instance-gpu-name"
 """Karpenter's own on AWS, on nodes with GPUs: EC2's name of the GPU in lower case.
 

@@ -18,7 +18,7 @@ from apportion_compiler.engine_rules import ENGINE_RULES
 from apportion_compiler.engine_rules.verdict import Effect
 from apportion_compiler.engine_rules.workloads import workload_verdicts
 from apportion_compiler.ir.program import Program
-from apportion_policy import Queue, Resources
+from apportion_policy import Accelerator, Queue, Resources
 
 from .programs import QUEUED, program
 
@@ -164,6 +164,34 @@ def test_what_users_of_a_provider_select_by_is_judged(selector: dict[str, str], 
     pods["nodeSelector"] = selector
     found = [verdict.message for verdict in capacity_verdicts(made, (work,))]
     assert found == ([f"no node pool that queue vision may use {expected}"] if expected else [])
+
+
+def _selecting(**selector: str) -> list[tuple[str, str]]:
+    """What is found of work on two pools of H100, which are one flavor, and one of L4, which is another."""
+    pool = QUEUED.model_copy(update={"provisioning": None, "machine_type": None})
+    other = {"id": "l4", "accelerator": Accelerator(model="l4", count=2)}
+    pools = (pool.model_copy(update={"id": "a"}), pool.model_copy(update={"id": "b"}), pool.model_copy(update=other))
+    vision = _VISION.model_copy(update={"limit": None, "guaranteed": Resources(gpu={"h100": 8, "l4": 2})})
+    made = program("kueue", vision, pools=pools)
+    (work,) = bind(made, "vision", "Job", Options(gpus=1000))
+    pods = cast("dict[str, Any]", work)["spec"]["template"]["spec"]
+    pods["nodeSelector"] = {key.replace("__", "/").replace("_", "-"): value for key, value in selector.items()}
+    return [(verdict.message, verdict.cure) for verdict in capacity_verdicts(made, (work,))]
+
+
+def test_a_selector_that_a_flavor_of_other_nodes_has_no_key_for_is_found() -> None:
+    pool = "cloud.google.com__gke_nodepool"
+    ((message, cure),) = _selecting(**{pool: "l4"})
+    assert message == (
+        "Kueue may admit it to flavor h100, none of whose nodes has cloud.google.com/gke-nodepool: l4: it compares a "
+        "selector only in keys that the flavor has"
+    )
+    assert cure == "select by apportion.dev/gpu-model: l4 besides"
+    assert _selecting(**{pool: "l4", "apportion.dev__gpu_model": "l4"}) == []
+    assert _selecting(**{pool: "b"}) == [], "its flavor stands for it, and that of L4 has the key"
+    assert [message for message, _ in _selecting(**{pool: "c"})] == [
+        "no node pool that queue vision may use has cloud.google.com/gke-nodepool: c"
+    ]
 
 
 @pytest.mark.parametrize(("engine", "other"), [("kueue", "kai"), ("native", "volcano"), ("kai", "kueue")])

@@ -1,7 +1,7 @@
 """Which labels the nodes of a pool carry: one place for node pools, which set them, and for engines, which select by them.
 
-Of the labels that a provider sets by itself, those are listed whose values follow from the policy: the machine type and
-the GPU. A zone, a level of a topology or the provider's name of a node pool does not, or not for every node.
+Of the labels that a provider sets by itself, those are listed whose values follow from the policy: the machine type, the
+GPU, and the name that a node pool gets on GKE. A zone or a level of a topology does not, or not for every node.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from collections.abc import Mapping
 
 from apportion_compiler.ir.gpu_models import counted_models
 from apportion_compiler.ir.program import NodePool, Program
-from apportion_compiler.kubernetes_names import is_label_value, label_value
+from apportion_compiler.kubernetes_names import gke_name, is_label_value, label_value
 from apportion_compiler.machine_types import AWS_MACHINES, gke_machine
 from apportion_compiler.pool_label_keys import (
     GKE_ACCELERATOR_LABEL,
+    GKE_NODE_POOL_LABEL,
     GPU_MODEL_LABEL,
     INSTANCE_TYPE_LABEL,
     KARPENTER_GPU_LABEL,
@@ -46,10 +47,12 @@ def provider_labels(pool: NodePool) -> Mapping[str, str]:
 
     Lingjun nodes of ACK, and nodes of a pool that GKE makes on request, may have another machine type than the pool.
     """
+    name: str | None = None
     match pool.settings:
         case Gke():
             gpu, key = gke_accelerator(pool), GKE_ACCELERATOR_LABEL
             has_type = not is_made_on_request(pool)
+            name = gke_name(pool.id) if has_type else None
         case Karpenter():
             gpu, key, has_type = _karpenter_gpu(pool), KARPENTER_GPU_LABEL, True
         case Eks():
@@ -58,7 +61,7 @@ def provider_labels(pool: NodePool) -> Mapping[str, str]:
             gpu, key, has_type = None, "", pool.settings.pool_type == "ess"
         case _:
             return {}
-    known = {key: gpu, INSTANCE_TYPE_LABEL: pool.machine_type if has_type else None}
+    known = {key: gpu, GKE_NODE_POOL_LABEL: name, INSTANCE_TYPE_LABEL: pool.machine_type if has_type else None}
     # Providers have no names that are no label value; what else an author writes is none of theirs.
     return {key: value for key, value in known.items() if value is not None and is_label_value(value)}
 

@@ -13,9 +13,9 @@ import pytest
 from apportion_compiler.backends import BACKENDS
 from apportion_compiler.backends.nodepools import documents, emit
 from apportion_compiler.backends.nodepools.document import Document
-from apportion_compiler.backends.nodepools.names import gke_name
 from apportion_compiler.backends.pool_labels import declared_labels, node_labels, provider_labels, set_labels
 from apportion_compiler.engines.native.emit.node_labels import node_label_list
+from apportion_compiler.kubernetes_names import gke_name
 from apportion_compiler.targets import targets_of
 from apportion_policy import (
     GPU_TAINT,
@@ -105,17 +105,25 @@ def test_a_flavor_selects_nodes_that_the_pool_makes() -> None:
 @pytest.mark.parametrize(
     ("provider", "fields", "expected"),
     [
-        (Gke(), {"machine_type": "g2-standard-4"}, {"gke-accelerator": "nvidia-l4", "instance-type": "g2-standard-4"}),
-        (Gke(), {"accelerator": H100}, {"gke-accelerator": "nvidia-h100-80gb"}),
+        (
+            Gke(),
+            {"machine_type": "g2-standard-4"},
+            {"gke-accelerator": "nvidia-l4", "gke-nodepool": "l4", "instance-type": "g2-standard-4"},
+        ),
+        (Gke(), {"accelerator": H100}, {"gke-accelerator": "nvidia-h100-80gb", "gke-nodepool": "l4"}),
         (Gke(node_auto_provisioning=True), {"machine_type": "g2-standard-4"}, {"gke-accelerator": "nvidia-l4"}),
-        (Gke(), {"machine_type": "e2-standard-4", "accelerator": None}, {"instance-type": "e2-standard-4"}),
+        (
+            Gke(),
+            {"machine_type": "e2-standard-4", "accelerator": None},
+            {"gke-nodepool": "l4", "instance-type": "e2-standard-4"},
+        ),
         (Eks(), {"machine_type": "g6.xlarge"}, {"instance-type": "g6.xlarge"}),
         (Karpenter(), {"machine_type": "g6.xlarge"}, {"instance-gpu-name": "l4", "instance-type": "g6.xlarge"}),
         (Karpenter(), {}, {"instance-gpu-name": "l4"}),
         (Ack(), {"machine_type": "ecs.gn7i-c8g1.2xlarge"}, {"instance-type": "ecs.gn7i-c8g1.2xlarge"}),
         (Ack(pool_type="lingjun"), {"machine_type": "ebmgn7v"}, {}),
         (Fixed(), {"machine_type": "rack"}, {}),
-        (Gke(), {"machine_type": "no label"}, {}),
+        (Gke(), {"machine_type": "no label"}, {"gke-nodepool": "l4"}),
     ],
 )
 def test_labels_of_the_provider_are_those_that_every_node_has(

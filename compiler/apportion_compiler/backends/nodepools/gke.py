@@ -13,9 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_compiler.backends.nodepools.document import Document
 from apportion_compiler.backends.nodepools.gke_limits import auto_provisioning_limits
-from apportion_compiler.backends.nodepools.names import CLOUD_EFFECTS, gke_name
+from apportion_compiler.backends.nodepools.names import CLOUD_EFFECTS
 from apportion_compiler.backends.pool_labels import gke_accelerator, is_made_on_request, set_labels
 from apportion_compiler.ir.program import NodePool, Program, ProvisioningPlan, Taint
+from apportion_compiler.kubernetes_names import gke_name
 from apportion_policy.pool import GPU_TAINT, Maintenance, MaintenanceExclusion, MaintenanceWindow, Mig, Mps, TimeSlicing
 from apportion_policy.providers import Gke
 from apportion_policy.provisioning import QUEUED_PROVISIONING_GKE

@@ -24,10 +24,10 @@ from apportion_compiler.backends.nodepools.gke import (
     run_seconds,
 )
 from apportion_compiler.backends.nodepools.gke_limits import auto_provisioning_limits
-from apportion_compiler.backends.nodepools.names import gke_name
 from apportion_compiler.backends.nodepools.shell import Variable, Word, command, flag, script, switch
 from apportion_compiler.backends.pool_labels import gke_accelerator, is_made_on_request, set_labels
 from apportion_compiler.ir.program import NodePool, Program, Taint
+from apportion_compiler.kubernetes_names import gke_name
 from apportion_policy.evaluation.sanitized_text import comment_lines
 from apportion_policy.pool import Mig, Mps, TimeSlicing
 from apportion_policy.providers import Gke
