@@ -50,7 +50,7 @@ class PlacedDict(dict[str, Any]):
     at: SourceLocation
 
 
-_collector: ContextVar[list[AuthoringFault] | None] = ContextVar("authoring_faults", default=None)
+_collector: ContextVar[AuthoringFaults | None] = ContextVar("authoring_faults", default=None)
 _record: ContextVar[DeclarationRecord | None] = ContextVar("declaration_record", default=None)
 _reading_document: ContextVar[bool] = ContextVar("reading_document", default=False)
 _places: ContextVar[Sequence[SourceLocation] | None] = ContextVar("places", default=None)
@@ -58,10 +58,29 @@ PLACE = "$at"
 """Key of an object that crossed from another process: the number of its location."""
 
 
+class AuthoringFaults(list[AuthoringFault]):
+    """The faults of declarations, and the declarations that have them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refused: list[Declaration] = []
+
+    def concern_a_part_of(self, data: object, path: tuple[str | int, ...]) -> bool:
+        """Tell whether a path leads to, or through, a declaration whose own faults are recorded already."""
+        for part in path:
+            try:
+                data = getattr(data, str(part)) if isinstance(data, Declaration) else cast(Any, data)[part]
+            except (AttributeError, LookupError, TypeError):
+                return False
+            if any(data is one for one in self.refused):
+                return True
+        return False
+
+
 @contextmanager
-def collecting_faults() -> Generator[list[AuthoringFault]]:
+def collecting_faults() -> Generator[AuthoringFaults]:
     """Record the faults of every declaration made inside, instead of raising at the first."""
-    faults: list[AuthoringFault] = []
+    faults = AuthoringFaults()
     token = _collector.set(faults)
     try:
         yield faults
@@ -119,8 +138,10 @@ class _RecordingMetaclass(_ModelMetaclass):
                 if faults is None:
                     raise
                 for wrong in refused_values(refused, cls, placed):
-                    faults.append(AuthoringFault(cls.__name__, wrong.path, wrong.message, source))
+                    if not faults.concern_a_part_of(placed, wrong.path):
+                        faults.append(AuthoringFault(cls.__name__, wrong.path, wrong.message, source))
                 made = cls.model_construct(**kwargs)
+                faults.refused.append(made)
                 _set_location(made, source)
             record = _record.get()
             if record is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -194,3 +194,11 @@ def test_nor_an_author_of_a_document(tmp_path_factory: pytest.TempPathFactory, b
     except DocumentFault as refused:
         for fault in refused.faults:
             assert not [phrase for phrase in PYDANTIC if phrase in fault.message.lower()], fault
+
+
+def test_a_refused_declaration_is_reported_where_it_stands_and_not_again_where_it_is_used() -> None:
+    with collecting_faults() as faults:
+        loan = Override(begin=date(2026, 12, 5), end=date(2026, 12, 1), reason="loan", owner="@acme/research")
+        Queue(id="vision", overrides=(loan,))
+        Queue(id="speech", overrides=(loan,), priority="high")  # type: ignore[arg-type]
+    assert [(fault.declaration, fault.path) for fault in faults] == [("Override", ()), ("Queue", ("priority",))]
