@@ -12,7 +12,19 @@ from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.invariants import broken
 from apportion_runtime.sim.scenario.reader import read_scenario
 
-from .test_kueue_engine import _GPU, FLAVORS, HIGH, NODES, _at, _cluster, _configuration, _engine, _job, _of, _queue
+from .kueue_clusters import (
+    FLAVORS,
+    GPU,
+    HIGH,
+    NODES,
+    cluster_of,
+    configuration_of,
+    engine_of,
+    facts_of,
+    job_of,
+    moments_of,
+    queue_of,
+)
 
 Made = dict[str, Any]
 _GROUP, _SIZE = "kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/pod-group-total-count"
@@ -20,7 +32,7 @@ _GROUP, _SIZE = "kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/pod-group-total
 
 def _pod(name: str, queue: str = "a", *, group: str = "", size: str = "", gpus: int = 1) -> Made:
     labels = {"kueue.x-k8s.io/queue-name": queue, **({_GROUP: group} if group else {})}
-    asked = {"requests": {_GPU: gpus}, "limits": {_GPU: gpus}}
+    asked = {"requests": {GPU: gpus}, "limits": {GPU: gpus}}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -44,25 +56,25 @@ def _of_pods(pods: list[tuple[str, Made]], *objects: Made) -> Cluster:
 
 
 def test_a_pod_waits_behind_a_gate_until_there_is_quota() -> None:
-    cluster = _cluster(
-        [_job("first", "a", "0s", 1, kind="Pod"), _job("second", "a", "1m", 1, kind="Pod")], *_queue("a", 1)
+    cluster = cluster_of(
+        [job_of("first", "a", "0s", 1, kind="Pod"), job_of("second", "a", "1m", 1, kind="Pod")], *queue_of("a", 1)
     )
     history = cluster.run()
-    assert _at(history, "first", "admitted") == [0.0]
-    assert _at(history, "second", "admitted") == [602.0], "when the first has done its work"
-    assert [fact.why for fact in _of(history, "second", "finished")] == ["succeeded"]
-    (waiting,) = _of(history, "second", "waiting")
+    assert moments_of(history, "first", "admitted") == [0.0]
+    assert moments_of(history, "second", "admitted") == [602.0], "when the first has done its work"
+    assert [fact.why for fact in facts_of(history, "second", "finished")] == ["succeeded"]
+    (waiting,) = facts_of(history, "second", "waiting")
     assert "insufficient unused quota for nvidia.com/gpu" in waiting.why
-    assert not _engine(cluster).units
+    assert not engine_of(cluster).units
     assert not broken(cluster.world, cluster.workloads.running)
 
 
 def test_each_pod_of_a_deployment_is_a_workload() -> None:
-    jobs = [_job("serve", "a", "0s", 3, kind="Deployment", lifetime="20m")]
-    cluster = _cluster(jobs, *_queue("a", 2), until="10m")
+    jobs = [job_of("serve", "a", "0s", 3, kind="Deployment", lifetime="20m")]
+    cluster = cluster_of(jobs, *queue_of("a", 2), until="10m")
     history = cluster.run()
-    assert len(_of(history, "serve", "queued")) == 3
-    assert len(_of(history, "serve", "bound")) == 2, "two have quota"
+    assert len(facts_of(history, "serve", "queued")) == 3
+    assert len(facts_of(history, "serve", "bound")) == 2, "two have quota"
     workloads = cluster.world.store.list("Workload")
     assert {made["metadata"]["ownerReferences"][0]["kind"] for made in workloads} == {"Pod"}
     gated = [made for made in cluster.world.store.list("Pod") if made["spec"].get("schedulingGates")]
@@ -71,8 +83,8 @@ def test_each_pod_of_a_deployment_is_a_workload() -> None:
 
 def test_a_pod_of_a_deployment_that_is_preempted_is_made_anew_and_waits() -> None:
     jobs = [
-        _job("serve", "a", "0s", 2, kind="Deployment", lifetime="1h"),
-        _job("urgent", "a", "1m", 1, priority="high"),
+        job_of("serve", "a", "0s", 2, kind="Deployment", lifetime="1h"),
+        job_of("urgent", "a", "1m", 1, priority="high"),
     ]
     pods_class = {
         "apiVersion": "scheduling.k8s.io/v1",
@@ -80,38 +92,38 @@ def test_a_pod_of_a_deployment_that_is_preempted_is_made_anew_and_waits() -> Non
         "metadata": {"name": "high"},
         "value": 9,
     }
-    cluster = _cluster(jobs, HIGH, pods_class, *_queue("a", 2))
+    cluster = cluster_of(jobs, HIGH, pods_class, *queue_of("a", 2))
     history = cluster.run()
     assert [each.rule for each in history.taken] == ["InClusterQueue"]
-    assert len(_of(history, "serve", "queued")) == 3, "the pod that takes the place of the one that went"
-    assert len(_of(history, "serve", "admitted")) == 3, "it gets its quota when the urgent job is over"
-    assert not _engine(cluster).units
+    assert len(facts_of(history, "serve", "queued")) == 3, "the pod that takes the place of the one that went"
+    assert len(facts_of(history, "serve", "admitted")) == 3, "it gets its quota when the urgent job is over"
+    assert not engine_of(cluster).units
     assert not broken(cluster.world, cluster.workloads.running)
 
 
 def test_a_group_of_pods_is_admitted_when_it_is_whole() -> None:
     pods = [("0s", _pod("one", group="g", size="2")), ("5m", _pod("two", group="g", size="2", gpus=2))]
-    cluster = _of_pods(pods, *_queue("a", 3))
+    cluster = _of_pods(pods, *queue_of("a", 3))
     history = cluster.run()
-    assert [fact.why for fact in _of(history, "one", "waiting")] == [
+    assert [fact.why for fact in facts_of(history, "one", "waiting")] == [
         "'g' group has fewer runnable pods than expected: 1 of 2"
     ]
     assert [fact.at_s for fact in history.facts if fact.what == "bound"] == [300.0, 300.0]
-    assert [fact.why for fact in _of(history, "one", "queued")] == ["Created Workload: ns/g"]
-    assert not _engine(cluster).units
+    assert [fact.why for fact in facts_of(history, "one", "queued")] == ["Created Workload: ns/g"]
+    assert not engine_of(cluster).units
 
 
 def test_a_group_waits_as_a_whole() -> None:
     pods = [("0s", _pod(name, group="g", size="2")) for name in ("one", "two")]
-    history = _of_pods(pods, *_queue("a", 1)).run()
+    history = _of_pods(pods, *queue_of("a", 1)).run()
     assert not [fact for fact in history.facts if fact.what == "bound"]
 
 
 def test_quota_of_a_pod_that_is_done_is_free_while_others_of_its_group_go_on() -> None:
     pods = [("0s", _pod("one", group="g", size="2")), ("0s", _pod("two", group="g", size="2")), ("1m", _pod("next"))]
-    cluster = _of_pods(pods, *_queue("a", 2))
+    cluster = _of_pods(pods, *queue_of("a", 2))
     history = cluster.run()
-    assert _at(history, "next", "admitted") == [602.0]
+    assert moments_of(history, "next", "admitted") == [602.0]
 
 
 @pytest.mark.parametrize(
@@ -123,23 +135,23 @@ def test_quota_of_a_pod_that_is_done_is_free_while_others_of_its_group_go_on() -
     ],
 )
 def test_half_a_group_is_refused_in_the_words_of_the_webhook(pod: Made, said: str) -> None:
-    history = _of_pods([("0s", pod)], *_queue("a", 1)).run()
-    (refused,) = _of(history, "p", "refused")
+    history = _of_pods([("0s", pod)], *queue_of("a", 1)).run()
+    (refused,) = facts_of(history, "p", "refused")
     assert said in refused.why
 
 
 def test_a_pod_beyond_its_group_is_refused() -> None:
     pods = [("0s", _pod(name, group="g", size="1")) for name in ("one", "two")]
-    history = _of_pods(pods, *_queue("a", 2)).run()
-    (refused,) = _of(history, "two", "refused")
+    history = _of_pods(pods, *queue_of("a", 2)).run()
+    (refused,) = facts_of(history, "two", "refused")
     assert refused.why.startswith("pod group ns/g has the 1 pods of its kueue.x-k8s.io/pod-group-total-count already")
 
 
 @pytest.mark.parametrize("kind", ["Pod", "Deployment"])
 def test_without_its_integration_a_kind_that_names_a_queue_is_refused_with_the_cure(kind: str) -> None:
-    config = _configuration(integrations={"frameworks": ["batch/job"]})
-    history = _cluster([_job("serve", "a", "0s", 1, kind=kind, lifetime="1h")], config, *_queue("a", 2)).run()
-    (refused,) = _of(history, "serve", "refused")
+    config = configuration_of(integrations={"frameworks": ["batch/job"]})
+    history = cluster_of([job_of("serve", "a", "0s", 1, kind=kind, lifetime="1h")], config, *queue_of("a", 2)).run()
+    (refused,) = facts_of(history, "serve", "refused")
     assert refused.why == (
         f"{kind} ns/serve names a queue that Kueue does not hold it back for: the manager's configuration lacks "
         f"`{kind.lower()}` in integrations.frameworks; add it there"
@@ -147,11 +159,11 @@ def test_without_its_integration_a_kind_that_names_a_queue_is_refused_with_the_c
 
 
 def test_pods_without_a_queue_stay_gated_where_the_configuration_manages_them() -> None:
-    config = _configuration(manageJobsWithoutQueueName=True)
-    jobs = [_job("loose", "", "0s", 1, kind="Pod"), _job("serve", "", "0s", 1, kind="Deployment", lifetime="30m")]
-    history = _cluster(jobs, config, *_queue("a", 2), until="1h").run()
+    config = configuration_of(manageJobsWithoutQueueName=True)
+    jobs = [job_of("loose", "", "0s", 1, kind="Pod"), job_of("serve", "", "0s", 1, kind="Deployment", lifetime="30m")]
+    history = cluster_of(jobs, config, *queue_of("a", 2), until="1h").run()
     assert not [fact for fact in history.facts if fact.what == "bound"]
-    assert [fact.why for fact in _of(history, "loose", "waiting")] == [
+    assert [fact.why for fact in facts_of(history, "loose", "waiting")] == [
         "label kueue.x-k8s.io/queue-name missing from Pod; Kueue keeps it gated"
     ]
 
@@ -167,6 +179,6 @@ def test_a_job_that_a_cron_job_makes_is_held_back_as_any_other() -> None:
     }
     text = NODES + yaml.safe_dump({"workloads": [{"file": "c", "at": "0s", "duration": "5m"}], "until": "50m"})
     scenario = read_scenario(text, lambda name: [cron], KUEUE.workload_labels)
-    history = Cluster([*FLAVORS, *_queue("a", 1)], scenario, KUEUE).run()
+    history = Cluster([*FLAVORS, *queue_of("a", 1)], scenario, KUEUE).run()
     made = [facts for facts in history.workloads if facts.kind == "Job"]
     assert {(facts.queue, facts.outcome) for facts in made} == {("a", "succeeded")}
