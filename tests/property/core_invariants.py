@@ -271,7 +271,7 @@ def _taken_twice(snapshot: Snapshot, session: Session, *, preemptible_too: bool)
     found: dict[str, list[float]] = {queue.name: [0.0, 0.0, 0.0] for queue in snapshot.queues}
     paths = _paths(snapshot)
     tasks = {task.uid: task for job in session.jobs.values() for task in job.tasks.values()}
-    for taking in session.decided.takings:
+    for taking in session.decided.eviction_sets:
         for uid, n in Counter(taking.evicted).items():
             job = session.jobs[tasks[uid].job]
             for queue in paths.get(job.queue, ()) if preemptible_too or not job.preemptible else ():

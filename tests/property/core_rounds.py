@@ -24,7 +24,7 @@ def outcome(session: Session) -> tuple[object, ...]:
     return (
         [(task.uid, task.node, task.gpu_groups) for task in (*decided.binds, *decided.pipelines)],
         [(task.uid, node, str(why)) for task, node, why in decided.evictions],
-        [str(taking) for taking in decided.takings],
+        [str(taking) for taking in decided.eviction_sets],
         {job.uid: (job.fit_errors, {t.uid: t.status for t in job.tasks.values()}) for job in session.jobs.values()},
         {name: (queue.allocated, queue.allocated_np) for name, queue in session.shares.queues.items()},
         (nodes.idle.tolist(), nodes.releasing.tolist(), nodes.used.tolist()),
@@ -62,7 +62,7 @@ def cycles(cluster: Cluster, *, is_brief: bool) -> Iterator[tuple[Snapshot, Sess
         snapshot = cache.snapshot(now)
         session = cache.open(now)
         session.reasons.are_brief = is_brief
-        session.reasons.is_asked_of = (lambda job: False) if is_brief else None
+        session.reasons.report_filter = (lambda job: False) if is_brief else None
         yield snapshot, run_actions(session)
         _carry_out(cache, session)
         if cache.groups() and rng.random() < 0.5:

@@ -117,7 +117,7 @@ def _shared_of_all() -> _Patch:
 
 def _divided(shares: Shares, *_: object) -> None:
     shares._divided.clear()
-    shares._begun = set(shares.queues)
+    shares._recounted = set(shares.queues)
 
 
 def _new_placing(order: JobOrder) -> None:
@@ -185,14 +185,16 @@ OFF: dict[str, Callable[[], _Patch]] = {
         _forgetting(QueueKeys, "_of_victims", lambda keys, queue, _: _forgotten(key=None)(queue)),
         _always_changed(),
     ),
-    "queue nodes": lambda: _forgetting(JobOrder, "emptied", _new_placing),
+    "queue nodes": lambda: _forgetting(JobOrder, "cleared", _new_placing),
     "queue share": lambda: _forgetting(QueueShare, "allocatable", _forgotten(_allocatable=None)),
     "division": lambda: _forgetting(Shares, "divide", _divided),
     "running totals": lambda: _forgetting(RunningTotal, "total", _all_running_totals),
     "search state": _each_search_anew,
     "shared devices": lambda: _forgetting(SharedGpus, "_rooms_by_id", _forgotten(_rooms=None)),
     "shared devices of nodes": _shared_of_all,
-    "too large": lambda: _forgetting(Predicates, "_may_never", lambda predicates, _: predicates._too_large.clear()),
+    "too large": lambda: _forgetting(
+        Predicates, "_may_be_unresolvable", lambda predicates, _: predicates._too_large.clear()
+    ),
 }
 """Each cache of the core, switched off."""
 

@@ -135,7 +135,7 @@ def test_opened_again_is_opened_anew(seed: int, is_brief: bool) -> None:
         anew = cycle(world.session_cache.snapshot(world.now), world.session_cache.settings)
         again = world.session_cache.open(world.now)
         again.reasons.are_brief = is_brief
-        again.reasons.is_asked_of = (lambda job: False) if is_brief else None
+        again.reasons.report_filter = (lambda job: False) if is_brief else None
         run_actions(again)
         left_out = {"notes"} if is_brief else set()
         found, expected = _decided(again), _decided(anew)

@@ -31,7 +31,7 @@ _REQUEST = {"cpu": 1000.0, "memory": 1e9, "pods": 1.0}
 def _without_shortcuts(cluster: Cluster) -> Session:
     with (
         patch.object(SubGroupSet, "is_flat", False),
-        patch.object(NodeTable, "_turn", lambda table, task, i: False),
+        patch.object(NodeTable, "_change_status_in_place", lambda table, task, i: False),
         patch.object(scenario_simulation, "_has_no_node", lambda session, scenario, nodes: False),
         patch.object(NodeRankings, "for_task", lambda rankings, task: None),
     ):
@@ -93,7 +93,7 @@ def _check_ending_early(cluster: Cluster) -> None:
     for is_asked in (False, True):
         session = Session(*cluster)
         session.reasons.are_brief = True
-        session.reasons.is_asked_of = lambda job, asked=is_asked: asked
+        session.reasons.report_filter = lambda job, asked=is_asked: asked
         run_actions(session)
         if is_asked:
             assert _first_reasons(session) == reasons

@@ -130,12 +130,12 @@ def place_task(session: Session, statement: Statement, nodes: Indices, task: Tas
         if not task.shares_gpu:
             if predicates.over_capacity(task, job, i) is not None:
                 return False
-            _stand(session, statement, task, i, at_once=at_once, pipeline_only=pipeline_only)
+            _place_on(session, statement, task, i, at_once=at_once, pipeline_only=pipeline_only)
             return True
         if (
             predicates.over_capacity(task, job, i) is None
             and predicates.allows(task, i, None)
-            and _take(session, statement, task, i, pipeline_only=pipeline_only)
+            and _place_with_devices(session, statement, task, i, pipeline_only=pipeline_only)
         ):
             return True
         # What a part of a device counts, and which devices there are, differs from node to node: others may do.
@@ -162,13 +162,13 @@ def place_task(session: Session, statement: Statement, nodes: Indices, task: Tas
             predicates.over_capacity(task, job, i) is None
             and predicates.allows(task, i, state)
             and session.numa.allows(task, i)
-            and _take(session, statement, task, i, pipeline_only=pipeline_only)
+            and _place_with_devices(session, statement, task, i, pipeline_only=pipeline_only)
         ):
             return True
         score[row] = -np.inf
 
 
-def _take(session: Session, statement: Statement, task: Task, i: int, *, pipeline_only: bool) -> bool:
+def _place_with_devices(session: Session, statement: Statement, task: Task, i: int, *, pipeline_only: bool) -> bool:
     task.numa = session.numa.placement(task, i)
     if task.shares_gpu:
         devices = choose_devices(session, task, i, pipeline_only=pipeline_only)
@@ -182,11 +182,13 @@ def _take(session: Session, statement: Statement, task: Task, i: int, *, pipelin
             statement.allocate(task, i)
         return True
     at_once = fits_idle(session.nodes, task, i)
-    _stand(session, statement, task, i, at_once=at_once, pipeline_only=pipeline_only)
+    _place_on(session, statement, task, i, at_once=at_once, pipeline_only=pipeline_only)
     return True
 
 
-def _stand(session: Session, statement: Statement, task: Task, i: int, *, at_once: bool, pipeline_only: bool) -> None:
+def _place_on(
+    session: Session, statement: Statement, task: Task, i: int, *, at_once: bool, pipeline_only: bool
+) -> None:
     if at_once and not pipeline_only:
         statement.allocate(task, i)
     else:

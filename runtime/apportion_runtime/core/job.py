@@ -108,9 +108,9 @@ class Job:
                 self.n_counted += 1
             if task.status & ALLOCATED_STATUSES:
                 self.allocated = self.allocated + task.request
-        self.reckon_anew()
+        self.invalidate()
 
-    def reckon_anew(self) -> None:
+    def invalidate(self) -> None:
         """Forget what was reckoned since its last change: its next step, and what that asks for."""
         self._to_allocate: list[Task] | None = None
         self._init_vector: Vector | None = None
@@ -160,7 +160,7 @@ class Job:
         elif status & ALLOCATED_STATUSES:
             self.allocated = self.allocated + task.request
         task.status = status
-        self.reckon_anew()
+        self.invalidate()
         if self.on_change is not None:
             self.on_change(self)
 

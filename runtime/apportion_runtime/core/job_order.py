@@ -13,13 +13,13 @@ from operator import itemgetter
 
 from apportion_runtime.core.heap import Heap
 from apportion_runtime.core.job import Job
-from apportion_runtime.core.order_tree import Before, Jobs, Kept, OrderedQueue, Siblings
+from apportion_runtime.core.order_tree import Jobs, KeptSiblings, OrderedQueue, SavedOrder, Siblings
 from apportion_runtime.core.queue_jobs import JobList
 from apportion_runtime.core.queue_keys import QueueKeys
 from apportion_runtime.core.shares import Shares
 from apportion_runtime.core.sorted_jobs import SortedJobs
 
-Turn = tuple[int, JobList | Job]
+OrderEntry = tuple[int, JobList | Job]
 """What an order is filled with at once: a job, or all of a queue whose jobs are alike; and its number."""
 _NUMBER = itemgetter(0)
 
@@ -57,18 +57,18 @@ class JobOrder:
         self._roots: Heap[OrderedQueue] = Heap(self._less)
         self._queues: dict[str, OrderedQueue] = {}
         self._popped: dict[str, list[Job]] = {}
-        self._before: Before | None = None
+        self._before: SavedOrder | None = None
         self._childless: Heap[OrderedQueue] = Heap(self._less)
         # Queues of earlier fillings, which are used again: making them is most of what a filling costs.
         self._pool: dict[str, OrderedQueue] = {}
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, KeptSiblings] = {}
 
     def __bool__(self) -> bool:
         return bool(self._roots.items)
 
     def rewindable(self) -> JobOrder:
         """Have `rewind` come back to what is here now."""
-        self._before = Before(list(self._roots.items), dict(self._queues), dict(self._popped), {})
+        self._before = SavedOrder(list(self._roots.items), dict(self._queues), dict(self._popped), {})
         return self
 
     def rewind(self) -> JobOrder:
@@ -83,11 +83,11 @@ class JobOrder:
         before.states.clear()
         return self
 
-    def _keep(self, queue: OrderedQueue) -> None:
+    def _save_state(self, queue: OrderedQueue) -> None:
         if self._before is not None and queue not in self._before.states:
             self._before.states[queue] = queue.state()
 
-    def emptied(self) -> JobOrder:
+    def cleared(self) -> JobOrder:
         """Have nothing here, as if it were new."""
         self._roots.items = []
         self._queues, self._popped, self._before = {}, {}, None
@@ -100,8 +100,8 @@ class JobOrder:
             leaf = queues.get(job.queue)
             if leaf is not None and leaf.jobs is not None:
                 leaf.jobs.push(job)
-                self._forget_filling(leaf)
-                self._mark(leaf)
+                self._detach_job_list(leaf)
+                self._mark_stale(leaf)
             elif holds(job.queue):
                 self.push(job)
 
@@ -109,12 +109,12 @@ class JobOrder:
         """Add a job."""
         if self._before is not None:
             for queue in self._before.queues.values():
-                self._keep(queue)
+                self._save_state(queue)
         leaf = self._queues.get(job.queue)
         if leaf is not None:
             assert leaf.jobs is not None
             leaf.jobs.push(job)
-            self._forget_filling(leaf)
+            self._detach_job_list(leaf)
         else:
             jobs = self._new_jobs()
             jobs.push(job)
@@ -122,7 +122,7 @@ class JobOrder:
             leaf.popped = self._popped.get(job.queue, [])
             self._queues[job.queue] = leaf
             self._link(leaf)
-        self._mark(leaf)
+        self._mark_stale(leaf)
 
     def fill_by_queue(self, queues: Iterable[JobList]) -> None:
         """Add the jobs of several queues, each once, as if one by one in the session's order.
@@ -130,22 +130,24 @@ class JobOrder:
         A queue whose jobs are alike is added as a whole: its place depends on what its next job counts for, not on
         which job that is.
         """
-        turns = sorted(self.turns(queues), key=_NUMBER)
+        entries = sorted(self.entries(queues), key=_NUMBER)
         if self._queues:
-            self.fill_in_turn(turns)
+            self.fill_in_order(entries)
             return
-        at_once, others = self.siblings(turns)
-        together: list[Turn | tuple[int, Siblings]] = [*others, *((number, each) for number, each, _ in at_once)]
-        self.fill_in_turn(sorted(together, key=_NUMBER))
+        at_once, others = self.siblings(entries)
+        together: list[OrderEntry | tuple[int, Siblings]] = [*others, *((number, each) for number, each, _ in at_once)]
+        self.fill_in_order(sorted(together, key=_NUMBER))
 
-    def siblings(self, turns: Iterable[Turn]) -> tuple[list[tuple[int, Siblings, list[Turn]]], list[Turn]]:
+    def siblings(
+        self, entries: Iterable[OrderEntry]
+    ) -> tuple[list[tuple[int, Siblings, list[OrderEntry]]], list[OrderEntry]]:
         """Return of all that an order is filled with what can be added at once, with number and turns, and the rest."""
-        at_once: list[tuple[int, Siblings, list[Turn]]] = []
-        others: list[Turn] = []
-        by_parent: dict[str, list[Turn]] = {}
+        at_once: list[tuple[int, Siblings, list[OrderEntry]]] = []
+        others: list[OrderEntry] = []
+        by_parent: dict[str, list[OrderEntry]] = {}
         queues = self._shares.queues
-        for turn in turns:
-            by_parent.setdefault(queues[turn[1].queue].parent or "", []).append(turn)
+        for entry in entries:
+            by_parent.setdefault(queues[entry[1].queue].parent or "", []).append(entry)
         for parent, own in by_parent.items():
             members = tuple(each for _, each in own if isinstance(each, JobList))
             is_uniform = len(members) == len(own) and all(each.counted == members[0].counted for each in members)
@@ -155,7 +157,7 @@ class JobOrder:
                 others += own
         return at_once, others
 
-    def turns(self, queues: Iterable[JobList]) -> Iterator[Turn]:
+    def entries(self, queues: Iterable[JobList]) -> Iterator[OrderEntry]:
         """Yield what `fill_by_queue` adds at once, queue by queue, each with its number in the session's order."""
         for members in queues:
             if not members.jobs or not self._shares.holds_jobs_of(members.queue):
@@ -165,9 +167,9 @@ class JobOrder:
             else:
                 yield from ((job.number, job) for job in members.jobs)
 
-    def fill_in_turn(self, turns: Iterable[Turn | tuple[int, Siblings]]) -> None:
-        """Add what `turns` gave, in order of the numbers; siblings have that of the first of them."""
-        for _, each in turns:
+    def fill_in_order(self, entries: Iterable[OrderEntry | tuple[int, Siblings]]) -> None:
+        """Add what `entries` gave, in order of the numbers; siblings have that of the first of them."""
+        for _, each in entries:
             if isinstance(each, Job):
                 self.push(each)
             elif isinstance(each, Siblings):
@@ -189,7 +191,7 @@ class JobOrder:
                 self._push_alike(members)
             items = list(self._queues[name].children.items)
             by_name = {leaf.share.name: leaf for leaf in items}
-            self._kept[name] = Kept(siblings, items, by_name, share.version, self._shares.epoch)
+            self._kept[name] = KeptSiblings(siblings, items, by_name, share.version, self._shares.epoch)
             return
         parent = self._queues[name] = self._inner(name)
         parent.children.items = list(kept.items)
@@ -197,7 +199,7 @@ class JobOrder:
             leaf.parent, leaf.stale = parent, True
         self._queues.update(kept.by_name)
         self._link(parent)
-        self._mark(parent)
+        self._mark_stale(parent)
 
     def _push_alike(self, members: JobList) -> None:
         name = members.queue
@@ -212,7 +214,7 @@ class JobOrder:
                 self._pool[name] = leaf
             else:
                 leaf.popped = popped
-        leaf.begin()
+        leaf.reset()
         self._queues[name] = leaf
         share = leaf.share
         if leaf.key_version != share.version and not leaf.popped and "proportion" in self._plugins:
@@ -253,10 +255,10 @@ class JobOrder:
                 break
             jobs.pop()
         if not jobs.items:
-            self._tidy(leaf)
+            self._remove_empty(leaf)
         return job
 
-    def _forget_filling(self, leaf: OrderedQueue) -> None:
+    def _detach_job_list(self, leaf: OrderedQueue) -> None:
         """A leaf has no longer just the jobs that it was filled with."""
         if leaf.alike is not None:
             leaf.alike = None
@@ -276,7 +278,7 @@ class JobOrder:
         while True:
             queue = heap.peek()
             if self._before is not None:
-                self._keep(queue)
+                self._save_state(queue)
             if queue.stale:
                 if len(heap.items) > 1:
                     heap.fix(0)
@@ -290,11 +292,11 @@ class JobOrder:
                 break
             heap = queue.children
         job = queue.jobs.pop()
-        self._forget_filling(queue)
+        self._detach_job_list(queue)
         if self._victims:
             queue.popped.append(job)
             self._popped[queue.share.name] = queue.popped
-        self._tidy(queue)
+        self._remove_empty(queue)
         return job
 
     def _link(self, child: OrderedQueue) -> None:
@@ -317,10 +319,10 @@ class JobOrder:
         queue = self._pool.get(name)
         if queue is None:
             queue = self._pool[name] = OrderedQueue(self._shares.queues[name], Heap(self._less), None)
-        queue.begin()
+        queue.reset()
         return queue
 
-    def _tidy(self, queue: OrderedQueue) -> None:
+    def _remove_empty(self, queue: OrderedQueue) -> None:
         at: OrderedQueue | None = queue
         while at is not None and not at.items:
             # What is empty was the head that was just taken from.
@@ -328,10 +330,10 @@ class JobOrder:
             del self._queues[at.share.name]
             at = at.parent
         if at is not None:
-            self._mark(at)
+            self._mark_stale(at)
 
     @staticmethod
-    def _mark(queue: OrderedQueue) -> None:
+    def _mark_stale(queue: OrderedQueue) -> None:
         at: OrderedQueue | None = queue
         while at is not None:
             at.stale = at.is_changed = True

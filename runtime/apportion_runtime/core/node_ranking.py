@@ -64,7 +64,7 @@ class NodeRanking:
         # Where the pod need not wait.
         self.at_once: Mask = np.zeros(len(nodes), dtype=bool)
         self._at = len(nodes.changed)
-        self._reckon(nodes, nodes.all)
+        self._compute(nodes, nodes.all)
 
     def update(self, nodes: NodeTable) -> None:
         """Reckon the nodes that changed since."""
@@ -73,18 +73,18 @@ class NodeRanking:
         if n == 0:
             return
         if n > max(_MANY_CHANGES, len(self.number)):
-            self._reckon(nodes, nodes.all)
+            self._compute(nodes, nodes.all)
             self._at = len(changed)
             return
         rows = set(changed[self._at :])
         if len(rows) <= _FEW:
             for i in rows:
-                self._reckon_one(nodes, i)
+                self._compute_one(nodes, i)
         else:
-            self._reckon(nodes, np.array(list(rows), dtype=np.intp))
+            self._compute(nodes, np.array(list(rows), dtype=np.intp))
         self._at = len(changed)
 
-    def _reckon(self, nodes: NodeTable, rows: Indices) -> None:
+    def _compute(self, nodes: NodeTable, rows: Indices) -> None:
         task, unit = self._task, self._unit
         idle = nodes.rows(nodes.idle, rows)
         free = idle + nodes.rows(nodes.releasing, rows)
@@ -100,7 +100,7 @@ class NodeRanking:
         fitting = fits(nodes, task, free, rows) & self._mask[rows]
         self.number[rows] = np.where(fitting, number, np.inf)
 
-    def _reckon_one(self, nodes: NodeTable, i: int) -> None:
+    def _compute_one(self, nodes: NodeTable, i: int) -> None:
         idle: list[float] = nodes.idle[i].tolist()
         free = list(map(add, idle, nodes.releasing[i].tolist()))
         task = self._task
@@ -131,14 +131,14 @@ class NodeRankings:
         self._possible = (
             session.plugins >= _PLUGINS
             and "numa" not in session.plugins
-            and not any(_looks_around(pod) for pod in snapshot.pods)
+            and not any(_has_pod_constraints(pod) for pod in snapshot.pods)
             and not any(made.extended_resource for made in snapshot.device_classes)
             and float(session.nodes.allocatable[:, [CPU, GPU]].max(initial=0.0)) < largest
         )
 
     def note(self, pod: Pod) -> None:
         """Reckon with a pod that came since: where pods look at each other, no node has a rank."""
-        if _looks_around(pod):
+        if _has_pod_constraints(pod):
             self._possible = False
 
     def for_task(self, task: Task) -> NodeRanking | None:
@@ -183,5 +183,5 @@ def best_of(ranking: NodeRanking, nodes: Indices, every: Indices) -> tuple[int, 
     return i, bool(ranking.at_once[i])
 
 
-def _looks_around(pod: Pod) -> bool:
+def _has_pod_constraints(pod: Pod) -> bool:
     return bool(pod.affinity or pod.anti_affinity or pod.pod_preferences or pod.host_ports)

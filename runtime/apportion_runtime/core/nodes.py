@@ -94,7 +94,7 @@ class NodeTable:
         self.is_whole = not (self.allocatable % 1).any()
         # Every row that changed, in order: whoever keeps something derived from the rows remembers how far it read.
         self.changed: list[int] = []
-        self._of_shared = _OfShared(len(self.nodes))
+        self._shared_summary = _SharedSummary(len(self.nodes))
         self._shared_at = 0
 
     def _is_mig(self, i: int) -> bool:
@@ -140,9 +140,9 @@ class NodeTable:
         shared = self.shared.get(i)
         return shared is not None and shared.room >= self.memory_of(gpu, i)
 
-    def _read_shared(self) -> _OfShared:
+    def _read_shared(self) -> _SharedSummary:
         """Bring up to date what is kept of the shared devices of each node."""
-        kept = self._of_shared
+        kept = self._shared_summary
         n = len(self.changed)
         for i in set(self.changed[self._shared_at : n]):
             shared = self.shared.get(i)
@@ -277,12 +277,12 @@ class NodeTable:
 
     def update(self, task: Task, i: int) -> None:
         """Charge a pod anew, with its status of now."""
-        if self.is_whole and task.kind == REGULAR and not task.claims and self._turn(task, i):
+        if self.is_whole and task.kind == REGULAR and not task.claims and self._change_status_in_place(task, i):
             return
         self.remove(task, i)
         self.add(task, i)
 
-    def _turn(self, task: Task, i: int) -> bool:
+    def _change_status_in_place(self, task: Task, i: int) -> bool:
         """Charge a pod that only begins to leave, or stays after all; tell whether that is all there is to it.
 
         What it holds is the same, and whole numbers come back to themselves: nothing but what is being released differs.
@@ -352,7 +352,7 @@ class NodeTable:
         return np.asarray((whole[0] + whole[1]) * self.gpu_memory + shared.free_memory + shared.leaving_memory)
 
 
-class _OfShared:
+class _SharedSummary:
     """Of the shared devices of each node: the most MiB that fit on one, and devices and MiB free or being released."""
 
     __slots__ = ("free", "free_memory", "leaving", "leaving_memory", "room")

@@ -53,19 +53,19 @@ class OrderedQueue:
         """What is below it."""
         return self.children.items if self.jobs is None else self.jobs.items
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         """Be as it was made, for another filling."""
         self.parent = None
         if self.jobs is None:
             self.children.items = []
             self.key_version, self.made_with, self.is_changed = -1, None, True
 
-    def state(self) -> State:
+    def state(self) -> SavedQueue:
         """Return what taking jobs changes."""
         jobs = None if self.jobs is None else self.jobs.state()
-        return State(self.stale, list(self.children.items), jobs, list(self.popped))
+        return SavedQueue(self.stale, list(self.children.items), jobs, list(self.popped))
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: SavedQueue) -> None:
         """Be as when a state was asked for."""
         self.stale, self.is_changed = state.stale, True
         if self.jobs is None:
@@ -75,7 +75,7 @@ class OrderedQueue:
         self.popped = state.popped
 
 
-class State(NamedTuple):
+class SavedQueue(NamedTuple):
     """What a queue of an order was."""
 
     stale: bool
@@ -84,13 +84,13 @@ class State(NamedTuple):
     popped: list[Job]
 
 
-class Before(NamedTuple):
+class SavedOrder(NamedTuple):
     """What an order was, as far as it changed since."""
 
     roots: list[OrderedQueue]
     queues: dict[str, OrderedQueue]
     popped: dict[str, list[Job]]
-    states: dict[OrderedQueue, State]
+    states: dict[OrderedQueue, SavedQueue]
 
 
 Jobs = Heap[Job] | SortedJobs
@@ -106,7 +106,7 @@ class Siblings(NamedTuple):
     members: tuple[JobList, ...]
 
 
-class Kept(NamedTuple):
+class KeptSiblings(NamedTuple):
     """The heap that some siblings made, as long as no job is added to one of them or taken, and no share changes.
 
     `version` is that of the shares of the queue above, which changes whenever one below is charged; `epoch` that of the

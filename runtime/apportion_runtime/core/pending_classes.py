@@ -41,7 +41,7 @@ class PendingClasses:
             self.unreported.pop(uid, None)
             class_ = self.class_by_job.pop(uid, None)
             if class_ is not None:
-                self._leave(class_, uid)
+                self._detach(class_, uid)
             job = active_jobs.pending.get(uid)
             if job is not None and session.shares.holds_jobs_of(job.queue):
                 class_ = self.class_by_job[uid] = _class_of(session, job)
@@ -49,7 +49,7 @@ class PendingClasses:
                 self.unreported[uid] = job
         active_jobs.unclassified = {}
 
-    def _leave(self, class_: _Class, uid: str) -> None:
+    def _detach(self, class_: _Class, uid: str) -> None:
         alike = self.jobs[class_]
         del alike[uid]
         if not alike:
@@ -106,11 +106,11 @@ class ClassOutcomes:
         """Have something be given or taken, so that any job may be tried."""
         self._outcomes.clear()
 
-    def asked(self) -> _Alike:
+    def jobs_to_report(self) -> _Alike:
         """Return the jobs by id of which it is still asked why they wait."""
         pending_classes, reasons = self._session.pending_classes, self._session.reasons
         pending_classes.unreported = {
-            uid: job for uid, job in pending_classes.unreported.items() if reasons.is_asked(job)
+            uid: job for uid, job in pending_classes.unreported.items() if reasons.is_reported(job)
         }
         return {uid: job for uid, job in pending_classes.unreported.items() if job.is_ready}
 
@@ -151,7 +151,7 @@ class EveryJob:
     def changed(self) -> None:
         """Have something be given or taken."""
 
-    def asked(self) -> _Alike:
+    def jobs_to_report(self) -> _Alike:
         """Return no job: all are tried."""
         return {}
 

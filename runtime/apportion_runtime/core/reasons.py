@@ -49,23 +49,23 @@ class Reasons:
         """Told of each pod that no node took, while everything still stands that was placed before it."""
         self.masks: dict[object, Mask] = {}
         """Nodes that refuse pods for good, by what the pods say; filled by those who explain."""
-        self.is_asked_of: Callable[[Job], bool] | None = None
+        self.report_filter: Callable[[Job], bool] | None = None
         """Tells of which jobs one wants to know why no node took a pod; None where it is of all.
 
-        A job of which one does not want to know is asked about again once it changed, or `SessionCache.ask_again` was called.
+        A job of which one does not want to know is asked about again once it changed, or `SessionCache.mark_unreported` was called.
         """
         self.are_brief = False
         """Whether nothing is noted of jobs of which one does not want to know that."""
         for job in session.jobs_without_queue():
             job.fit_errors.append(simple(QUEUE_DOES_NOT_EXIST, f"Queue '{job.queue}' does not exist"))
 
-    def is_asked(self, job: Job) -> bool:
+    def is_reported(self, job: Job) -> bool:
         """Tell whether one wants to know why no node took a pod of a job."""
-        return self.is_asked_of is None or self.is_asked_of(job)
+        return self.report_filter is None or self.report_filter(job)
 
     def over_capacity(self, job: Job, over: OverCapacity, request: Quantities) -> None:
         """Note that a queue's bound keeps a job from starting."""
-        if self.are_brief and not self.is_asked(job):
+        if self.are_brief and not self.is_reported(job):
             return
         queue = self._session.shares.queues[over.queue]
         # Above a limit the engine says what of the request is not preemptible; above a quota all of it is.
@@ -89,7 +89,7 @@ class Reasons:
         """Note that no node took a pod of a job, after some others of its part found one."""
         if self.on_unplaced is not None:
             self.on_unplaced(task, placed, nodes)
-        if not self.is_asked(job):
+        if not self.is_reported(job):
             return
         blocked = self._session.predicates.blocked(task)
         counts = None if blocked is not None else self._nodes.count(task, nodes)
@@ -99,16 +99,16 @@ class Reasons:
         why = DEFAULT_POD_ERROR if errors is None else errors.text
         job.fit_errors.append(simple(POD_SCHEDULING_ERRORS, _unplaced(job, task, placed, why)))
 
-    def never(self, job: Job, task: Task, why: str) -> None:
+    def unresolvable(self, job: Job, task: Task, why: str) -> None:
         """Note that no eviction could help a pod of a job."""
-        if self.are_brief and not self.is_asked(job):
+        if self.are_brief and not self.is_reported(job):
             return
         add(job.task_errors, task.uid, TaskFitErrors(why))
         job.fit_errors.append(simple(POD_SCHEDULING_ERRORS, _not_found(task, why)))
 
     def delayed(self, job: Job) -> None:
         """Note that a job may not evict others yet."""
-        if self.are_brief and not self.is_asked(job):
+        if self.are_brief and not self.is_reported(job):
             return
         if any(error.reason == PREEMPTION_DELAY_NOT_ELAPSED for error in job.fit_errors):
             return

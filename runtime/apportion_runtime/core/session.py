@@ -24,7 +24,7 @@ from apportion_runtime.core.reasons import Reasons
 from apportion_runtime.core.resources import ResourceIndex
 from apportion_runtime.core.shares import Shares
 from apportion_runtime.core.snapshot import Pod, PodGroup, Settings, Snapshot
-from apportion_runtime.core.statement import Statement, Taking
+from apportion_runtime.core.statement import EvictionSet, Statement
 from apportion_runtime.core.status import ACTIVE_USED_STATUSES, RELEASING
 from apportion_runtime.core.sub_groups import PodSet
 from apportion_runtime.core.task import NO_NODE, Shape, Task, shape_of
@@ -45,7 +45,7 @@ class Decided:
     binds: list[Task] = field(default_factory=list)
     pipelines: list[Task] = field(default_factory=list)
     evictions: list[tuple[Task, int, object]] = field(default_factory=list)
-    takings: list[Taking] = field(default_factory=list)
+    eviction_sets: list[EvictionSet] = field(default_factory=list)
     moved: set[str] = field(default_factory=set)
     _evicted: dict[str, int] = field(default_factory=dict)
 
@@ -107,10 +107,10 @@ class Session:
             self._snapshot = self._snapshot()
         return self._snapshot
 
-    def begin_again(self, now: float, snapshot: Callable[[], Snapshot]) -> None:
+    def begin_cycle(self, now: float, snapshot: Callable[[], Snapshot]) -> None:
         """Have it be of another moment, and of other records."""
         self.now, self._snapshot = now, snapshot
-        self.predicates.begin_again()
+        self.predicates.begin_cycle()
 
     def jobs_without_queue(self) -> Iterator[Job]:
         """Yield the jobs whose queue is not there."""

@@ -69,11 +69,11 @@ class SessionCache:
         self._pods: dict[str, dict[str, Pod]] = {_NO_GROUP: {}}
         self._numbers: dict[str, int] = {}
         self._n_groups = 0
-        self._here: dict[str, dict[str, Pod]] = {}
+        self._pods_by_node: dict[str, dict[str, Pod]] = {}
         self._session: Session | None = None
         self._tasks: dict[str, Task] = {}
-        self._sharing = RunningMaximum()
-        self._starts = RunningMaximum()
+        self._device_ids = RunningMaximum()
+        self._last_starts = RunningMaximum()
         self._by_queue: dict[str, RunningTotal] = {}
         self._read_changes = 0
         self._changes = _Changes()
@@ -107,9 +107,9 @@ class SessionCache:
             self._session = None
         self._groups[group.uid] = group
         if group.last_start is None:
-            self._starts.drop(group.uid)
+            self._last_starts.drop(group.uid)
         else:
-            self._starts.put(group.uid, group.last_start)
+            self._last_starts.put(group.uid, group.last_start)
         self._changes.jobs[group.uid] = None
 
     def drop_group(self, uid: str) -> None:
@@ -117,7 +117,7 @@ class SessionCache:
         for pod in list(self._pods.get(uid, {}).values()):
             self.drop_pod(pod)
         del self._groups[uid], self._pods[uid], self._numbers[uid]
-        self._starts.drop(uid)
+        self._last_starts.drop(uid)
         self._changes.jobs.pop(uid, None)
         session = self._session
         if session is not None and uid in session.jobs:
@@ -125,8 +125,8 @@ class SessionCache:
             session.queue_jobs[job.queue].remove(job)
             self._by_queue[job.queue].drop(uid)
 
-    def ask_again(self, groups: Iterable[str]) -> None:
-        """Have it be asked again why pod groups wait of which nobody wanted to know (`Reasons.is_asked_of`)."""
+    def mark_unreported(self, groups: Iterable[str]) -> None:
+        """Have it be asked again why pod groups wait of which nobody wanted to know (`Reasons.report_filter`)."""
         if self._session is not None:
             self._session.active_jobs.unclassified.update(dict.fromkeys(groups))
 
@@ -135,18 +135,18 @@ class SessionCache:
         group = self._group_of(pod)
         before = self._pods[group].get(pod.uid)
         if before is not None:
-            self._leave(before)
+            self._detach(before)
         self._pods[group][pod.uid] = pod
         if pod.node is not None and pod.status & ACTIVE_USED_STATUSES:
-            self._here.setdefault(pod.node, {})[pod.uid] = pod
+            self._pods_by_node.setdefault(pod.node, {})[pod.uid] = pod
         if pod.gpu_groups:
-            self._sharing.put(pod.uid, last_new_group((pod,)))
+            self._device_ids.put(pod.uid, last_new_group((pod,)))
         self._changed(pod, group)
 
     def drop_pod(self, pod: Pod) -> None:
         """Forget a pod."""
         group = self._group_of(pod)
-        self._leave(self._pods[group].pop(pod.uid))
+        self._detach(self._pods[group].pop(pod.uid))
         self._tasks.pop(pod.uid, None)
         if self._session is not None:
             self._session.predicates.forget(pod.uid)
@@ -155,11 +155,11 @@ class SessionCache:
     def _group_of(self, pod: Pod) -> str:
         return pod.group if pod.group is not None and pod.group in self._groups else _NO_GROUP
 
-    def _leave(self, pod: Pod) -> None:
-        self._sharing.drop(pod.uid)
+    def _detach(self, pod: Pod) -> None:
+        self._device_ids.drop(pod.uid)
         if pod.node is None:
             return
-        self._here.get(pod.node, {}).pop(pod.uid, None)
+        self._pods_by_node.get(pod.node, {}).pop(pod.uid, None)
         if self._session is not None:
             i = self._session.nodes.index.get(pod.node)
             if i is not None:
@@ -197,16 +197,16 @@ class SessionCache:
         The session of the time before is not to be used any more.
         """
         session = self._session
-        if session is None or self._is_intricate() or self._has_new_resources(session):
+        if session is None or self._needs_new_session() or self._has_new_resources(session):
             session = self._open_anew(self.snapshot(now))
         else:
-            session.begin_again(now, lambda: self.snapshot(now))
+            session.begin_cycle(now, lambda: self.snapshot(now))
             self._reopen(session)
         self._read_changes = len(session.nodes.changed)
         self._changes = _Changes()
         return session
 
-    def _is_intricate(self) -> bool:
+    def _needs_new_session(self) -> bool:
         known = self._cluster_info
         return bool(known.claims or known.devices or known.device_classes) or any(n.numa for n in known.nodes)
 
@@ -232,7 +232,7 @@ class SessionCache:
         return session
 
     def _reopen(self, session: Session) -> None:
-        self._take_back_decisions(session)
+        self._collect_decisions(session)
         nodes = session.nodes
         for uid in self._changes.jobs:
             self._remake_job(session, uid)
@@ -240,16 +240,16 @@ class SessionCache:
             self._remake_others(session)
         for i in sorted(self._changes.nodes):
             nodes.clear(i)
-            for uid, pod in sorted(self._here.get(nodes.names[i], {}).items()):
+            for uid, pod in sorted(self._pods_by_node.get(nodes.names[i], {}).items()):
                 task = self._tasks.get(uid)
                 if task is None:
                     task = self._tasks[uid] = session.open_task(pod)
                 nodes.add(task, i)
         for uid in self._changes.jobs:
             self._count_job(session, uid)
-        self._renew(session)
+        self._begin_cycle(session)
 
-    def _take_back_decisions(self, session: Session) -> None:
+    def _collect_decisions(self, session: Session) -> None:
         """Find whatever the last actions left changed; what became of it the records say."""
         nodes, decided = session.nodes, session.decided
         changed = set(nodes.changed[self._read_changes :])
@@ -301,13 +301,13 @@ class SessionCache:
             usage = self._by_queue[job.queue] = RunningTotal(_N_COUNTED)
         usage.put(uid, (*held, *(NO_QUANTITIES if job.preemptible else held), *waiting))
 
-    def _renew(self, session: Session) -> None:
+    def _begin_cycle(self, session: Session) -> None:
         """Begin a cycle: shares of now, and nothing decided or noted."""
-        session.n_groups = int(self._sharing.get(0))
-        session.starts_later = self._starts.get(session.now) > session.now
+        session.n_groups = int(self._device_ids.get(0))
+        session.starts_later = self._last_starts.get(session.now) > session.now
         if self._changes.others:
             session.shares.set_total(session.nodes, session.others)
-        session.shares.begin({queue: usage.total() for queue, usage in self._by_queue.items()})
+        session.shares.recount({queue: usage.total() for queue, usage in self._by_queue.items()})
         session.shares.divide(self.settings.k_value)
         session.topologies.forget_scores()
         if len(session.nodes.changed) > _MOST_CHANGES:

@@ -28,7 +28,6 @@ class QueueShare:
         "_allocatable",
         "allocated",
         "allocated_np",
-        "begun",
         "children",
         "created",
         "deserved",
@@ -43,6 +42,7 @@ class QueueShare:
         "priority",
         "reclaim_min_runtime",
         "request",
+        "reset_version",
         "usage",
         "version",
         "victim_held",
@@ -66,11 +66,11 @@ class QueueShare:
         self.children: list[str] = []
         self.path: tuple[QueueShare, ...] = ()
         # Whoever keeps something derived from the allocations asks whether they changed.
-        self.version = self.begun = 0
-        self.begin()
+        self.version = self.reset_version = 0
+        self.reset()
 
-    def begin(self) -> None:
-        """Have nothing asked for, held or divided yet."""
+    def reset(self) -> None:
+        """Clear requests, allocations and fair shares."""
         self.request = [0.0, 0.0, 0.0]
         self.allocated = [0.0, 0.0, 0.0]
         self.allocated_np = [0.0, 0.0, 0.0]
@@ -84,14 +84,14 @@ class QueueShare:
         self.victim_held: Quantities = NO_QUANTITIES
         self.victim_key_version = -1
 
-    def give(self, r: int, share: float) -> None:
+    def set_fair_share(self, r: int, share: float) -> None:
         """Have a fair share of a resource."""
         self.fair[r] = share
         self._allocatable = None
         self.version += 1
-        if self.begun == self.version - 1:
+        if self.reset_version == self.version - 1:
             # What was counted is as it was begun with.
-            self.begun = self.version
+            self.reset_version = self.version
 
     @property
     def is_leaf(self) -> bool:
@@ -174,10 +174,10 @@ class Shares:
         # How often all was divided: fair shares change then alone.
         self.epoch = 0
         # Queues that were begun anew since the last division, with all above them.
-        self._begun: set[str] = set(self.queues)
+        self._recounted: set[str] = set(self.queues)
 
-    def begin(self, counted: Mapping[str, Sequence[float]]) -> None:
-        """Count anew what pods hold and wait for; queues of which nothing changed since the last time stay as they are.
+    def recount(self, counted: Mapping[str, Sequence[float]]) -> None:
+        """Recount what pods hold and wait for; queues whose totals did not change keep their shares.
 
         Args:
             counted: Of each leaf that has pods: CPU, memory and GPUs held, the same held without being preemptible, and
@@ -186,14 +186,14 @@ class Shares:
         before = self._counted
         changed: set[str] = set()
         for queue in self.queues.values():
-            if before is None or queue.version != queue.begun:
+            if before is None or queue.version != queue.reset_version:
                 changed.add(queue.name)
         leaves = [(self.queues[name].path, amounts) for name, amounts in counted.items() if name in self.queues]
         for path, amounts in leaves:
             if before is not None and before.get(path[0].name) != amounts:
                 changed.update(queue.name for queue in path)
         for name in changed:
-            self.queues[name].begin()
+            self.queues[name].reset()
         for path, amounts in leaves:
             for queue in path:
                 if queue.name in changed:
@@ -203,8 +203,8 @@ class Shares:
                     _increase(queue.allocated_np, amounts[3:6])
         for name in changed:
             queue = self.queues[name]
-            queue.begun = queue.version
-        self._counted, self._begun = dict(counted), changed
+            queue.reset_version = queue.version
+        self._counted, self._recounted = dict(counted), changed
 
     def _drop_orphans(self) -> None:
         """Leave out queues that hang below none that is there, with everything below them."""
@@ -303,10 +303,10 @@ class Shares:
                 known = self._divided[place] = (asked, [claim.share for claim in claims])
             for queue, share in zip(siblings, known[1], strict=True):
                 if queue.fair[r] != share:
-                    queue.give(r, share)
+                    queue.set_fair_share(r, share)
                     others.add(queue.name)
         for queue in siblings:
-            if queue.children and (queue.name in self._begun or queue.name in others):
+            if queue.children and (queue.name in self._recounted or queue.name in others):
                 self._divide(queue.fair, queue, k_value)
 
     def charge(self, job: Job, task: Task, sign: int) -> None:

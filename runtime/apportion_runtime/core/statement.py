@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Taking:
+class EvictionSet:
     """Evictions that were decided together: for whom (action and job), of which pods, and what queues held.
 
     `before` and `after` have every queue concerned, with those above: cpu (millicores), memory (bytes), gpu (devices).
@@ -180,7 +180,7 @@ class Statement:
         """Make the operations the cycle's decisions."""
         session = self._session
         if any(operation.kind == _EVICT and not operation.void for operation in self._operations):
-            session.decided.takings.append(self._taking())
+            session.decided.eviction_sets.append(self._eviction_set())
         for operation in self._operations:
             task = operation.task
             if operation.kind == _EVICT and not operation.void:
@@ -194,7 +194,7 @@ class Statement:
                 session.decide_bind(task)
         self._operations = []
 
-    def _taking(self) -> Taking:
+    def _eviction_set(self) -> EvictionSet:
         """Return what the evictions of the statement change in the queues."""
         session = self._session
         evicted: list[str] = []
@@ -215,7 +215,7 @@ class Statement:
                     change[r] += sign * amount
         after = {name: _three(session.shares.queues[name].allocated) for name in changes}
         before = {name: minus(after[name], (c[0], c[1], c[2])) for name, c in changes.items()}
-        return Taking(why, tuple(evicted), before, after)
+        return EvictionSet(why, tuple(evicted), before, after)
 
     def _unevict(self, task: Task) -> None:
         for operation in self._operations:

@@ -32,7 +32,7 @@ def test_a_pod_that_is_chosen_again_leaves_once() -> None:
     chosen_again = 0
     for cluster in (json.loads(line) for line in LINES if '"promised twice' in line or "seed 1484" in line):
         session, _ = next(run_rounds(checked(cluster["case"])))
-        chosen = [uid for taking in session.decided.takings for uid in taking.evicted]
+        chosen = [uid for taking in session.decided.eviction_sets for uid in taking.evicted]
         chosen_again += len(chosen) - len(set(chosen))
         left = {task.uid: node for task, node, _ in session.decided.evictions}
         assert len(left) == len(session.decided.evictions)

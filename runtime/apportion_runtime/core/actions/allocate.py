@@ -14,7 +14,7 @@ from apportion_runtime.core.session import Session
 def allocate(session: Session) -> None:
     """Take jobs in order; one that got a step and wants another is put back."""
     left = class_outcomes(session, "allocate", lambda job: may_be_placed(session, job))
-    asked = left.asked()
+    jobs_to_report = left.jobs_to_report()
     order = JobOrder(
         session.shares, session.plugins, session.min_device_memory, depth=session.settings.queue_depth.get("allocate")
     )
@@ -22,8 +22,8 @@ def allocate(session: Session) -> None:
         order.fill(session.ready_jobs())
     while order and left:
         job = order.pop()
-        is_asked = asked.pop(job.uid, None) is not None
-        if not is_asked and job.uid not in left:
+        is_reported = jobs_to_report.pop(job.uid, None) is not None
+        if not is_reported and job.uid not in left:
             continue
         left.take(job)
         statement = session.statement()
@@ -40,8 +40,8 @@ def allocate(session: Session) -> None:
         if any(task.to_allocate(real=True) for task in job.tasks.values()):
             order.push(job)
             left.put(job)
-            if is_asked:
-                asked[job.uid] = job
-    for job in asked.values():
+            if is_reported:
+                jobs_to_report[job.uid] = job
+    for job in jobs_to_report.values():
         # Nothing changes any more, so that it does not matter whose turn it is.
         place_job(session, session.statement(), session.nodes.all, job, pipeline_only=False)

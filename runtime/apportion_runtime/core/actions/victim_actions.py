@@ -40,14 +40,14 @@ def for_each_waiting(
     """
     failed: dict[str, FailureCache] = {}
 
-    def is_spared(job: Job) -> bool:
+    def is_known_to_fail(job: Job) -> bool:
         smallest = failed.get(job.queue if by_queue else "")
         return smallest is not None and session.settings.use_scheduling_signatures and not smallest.is_easier(job)
 
     def may_ask(job: Job) -> bool:
         if (preemptible_only and not job.preemptible) or job.within_preemption_delay(session.now):
             return False
-        return eligible(job) and not is_spared(job)
+        return eligible(job) and not is_known_to_fail(job)
 
     left = class_outcomes(session, action, may_ask, has_victims)
     if not left:
@@ -67,14 +67,14 @@ def for_each_waiting(
     while order and left:
         job = order.pop() if is_changed else order.pop_past(left)
         # Where every job is taken, `left` passes nobody over: each is asked.
-        if job.uid not in left or not eligible(job) or is_spared(job):
+        if job.uid not in left or not eligible(job) or is_known_to_fail(job):
             continue
         left.take(job)
-        hopeless = next(
-            ((t, why) for t in job.tasks_to_allocate(real=False) if (why := session.predicates.never(t))), None
+        unresolvable_task = next(
+            ((t, why) for t in job.tasks_to_allocate(real=False) if (why := session.predicates.unresolvable(t))), None
         )
-        if hopeless is not None:
-            session.reasons.never(job, *hopeless)
+        if unresolvable_task is not None:
+            session.reasons.unresolvable(job, *unresolvable_task)
             continue
         statement = attempt(job)
         if statement is None:
@@ -87,7 +87,7 @@ def for_each_waiting(
 
 def victim_order(session: Session, jobs: Iterable[Job]) -> JobOrder:
     """Return jobs as victims, whoever is last in order first; the order is good until the next one is asked for."""
-    order = session.victims.emptied()
+    order = session.victims.cleared()
     order.fill(jobs)
     return order
 

@@ -12,12 +12,12 @@ from apportion_runtime.core.job import Job
 from apportion_runtime.core.resources import CPU, GPU, MEMORY, whole_or_fraction
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.shares import QueueShare
-from apportion_runtime.core.statement import Taking
+from apportion_runtime.core.statement import EvictionSet
 from apportion_runtime.core.sub_groups import DEFAULT_POD_SET
 from apportion_runtime.core.task import Task
 
 
-def eviction_message(session: Session, action: str, task: Task, by: Job | None, taking: Taking | None) -> str:
+def eviction_message(session: Session, action: str, task: Task, by: Job | None, taking: EvictionSet | None) -> str:
     """Return what the engine says to a victim; amounts are those before anybody was evicted."""
     pod, job = f"{task.pod.namespace}/{task.pod.name}", session.jobs[task.job]
     if by is None or taking is None:
@@ -36,7 +36,7 @@ def eviction_message(session: Session, action: str, task: Task, by: Job | None, 
     return "\n".join((said, _of_queue(theirs, taking), _of_queue(ours, taking)))
 
 
-def _of_queue(queue: QueueShare, taking: Taking) -> str:
+def _of_queue(queue: QueueShare, taking: EvictionSet) -> str:
     used = taking.before.get(queue.name, queue.allocated)
     return (
         f"{queue.name} uses <{_amounts(used)}> with a quota of <{_amounts(queue.deserved)}>, "

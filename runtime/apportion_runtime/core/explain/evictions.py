@@ -17,7 +17,7 @@ from apportion_runtime.core.plugins.reclaim_rules import siblings
 from apportion_runtime.core.resources import CPU, GPU, MEMORY, Quantities, exceeds
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.shares import QueueShare
-from apportion_runtime.core.statement import Taking
+from apportion_runtime.core.statement import EvictionSet
 from apportion_runtime.core.status import PIPELINED
 from apportion_runtime.core.task import NO_NODE, Task
 
@@ -95,17 +95,17 @@ class Eviction:
 
 def evictions(session: Session) -> Iterator[Eviction]:
     """Yield the evictions that a cycle decided, with their reasons."""
-    takings = {uid: taking for taking in session.decided.takings for uid in taking.evicted}
+    eviction_sets = {uid: taking for taking in session.decided.eviction_sets for uid in taking.evicted}
     for task, node, why in session.decided.evictions:
         action, by = why if isinstance(why, tuple) else (str(why), None)
         job, beneficiary = session.jobs[task.job], session.jobs.get(by or "")
-        rule, because = _rule(session, action, task, beneficiary, takings.get(task.uid))
-        victim, other = _sides(session, job, beneficiary, takings.get(task.uid))
+        rule, because = _rule(session, action, task, beneficiary, eviction_sets.get(task.uid))
+        victim, other = _sides(session, job, beneficiary, eviction_sets.get(task.uid))
         yield Eviction(
             task.uid, f"{task.pod.namespace}/{task.pod.name}", job.name, job.queue, (session.nodes.names[node] if node != NO_NODE else task.pod.node or ""), action,
             None if beneficiary is None else f"{beneficiary.group.namespace}/{beneficiary.name}",
             None if beneficiary is None else beneficiary.queue, rule, because,
-            eviction_message(session, action, task, beneficiary, takings.get(task.uid)),
+            eviction_message(session, action, task, beneficiary, eviction_sets.get(task.uid)),
             _moved_to(session, task), victim, other,
         )  # fmt: skip
 
@@ -114,7 +114,7 @@ def _moved_to(session: Session, task: Task) -> str | None:
     return session.nodes.names[task.node] if task.status == PIPELINED else None
 
 
-def _rule(session: Session, action: str, task: Task, by: Job | None, taking: Taking | None) -> tuple[str, str]:
+def _rule(session: Session, action: str, task: Task, by: Job | None, taking: EvictionSet | None) -> tuple[str, str]:
     job = session.jobs[task.job]
     if by is None or taking is None:
         return STALE, _stale(session, task, job)
@@ -137,7 +137,7 @@ def _stale(session: Session, task: Task, job: Job) -> str:
     return f"its gang needs {needy.min_available} pods{part} and has lacked some for longer than {grace:g} s"
 
 
-def _over(session: Session, queue: str, by: Job, taking: Taking) -> tuple[str, str] | None:
+def _over(session: Session, queue: str, by: Job, taking: EvictionSet) -> tuple[str, str] | None:
     """Return the rule of reclaim that held for a victim's queue before anybody was evicted."""
     _, theirs = siblings(session.shares.queues, by.queue, queue)
     before = taking.before.get(theirs.name, _three(theirs.allocated))
@@ -157,7 +157,9 @@ def _own(session: Session, by: Job, queue: str) -> QueueShare:
     return siblings(session.shares.queues, by.queue, queue)[0]
 
 
-def _sides(session: Session, job: Job, by: Job | None, taking: Taking | None) -> tuple[Side, Side] | tuple[None, None]:
+def _sides(
+    session: Session, job: Job, by: Job | None, taking: EvictionSet | None
+) -> tuple[Side, Side] | tuple[None, None]:
     queues = session.shares.queues
     if by is None or taking is None or job.queue == by.queue or not {job.queue, by.queue} <= queues.keys():
         return None, None

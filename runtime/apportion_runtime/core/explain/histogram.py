@@ -21,7 +21,7 @@ from apportion_runtime.core.task import Task
 
 NOT_READY, TAINT, SELECTOR, KIND, MEMORY_UNKNOWN = "not-ready", "taint", "selector", "kind", "memory-unknown"
 GPUS, QUEUE, PORTS, CLAIMS, NUMA, DEVICE = "gpus", "queue", "ports", "claims", "numa", "device"
-AFFINITY, ANTI_AFFINITY, UNWELCOME, ROOM = "affinity", "anti-affinity", "unwelcome", "room"
+AFFINITY, ANTI_AFFINITY, EXISTING_ANTI_AFFINITY_UNMET, ROOM = "affinity", "anti-affinity", "unwelcome", "room"
 UNCHANGEABLE = frozenset((NOT_READY, TAINT, SELECTOR, KIND, MEMORY_UNKNOWN))
 """Reasons that no eviction changes."""
 
@@ -39,7 +39,7 @@ _TEXTS = {
     PORTS: "have its host port taken",
     AFFINITY: "lack the pods that it wants beside it",
     ANTI_AFFINITY: "have pods that it keeps away from",
-    UNWELCOME: "have pods that keep it away",
+    EXISTING_ANTI_AFFINITY_UNMET: "have pods that keep it away",
     CLAIMS: "cannot meet its resource claims",
     NUMA: "cannot align it to their NUMA zones",
     DEVICE: "have no single GPU with enough room",
@@ -48,9 +48,9 @@ _TEXTS = {
 _OF_ONE = {"are": "is", "have": "has", "do": "does", "lack": "lacks", "take": "takes"}
 _NOW = {
     node_reasons.PORTS_TAKEN: PORTS,
-    node_reasons.NO_COMPANY: AFFINITY,
-    node_reasons.BAD_COMPANY: ANTI_AFFINITY,
-    node_reasons.UNWELCOME: UNWELCOME,
+    node_reasons.POD_AFFINITY_UNMET: AFFINITY,
+    node_reasons.POD_ANTI_AFFINITY_UNMET: ANTI_AFFINITY,
+    node_reasons.EXISTING_ANTI_AFFINITY_UNMET: EXISTING_ANTI_AFFINITY_UNMET,
     node_reasons.NOT_ALIGNED: NUMA,
 }
 

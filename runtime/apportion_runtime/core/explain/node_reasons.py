@@ -34,9 +34,9 @@ UNSCHEDULABLE = "node is unschedulable"
 TAINTED = "node(s) had untolerated taint(s)"
 NOT_SELECTED = "node(s) didn't match Pod's node affinity/selector"
 PORTS_TAKEN = "node(s) didn't have free ports for the requested pod ports"
-NO_COMPANY = "node(s) didn't match pod affinity rules"
-BAD_COMPANY = "node(s) didn't match pod anti-affinity rules"
-UNWELCOME = "node(s) didn't satisfy existing pods anti-affinity rules"
+POD_AFFINITY_UNMET = "node(s) didn't match pod affinity rules"
+POD_ANTI_AFFINITY_UNMET = "node(s) didn't match pod anti-affinity rules"
+EXISTING_ANTI_AFFINITY_UNMET = "node(s) didn't satisfy existing pods anti-affinity rules"
 NOT_ALIGNED = "node cannot NUMA-align the pod's resources under its Topology Manager policy"
 
 Counts = dict[str, int]
@@ -123,8 +123,8 @@ class NodeReasons:
                 _add(counts, TOO_MANY_PODS, int(full.sum()))
                 nodes = nodes[~full]
             pod = task.pod
-            words = (tuple(sorted(pod.node_selector.items())), pod.node_affinity, pod.tolerations)
-            nodes = self._static(words, lambda i: _of_words(session, task, i), nodes, counts)
+            constraints = (tuple(sorted(pod.node_selector.items())), pod.node_affinity, pod.tolerations)
+            nodes = self._static(constraints, lambda i: _of_pod_constraints(session, task, i), nodes, counts)
         if len(nodes):
             state = predicates.prepare(task)
             for i in map(int, nodes):
@@ -176,9 +176,15 @@ def now(session: Session, task: Task, i: int, state: AffinityState | None) -> st
         if predicates.ports_taken(task, i):
             return PORTS_TAKEN
         if state is not None and not state.allows(node):
-            if not replace(state, forbidden=frozenset(), avoided=frozenset()).allows(node):
-                return NO_COMPANY
-            return BAD_COMPANY if not replace(state, forbidden=frozenset()).allows(node) else UNWELCOME
+            if not replace(state, existing_anti_affinity_domains=frozenset(), anti_affinity_domains=frozenset()).allows(
+                node
+            ):
+                return POD_AFFINITY_UNMET
+            return (
+                POD_ANTI_AFFINITY_UNMET
+                if not replace(state, existing_anti_affinity_domains=frozenset()).allows(node)
+                else EXISTING_ANTI_AFFINITY_UNMET
+            )
         if not session.claims.allows(task, i):
             for ref in task.pod.claims:
                 held = session.claims.allocation(task.pod.namespace, ref.claim or "")
@@ -188,7 +194,7 @@ def now(session: Session, task: Task, i: int, state: AffinityState | None) -> st
     return None if session.numa.allows(task, i) else NOT_ALIGNED
 
 
-def _of_words(session: Session, task: Task, i: int) -> tuple[str, ...]:
+def _of_pod_constraints(session: Session, task: Task, i: int) -> tuple[str, ...]:
     """Return what a node says to a pod's own words, and of itself."""
     node = session.nodes.nodes[i]
     if not session.nodes.ready[i]:

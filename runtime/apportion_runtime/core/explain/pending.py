@@ -136,7 +136,7 @@ def _reasons(session: Session, job: Job, running: _Running) -> Iterator[PendingR
     bounds = list(_bounds(session, job)) if session.keeps_shares else []
     yield from bounds
     predicates = session.predicates
-    hopeless = next((why for task in tasks if (why := predicates.never(task) or predicates.blocked(task))), None)
+    hopeless = next((why for task in tasks if (why := predicates.unresolvable(task) or predicates.blocked(task))), None)
     if hopeless is not None:
         yield Hopeless(hopeless)
         return

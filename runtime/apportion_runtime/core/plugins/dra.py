@@ -46,7 +46,7 @@ class Claims:
         self._classes = {made.name for made in snapshot.device_classes}
         self._class_of = {made.extended_resource: made.name for made in snapshot.device_classes}
         self._class_of.pop("", None)
-        self._here: dict[int, list[Device]] = {}
+        self._devices_by_node: dict[int, list[Device]] = {}
 
     def allocation(self, namespace: str, name: str) -> Allocation | None:
         """Return what a claim holds now."""
@@ -233,10 +233,10 @@ class Claims:
         ]
 
     def _reachable(self, i: int) -> list[Device]:
-        known = self._here.get(i)
+        known = self._devices_by_node.get(i)
         if known is None:
             node = self._session.nodes.nodes[i]
-            known = self._here[i] = [
+            known = self._devices_by_node[i] = [
                 device
                 for device in self._session.snapshot.devices
                 if device.all_nodes

@@ -43,18 +43,18 @@ class AffinityState:
     """
 
     pod: Pod
-    forbidden: frozenset[tuple[str, str]]
-    avoided: frozenset[tuple[str, str]]
-    company: frozenset[tuple[str, str]]
+    existing_anti_affinity_domains: frozenset[tuple[str, str]]
+    anti_affinity_domains: frozenset[tuple[str, str]]
+    affinity_domains: frozenset[tuple[str, str]]
     is_first: bool
 
     def allows(self, node: Node) -> bool:
         """Tell whether a node is in no forbidden domain and in every wanted one."""
         labels = node.labels
-        if any(labels.get(key) == value for key, value in self.forbidden):
+        if any(labels.get(key) == value for key, value in self.existing_anti_affinity_domains):
             return False
         if any(
-            term.topology_key in labels and (term.topology_key, labels[term.topology_key]) in self.avoided
+            term.topology_key in labels and (term.topology_key, labels[term.topology_key]) in self.anti_affinity_domains
             for term in self.pod.anti_affinity
         ):
             return False
@@ -62,7 +62,7 @@ class AffinityState:
             return True
         if any(term.topology_key not in labels for term in self.pod.affinity):
             return False
-        if all((t.topology_key, labels[t.topology_key]) in self.company for t in self.pod.affinity):
+        if all((t.topology_key, labels[t.topology_key]) in self.affinity_domains for t in self.pod.affinity):
             return True
         # The first of a group that wants its own company has to be let in somewhere.
         return self.is_first
@@ -70,9 +70,9 @@ class AffinityState:
 
 def affinity_state(pod: Pod, nodes: Places, by_uid: Mapping[str, Pod]) -> AffinityState:
     """Look at every pod on every node, once for a pod that is about to be placed."""
-    forbidden: set[tuple[str, str]] = set()
-    avoided: set[tuple[str, str]] = set()
-    company: set[tuple[str, str]] = set()
+    existing_anti_affinity_domains: set[tuple[str, str]] = set()
+    anti_affinity_domains: set[tuple[str, str]] = set()
+    affinity_domains: set[tuple[str, str]] = set()
     for i, entries in enumerate(nodes.entries):
         labels = nodes.nodes[i].labels
         for uid in entries:
@@ -81,16 +81,22 @@ def affinity_state(pod: Pod, nodes: Places, by_uid: Mapping[str, Pod]) -> Affini
                 continue
             for term in other.anti_affinity:
                 if term.topology_key in labels and selects(term, other, pod):
-                    forbidden.add((term.topology_key, labels[term.topology_key]))
+                    existing_anti_affinity_domains.add((term.topology_key, labels[term.topology_key]))
             for term in pod.anti_affinity:
                 if term.topology_key in labels and selects(term, pod, other):
-                    avoided.add((term.topology_key, labels[term.topology_key]))
+                    anti_affinity_domains.add((term.topology_key, labels[term.topology_key]))
             if pod.affinity and all(selects(term, pod, other) for term in pod.affinity):
                 for term in pod.affinity:
                     if term.topology_key in labels:
-                        company.add((term.topology_key, labels[term.topology_key]))
-    is_first = not company and bool(pod.affinity) and all(selects(term, pod, pod) for term in pod.affinity)
-    return AffinityState(pod, frozenset(forbidden), frozenset(avoided), frozenset(company), is_first)
+                        affinity_domains.add((term.topology_key, labels[term.topology_key]))
+    is_first = not affinity_domains and bool(pod.affinity) and all(selects(term, pod, pod) for term in pod.affinity)
+    return AffinityState(
+        pod,
+        frozenset(existing_anti_affinity_domains),
+        frozenset(anti_affinity_domains),
+        frozenset(affinity_domains),
+        is_first,
+    )
 
 
 class PodPreferences:
@@ -107,7 +113,7 @@ class PodPreferences:
         """Whether any pod prefers company."""
         return self._is_on and self._any
 
-    def begin_again(self) -> None:
+    def begin_cycle(self) -> None:
         """Forget which pods no domain had a score for, as in a new session."""
         self._skipped.clear()
 

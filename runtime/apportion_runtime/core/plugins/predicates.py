@@ -46,17 +46,17 @@ class Predicates:
         self._too_large: dict[int, bool] = {}
         self._by_uid: dict[str, Pod] = {pod.uid: pod for pod in session.snapshot.pods}
         self.preferences = PodPreferences(is_on="podaffinity" in session.plugins, by_uid=self._by_uid)
-        self._unminded: set[str] = set()
+        self._skipped: set[str] = set()
 
     @property
-    def remembers(self) -> bool:
+    def skips_predicates(self) -> bool:
         """Whether a try to place a pod decides what is asked of the pod for the rest of the session."""
         return (self.is_on and self._any_affinity) or self.preferences.any
 
-    def begin_again(self) -> None:
+    def begin_cycle(self) -> None:
         """Forget what was found of pods, as in a new session."""
-        self._unminded.clear()
-        self.preferences.begin_again()
+        self._skipped.clear()
+        self.preferences.begin_cycle()
 
     def note(self, pod: Pod) -> None:
         """Reckon with a pod that came since, or that is other than it was."""
@@ -73,19 +73,19 @@ class Predicates:
         """Return why no node is looked at for a pod, or None."""
         if not self.is_on:
             return None
-        if self._may_never(task):
+        if self._may_be_unresolvable(task):
             pod = task.pod
-            said = "".join(f"{name}: {why}.\n" for name, why in self._for_good(task))
+            said = "".join(f"{name}: {why}.\n" for name, why in self._unresolvable_reasons(task))
             return f"Scheduling conditions were not met for pod {pod.namespace}/{pod.name}:\n{said}"
         return self._session.claims.blocked(task, self._session.jobs[task.job])
 
-    def never(self, task: Task) -> str | None:
+    def unresolvable(self, task: Task) -> str | None:
         """Return why no eviction could ever help a pod, or None; claims for devices are not asked."""
-        if not self.is_on or not self._may_never(task):
+        if not self.is_on or not self._may_be_unresolvable(task):
             return None
-        return next(self._for_good(task))[1]
+        return next(self._unresolvable_reasons(task))[1]
 
-    def _may_never(self, task: Task) -> bool:
+    def _may_be_unresolvable(self, task: Task) -> bool:
         pod = task.pod
         if pod.missing_claims or pod.missing_config_maps:
             return True
@@ -112,7 +112,7 @@ class Predicates:
                 asked[place] = count
         return asked
 
-    def _for_good(self, task: Task) -> Iterator[tuple[str, str]]:
+    def _unresolvable_reasons(self, task: Task) -> Iterator[tuple[str, str]]:
         pod = task.pod
         if pod.missing_claims:
             yield "VolumeBinding", f'persistentvolumeclaim "{pod.missing_claims[0]}" not found'
@@ -130,11 +130,11 @@ class Predicates:
         A pod without own terms that nobody minded when it was asked about is not asked about again in the session,
         though somebody who minds it may stand there by then (plugins/predicates/predicates.go:skipPredicates).
         """
-        if not self.is_on or not self._any_affinity or task.uid in self._unminded:
+        if not self.is_on or not self._any_affinity or task.uid in self._skipped:
             return None
         state = affinity_state(task.pod, self._session.nodes, self._by_uid)
-        if not has_affinity(task.pod) and not state.forbidden:
-            self._unminded.add(task.uid)
+        if not has_affinity(task.pod) and not state.existing_anti_affinity_domains:
+            self._skipped.add(task.uid)
             return None
         return state
 

@@ -66,11 +66,11 @@ def simulate(
     if placed is _Placed.NOT:
         statement.discard()
         return None
-    gone = _gone(chosen)
+    evicted = _evicted(chosen)
     if not all(map(victim_search.validator, (scenario, *smaller))):
         statement.discard()
         return None
-    batches = _batches_of(gone, scenario)
+    batches = _batches_of(evicted, scenario)
     is_same = not scenario.potential and [task for batch in batches for task in batch] == scenario.recorded
     is_plain = placed is _Placed.ALONE and not dirties_session
     return Solution(statement, chosen, batches, is_same and not dirties_session, is_plain)
@@ -91,7 +91,7 @@ def evictions_alone(state: SearchState, made: Solution, victims: Sequence[Task])
     if is_same and not state.dirtied_session:
         statement.rollback(len(victims))
         for uid in {task.job for task in victims}:
-            session.jobs[uid].reckon_anew()
+            session.jobs[uid].invalidate()
         return statement, state.free_gpus
     statement.discard()
     free_gpus = session.nodes.free_gpus()
@@ -126,13 +126,13 @@ def _dirties_session(session: Session, scenario: Scenario) -> bool:
     victims = scenario.victims()
     return (
         "numa" in session.plugins
-        or session.predicates.remembers
+        or session.predicates.skips_predicates
         or any(task.kind != REGULAR or task.claims for task in (*scenario.pending, *victims))
         or len({task.uid for task in victims}) < len(victims)
     )
 
 
-def _gone(chosen: Sequence[Task]) -> list[Task]:
+def _evicted(chosen: Sequence[Task]) -> list[Task]:
     """Return the victims that did not get their place back, those that wait for another one last.
 
     Of a pod that was named several times, a place is given back to the first copy and another place to the last: the
@@ -229,5 +229,5 @@ def _comes_first(state: SearchState, scenario: Scenario, involved: set[str]) -> 
     left = {*involved, preemptor.uid}
     first = next((job.uid for job in iter(lambda: order.pop_past(left), None) if job.uid in left), None)
     for uid in involved:
-        session.jobs[uid].reckon_anew()
+        session.jobs[uid].invalidate()
     return first == preemptor.uid

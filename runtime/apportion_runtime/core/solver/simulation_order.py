@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from apportion_runtime.core.job import Job
-from apportion_runtime.core.job_order import JobOrder, Turn
+from apportion_runtime.core.job_order import JobOrder, OrderEntry
 from apportion_runtime.core.order_tree import Siblings
 from apportion_runtime.core.queue_jobs import JobList
 from apportion_runtime.core.session import Session
@@ -27,8 +27,8 @@ class Waiting(NamedTuple):
     """
 
     by_queue: Mapping[str, JobList]
-    at_once: Sequence[tuple[int, Siblings, Sequence[Turn]]]
-    others: Sequence[Turn]
+    at_once: Sequence[tuple[int, Siblings, Sequence[OrderEntry]]]
+    others: Sequence[OrderEntry]
 
 
 def waiting_jobs(session: Session) -> Waiting:
@@ -38,7 +38,7 @@ def waiting_jobs(session: Session) -> Waiting:
         queue: queue_jobs.waiting(memory) for queue, queue_jobs in session.queue_jobs.items() if queue_jobs.pending
     }
     order = session.placing
-    at_once, others = order.siblings(sorted(order.turns(found.values()), key=_NUMBER))
+    at_once, others = order.siblings(sorted(order.entries(found.values()), key=_NUMBER))
     return Waiting(found, at_once, others)
 
 
@@ -51,7 +51,7 @@ def simulation_order(session: Session, waiting: Waiting, preemptor: Job, involve
         preemptor: The job that wants room, with those of its pods that are tried.
         involved: The victims' jobs.
     """
-    order = session.placing.emptied()
+    order = session.placing.cleared()
     own: dict[str, dict[str, Job]] = {}
     for job in (*(session.jobs[uid] for uid in involved), preemptor):
         own.setdefault(job.queue, {})[job.uid] = job
@@ -62,16 +62,16 @@ def simulation_order(session: Session, waiting: Waiting, preemptor: Job, involve
         return order
     queues = session.shares.queues
     above = {queues[name].parent for name in own if name in queues}
-    turns: list[Turn | tuple[int, Siblings]] = [turn for turn in waiting.others if turn[1].queue not in own]
+    entries: list[OrderEntry | tuple[int, Siblings]] = [entry for entry in waiting.others if entry[1].queue not in own]
     for number, siblings, single in waiting.at_once:
         if siblings.parent in above:
-            turns += (turn for turn in single if turn[1].queue not in own)
+            entries += (entry for entry in single if entry[1].queue not in own)
         else:
-            turns.append((number, siblings))
+            entries.append((number, siblings))
     for queue, jobs in own.items():
         before = waiting.by_queue[queue].jobs if queue in waiting.by_queue else ()
         mixed = list(({job.uid: job for job in before} | jobs).values())
-        turns += order.turns((JobList(queue, mixed, [], are_alike=False),))
-    turns.sort(key=_NUMBER)
-    order.fill_in_turn(turns)
+        entries += order.entries((JobList(queue, mixed, [], are_alike=False),))
+    entries.sort(key=_NUMBER)
+    order.fill_in_order(entries)
     return order

@@ -86,7 +86,7 @@ def _solve_with(state: SearchState, generator: str) -> Solution | None:
             kept = solution
             return True
         if k < n and solution.is_plain and state.victim_search.job.is_flat:
-            kept = _leap(state, k, solution)
+            kept = _extend_to_all(state, k, solution)
         else:
             solution.statement.discard()
         return True
@@ -148,7 +148,7 @@ def _first_solution(state: SearchState, generator: str, n: int, recorded: Batche
     return None
 
 
-def _leap(state: SearchState, k: int, made: Solution) -> Solution | None:
+def _extend_to_all(state: SearchState, k: int, made: Solution) -> Solution | None:
     """Make room for all pods by evicting those who made room for `k`; None where the numbers between have to be tried.
 
     These would succeed with the same victims. As pods of a flat job are placed one after the other without regard to their

@@ -58,7 +58,7 @@ class Scheduler:
         world.history.n_cycles += 1
         session = world.records.open(world.now)
         if waits:
-            session.reasons.is_asked_of = self._is_unexplained
+            session.reasons.report_filter = self._is_unexplained
             session.reasons.are_brief = not self._asks_all()
             run_actions(session)
             self._apply(session)

@@ -104,10 +104,13 @@ class Filters:
         labels, pod = node.record.labels, self._pod.record
         wanted = [(term.topology_key, labels.get(term.topology_key)) for term in pod.affinity]
         if any(value is None for _, value in wanted) or (
-            not state.is_first and not all(pair in state.company for pair in wanted)
+            not state.is_first and not all(pair in state.affinity_domains for pair in wanted)
         ):
             return Misfit((ALONE,), for_good=True)
-        if any((term.topology_key, labels.get(term.topology_key)) in state.avoided for term in pod.anti_affinity):
+        if any(
+            (term.topology_key, labels.get(term.topology_key)) in state.anti_affinity_domains
+            for term in pod.anti_affinity
+        ):
             return Misfit((SHUNS,))
         return Misfit((SHUNNED,))
 

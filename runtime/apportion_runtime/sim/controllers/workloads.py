@@ -237,7 +237,7 @@ class Workloads:
             facts = self._world.history.workloads[pod.workload]
             if facts.why_waiting:
                 facts.end_waiting()
-                self._world.records.session_cache.ask_again(self.running[pod.workload].groups)
+                self._world.records.session_cache.mark_unreported(self.running[pod.workload].groups)
             if facts.started_s is None:
                 facts.started_s = self._world.elapsed_s
             self._world.note("started", workload=pod.workload, why=f"{sum(group.placed.values())} pods placed")
