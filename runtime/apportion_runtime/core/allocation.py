@@ -1,4 +1,4 @@
-"""Place the next pods of a job: part by part, each pod on the best node that takes it, all or none.
+"""Allocate the next step of a job: part by part, each pod on the best node that fits, all or none.
 
 Source: pkg/scheduler/actions/common/allocate.go.
 """
@@ -30,10 +30,10 @@ def place_job(session: Session, statement: Statement, nodes: Indices, job: Job, 
 
     Args:
         session: The session.
-        statement: Collects the operations; the caller takes them back where this fails.
-        nodes: Nodes that come into question.
+        statement: Collects the operations; the caller discards them if this fails.
+        nodes: Nodes that are considered.
         job: The job.
-        pipeline_only: Give no place at once: it is a simulation of what evictions would make room for.
+        pipeline_only: Pipeline all pods, as in simulations of evictions.
     """
     session.topologies.forget_scores()
     tasks = job.tasks_to_allocate(real=not pipeline_only)
@@ -57,7 +57,7 @@ def place_job(session: Session, statement: Statement, nodes: Indices, job: Job, 
 
 
 class _Step(NamedTuple):
-    """What stays the same while a step of a job is placed."""
+    """The arguments shared by the parts of a step."""
 
     session: Session
     statement: Statement
@@ -115,8 +115,8 @@ def _place_tasks(step: _Step, nodes: Indices, tasks: list[Task]) -> bool:
 
 
 def place_task(session: Session, statement: Statement, nodes: Indices, task: Task, *, pipeline_only: bool) -> bool:
-    """Place one pod on the best of some nodes that takes it."""
-    # The session's own job: what is being placed may be a view of it.
+    """Place one pod on the best of some nodes on which it fits."""
+    # The session's own job: the job being placed may be a view of it.
     job = session.jobs[task.job]
     predicates, table = session.predicates, session.nodes
     if predicates.blocked(task) is not None:
@@ -138,8 +138,8 @@ def place_task(session: Session, statement: Statement, nodes: Indices, task: Tas
             and _place_with_devices(session, statement, task, i, pipeline_only=pipeline_only)
         ):
             return True
-        # What a part of a device counts, and which devices there are, differs from node to node: others may do.
-    # Asked also where no node is free: who was not minded then is never minded.
+        # Device memory and free devices differ from node to node: another node may do.
+    # Called even if no node is free: the first call decides whether a pod skips the affinity predicate.
     state = predicates.prepare(task)
     preferred = predicates.preferences.scores(task.pod, table)
     fitting = fits(table, task, free_of(table, nodes), nodes)
@@ -153,7 +153,7 @@ def place_task(session: Session, statement: Statement, nodes: Indices, task: Tas
     score = session.numa.add_scores(score, task, nodes)
     score[~fitting] = -np.inf
     while True:
-        # The first of the highest: nodes are in order of name.
+        # The first of the highest scores: nodes are in order of name.
         row = int(score.argmax())
         if score[row] == -np.inf:
             return False

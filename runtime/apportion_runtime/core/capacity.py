@@ -60,7 +60,7 @@ def over_capacity(shares: Shares, job: Job, request: Quantities) -> OverCapacity
 
 
 def requested(tasks: Iterable[Task], device_memory: int | None) -> Quantities:
-    """Return what pods ask for at least: GPU memory as devices of the largest in the cluster."""
+    """Return what pods request at least: GPU memory as devices of the largest in the cluster."""
     total = [0.0, 0.0, 0.0]
     for task in tasks:
         cpu, memory, gpu = task.quantities

@@ -29,8 +29,8 @@ def cycle(snapshot: Snapshot, settings: Settings = Settings()) -> Session:  # no
 
 def run_actions(session: Session) -> Session:
     """Run the actions of an open session in order."""
-    # 2. Give what is free; 3. move work together; 4. take back between queues; 5. preempt inside them;
-    # 6. evict gangs that lost their minimum.
+    # 2. Allocate free resources; 3. consolidate; 4. reclaim between queues; 5. preempt within queues;
+    # 6. evict stale gangs.
     for action in session.settings.actions:
         ACTIONS[action](session)
     return session

@@ -75,7 +75,7 @@ class Round(NamedTuple):
 
 @dataclass(slots=True)
 class Record:
-    """The steps of a division, in order; kept where somebody asks."""
+    """The steps of a division, in order."""
 
     steps: list[Given] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)

@@ -45,7 +45,7 @@ class Heap(Generic[T]):
         return list(self.items), len(self.items)
 
     def restore(self, state: tuple[list[T], int]) -> None:
-        """Be as when a state was asked for."""
+        """Restore a state that `state` returned."""
         self.items = list(state[0])
 
     def pop(self) -> T:

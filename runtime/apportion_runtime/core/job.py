@@ -1,4 +1,4 @@
-"""A pod group while a session decides on it: its tree of parts, and which of its pods are next to come or to go.
+"""A pod group in a session: its tree of sub-groups, and which pods are next to be placed or evicted.
 
 Source: pkg/scheduler/api/podgroup_info (job_info.go, allocation_info.go, eviction_info.go, subgroup_info/).
 """
@@ -67,7 +67,7 @@ class Job:
     def __init__(self, group: PodGroup, tasks: Iterable[Task], index: ResourceIndex) -> None:
         self.group = group
         self.index = index
-        # Its place in the session's order, and what its queue does when the status of a pod changes.
+        # Its number in the session's order, and the callback of its queue for changes of status.
         self.number = 0
         self.on_change: Callable[[Job], None] | None = None
         self.uid, self.name, self.queue = group.uid, group.name, group.queue
@@ -111,25 +111,25 @@ class Job:
         self.invalidate()
 
     def invalidate(self) -> None:
-        """Forget what was reckoned since its last change: its next step, and what that asks for."""
+        """Invalidate the values derived from the status of its pods."""
         self._to_allocate: list[Task] | None = None
         self._init_vector: Vector | None = None
         self._init_request: Quantities | None = None
         self._is_ready: bool | None = None
-        # Kept here by `solver.easier`.
+        # Kept here by `solver.failure_cache`.
         self.constraints: object = None
         self.asked: list[tuple[float, ...]] | None = None
         self._order_key: JobKey | None = None
         self._allocated_quantities: Quantities | None = None
 
     def view(self, tasks: Iterable[Task]) -> Job:
-        """Return the job with some of its pods, its counts those of now."""
+        """Return the job with some of its pods, its counts those current."""
         made = Job.__new__(Job)
         made.group, made.index, made.number = self.group, self.index, self.number
         made.on_change = None
         made.uid, made.name, made.queue = self.uid, self.name, self.queue
         made.priority, made.preemptible, made.created = self.priority, self.preemptible, self.created
-        # KAI's clone carries no times: what asks for them asks the job itself.
+        # KAI's clone carries no times: they are read from the job itself.
         made.last_start = made.last_eviction = made.stale_since = None
         root = copied(self.root)
         assert isinstance(root, SubGroupSet)
@@ -137,14 +137,14 @@ class Job:
         return made
 
     def forget_notes(self) -> None:
-        """Forget why it was not placed; that a pod's part is not there stays noted."""
+        """Clear the fit errors, except those of pods whose sub-group does not exist."""
         if self.fit_errors:
             self.fit_errors = []
         if self.task_errors:
             self.task_errors = {uid: errors for uid, errors in self.task_errors.items() if uid not in self.tasks}
 
     def update_status(self, task: Task, status: int) -> None:
-        """Give a pod another status."""
+        """Change the status of a pod."""
         old = task.status
         pod_set = self.pod_sets[task.pod_set]
         pod_set.count(old, -1)
@@ -165,7 +165,7 @@ class Job:
             self.on_change(self)
 
     def order_key(self, plugins: frozenset[str]) -> JobKey:
-        """Return what jobs of a queue are ordered by: the smaller comes first.
+        """Return the key that orders the jobs of a queue: the smaller comes first.
 
         Kept until a status changes: the plugins of a session are the same throughout.
         """
@@ -187,7 +187,7 @@ class Job:
 
     @property
     def allocated_quantities(self) -> Quantities:
-        """What its placed pods ask for, as queues account for it."""
+        """What its placed pods request, as queues account for it."""
         if self._allocated_quantities is None:
             self._allocated_quantities = self.index.quantities(self.allocated)
         return self._allocated_quantities
@@ -201,12 +201,12 @@ class Job:
 
     @property
     def n_pending(self) -> int:
-        """Pods that wait."""
+        """Pending pods."""
         return self.counts.get(PENDING, 0)
 
     @property
     def n_active_used(self) -> int:
-        """Pods that hold a place, leaving ones too."""
+        """Placed pods, including releasing ones."""
         return sum(pod_set.n_used for pod_set in self.pod_sets.values())
 
     @property
@@ -240,7 +240,7 @@ class Job:
         return False
 
     def within_preemption_delay(self, now: float) -> bool:
-        """Tell whether it may not yet evict others."""
+        """Tell whether it is within its preemption delay."""
         delay = self.group.preemption_delay
         if delay is None or delay <= 0:
             return False
@@ -250,14 +250,14 @@ class Job:
     def tasks_to_allocate(self, *, real: bool) -> list[Task]:
         """Return the pods of the next step: what satisfies a minimum, or one more.
 
-        Kept until a status changes, whichever question filled it first, as the engine keeps it.
+        Kept until a status changes, whichever caller computed it first, as in the engine.
         """
         if self._to_allocate is None:
             self._to_allocate = _next_to_allocate(self.root, real=real)
         return self._to_allocate
 
     def init_vector(self, device_memory: int | None) -> Vector:
-        """Return what the next step asks for; GPU memory as devices of the smallest in the cluster."""
+        """Return what the next step requests; GPU memory as devices of the smallest in the cluster."""
         if self._init_vector is None:
             total = np.zeros(len(self.index))
             for task in self.tasks_to_allocate(real=False):
@@ -302,9 +302,9 @@ def _of_member(member: Member, *, real: bool) -> list[Task]:
 
 
 def tasks_to_evict(job: Job) -> tuple[list[Task], bool]:
-    """Return the pods of a job that go first, and whether others stay.
+    """Return the pods of a job to evict first, and whether others stay.
 
-    One pod, or one part, where there are more than needed; otherwise all.
+    One pod or one sub-group if there are more than the minimum, otherwise all.
     """
     tasks = _surplus(job.root) or [task for pod_set in job.root.pod_sets() for task in _evictable(pod_set)]
     return tasks, len(tasks) < job.n_counted

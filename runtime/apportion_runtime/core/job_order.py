@@ -1,7 +1,7 @@
 """Jobs in the order in which an action takes them: from the roots down to the best leaf, then its best job.
 
-Heads are moved when something changed below them; siblings behind the head keep the place they had. That is the
-engine's way, and it decides among queues whose shares changed meanwhile.
+A queue at the head is moved when something below it changes; siblings behind the head keep their places. The engine does
+the same, and it decides among queues whose shares changed meanwhile.
 
 Source: pkg/scheduler/actions/utils/job_order_by_queue.go, framework/session_plugins.go, plugins/elastic, priority.
 """
@@ -20,7 +20,7 @@ from apportion_runtime.core.shares import Shares
 from apportion_runtime.core.sorted_jobs import SortedJobs
 
 OrderEntry = tuple[int, JobList | Job]
-"""What an order is filled with at once: a job, or all of a queue whose jobs are alike; and its number."""
+"""An entry of an order with its number: a job, or all jobs of a queue if they are alike."""
 _NUMBER = itemgetter(0)
 
 
@@ -31,9 +31,9 @@ class JobOrder:
         shares: The queues.
         plugins: Plugins that are on.
         device_memory: MiB of the smallest device of the cluster.
-        victims: Order them as victims: the last first.
+        victims: Order them as victims, the last first.
         depth: Jobs kept for each leaf.
-        jobs_change: Whether jobs may change places while they wait here, by what is done to their running pods.
+        jobs_change: Whether the order of jobs may change in between, as their running pods are evicted.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class JobOrder:
         self._popped: dict[str, list[Job]] = {}
         self._before: SavedOrder | None = None
         self._childless: Heap[OrderedQueue] = Heap(self._less)
-        # Queues of earlier fillings, which are used again: making them is most of what a filling costs.
+        # Queues of earlier orders, reused: building them is most of the cost of an order.
         self._pool: dict[str, OrderedQueue] = {}
         self._kept: dict[str, KeptSiblings] = {}
 
@@ -67,12 +67,12 @@ class JobOrder:
         return bool(self._roots.items)
 
     def rewindable(self) -> JobOrder:
-        """Have `rewind` come back to what is here now."""
+        """Save the current state for `rewind`."""
         self._before = SavedOrder(list(self._roots.items), dict(self._queues), dict(self._popped), {})
         return self
 
     def rewind(self) -> JobOrder:
-        """Come back to what was here when it was made rewindable."""
+        """Return to the state saved by `rewindable`."""
         before = self._before
         assert before is not None
         self._roots.items = list(before.roots)
@@ -88,13 +88,13 @@ class JobOrder:
             self._before.states[queue] = queue.state()
 
     def cleared(self) -> JobOrder:
-        """Have nothing here, as if it were new."""
+        """Remove all jobs."""
         self._roots.items = []
         self._queues, self._popped, self._before = {}, {}, None
         return self
 
     def fill(self, jobs: Iterable[Job]) -> None:
-        """Add jobs; those whose queue is missing or has queues below are left out."""
+        """Add jobs; leave out those whose queue is missing or no leaf."""
         queues, holds = self._queues, self._shares.holds_jobs_of
         for job in jobs:
             leaf = queues.get(job.queue)
@@ -127,7 +127,7 @@ class JobOrder:
     def fill_by_queue(self, queues: Iterable[JobList]) -> None:
         """Add the jobs of several queues, each once, as if one by one in the session's order.
 
-        A queue whose jobs are alike is added as a whole: its place depends on what its next job counts for, not on
+        A queue whose jobs are alike is added as a whole: its place depends on the amounts of its next job, not on
         which job that is.
         """
         entries = sorted(self.entries(queues), key=_NUMBER)
@@ -141,7 +141,7 @@ class JobOrder:
     def siblings(
         self, entries: Iterable[OrderEntry]
     ) -> tuple[list[tuple[int, Siblings, list[OrderEntry]]], list[OrderEntry]]:
-        """Return of all that an order is filled with what can be added at once, with number and turns, and the rest."""
+        """Return the siblings that can be added as a whole, with number and entries, and the remaining entries."""
         at_once: list[tuple[int, Siblings, list[OrderEntry]]] = []
         others: list[OrderEntry] = []
         by_parent: dict[str, list[OrderEntry]] = {}
@@ -158,7 +158,7 @@ class JobOrder:
         return at_once, others
 
     def entries(self, queues: Iterable[JobList]) -> Iterator[OrderEntry]:
-        """Yield what `fill_by_queue` adds at once, queue by queue, each with its number in the session's order."""
+        """Yield the entries of `fill_by_queue`, queue by queue, each with its number in the session's order."""
         for members in queues:
             if not members.jobs or not self._shares.holds_jobs_of(members.queue):
                 continue
@@ -168,7 +168,7 @@ class JobOrder:
                 yield from ((job.number, job) for job in members.jobs)
 
     def fill_in_order(self, entries: Iterable[OrderEntry | tuple[int, Siblings]]) -> None:
-        """Add what `entries` gave, in order of the numbers; siblings have that of the first of them."""
+        """Add entries, in order of their numbers; siblings have the number of the first."""
         for _, each in entries:
             if isinstance(each, Job):
                 self.push(each)
@@ -178,7 +178,7 @@ class JobOrder:
                 self._push_alike(each)
 
     def _push_siblings(self, siblings: Siblings) -> None:
-        """Add leaves to a queue that is not here yet; as they stood the last time where nothing of them changed."""
+        """Add the leaves of a queue; reuse their heap if nothing changed since the last order."""
         name, share = siblings.parent, self._shares.queues[siblings.parent]
         kept = self._kept.get(name)
         if (
@@ -236,11 +236,10 @@ class JobOrder:
             parent = parent.parent
 
     def pop_past(self, wanted: Container[str]) -> Job:
-        """Take the next job; where it is not wanted, those behind it that are not either and ask for the same, too.
+        """Take the next job; if it is not wanted, also skip the unwanted ones behind it with the same request.
 
-        Nothing moves when a queue's next job asks for what the last one did, so they would be the next to come: the
-        shares that changed since are those of queues that stood first when a job of theirs was placed, and these are
-        moved before the next job is taken.
+        They would come next: no queue moves when its next job has the same request as the last. Only queues at the head,
+        whose job was placed, changed their shares, and these are moved before the next job is taken.
         """
         job = self.pop()
         leaf = self._queues.get(job.queue)
@@ -259,7 +258,7 @@ class JobOrder:
         return job
 
     def _detach_job_list(self, leaf: OrderedQueue) -> None:
-        """A leaf has no longer just the jobs that it was filled with."""
+        """Note that a leaf no longer holds exactly the jobs of its list."""
         if leaf.alike is not None:
             leaf.alike = None
             self._kept.pop(leaf.share.parent or "", None)
@@ -325,7 +324,7 @@ class JobOrder:
     def _remove_empty(self, queue: OrderedQueue) -> None:
         at: OrderedQueue | None = queue
         while at is not None and not at.items:
-            # What is empty was the head that was just taken from.
+            # An empty queue is the head, from which the last job was taken.
             (at.parent.children if at.parent is not None else self._roots).pop()
             del self._queues[at.share.name]
             at = at.parent

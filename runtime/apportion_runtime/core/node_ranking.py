@@ -1,8 +1,8 @@
-"""The best node for each pod of many that are alike, without looking at every node for every pod.
+"""The best node for each of many equal pods, without looking at every node for every pod.
 
-For pods that ask for the same and whose place depends on nothing but what is free, each node has one number: whether
-it fits, whether it fits at once, and how full it is. Of all nodes only those that changed are reckoned again. The order
-is that of the scores, which fall as what is free grows, so that the first smallest number is the first highest score.
+For pods with the same request whose placement depends only on free resources, each node has one number: whether the pod
+fits, whether it fits without waiting, and how full the node is. Only nodes that changed are computed again. The order is
+that of the scores, which fall as free resources grow, so the first smallest number is the first highest score.
 
 Source: pkg/scheduler/framework/session.go:OrderedNodesByTask, plugins/nodeplacement, nodeavailability, resourcetype.
 """
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 
 _MOST_KEPT = 64
 _FEW = 12
-"""Up to as many nodes are reckoned sooner one by one than all at once."""
+"""Up to this number of nodes, computing them one by one is faster than as arrays."""
 _MANY_CHANGES = 256
 _LARGEST = 2.0**34
 _LARGEST_SPREAD = 2.0**18
-"""The most CPU (millicores) or devices of a node: no two amounts, or parts, fall together when a score is rounded.
+"""The most CPU (millicores) or devices of a node for which rounding a score keeps different amounts apart.
 
 The parts that two nodes have free differ by one over the product of their sizes, the amounts by one over their range.
 """
 _ABOVE_ALL, _ABOVE_ALL_PARTS = 2.0 * _LARGEST, 2.0
-"""More than any amount that is free, or any part: what is added once, twice or four times for what counts for more."""
+"""Larger than any free amount, or part: added once, twice or four times for the criteria that weigh more."""
 _PLUGINS = frozenset(("nodeplacement", "nodeavailability", "predicates"))
 
 
 class NodeRanking:
-    """The nodes as pods of one kind see them; the smaller the number, the better, and infinite where it fits not."""
+    """The nodes ranked for one shape of pods: the smaller the number the better, infinite where the pod does not fit."""
 
     __slots__ = (
         "_amounts", "_at", "_by_sharing", "_by_type", "_mask", "_resource", "_spread_over", "_task", "_unit", "at_once",
@@ -61,13 +61,13 @@ class NodeRanking:
         self._by_type = "resourcetype" in session.plugins and not task.needs_gpu
         self._by_sharing = "gpusharingorder" in session.plugins
         self.number: Vector = np.empty(len(nodes))
-        # Where the pod need not wait.
+        # Nodes on which the pod need not wait.
         self.at_once: Mask = np.zeros(len(nodes), dtype=bool)
         self._at = len(nodes.changed)
         self._compute(nodes, nodes.all)
 
     def update(self, nodes: NodeTable) -> None:
-        """Reckon the nodes that changed since."""
+        """Recompute the nodes that changed since."""
         changed = nodes.changed
         n = len(changed) - self._at
         if n == 0:
@@ -121,7 +121,7 @@ class NodeRanking:
 
 
 class NodeRankings:
-    """The rankings of a session, made as they are asked for."""
+    """The rankings of a session, built on first use."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -137,12 +137,12 @@ class NodeRankings:
         )
 
     def note(self, pod: Pod) -> None:
-        """Reckon with a pod that came since: where pods look at each other, no node has a rank."""
+        """Note a pod that was added: pod affinity and host ports rule rankings out."""
         if _has_pod_constraints(pod):
             self._possible = False
 
     def for_task(self, task: Task) -> NodeRanking | None:
-        """Return the up-to-date ranking for a pod; None where its place depends on more than what is free."""
+        """Return the current ranking for a pod; None if its placement depends on more than free resources."""
         session = self._session
         pod = task.pod
         if (
@@ -168,7 +168,7 @@ class NodeRankings:
 
 
 def best_of(ranking: NodeRanking, nodes: Indices, every: Indices) -> tuple[int, bool] | None:
-    """Return the best of some nodes and whether the pod fits there at once; None where it fits on none."""
+    """Return the best of some nodes and whether the pod fits there without waiting; None if it fits on none."""
     if not len(nodes):
         return None
     if nodes is every:

@@ -1,7 +1,7 @@
-"""The nodes of a session as arrays: what is idle, what is being released, and who stands where.
+"""The nodes of a session as arrays: idle, releasing and used resources, and the pods on each node.
 
 Nodes are in order of name, which is the engine's order among equals. A node keeps what it charged for each pod, so that
-a pod leaves as it came, whatever became of it meanwhile.
+removing the pod gives back the same amounts, whatever its status by then.
 
 Source: pkg/scheduler/api/node_info/node_info.go.
 """
@@ -29,7 +29,7 @@ Indices = npt.NDArray[np.intp]
 
 
 class Entry(NamedTuple):
-    """What a node charged for a pod: its status then, the vector, and the devices it shares with their memory."""
+    """What a node charged for a pod: its status then, the vector, and the shared devices with their memory."""
 
     status: int
     charged: Vector
@@ -41,7 +41,7 @@ class Entry(NamedTuple):
 
 
 class _Accepted(NamedTuple):
-    """What a node accepts of a pod, which is charged for it: of devices, of everything, and as queues account for it."""
+    """The request that a node accepts and charges for a pod: GPUs, vector, and quantities for queues."""
 
     gpu: GpuRequest
     vector: Vector
@@ -86,13 +86,13 @@ class NodeTable:
         self.shared: dict[int, SharedGpus] = {}
         self.entries: list[dict[str, Entry]] = [{} for _ in self.nodes]
         self.legacy_mig: set[int] = set()
-        # What nodes with devices of some memory accept of pods of a shape.
+        # Accepted requests by shape of the pod and device memory of the node.
         self._accepted: dict[tuple[int, int], _Accepted] = {}
         self.device_uses: dict[int, Counter[DeviceKey]] = {}
         self.all: Indices = np.arange(len(self.nodes))
-        # Whether all that is charged and there is is whole numbers, which add up in any order.
+        # Whether all amounts are whole numbers, whose sums do not depend on the order.
         self.is_whole = not (self.allocatable % 1).any()
-        # Every row that changed, in order: whoever keeps something derived from the rows remembers how far it read.
+        # Every row that changed, in order: caches derived from the rows remember how far they have read.
         self.changed: list[int] = []
         self._shared_summary = _SharedSummary(len(self.nodes))
         self._shared_at = 0
@@ -107,12 +107,12 @@ class NodeTable:
         return len(self.nodes)
 
     def rows(self, of: npt.NDArray[N], nodes: Indices) -> npt.NDArray[N]:
-        """Return the rows of some nodes of an array; of all of them the array itself, which is not to be changed."""
+        """Return an array's rows for some nodes; for all nodes the array itself, which must not be changed."""
         return of if nodes is self.all else of[nodes]
 
     @property
     def version(self) -> int:
-        """How often a row changed: whoever keeps something derived from all rows asks whether it is of now."""
+        """The number of changes of rows, by which caches tell whether they are current."""
         return len(self.changed)
 
     def shared_on(self, i: int) -> SharedGpus:
@@ -123,25 +123,25 @@ class NodeTable:
         return found
 
     def forget_changes(self) -> None:
-        """Begin the list of changes anew: whoever remembers how far it read starts again, too."""
+        """Clear the list of changes; caches derived from it must be rebuilt."""
         self._read_shared()
         self.changed.clear()
         self._shared_at = 0
 
     def has_shared_room(self, gpu: GpuRequest, nodes: Indices) -> Mask:
-        """Tell on which of some nodes a device that is shared has room for one part of a request."""
+        """Tell on which of some nodes a shared device has room for one fraction of a request."""
         room = self.rows(self._read_shared().room, nodes)
         if gpu.memory > 0:
             return np.asarray(room >= gpu.memory)
         return np.asarray(room >= (gpu.portion * self.rows(self.gpu_memory, nodes)).astype(np.int64))
 
     def shares_room(self, gpu: GpuRequest, i: int) -> bool:
-        """Tell whether a device of a node that is shared has room for one part of a request."""
+        """Tell whether a shared device of a node has room for one fraction of a request."""
         shared = self.shared.get(i)
         return shared is not None and shared.room >= self.memory_of(gpu, i)
 
     def _read_shared(self) -> _SharedSummary:
-        """Bring up to date what is kept of the shared devices of each node."""
+        """Update and return the summary of shared devices."""
         kept = self._shared_summary
         n = len(self.changed)
         for i in set(self.changed[self._shared_at : n]):
@@ -167,9 +167,9 @@ class NodeTable:
         """Charge a pod to a node.
 
         Args:
-            task: The pod; what the node accepts of it is written into it.
+            task: The pod; its accepted request is updated.
             i: The node.
-            elsewhere: It moves to another device of the node where it already stands; what it held stays charged.
+            elsewhere: The pod moves to another device of the same node; its former devices stay charged.
         """
         if task.status & ACTIVE_USED_STATUSES:
             self._accept(task, i)
@@ -205,7 +205,7 @@ class NodeTable:
         self.changed.append(i)
 
     def add_all(self, tasks: Sequence[Task]) -> None:
-        """Charge pods to the nodes where they stand, in order."""
+        """Charge pods to their nodes, in order."""
         special = {task.node for task in tasks if task.kind != REGULAR or task.claims or task.pod.legacy_mig}
         plain: list[Task] = []
         for task in tasks:
@@ -231,7 +231,7 @@ class NodeTable:
         self.changed += rows.tolist()
 
     def remove(self, task: Task, i: int) -> None:
-        """Take back what a node charged for a pod. Raises `KeyError` if the pod is not there."""
+        """Give back what a node charged for a pod. Raises `KeyError` if the pod is not there."""
         entry = self.entries[i].pop(task.uid)
         charged = entry.charged
         if entry.devices:
@@ -266,7 +266,7 @@ class NodeTable:
         return made
 
     def clear(self, i: int) -> None:
-        """Take back everything that a node charged."""
+        """Remove all pods from a node."""
         self.idle[i] = self.allocatable[i]
         self.releasing[i], self.used[i] = self.resources.vector(self.nodes[i].releasing), 0.0
         self.entries[i] = {}
@@ -276,16 +276,16 @@ class NodeTable:
         self.changed.append(i)
 
     def update(self, task: Task, i: int) -> None:
-        """Charge a pod anew, with its status of now."""
+        """Charge a pod again, with its current status."""
         if self.is_whole and task.kind == REGULAR and not task.claims and self._change_status_in_place(task, i):
             return
         self.remove(task, i)
         self.add(task, i)
 
     def _change_status_in_place(self, task: Task, i: int) -> bool:
-        """Charge a pod that only begins to leave, or stays after all; tell whether that is all there is to it.
+        """Apply a change between running and releasing in place; tell whether that is all that has to be done.
 
-        What it holds is the same, and whole numbers come back to themselves: nothing but what is being released differs.
+        The pod holds the same resources, and whole numbers cancel out exactly: only the releasing amounts change.
         """
         entries = self.entries[i]
         entry = entries[task.uid]
@@ -296,7 +296,7 @@ class NodeTable:
             or not task.status & ACTIVE_USED_STATUSES
         ):
             return False
-        # It becomes the last of those that stand here.
+        # It becomes the last of the pods on the node.
         del entries[task.uid]
         entries[task.uid] = Entry(task.status, entry.charged, (), 0, shares=False, numa=task.numa)
         if entry.status == RELEASING:
@@ -353,7 +353,7 @@ class NodeTable:
 
 
 class _SharedSummary:
-    """Of the shared devices of each node: the most MiB that fit on one, and devices and MiB free or being released."""
+    """The shared devices of each node: the largest free memory, and devices and MiB free or being released."""
 
     __slots__ = ("free", "free_memory", "leaving", "leaving_memory", "room")
 

@@ -1,4 +1,4 @@
-"""The queues of an order of jobs: what is below each, and what each was before some of it was taken."""
+"""The tree of queues of an order of jobs, with the states that it can be rewound to."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class OrderedQueue:
         self.jobs = jobs
         self.parent: OrderedQueue | None = None
         self.stale = False
-        # What a leaf was filled with as a whole, as long as no job was added or taken.
+        # The job list of a leaf, until a job is added or taken.
         self.alike: JobList | None = None
         # Jobs that were taken from a leaf as victims.
         self.popped: list[Job] = []
-        # What it is compared by, the version of its shares then, what else it was made with, and whether something
-        # below it moved since.
+        # The key it is compared by, the version of its shares and the jobs the key was computed with, and whether
+        # something below it moved since.
         self.key: Key | None = None
         self.key_version = -1
         self.made_with: object = None
@@ -50,23 +50,23 @@ class OrderedQueue:
 
     @property
     def items(self) -> Sized:
-        """What is below it."""
+        """The queues or jobs below it."""
         return self.children.items if self.jobs is None else self.jobs.items
 
     def reset(self) -> None:
-        """Be as it was made, for another filling."""
+        """Prepare for another order."""
         self.parent = None
         if self.jobs is None:
             self.children.items = []
             self.key_version, self.made_with, self.is_changed = -1, None, True
 
     def state(self) -> SavedQueue:
-        """Return what taking jobs changes."""
+        """Return the state that taking jobs changes."""
         jobs = None if self.jobs is None else self.jobs.state()
         return SavedQueue(self.stale, list(self.children.items), jobs, list(self.popped))
 
     def restore(self, state: SavedQueue) -> None:
-        """Be as when a state was asked for."""
+        """Restore a state that `state` returned."""
         self.stale, self.is_changed = state.stale, True
         if self.jobs is None:
             self.children.items = state.children
@@ -76,7 +76,7 @@ class OrderedQueue:
 
 
 class SavedQueue(NamedTuple):
-    """What a queue of an order was."""
+    """The saved state of a queue of an order."""
 
     stale: bool
     children: list[OrderedQueue]
@@ -85,7 +85,7 @@ class SavedQueue(NamedTuple):
 
 
 class SavedOrder(NamedTuple):
-    """What an order was, as far as it changed since."""
+    """The saved state of an order, as far as it changed since."""
 
     roots: list[OrderedQueue]
     queues: dict[str, OrderedQueue]
@@ -99,7 +99,7 @@ Jobs = Heap[Job] | SortedJobs
 class Siblings(NamedTuple):
     """Leaves below one queue whose jobs all count the same, in the order in which they are added.
 
-    It then never matters for the queue above which of them stands first, so that they can be added at once.
+    Which of them is first then does not matter to the queue above, so they can be added as a whole.
     """
 
     parent: str
@@ -107,7 +107,7 @@ class Siblings(NamedTuple):
 
 
 class KeptSiblings(NamedTuple):
-    """The heap that some siblings made, as long as no job is added to one of them or taken, and no share changes.
+    """The heap of some siblings, valid until a job is added or taken or a share changes.
 
     `version` is that of the shares of the queue above, which changes whenever one below is charged; `epoch` that of the
     division.

@@ -1,8 +1,8 @@
 """Equivalence classes of pending jobs: whether an action can still succeed for any job, evaluated once a class.
 
-Where hundreds of jobs wait for a full cluster they fall into few classes. An action that can succeed for none of the
-classes left would take each job and skip it; nothing remains of that but why each waits, so the action ends at once
-where nobody asks for the reasons (`Reasons.are_brief`).
+Hundreds of jobs that wait for a full cluster fall into few classes. An action that can succeed for none of the remaining
+classes would skip job after job and only record why each is pending, so the action ends at once if nobody needs these
+reasons (`Reasons.are_brief`).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class PendingClasses:
     def __init__(self) -> None:
         self.jobs: dict[_Class, _Alike] = {}
         self.class_by_job: dict[str, _Class] = {}
-        # Those that came or changed since they were asked about last.
+        # Those added or changed since their reasons were last recorded.
         self.unreported: _Alike = {}
 
     def refresh(self, session: Session) -> None:
-        """Look at the jobs that changed since it was last done."""
+        """Classify the jobs that changed since the last call."""
         active_jobs = session.active_jobs
         for uid in active_jobs.unclassified:
             self.unreported.pop(uid, None)
@@ -57,12 +57,12 @@ class PendingClasses:
 
 
 class ClassOutcomes:
-    """The jobs that an action has not taken yet, by class; the outcome of one job is that of its whole class.
+    """The jobs that an action has not tried yet, by class; the outcome of one job is that of its whole class.
 
     Args:
         session: The session.
         is_tried: Whether the action tries a job at all.
-        may_succeed: Whether trying it may come to anything.
+        may_succeed: Whether trying it may succeed.
     """
 
     def __init__(self, session: Session, is_tried: _Test, may_succeed: _Test) -> None:
@@ -73,16 +73,16 @@ class ClassOutcomes:
         self._is_tried, self._may_succeed = is_tried, may_succeed
         self._left = dict(pending_classes.jobs)
         self._taken: set[str] = set()
-        # Outcomes of classes while they hold, and a class that may succeed.
+        # Outcomes by class until they are invalidated, and a class that may succeed.
         self._outcomes: dict[_Class, int] = {}
         self._one: _Class = None
 
     def __contains__(self, uid: object) -> bool:
-        """Tell whether a job is tried when it is taken."""
+        """Tell whether the action tries a job."""
         return self._outcome(uid if uid in self._left else self._class_by_job[str(uid)]) != _PASSED_OVER
 
     def __bool__(self) -> bool:
-        """Tell whether trying any job that is left may come to anything."""
+        """Tell whether any remaining job may succeed."""
         if self._outcomes.get(self._one) == _MAY_SUCCEED:
             return True
         for class_ in list(self._left):
@@ -92,22 +92,22 @@ class ClassOutcomes:
         return False
 
     def put(self, job: Job) -> None:
-        """Have a job wait again that was taken; it stands for itself, as part of it has its place."""
+        """Put a tried job back, in a class of its own: some of its pods are placed."""
         self._left[job.uid] = {job.uid: job}
         self._taken.discard(job.uid)
         self._outcomes.pop(job.uid, None)
 
     def take(self, job: Job) -> None:
-        """Have a job be tried, so that others may not be tried any more."""
+        """Mark a job as tried; its failure may rule others out."""
         self._taken.add(job.uid)
         self._outcomes = {class_: outcome for class_, outcome in self._outcomes.items() if outcome == _PASSED_OVER}
 
     def changed(self) -> None:
-        """Have something be given or taken, so that any job may be tried."""
+        """Invalidate all outcomes after a change of allocations."""
         self._outcomes.clear()
 
     def jobs_to_report(self) -> _Alike:
-        """Return the jobs by id of which it is still asked why they wait."""
+        """Return by id the jobs whose reasons have to be recorded."""
         pending_classes, reasons = self._session.pending_classes, self._session.reasons
         pending_classes.unreported = {
             uid: job for uid, job in pending_classes.unreported.items() if reasons.is_reported(job)
@@ -121,7 +121,7 @@ class ClassOutcomes:
         return outcome
 
     def _evaluate(self, class_: _Class) -> int:
-        # Those that came last are taken last.
+        # The youngest is tried last.
         for uid, job in reversed(self._left[class_].items()):
             if uid not in self._taken:
                 if not job.is_ready or not self._is_tried(job):
@@ -132,27 +132,27 @@ class ClassOutcomes:
 
 
 class EveryJob:
-    """All jobs are tried."""
+    """Outcomes without classes: every job is tried."""
 
     def __contains__(self, uid: object) -> bool:
-        """Tell that any job is tried."""
+        """Every job is tried."""
         return True
 
     def __bool__(self) -> bool:
-        """Tell that trying any job may come to something."""
+        """Any job may succeed."""
         return True
 
     def put(self, job: Job) -> None:
-        """Have a job wait again that was taken."""
+        """Nothing is kept."""
 
     def take(self, job: Job) -> None:
-        """Have a job be tried."""
+        """Nothing is kept."""
 
     def changed(self) -> None:
-        """Have something be given or taken."""
+        """Nothing is kept."""
 
     def jobs_to_report(self) -> _Alike:
-        """Return no job: all are tried."""
+        """Return no job: trying each records its reasons."""
         return {}
 
 
@@ -161,7 +161,7 @@ def class_outcomes(
 ) -> ClassOutcomes | EveryJob:
     """Return the outcomes of the classes of pending jobs.
 
-    Where the reason of each is recorded, or the queue depth is bounded, every job is tried.
+    Every job is tried if the reasons of each are recorded or the queue depth is bounded.
     """
     if not session.reasons.are_brief or session.settings.queue_depth.get(action) is not None:
         return EveryJob()
@@ -169,9 +169,9 @@ def class_outcomes(
 
 
 def may_be_placed(session: Session, job: Job) -> bool:
-    """Tell whether a job's next step may find a place; where not, trying it leaves no trace.
+    """Tell whether a job's next step may be placed; if not, trying it changes nothing.
 
-    That stays as long as nothing is given back.
+    The answer holds until resources are released.
     """
     tasks = job.tasks_to_allocate(real=True)
     if not tasks:
@@ -180,13 +180,13 @@ def may_be_placed(session: Session, job: Job) -> bool:
         request = requested(tasks, session.max_device_memory)
         if over_capacity(session.shares, job, request) is not None:
             return False
-    # Of other jobs another pod may be tried before the first.
+    # Other jobs may try another pod before the first.
     ranking = session.rankings.for_task(tasks[0]) if job.is_flat else None
     return ranking is None or best_of(ranking, session.nodes.all, session.nodes.all) is not None
 
 
 def _class_of(session: Session, job: Job) -> _Class:
-    """Return the class of a job: jobs of one class are placed, or take a place, where the others would."""
+    """Return the equivalence class of a job: jobs of one class are placed alike."""
     if len(job.tasks) == 1 and job.is_flat and not job.group.preemption_delay:
         (task,) = job.tasks.values()
         pod = task.pod

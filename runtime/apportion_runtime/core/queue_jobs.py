@@ -1,6 +1,6 @@
 """The jobs of each queue: which are pending, and which run and may be evicted, kept until one of them changes.
 
-Actions visit the active jobs of a session alone: no cycle looks at every job.
+Actions visit only the active jobs of a session: no cycle looks at every job.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class JobList(NamedTuple):
     Attributes:
         queue: Its name.
         jobs: In the session's order.
-        ordered: The same, the next to be taken last.
-        are_alike: Whether they count the same in the order of queues.
-        counted: What each counts for there where they are alike: what it asks for next, or as a victim what it holds.
+        ordered: The same, the next one last.
+        are_alike: Whether all have the same amounts, so that the order of queues does not depend on which is next.
+        counted: These amounts if they are alike: the next request, or for victims the allocation.
     """
 
     queue: str
@@ -34,13 +34,13 @@ class JobList(NamedTuple):
 
 
 class ActiveJobs:
-    """The jobs of a session that a cycle has to look at, by id.
+    """The jobs of a session that a cycle has to visit, by id.
 
     Attributes:
         changed: Those that changed since the cycle began.
-        pending: Those with pods that wait.
-        unsettled: Those that changed since stale gangs were looked for, and those that were stale then.
-        unclassified: Those that came, changed or left since `class_outcomes` looked at them.
+        pending: Those with pending pods.
+        unsettled: Those that changed since the last check for stale gangs, and those found stale by it.
+        unclassified: Those added, changed or removed since `PendingClasses.refresh`.
     """
 
     __slots__ = ("changed", "pending", "unclassified", "unsettled")
@@ -52,7 +52,7 @@ class ActiveJobs:
         self.unclassified: dict[str, None] = {}
 
     def note(self, job: Job) -> None:
-        """A job came or changed."""
+        """Note a job that was added or changed."""
         self.changed[job.uid] = self.unsettled[job.uid] = job
         self.unclassified[job.uid] = None
         if job.n_pending:
@@ -61,7 +61,7 @@ class ActiveJobs:
             self.pending.pop(job.uid, None)
 
     def drop(self, uid: str) -> None:
-        """A job is gone."""
+        """Remove a job."""
         self.changed.pop(uid, None)
         self.pending.pop(uid, None)
         self.unsettled.pop(uid, None)
@@ -88,7 +88,7 @@ class QueueJobs:
         self._running: JobList | None = None
 
     def put(self, job: Job) -> None:
-        """Take in a job, which will tell when it changes, at the end or in the place of what it was."""
+        """Add a job at the end, or replace it in its place, and follow its changes."""
         before = self.jobs.get(job.uid)
         if before is not None:
             before.on_change = None
@@ -97,7 +97,7 @@ class QueueJobs:
         self.changed(job)
 
     def remove(self, job: Job) -> None:
-        """Let go of a job."""
+        """Remove a job."""
         del self.jobs[job.uid]
         self.pending.pop(job.uid, None)
         job.on_change = None
@@ -105,7 +105,7 @@ class QueueJobs:
         self._waiting = self._running = None
 
     def changed(self, job: Job) -> None:
-        """Forget what was kept: a job changed."""
+        """Invalidate the lists: a job changed."""
         self._active_jobs.note(job)
         if job.n_pending:
             self.pending[job.uid] = job
@@ -114,7 +114,7 @@ class QueueJobs:
         self._waiting = self._running = None
 
     def waiting(self, device_memory: int | None) -> JobList:
-        """Return the jobs with pods that wait; alike where each asks for the same next.
+        """Return the pending jobs; alike if their next steps request the same.
 
         `device_memory` is MiB of the smallest device of the cluster, the same throughout a session.
         """
@@ -125,7 +125,7 @@ class QueueJobs:
         return self._waiting
 
     def running(self) -> JobList:
-        """Return the preemptible jobs that hold a place; alike where each holds the same."""
+        """Return the preemptible jobs with placed pods; alike if their allocations are the same."""
         if self._running is None:
             jobs = [job for job in self.jobs.values() if job.n_active_allocated and job.preemptible]
             self._running = _job_list(self.queue, jobs, [job.allocated_quantities for job in jobs])

@@ -1,4 +1,4 @@
-"""The keys by which the queues of an order are compared, kept while what they depend on does not change.
+"""The keys by which the queues of an order are compared, kept until the shares they depend on change.
 
 Source: pkg/scheduler/plugins/proportion/proportion.go (queueOrder, victimQueueOrder).
 """
@@ -30,7 +30,7 @@ class QueueKeys:
         self._victims = victims
 
     def less(self) -> Callable[[OrderedQueue, OrderedQueue], bool]:
-        """Return what tells whether the left of two siblings comes first."""
+        """Return the comparison of two siblings: whether the left comes first."""
         victims = self._victims
         keeps_shares = "proportion" in self._plugins
 
@@ -64,7 +64,7 @@ class QueueKeys:
 
     def with_request(self, share: QueueShare, request: Quantities) -> Key:
         """Return a queue's key with what its next job requests."""
-        # Kept with the shares, as one order of jobs follows another while most shares stay as they are.
+        # Kept with the shares: most shares stay the same from one order of jobs to the next.
         if share.keys_version != share.version:
             share.keys = {}
             share.keys_version = share.version

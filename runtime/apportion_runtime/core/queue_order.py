@@ -14,12 +14,12 @@ Key = tuple[bool, bool, int, bool, float, float]
 
 
 def order_key(queue: QueueShare, request: Quantities, after: Sequence[float], total: Quantities) -> Key:
-    """Return what siblings are compared by: the smaller comes first.
+    """Return the key by which siblings are compared: the smaller comes first.
 
     Args:
-        queue: The queue; its allocations are those of now.
-        request: What the next job below it asks for; nothing where victims are ordered.
-        after: What it would have allocated with that job, or without the victims that were chosen below it.
+        queue: The queue; its allocations are those current.
+        request: What the next job below it requests; nothing where victims are ordered.
+        after: What it would have allocated with that job, or without the victims chosen below it.
         total: The cluster's capacity.
     """
     return (

@@ -1,8 +1,8 @@
-"""What the engine notes of jobs that it does not place, noted when it does.
+"""The fit errors that the engine records for jobs it does not place, recorded at the same moments.
 
-Nothing is noted of what is placed, and nothing in simulations: the engine writes those on copies, or on victims, whose
-notes it does not show. Of a pod that was refused by several sets of nodes the counts add up, as in the engine; nodes that
-were tried before the one that took the pod are not counted.
+Nothing is recorded for placed pods or in simulations: the engine writes those on copies, or on victims whose errors it
+does not show. Counts add up for a pod that several sets of nodes refused, as in the engine; nodes tried before the one
+that took the pod are not counted.
 
 Source: pkg/scheduler/actions/common/allocate.go, action_eligibility.go, actions/utils/input_jobs.go,
 cache/cluster_info/cluster_info.go.
@@ -40,31 +40,31 @@ if TYPE_CHECKING:
 
 
 class Reasons:
-    """Writes into the jobs of one session why they wait."""
+    """Records in the jobs of one session why they are pending."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._nodes = NodeReasons(session)
         self.on_unplaced: Callable[[Task, int, Indices], None] | None = None
-        """Told of each pod that no node took, while everything still stands that was placed before it."""
+        """Called for each pod that no node took, before the pods placed ahead of it are undone."""
         self.masks: dict[object, Mask] = {}
-        """Nodes that refuse pods for good, by what the pods say; filled by those who explain."""
+        """Nodes that can never take a pod, by the pod's constraints; filled by `explain.histogram`."""
         self.report_filter: Callable[[Job], bool] | None = None
-        """Tells of which jobs one wants to know why no node took a pod; None where it is of all.
+        """Selects the jobs whose reasons are recorded; None selects all.
 
-        A job of which one does not want to know is asked about again once it changed, or `SessionCache.mark_unreported` was called.
+        A job that it leaves out is checked again when it changes or after `SessionCache.mark_unreported`.
         """
         self.are_brief = False
-        """Whether nothing is noted of jobs of which one does not want to know that."""
+        """Whether nothing at all is recorded for jobs that `report_filter` leaves out."""
         for job in session.jobs_without_queue():
             job.fit_errors.append(simple(QUEUE_DOES_NOT_EXIST, f"Queue '{job.queue}' does not exist"))
 
     def is_reported(self, job: Job) -> bool:
-        """Tell whether one wants to know why no node took a pod of a job."""
+        """Tell whether the reasons of a job are recorded."""
         return self.report_filter is None or self.report_filter(job)
 
     def over_capacity(self, job: Job, over: OverCapacity, request: Quantities) -> None:
-        """Note that a queue's bound keeps a job from starting."""
+        """Record that a limit or quota of a queue keeps a job from starting."""
         if self.are_brief and not self.is_reported(job):
             return
         queue = self._session.shares.queues[over.queue]
@@ -86,7 +86,7 @@ class Reasons:
         )
 
     def unplaced(self, job: Job, task: Task, placed: int, nodes: Indices) -> None:
-        """Note that no node took a pod of a job, after some others of its part found one."""
+        """Record that no node took a pod of a job, after `placed` others of its part were placed."""
         if self.on_unplaced is not None:
             self.on_unplaced(task, placed, nodes)
         if not self.is_reported(job):
@@ -100,14 +100,14 @@ class Reasons:
         job.fit_errors.append(simple(POD_SCHEDULING_ERRORS, _unplaced(job, task, placed, why)))
 
     def unresolvable(self, job: Job, task: Task, why: str) -> None:
-        """Note that no eviction could help a pod of a job."""
+        """Record that no eviction could help a pod of a job."""
         if self.are_brief and not self.is_reported(job):
             return
         add(job.task_errors, task.uid, TaskFitErrors(why))
         job.fit_errors.append(simple(POD_SCHEDULING_ERRORS, _not_found(task, why)))
 
     def delayed(self, job: Job) -> None:
-        """Note that a job may not evict others yet."""
+        """Record that a job is within its preemption delay."""
         if self.are_brief and not self.is_reported(job):
             return
         if any(error.reason == PREEMPTION_DELAY_NOT_ELAPSED for error in job.fit_errors):

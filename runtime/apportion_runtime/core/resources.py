@@ -1,4 +1,4 @@
-"""Resource vectors and what a pod asks of GPUs.
+"""Resource vectors and what a pod requests of GPUs.
 
 A vector has cpu (millicores), memory (bytes), gpu (devices, fractions count) and pods first, then every other resource
 that a node or pod of the snapshot names, as 64-bit floats: comparisons depend on the engine's own arithmetic.
@@ -96,7 +96,7 @@ def is_mig(name: str) -> bool:
 
 
 def mig_slices(name: str) -> tuple[int, int] | None:
-    """Return GPU slices and gigabytes of a MIG profile; None where the name says neither."""
+    """Return GPU slices and gigabytes of a MIG profile; None if the name says neither."""
     match = _MIG.fullmatch(name)
     return (int(match[1]), int(match[2])) if match else None
 
@@ -111,7 +111,7 @@ def hundredths(portion: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class GpuRequest:
-    """What a pod asks of GPUs.
+    """What a pod requests of GPUs.
 
     Attributes:
         count: Devices, or how many devices a fraction is asked on.

@@ -14,7 +14,7 @@ _LEAST_ROWS = 16
 
 
 def added(numbers: Iterable[float]) -> float:
-    """Add one by one, as the engine does: from Python 3.12 on `sum` makes up for rounding."""
+    """Add one by one, as the engine does: from Python 3.12 on `sum` compensates rounding."""
     total = 0.0
     for number in numbers:
         total += number
@@ -34,7 +34,7 @@ class RunningTotal:
         self._total: list[float] | None = None
 
     def put(self, key: str, row: tuple[float, ...]) -> None:
-        """Have a row be another, or add it."""
+        """Add or replace a row."""
         place = self._places.get(key)
         if place is None:
             if self._n == len(self._rows):
@@ -46,7 +46,7 @@ class RunningTotal:
         self._total = None
 
     def drop(self, key: str) -> None:
-        """Take a row away."""
+        """Remove a row."""
         # A row of zeros adds nothing: the sums of those behind it are the same to the bit.
         place = self._places.pop(key, None)
         if place is not None:
@@ -63,7 +63,7 @@ class RunningTotal:
         self._n, self._valid = len(kept), 0
 
     def total(self) -> list[float]:
-        """Return the sum, the same list as long as no row changed."""
+        """Return the sum; the same list until a row changes."""
         if self._total is None:
             self._total = self._added()
         return self._total
@@ -95,17 +95,17 @@ class RunningMaximum:
         self._heap: list[tuple[float, str]] = []
 
     def put(self, key: str, number: float) -> None:
-        """Have the number of a key."""
+        """Set the number of a key."""
         if self._known.get(key) != number:
             self._known[key] = number
             heappush(self._heap, (-number, key))
 
     def drop(self, key: str) -> None:
-        """Forget a key; one that is not known is passed over."""
+        """Remove a key, if present."""
         self._known.pop(key, None)
 
     def get(self, default: float) -> float:
-        """Return the highest number; the default where there is none."""
+        """Return the highest number; the default if there is none."""
         heap: list[tuple[float, str]] = self._heap
         while heap and self._known.get(heap[0][1]) != -heap[0][0]:
             heappop(heap)

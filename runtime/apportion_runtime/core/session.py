@@ -32,14 +32,14 @@ from apportion_runtime.core.task import NO_NODE, Shape, Task, shape_of
 
 @dataclass(slots=True)
 class Decided:
-    """What a cycle decided so far, in order.
+    """The decisions of a cycle so far, in order.
 
     Attributes:
-        binds: Pods with a place.
-        pipelines: Pods that wait for one.
-        evictions: Pods that leave, whence, and why: each once, with the latest reason where it was chosen again.
-        takings: What the evictions change in the queues.
-        moved: Pods that leave one node and wait for another: they stand on both.
+        binds: Pods that are bound.
+        pipelines: Pods that wait for resources being released.
+        evictions: Evicted pods, their nodes and the reasons: each pod once, with the latest reason.
+        eviction_sets: What the evictions change in the queues.
+        moved: Pods evicted from one node and pipelined to another: they count on both.
     """
 
     binds: list[Task] = field(default_factory=list)
@@ -50,14 +50,14 @@ class Decided:
     _evicted: dict[str, int] = field(default_factory=dict)
 
     def evict(self, task: Task, node: int, why: object) -> None:
-        """Note an eviction."""
+        """Record an eviction."""
         at = self._evicted.setdefault(task.uid, len(self.evictions))
-        # A pod that was to move and is chosen again leaves the node where it stands, not the one it waits for.
+        # A pod that was to move and is evicted again leaves the node where it runs, not the one it waits for.
         self.evictions[at : at + 1] = [(task, self.evictions[at][1] if at < len(self.evictions) else node, why)]
 
 
 class Session:
-    """A snapshot, opened."""
+    """A snapshot opened for scheduling."""
 
     def __init__(self, snapshot: Snapshot, settings: Settings) -> None:
         self._snapshot: Snapshot | Callable[[], Snapshot] = snapshot
@@ -72,7 +72,7 @@ class Session:
         self.nodes = NodeTable(snapshot.nodes, self.resources)
         self.claims = Claims(self)
         self.jobs: dict[str, Job] = {}
-        # Whether a job says that it started later than now.
+        # Whether a job has a start time in the future.
         self.starts_later = any(
             group.last_start is not None and group.last_start > snapshot.now for group in snapshot.pod_groups
         )
@@ -93,7 +93,7 @@ class Session:
         self.predicates = Predicates(self)
         self.numa = NumaZones(self)
         self.rankings = NodeRankings(self)
-        # Orders of jobs that searches fill again and again: the places that were made stay.
+        # Orders of jobs that searches fill again and again; their queues are reused.
         self.placing = JobOrder(self.shares, self.plugins, self.min_device_memory)
         self.victims = JobOrder(self.shares, self.plugins, self.min_device_memory, victims=True)
         self.decided = Decided()
@@ -102,18 +102,18 @@ class Session:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The records that it was opened on; of a session that was opened again they are collected when first asked."""
+        """The records the session was opened on; a kept session collects them on first use."""
         if not isinstance(self._snapshot, Snapshot):
             self._snapshot = self._snapshot()
         return self._snapshot
 
     def begin_cycle(self, now: float, snapshot: Callable[[], Snapshot]) -> None:
-        """Have it be of another moment, and of other records."""
+        """Move the session to another moment and other records."""
         self.now, self._snapshot = now, snapshot
         self.predicates.begin_cycle()
 
     def jobs_without_queue(self) -> Iterator[Job]:
-        """Yield the jobs whose queue is not there."""
+        """Yield the jobs whose queue does not exist."""
         if self.queue_jobs.keys() <= self.shares.queues.keys():
             return
         for queue, queue_jobs in self.queue_jobs.items():
@@ -137,7 +137,7 @@ class Session:
             self.open_job(group, by_group[group.uid], number)
 
     def open_task(self, pod: Pod) -> Task:
-        """Return a pod as it stands; no node is charged for it."""
+        """Return a pod with its recorded status; no node is charged for it."""
         key = (tuple(sorted(pod.request.items())), pod.gpu)
         known = self._shapes.get(key)
         if known is None:
@@ -145,7 +145,7 @@ class Session:
             vector[2] = pod.gpu.gpus + pod.gpu.dra
             for name, count in pod.gpu.mig:
                 place = self.resources.get(name)
-                # An instance asked for in an annotation alone counts for nothing where no container asked for one.
+                # A MIG instance requested only in an annotation counts for nothing if no container requests one.
                 if place >= 0 and pod.request.get(name) != 0:
                     vector[place] = count
             known = self._shapes[key] = shape_of(len(self._shapes), pod.gpu, vector, self.resources)
@@ -163,7 +163,7 @@ class Session:
         return task
 
     def open_job(self, group: PodGroup, tasks: Iterable[Task], number: int) -> Job:
-        """Take in a pod group with its pods, at its place in the session's order; or what it is by now."""
+        """Add a pod group with its pods at its place in the session's order, or replace it."""
         job = self.jobs[group.uid] = Job(group, tasks, self.resources)
         job.number = number
         queue_jobs = self.queue_jobs.get(job.queue)
@@ -200,7 +200,7 @@ class Session:
         self.claims.give_back(task)
 
     def evict(self, task: Task, why: object) -> None:
-        """Evict a pod for good, outside of any statement."""
+        """Evict a pod outside any statement."""
         node = task.node
         self.jobs[task.job].update_status(task, RELEASING)
         if node != NO_NODE:
@@ -209,29 +209,29 @@ class Session:
         self.decide_evict(task, node, why)
 
     def decide_bind(self, task: Task) -> None:
-        """Note a place that was given."""
+        """Record a bind."""
         self.decided.binds.append(task)
 
     def decide_pipeline(self, task: Task, before: int) -> None:
-        """Note a place that is waited for, and the node where the pod stood before."""
+        """Record a pipelined pod, and the node where it ran before."""
         self.decided.pipelines.append(task)
         if before not in (NO_NODE, task.node):
             self.decided.moved.add(task.uid)
 
     def decide_evict(self, task: Task, node: int, why: object) -> None:
-        """Note an eviction."""
+        """Record an eviction."""
         self.decided.evict(task, node, why)
 
     def pending_jobs(self) -> list[Job]:
-        """Return the jobs with pods that wait, in order."""
+        """Return the jobs with pending pods, in order."""
         return in_order(self.active_jobs.pending.values())
 
     def jobs_of_cycle(self) -> list[Job]:
-        """Return the jobs that wait, or changed since the cycle began, in order: nothing was noted of any other."""
+        """Return the jobs that are pending or changed since the cycle began, in order: only these have notes."""
         return in_order({job.uid: job for job in (*self.active_jobs.changed.values(), *self.pending_jobs())}.values())
 
     def ready_jobs(self, *, preemptible_only: bool = False, may_evict: bool = False) -> Iterable[Job]:
-        """Yield jobs with pods that wait and enough of them to start."""
+        """Yield jobs with pending pods, and enough of them to start."""
         now = self.now
         for job in self.pending_jobs():
             if not job.is_ready:

@@ -1,8 +1,8 @@
-"""The session cache: a session kept between cycles, of which only what changed is opened again.
+"""The session cache: a session kept between cycles; only what changed is opened again.
 
-Records go in one by one, and `open` gives the session that a snapshot of all of them would give: jobs whose records
-changed, or that were decided about, are made anew, and so is every node that was charged for anything since. Where
-devices are claimed or pods aligned to zones, and whenever nodes or queues change, the whole session is opened anew.
+Records are put in one by one, and `open` returns the session that a snapshot of all records would give: it rebuilds the
+jobs whose records changed or that were decided on, and the nodes that were charged since. With resource claims or NUMA
+zones, and whenever nodes or queues change, it opens a new session.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from apportion_runtime.core.status import ACTIVE_USED_STATUSES, ALLOCATED_STATUS
 from apportion_runtime.core.task import BY_MEMORY, NO_NODE, Task
 
 _MOST_CHANGES = 200_000
-"""Changes of nodes that are remembered for rankings before these are made anew."""
+"""Changes of nodes kept for the rankings before these are rebuilt."""
 _NO_GROUP = ""
 _N_COUNTED = 9
-"""Of a job what its pods hold, hold without being preemptible, and wait for: CPU, memory and GPUs of each."""
+"""Amounts counted for a job: allocated, allocated non-preemptible and pending, each as CPU, memory and GPUs."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterInfo:
-    """What a cluster has besides its pods; a change opens a new session."""
+    """The records of a cluster other than pods and pod groups; a change opens a new session."""
 
     nodes: tuple[Node, ...] = ()
     queues: tuple[Queue, ...] = ()
@@ -52,7 +52,7 @@ class ClusterInfo:
 
 @dataclass(slots=True)
 class _Changes:
-    """What has to be opened anew."""
+    """What has to be rebuilt."""
 
     jobs: dict[str, None] = field(default_factory=dict)
     nodes: set[int] = field(default_factory=set)
@@ -80,16 +80,16 @@ class SessionCache:
 
     @property
     def cluster_info(self) -> ClusterInfo:
-        """What the cluster has beside its pods."""
+        """The records other than pods and pod groups."""
         return self._cluster_info
 
     def set_cluster_info(self, cluster_info: ClusterInfo) -> None:
-        """Have other nodes, queues or devices."""
+        """Replace nodes, queues and devices."""
         self._cluster_info = cluster_info
         self._session = None
 
     def groups(self) -> Mapping[str, PodGroup]:
-        """Return the pod groups by id, in the order in which they came."""
+        """Return the pod groups by id, in the order they were added."""
         return self._groups
 
     def pods_of(self, group: str) -> Mapping[str, Pod]:
@@ -97,7 +97,7 @@ class SessionCache:
         return self._pods.get(group, {})
 
     def put_group(self, group: PodGroup) -> None:
-        """Add a pod group, or have it other than it was."""
+        """Add or replace a pod group."""
         before = self._groups.get(group.uid)
         if before is None:
             self._n_groups += 1
@@ -113,7 +113,7 @@ class SessionCache:
         self._changes.jobs[group.uid] = None
 
     def drop_group(self, uid: str) -> None:
-        """Forget a pod group and its pods."""
+        """Remove a pod group and its pods."""
         for pod in list(self._pods.get(uid, {}).values()):
             self.drop_pod(pod)
         del self._groups[uid], self._pods[uid], self._numbers[uid]
@@ -126,12 +126,12 @@ class SessionCache:
             self._by_queue[job.queue].drop(uid)
 
     def mark_unreported(self, groups: Iterable[str]) -> None:
-        """Have it be asked again why pod groups wait of which nobody wanted to know (`Reasons.report_filter`)."""
+        """Record again why pod groups are pending that `Reasons.report_filter` left out."""
         if self._session is not None:
             self._session.active_jobs.unclassified.update(dict.fromkeys(groups))
 
     def put_pod(self, pod: Pod) -> None:
-        """Add a pod, or have it other than it was; the pod group it names is there already."""
+        """Add or replace a pod; its pod group has been added before."""
         group = self._group_of(pod)
         before = self._pods[group].get(pod.uid)
         if before is not None:
@@ -144,7 +144,7 @@ class SessionCache:
         self._changed(pod, group)
 
     def drop_pod(self, pod: Pod) -> None:
-        """Forget a pod."""
+        """Remove a pod."""
         group = self._group_of(pod)
         self._detach(self._pods[group].pop(pod.uid))
         self._tasks.pop(pod.uid, None)
@@ -176,7 +176,7 @@ class SessionCache:
                 self._changes.nodes.add(i)
 
     def snapshot(self, now: float) -> Snapshot:
-        """Return everything as it is."""
+        """Return a snapshot of all records."""
         known = self._cluster_info
         pods = chain.from_iterable(self._pods[uid].values() for uid in chain(self._groups, (_NO_GROUP,)))
         return Snapshot(
@@ -192,9 +192,9 @@ class SessionCache:
         )
 
     def open(self, now: float) -> Session:
-        """Return a session on everything as it is, in which no action has run.
+        """Return a session on the current records, in which no action has run.
 
-        The session of the time before is not to be used any more.
+        The session of the previous cycle must not be used any more.
         """
         session = self._session
         if session is None or self._needs_new_session() or self._has_new_resources(session):
@@ -250,7 +250,7 @@ class SessionCache:
         self._begin_cycle(session)
 
     def _collect_decisions(self, session: Session) -> None:
-        """Find whatever the last actions left changed; what became of it the records say."""
+        """Collect the jobs and nodes that the last actions changed; their records hold the outcome."""
         nodes, decided = session.nodes, session.decided
         changed = set(nodes.changed[self._read_changes :])
         self._changes.nodes |= changed
@@ -285,7 +285,7 @@ class SessionCache:
                 self._changes.nodes.add(task.node)
 
     def _count_job(self, session: Session, uid: str) -> None:
-        """Sum what a job holds and waits for; of parts of devices the last bit may differ from `Shares.set_usage`."""
+        """Sum a job's allocations and requests; with fractions the last bit may differ from `Shares.set_usage`."""
         job = session.jobs[uid]
         held = waiting = NO_QUANTITIES
         for task in job.tasks.values():
@@ -302,7 +302,7 @@ class SessionCache:
         usage.put(uid, (*held, *(NO_QUANTITIES if job.preemptible else held), *waiting))
 
     def _begin_cycle(self, session: Session) -> None:
-        """Begin a cycle: shares of now, and nothing decided or noted."""
+        """Begin a cycle with current shares, no decisions and no notes."""
         session.n_groups = int(self._device_ids.get(0))
         session.starts_later = self._last_starts.get(session.now) > session.now
         if self._changes.others:

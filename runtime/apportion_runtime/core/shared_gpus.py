@@ -1,4 +1,4 @@
-"""The devices of a node that several pods share, by the id of the group that each device is.
+"""The shared devices of a node, by the id of each device's group.
 
 Source: pkg/scheduler/api/node_info/gpu_sharing_node_info.go.
 """
@@ -16,7 +16,7 @@ _NONE = -1
 
 
 def memory_fraction(memory: int, of: int) -> float:
-    """Return memory as a part of a device's, rounded up to hundredths; of a device without memory nothing is a number."""
+    """Return memory as a fraction of a device's, rounded up to hundredths; not a number for a device without memory."""
     if of == 0:
         return math.inf if memory > 0 else math.nan
     return math.ceil(memory / of * 100) / 100
@@ -49,7 +49,7 @@ class SharedGpus:
         self._rooms: list[tuple[str, int]] | None = None
 
     def copy(self) -> SharedGpus:
-        """Return a copy that changes by itself."""
+        """Return an independent copy."""
         made = SharedGpus(self.memory, self.n_gpus)
         made.used, made.releasing = dict(self.used), dict(self.releasing)
         made.allocated, made.leaving = dict(self.allocated), set(self.leaving)
@@ -59,7 +59,7 @@ class SharedGpus:
         return int(used[GPU]) + sum(memory > 0 for memory in self.used.values())
 
     def _charge(self, group: str, memory: int) -> None:
-        """Count MiB in use, and forget a device that nobody uses: a search tries very many."""
+        """Count MiB in use, and drop unused devices: a search tries many."""
         self._rooms = None
         used = self.used.get(group, 0) + memory
         if used:
@@ -93,7 +93,7 @@ class SharedGpus:
                 self.leaving.discard(group)
 
     def remove(self, group: str, memory: int, status: int, row: Row) -> None:
-        """Take back what a pod was charged on a device."""
+        """Give back what a pod was charged on a device."""
         idle, releasing, used = row
         self._charge(group, -memory)
         if status == RELEASING:
@@ -129,7 +129,7 @@ class SharedGpus:
         return max((room for _, room in self._rooms_by_id()), default=_NONE)
 
     def _rooms_by_id(self) -> list[tuple[str, int]]:
-        """Return the devices that more can be put on, in order of their ids, each with the MiB that still fit.
+        """Return the devices with free memory, in order of their ids, each with the MiB that still fit.
 
         What is being released counts; a device that is leaving as a whole does not.
         """

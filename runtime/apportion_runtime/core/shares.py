@@ -1,4 +1,4 @@
-"""What each queue deserves, may use, has and asks for: the state that the proportion plugin keeps through a session.
+"""The quota, fair share, allocation and request of each queue: the state of the proportion plugin in a session.
 
 Source: pkg/scheduler/plugins/proportion/proportion.go, resource_share/.
 """
@@ -18,7 +18,7 @@ from apportion_runtime.core.task import BY_MEMORY, Task
 RESOURCES = ("cpu", "memory", "gpu")
 _MEGABYTE = 1_000_000
 _NO_SHARE_FACTOR = 1000
-"""Weight of what is used where nothing may be: it dominates every real share."""
+"""Weight of use without any share: it dominates every real share."""
 
 
 class QueueShare:
@@ -65,7 +65,7 @@ class QueueShare:
         self.usage = list(queue.usage)
         self.children: list[str] = []
         self.path: tuple[QueueShare, ...] = ()
-        # Whoever keeps something derived from the allocations asks whether they changed.
+        # Caches derived from the allocations compare this version.
         self.version = self.reset_version = 0
         self.reset()
 
@@ -77,7 +77,7 @@ class QueueShare:
         self.fair = [0.0, 0.0, 0.0]
         self._allocatable: list[float] | None = None
         self.version += 1
-        # By what a next job asks for: jobs that wait in their hundreds are of few kinds.
+        # By the request of the next job: hundreds of pending jobs have few different requests.
         self.keys: dict[Quantities, tuple[bool, bool, int, bool, float, float]] = {}
         self.keys_version = self.version
         self.victim_key: tuple[bool, bool, int, bool, float, float] | None = None
@@ -85,12 +85,12 @@ class QueueShare:
         self.victim_key_version = -1
 
     def set_fair_share(self, r: int, share: float) -> None:
-        """Have a fair share of a resource."""
+        """Set the fair share of a resource."""
         self.fair[r] = share
         self._allocatable = None
         self.version += 1
         if self.reset_version == self.version - 1:
-            # What was counted is as it was begun with.
+            # The counted amounts have not changed since the recount.
             self.reset_version = self.version
 
     @property
@@ -135,7 +135,7 @@ class QueueShare:
         for used, share, capacity in zip(allocated, self.allocatable, total, strict=True):
             of = capacity if share == UNLIMITED else share
             part = used * _NO_SHARE_FACTOR if of == 0 else used / of
-            if part > largest:  # noqa: PLR1730 - a call costs more, and this is asked most of all.
+            if part > largest:  # noqa: PLR1730 - a call costs more, and this is the hottest loop.
                 largest = part
         return largest
 
@@ -168,12 +168,12 @@ class Shares:
             queue.path = tuple(self._path(queue))
         self.roots = [queue for queue in self.queues.values() if not queue.parent]
         self.total: Quantities = (0.0, 0.0, 0.0)
-        # What the leaves were last begun with, and what was divided among whom with which outcome.
+        # The amounts of the last recount, and the inputs and results of each division.
         self._counted: dict[str, Sequence[float]] | None = None
         self._divided: dict[tuple[str | None, int], tuple[tuple[float, ...], list[float]]] = {}
-        # How often all was divided: fair shares change then alone.
+        # The number of divisions: fair shares change only then.
         self.epoch = 0
-        # Queues that were begun anew since the last division, with all above them.
+        # Queues recounted since the last division, with their ancestors.
         self._recounted: set[str] = set(self.queues)
 
     def recount(self, counted: Mapping[str, Sequence[float]]) -> None:
@@ -207,7 +207,7 @@ class Shares:
         self._counted, self._recounted = dict(counted), changed
 
     def _drop_orphans(self) -> None:
-        """Leave out queues that hang below none that is there, with everything below them."""
+        """Drop queues without an existing ancestor path, with everything below them."""
         while True:
             orphans = [q.name for q in self.queues.values() if q.parent and q.parent not in self.queues]
             if not orphans:
@@ -293,7 +293,7 @@ class Shares:
             return
         others: set[str] = set()
         for r in range(len(RESOURCES)):
-            # The rest of what is divided by never changes.
+            # The other inputs of a division never change.
             asked = (total[r], k_value, *(queue.request[r] for queue in siblings))
             place = (None if above is None else above.name, r)
             known = self._divided.get(place)
@@ -330,12 +330,12 @@ class Shares:
                 numbers[2] += gpu
 
     def frozen(self) -> FrozenShares:
-        """Return the queues as they are, to be asked when they have changed."""
+        """Return a frozen view of the queues."""
         return FrozenShares(self.queues)
 
 
 class FrozenShares(Mapping[str, QueueShare]):
-    """Queues as they were: copies are made of those that are asked for."""
+    """The queues at one moment; copied on first access."""
 
     def __init__(self, queues: Mapping[str, QueueShare]) -> None:
         self._queues = queues

@@ -1,4 +1,4 @@
-"""What a cycle starts from: plain records of nodes, queues, pod groups and pods at one moment.
+"""The input of a cycle: plain records of nodes, queues, pod groups and pods at one moment.
 
 Times are seconds; `Snapshot.now` is the moment itself, so that the core needs no clock. Memory is bytes, device memory
 MiB, cpu millicores.
@@ -95,7 +95,7 @@ DeviceKey = tuple[str, str, str]
 class Device:
     """A device of a resource slice, and the classes whose selectors it fulfils.
 
-    It is had on one node, on the nodes that fulfil one of `nodes`, or on all.
+    It is available on one node, on the nodes that match one of `nodes`, or on all.
     """
 
     driver: str
@@ -109,7 +109,7 @@ class Device:
 
     @property
     def key(self) -> DeviceKey:
-        """What names it."""
+        """Its key."""
         return self.driver, self.pool, self.name
 
 
@@ -123,9 +123,9 @@ class DeviceClass:
 
 @dataclass(frozen=True, slots=True)
 class DeviceRequest:
-    """Devices of one class that a claim asks for.
+    """Devices of one class that a claim requests.
 
-    `selected` are the devices that fulfil the request's own selectors, None where it has none. The engine allocates
+    `selected` are the devices that fulfil the request's own selectors, None if it has none. The engine allocates
     nothing to a request that is not `exactly`: one with alternatives, or with administrator's access.
     """
 
@@ -139,7 +139,7 @@ class DeviceRequest:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """The devices that a claim holds; `nodes` says where they are had, None everywhere."""
+    """The devices that a claim holds; `nodes` says where they are available, None everywhere."""
 
     devices: tuple[DeviceKey, ...]
     nodes: tuple[NodeTerm, ...] | None = None
@@ -164,7 +164,7 @@ class Claim:
 
     @property
     def asks_gpus(self) -> bool:
-        """Whether it asks for a class that the engine takes for GPUs, by its name."""
+        """Whether it requests a class that the engine takes for GPUs, by its name."""
         return any(request.exactly and "gpu" in request.device_class.lower() for request in self.requests)
 
 
@@ -181,7 +181,7 @@ class ClaimReference:
 class Node:
     """A node.
 
-    `gpu_memory` is MiB of each device as labelled, None where the node says nothing. `n_gpus` is the device count that
+    `gpu_memory` is MiB of each device as labelled, None if the node says nothing. `n_gpus` is the device count that
     the node's label says. `mig_enabled` None asks the allocatable resources. `dra_gpus` are devices of resource slices.
     `releasing` is what is being released beside what its pods hold.
     """
@@ -229,7 +229,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class TopologyConstraint:
-    """Where the pods of a group shall stand together: at a level at most (required), or as near as can be."""
+    """Which topology level the pods of a group must share (required), or should (preferred)."""
 
     topology: str
     required: str = ""
@@ -251,7 +251,7 @@ class SubGroup:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """What one container asks for, in vector units; `kind` is app, sidecar (restartable init) or init."""
+    """What one container requests, in vector units; `kind` is app, sidecar (restartable init) or init."""
 
     request: Mapping[str, float]
     kind: str = "app"
@@ -291,13 +291,13 @@ class Pod:
     qos_class: str = ""
     claims: tuple[ClaimReference, ...] = ()
     missing_claims: tuple[str, ...] = ()
-    """Persistent volume claims that the pod names and the cluster has not."""
+    """Persistent volume claims of the pod that do not exist."""
     missing_config_maps: tuple[str, ...] = ()
-    """Config maps that the pod names and the cluster has not."""
+    """Config maps of the pod that do not exist."""
     numa_placement: tuple[tuple[str, Mapping[str, float]], ...] = ()
     """Which zones a running pod was given, by id, and what of each."""
     containers: tuple[Container, ...] = ()
-    """Read for the alignment to zones alone; empty is one container that asks for all that the pod asks."""
+    """Read for the alignment to zones alone; empty is one container that requests all that the pod asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +329,7 @@ class Topology:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How the scheduler is configured. The defaults are KAI's in production.
+    """The configuration of the scheduler. The defaults are KAI's in production.
 
     `generators` are the searches for victims, in order; without one nothing is ever evicted for another.
     """

@@ -1,6 +1,6 @@
-"""Jobs of one queue in order, where no job's place changes while it waits here.
+"""The jobs of one queue, sorted, while the order of its jobs does not change.
 
-It gives what the engine's heap would give, as no two jobs are equal; sorting once is cheaper than moving each.
+The result equals that of the engine's heap, as no two jobs are equal; sorting once is cheaper.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class SortedJobs:
         self._plugins = plugins
         self._last_first = last_first
         self._n_sorted = 0
-        # Whether the list is held by another, too.
+        # Whether the list is shared with a saved state or a job list.
         self._is_shared = False
         self.items: list[Job] = []
 
@@ -46,7 +46,7 @@ class SortedJobs:
         return self.items.pop()
 
     def set_sorted(self, jobs: list[Job]) -> None:
-        """Hold jobs that are in order already, the next one last; the list itself stays as it is."""
+        """Hold jobs that are already sorted, the next one last; the list itself is not changed."""
         self.items = jobs
         self._n_sorted = len(jobs)
         self._is_shared = True
@@ -57,7 +57,7 @@ class SortedJobs:
         return self.items, self._n_sorted
 
     def restore(self, state: tuple[list[Job], int]) -> None:
-        """Be as when a state was asked for."""
+        """Restore a state that `state` returned."""
         self.items, self._n_sorted = state
         self._is_shared = True
 

@@ -1,4 +1,4 @@
-"""Decisions that can be taken back: evict, pipeline, allocate; roll back, discard, commit.
+"""A statement: evictions, pipelined and allocated pods that are committed, rolled back or discarded together.
 
 Source: pkg/scheduler/framework/statement.go.
 """
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EvictionSet:
-    """Evictions that were decided together: for whom (action and job), of which pods, and what queues held.
+    """Evictions committed together: the action and job they are for, the pods, and the allocations of the queues.
 
-    `before` and `after` have every queue concerned, with those above: cpu (millicores), memory (bytes), gpu (devices).
+    `before` and `after` hold every queue concerned and its ancestors: cpu (millicores), memory (bytes), gpu (devices).
     """
 
     why: object
@@ -36,9 +36,9 @@ _EVICT, _UNEVICT, _PIPELINE, _ALLOCATE = range(4)
 
 @dataclass(slots=True, eq=False)
 class _Operation:
-    """What was done to a task and what it was before.
+    """An operation on a task, with the state before it.
 
-    `void` marks an eviction that was taken back, `again` one of a pod that was evicted already.
+    `void` marks an eviction that was undone, `again` one of a pod that was evicted already.
     """
 
     kind: int
@@ -57,7 +57,7 @@ class _Operation:
 
 
 class Statement:
-    """A list of operations on the session, each done at once."""
+    """A list of operations, each applied to the session at once."""
 
     __slots__ = ("_operations", "_session")
 
@@ -70,18 +70,18 @@ class Statement:
         return len(self._operations)
 
     def rollback(self, mark: int) -> None:
-        """Take back whatever was done after a mark."""
+        """Undo the operations after a mark."""
         operations = self._operations
         for operation in reversed(operations[mark:]):
             self._undo(operation)
         del operations[mark:]
 
     def discard(self) -> None:
-        """Take everything back."""
+        """Undo all operations."""
         self.rollback(0)
 
     def evict(self, task: Task, why: object = None) -> None:
-        """Have a pod leave its node.
+        """Evict a pod.
 
         A search may name a victim several times, once for each batch that it came in. The engine then evicts several
         copies of the pod: its queue is charged less each time, and its job counts one pod less each time, where another
@@ -120,10 +120,10 @@ class Statement:
         task.is_virtual = True
 
     def pipeline(self, task: Task, node: int, *, update_if_there: bool) -> None:
-        """Have a pod wait for what is being released on a node.
+        """Have a pod wait for resources that are being released on a node.
 
-        A pod that was evicted from that very node is given back its place instead, unless it is to move to another
-        device of it or `update_if_there` is set.
+        The eviction of a pod from that very node is undone instead, unless the pod moves to another device of the node or
+        `update_if_there` is set.
         """
         session = self._session
         entry = session.nodes.entries[node].get(task.uid)
@@ -155,7 +155,7 @@ class Statement:
         task.is_virtual = True
 
     def allocate(self, task: Task, node: int) -> None:
-        """Give a pod its place."""
+        """Allocate a pod on a node."""
         session = self._session
         before = _Operation(_ALLOCATE, task, task.status, task.node, task.gpu_groups, task.is_virtual, task.numa)
         session.jobs[task.job].update_status(task, ALLOCATED)
@@ -166,7 +166,7 @@ class Statement:
         task.is_virtual = True
 
     def pipeline_whole_job(self, job: str) -> None:
-        """Turn every place that was given to a job into one that is waited for."""
+        """Pipeline every allocated pod of a job."""
         given = [o for o in self._operations if o.kind == _ALLOCATE and o.task.job == job]
         for operation in given:
             task, node = operation.task, operation.task.node
@@ -177,7 +177,7 @@ class Statement:
         self._operations = [o for o in self._operations if id(o) not in taken_back]
 
     def commit(self) -> None:
-        """Make the operations the cycle's decisions."""
+        """Commit the operations as decisions of the cycle."""
         session = self._session
         if any(operation.kind == _EVICT and not operation.void for operation in self._operations):
             session.decided.eviction_sets.append(self._eviction_set())

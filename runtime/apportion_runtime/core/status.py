@@ -1,4 +1,4 @@
-"""The states of a pod, as bits, and the groups of states that rules speak of.
+"""The states of a pod, as bits, and the groups of states that rules refer to.
 
 Source: pkg/scheduler/api/pod_status/pod_status.go.
 """
@@ -26,7 +26,7 @@ class Status(IntFlag):
     STUCK_IN_RELEASING = 4096
 
 
-# Plain integers: the sets are asked on every step, and flags of an enumeration cost a call each.
+# Plain integers: the sets are tested on every step, and flags of an enumeration cost a call each.
 PENDING, GATED, ALLOCATED, PIPELINED, BINDING, BOUND, RUNNING, RELEASING, SUCCEEDED, FAILED, UNKNOWN, DELETED, STUCK = (
     int(status) for status in Status
 )
@@ -50,6 +50,6 @@ NAMES: dict[int, str] = {
     DELETED: "Deleted",
     STUCK: "StuckInReleasing",
 }
-"""KAI's word for each state."""
+"""KAI's name of each state."""
 
 BY_NAME: dict[str, int] = {name: status for status, name in NAMES.items()}

@@ -1,4 +1,4 @@
-"""The tree of a pod group's parts: which pods must run together, and in which order parts are filled.
+"""The tree of a pod group's sub-groups: which pods must run together, and in which order they are filled.
 
 Source: pkg/scheduler/api/podgroup_info/subgroup_info/, plugins/subgrouporder.
 """
@@ -78,7 +78,7 @@ class PodSet:
         return self.n_allocated >= self.min_available
 
     def pod_sets(self) -> Iterator[PodSet]:
-        """Yield itself: the tree is walked alike."""
+        """Yield itself, as for a set of sub-groups."""
         yield self
 
 
@@ -96,7 +96,7 @@ class SubGroupSet:
         self.sets: list[PodSet] = []
 
     def add(self, member: Member) -> None:
-        """Hang a part below."""
+        """Add a child."""
         member.parent = self
         if isinstance(member, PodSet):
             self.sets.append(member)

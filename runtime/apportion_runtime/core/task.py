@@ -1,4 +1,4 @@
-"""A pod while a session decides on it."""
+"""A pod in a session."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _TASK_ORDER_LABEL = "kai.scheduler/task-priority"
 
 
 class Shape(NamedTuple):
-    """What pods that ask for the same have in common.
+    """The shape shared by pods with the same request.
 
     Attributes:
         number: Its number in the session.
-        request: What each asks for.
+        request: What each requests.
         quantities: The same as queues account for it.
-        kind: How each asks for devices.
-        needs_gpu: Whether each asks for any.
+        kind: How each requests devices.
+        needs_gpu: Whether each requests any.
     """
 
     number: int
@@ -47,14 +47,14 @@ class Shape(NamedTuple):
 
 
 def shape_of(number: int, gpu: GpuRequest, request: Vector, index: ResourceIndex) -> Shape:
-    """Return the shape of pods that ask for some devices, and in all for a vector."""
+    """Return the shape of pods that request some devices, and in all for a vector."""
     kind = _kind(gpu)
     needs_gpu = gpu.gpus > 0 or gpu.dra > 0 or kind in (BY_MEMORY, MIG)
     return Shape(number, request, index.quantities(request), kind, needs_gpu)
 
 
 class Task:
-    """A pod's place in the session. What it asks for never changes; its status, node and devices do.
+    """A pod's place in the session. What it requests never changes; its status, node and devices do.
 
     `accepted` is what a node charges for it, which depends on the node where GPU memory is asked for.
     """
@@ -102,10 +102,10 @@ class Task:
         self.is_virtual = False
         self.numa: tuple[tuple[int, tuple[float, ...]], ...] = ()
         self.order = _order(pod, plugins)
-        # What each claim holds; replaced whenever it changes, so that what was noted before stays as it was.
+        # What each claim holds; replaced, never changed in place, so that saved values stay valid.
         self.claims: dict[str, Allocation | None] = {}
         self.wants_devices = False
-        # Kept here by `plugins.predicates`.
+        # Set by `plugins.predicates`.
         self.mask: npt.NDArray[np.bool_] | None = None
 
     @property
@@ -118,16 +118,16 @@ class Task:
 
     @property
     def shares_gpu(self) -> bool:
-        """Whether it asks for a part of a device."""
+        """Whether it requests a part of a device."""
         return self.kind in (FRACTION, BY_MEMORY)
 
     def hold_nothing(self) -> None:
-        """Have its queue charged nothing: it stands on a node that is not there."""
+        """Charge its queue nothing: its node does not exist."""
         self.accepted, self.accepted_gpu = np.zeros_like(self.request), NO_GPUS
         self.accepted_quantities = NO_QUANTITIES
 
     def to_allocate(self, *, real: bool) -> bool:
-        """Tell whether it waits for a place: in a simulation also if it was evicted within it."""
+        """Tell whether it is to be placed: pending, or in a simulation evicted by it."""
         return self.status == PENDING or (not real and self.status == RELEASING and self.is_virtual)
 
     def __repr__(self) -> str:

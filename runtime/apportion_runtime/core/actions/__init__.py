@@ -1,1 +1,1 @@
-"""What a cycle does, one module for each action."""
+"""The actions of a cycle, one module each."""

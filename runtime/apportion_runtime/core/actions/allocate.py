@@ -1,4 +1,4 @@
-"""Give waiting jobs what is free, and what is being released.
+"""Allocate free and releasing resources to pending jobs.
 
 Source: pkg/scheduler/actions/allocate/allocate.go.
 """
@@ -12,7 +12,7 @@ from apportion_runtime.core.session import Session
 
 
 def allocate(session: Session) -> None:
-    """Take jobs in order; one that got a step and wants another is put back."""
+    """Allocate jobs in order; a job with more pending pods is put back after each step."""
     left = class_outcomes(session, "allocate", lambda job: may_be_placed(session, job))
     jobs_to_report = left.jobs_to_report()
     order = JobOrder(
@@ -43,5 +43,5 @@ def allocate(session: Session) -> None:
             if is_reported:
                 jobs_to_report[job.uid] = job
     for job in jobs_to_report.values():
-        # Nothing changes any more, so that it does not matter whose turn it is.
+        # Nothing changes any more, so the order does not matter.
         place_job(session, session.statement(), session.nodes.all, job, pipeline_only=False)

@@ -1,4 +1,4 @@
-"""Move work together so that a waiting job finds room, with nobody losing a place.
+"""Consolidate: move running pods to make room for a pending job, so that every moved pod is placed again.
 
 Source: pkg/scheduler/actions/consolidation/consolidation.go, actions/utils/action.go.
 """
@@ -46,7 +46,7 @@ def _attempt(session: Session, job: Job) -> Statement | None:
     ]
 
     def victims() -> JobOrder:
-        # The engine takes the first it meets in a map; here they are the first of the snapshot.
+        # The engine takes the first in the order of a map; here they are the first of the snapshot.
         return victim_order(session, others if bound == _NO_BOUND else others[: bound + 1])
 
     return solve(session, VictimSearch(job, victims, _all_placed_anew, "consolidation"))
@@ -57,7 +57,7 @@ def _all_placed_anew(scenario: Scenario) -> bool:
 
 
 def _enough_gpus(session: Session, job: Job) -> bool:
-    """Tell whether the GPUs that are free, wherever they are, would be enough."""
+    """Tell whether the free GPUs of all nodes together are enough."""
     nodes = session.nodes
     free = float(nodes.free_gpus()[nodes.ready].sum())
     free_memory = int(nodes.free_gpu_memory()[nodes.ready].sum())

@@ -1,4 +1,4 @@
-"""Inside a queue, let work of higher priority take the place of lower.
+"""Preempt: evict jobs of lower priority for a job of the same queue.
 
 Source: pkg/scheduler/actions/preempt/preempt.go.
 """
@@ -26,7 +26,7 @@ def preempt(session: Session) -> None:
     lowest: dict[str, int | None] = {}
 
     def has_victims(job: Job) -> bool:
-        # An attempt places what is of higher priority than its victims, so that the lowest that runs never falls.
+        # A preemptor has a higher priority than its victims, so the lowest running priority never falls.
         if job.queue not in lowest:
             running = session.queue_jobs[job.queue].running().jobs
             lowest[job.queue] = min((other.priority for other in running), default=None)

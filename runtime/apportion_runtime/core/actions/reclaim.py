@@ -1,4 +1,4 @@
-"""Take back from other queues what is theirs only while nobody with a better claim asks.
+"""Reclaim: evict jobs of queues above their fair share for a job of a queue within its own.
 
 Source: pkg/scheduler/actions/reclaim/reclaim.go.
 """

@@ -1,4 +1,4 @@
-"""Evict what is left of gangs that lost members and did not get them back in time.
+"""Evict stale gangs: those below their minimum for longer than their grace period.
 
 Source: pkg/scheduler/actions/stalegangeviction/stalegangeviction.go.
 """
@@ -11,7 +11,7 @@ from apportion_runtime.core.status import ACTIVE_ALLOCATED_STATUSES
 
 
 def evict_stale_gangs(session: Session) -> None:
-    """Evict every pod that holds a place of each gang that is stale for longer than its grace."""
+    """Evict all placed pods of each gang that is stale for longer than its grace period."""
     now = session.now
     unsettled = session.active_jobs.unsettled
     for job in in_order(unsettled.values()):

@@ -1,4 +1,4 @@
-"""What the actions that evict for a job have in common: whom they try, and whom they pass over.
+"""The loop over pending jobs that reclaim, preempt and consolidation share.
 
 Source: pkg/scheduler/actions/reclaim, preempt, consolidation.
 """
@@ -27,15 +27,15 @@ def for_each_waiting(
     by_queue: bool = True,
     preemptible_only: bool = False,
 ) -> None:
-    """Try every waiting job once, in order, and commit what was found for it.
+    """Try every pending job once, in order, and commit the solution of each.
 
     Args:
         session: The session.
         action: Its name, for the bound on jobs of a queue.
         attempt: Finds victims for a job.
-        eligible: Whether a job may ask at all.
-        has_victims: Whether an attempt may find any victim for a job; one that is left out would find none.
-        by_queue: Whether a failure stands for other jobs of the same queue alone.
+        eligible: Whether the action may evict for a job at all.
+        has_victims: Whether an attempt may find any victim for a job.
+        by_queue: Whether the failure cache is kept per queue.
         preemptible_only: Whether only preemptible jobs are tried.
     """
     failed: dict[str, FailureCache] = {}
@@ -58,15 +58,15 @@ def for_each_waiting(
         session.plugins,
         session.min_device_memory,
         depth=session.settings.queue_depth.get(action),
-        # A job with pods that hold a place may lose some to another one while it waits here.
+        # A job with running pods may lose some of them to another job in the meantime.
         jobs_change=any(job.n_active_allocated for job in jobs),
     )
     order.fill(jobs)
-    # What is committed moves queues that do not stand first.
+    # A commit also moves queues that are not at the head.
     is_changed = False
     while order and left:
         job = order.pop() if is_changed else order.pop_past(left)
-        # Where every job is taken, `left` passes nobody over: each is asked.
+        # `EveryJob` contains all jobs, so eligibility is checked here as well.
         if job.uid not in left or not eligible(job) or is_known_to_fail(job):
             continue
         left.take(job)
@@ -86,14 +86,14 @@ def for_each_waiting(
 
 
 def victim_order(session: Session, jobs: Iterable[Job]) -> JobOrder:
-    """Return jobs as victims, whoever is last in order first; the order is good until the next one is asked for."""
+    """Return jobs as victims, the last in order first; the order is valid until the next call."""
     order = session.victims.cleared()
     order.fill(jobs)
     return order
 
 
 def has_pods_here(job: Job) -> bool:
-    """Tell whether a job has a pod that waits, or one on a node of the session."""
+    """Tell whether a job has a pending pod, or one on a node of the session."""
     return any(
         task.status & ALIVE_STATUSES and (task.node != NO_NODE or not task.pod.node) for task in job.tasks.values()
     )

@@ -1,4 +1,4 @@
-"""Try once more to place a job in a finished session, see where it fails, and take everything back."""
+"""Try once more to place a job in a finished session, see if it fails, and take everything back."""
 
 from __future__ import annotations
 

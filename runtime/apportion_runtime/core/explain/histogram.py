@@ -73,7 +73,7 @@ class NodeCount:
 
 @dataclass(frozen=True, slots=True)
 class NodeHistogram:
-    """All nodes that came into question, by reason, the commonest first."""
+    """All nodes that were considered, by reason, the commonest first."""
 
     n_nodes: int
     counts: tuple[NodeCount, ...]
@@ -143,7 +143,7 @@ def _kept(session: Session, key: object, refuses: Callable[[int], bool]) -> Mask
 
 
 def _resources(session: Session, task: Task) -> list[tuple[str, list[int]]]:
-    """Return what a pod asks for, as columns by name: devices of all kinds first."""
+    """Return what a pod requests, as columns by name: devices of all kinds first."""
     names = session.nodes.resources.names
     devices = [r for r, name in enumerate(names) if r == GPU or is_mig(name)]
     others = [r for r in (CPU, MEMORY, PODS, *range(PODS + 1, len(names))) if r not in devices]

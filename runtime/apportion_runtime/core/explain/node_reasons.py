@@ -81,7 +81,7 @@ class NodeReasons:
         self._kept: dict[object, tuple[int, _Lacking]] = {}
 
     def count(self, task: Task, nodes: Indices) -> Counts | None:
-        """Return how many of some nodes give each reason, None where no node refuses.
+        """Return how many of some nodes give each reason, None if no node refuses.
 
         A node may refuse for several reasons, or without one: a device that is lacking by a claim is not named.
         """
@@ -93,7 +93,7 @@ class NodeReasons:
         return counts if counts or lacking.n_short else None
 
     def _what_lacks(self, task: Task) -> _Lacking:
-        """Return what all nodes lack: reckoned anew for those alone that changed since the like was asked."""
+        """Return what all nodes lack: computed again for those alone that changed since the like was asked."""
         session, table = self._session, self._session.nodes
         key = (task.shape, task.gpu_devices)
         at, known = self._kept.pop(key, (0, None))

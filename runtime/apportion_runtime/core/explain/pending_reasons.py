@@ -16,7 +16,7 @@ from apportion_runtime.core.shares import RESOURCES
 
 @dataclass(frozen=True, slots=True)
 class UnusableQueue:
-    """The job's queue takes no jobs; `missing` is the queue that does not exist, None where it has queues below."""
+    """The job's queue takes no jobs; `missing` is the queue that does not exist, None if it has queues below."""
 
     queue: str
     missing: str | None

@@ -38,7 +38,7 @@ def over_capacity_message(over: OverCapacity) -> str:
 
 
 def request_of(task: Task, index: ResourceIndex) -> str:
-    """Return what a pod asks for, every resource of it."""
+    """Return what a pod requests, every resource of it."""
     vector = task.request
     text = (
         f"GPU: {amount(task.gpu.quota)}, CPU: {amount(float(vector[CPU]), MILLICORES)} (cores), "
@@ -55,7 +55,7 @@ def request_of(task: Task, index: ResourceIndex) -> str:
 
 
 def largest_node_message(task: Task, index: ResourceIndex, r: int, most: float) -> str:
-    """Return the engine's sentence about a pod that asks for more of a resource than any node has."""
+    """Return the engine's sentence about a pod that requests more of a resource than any node has."""
     name, unit = index.names[r], ""
     if r == GPU:
         name = "GPU"

@@ -31,7 +31,7 @@ _MOST_DEVICES = 32
 
 
 class Claims:
-    """The claims of a session as they stand now."""
+    """The current state of a session's resource claims."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -76,7 +76,7 @@ class Claims:
                 task.claims = {**task.claims, ref.name: self._allocated[key]}
 
     def blocked(self, task: Task, job: Job) -> str | None:
-        """Return why a pod's claims can be met nowhere, or None; marks pods whose extended resources are devices."""
+        """Return why no node can meet a pod's claims, or None; marks pods whose extended resources are devices."""
         pod = task.pod
         if not self.is_on or (not pod.claims and not self._class_of):
             return None
@@ -136,7 +136,7 @@ class Claims:
         return not lacking or self._allocate(i, lacking) is not None
 
     def take(self, task: Task) -> None:
-        """Give a pod the devices of its claims on the node where it stands."""
+        """Allocate the devices of a pod's claims on its node."""
         if not self.is_on:
             return
         for ref in task.pod.claims:
@@ -162,7 +162,7 @@ class Claims:
                 self._extended[task.uid] = found[0]
 
     def give_back(self, task: Task) -> None:
-        """Take from a pod the devices of its claims; a claim that others use keeps them."""
+        """Deallocate the devices of a pod's claims; a claim that others use keeps them."""
         if not self.is_on:
             return
         for ref in task.pod.claims:
@@ -205,7 +205,7 @@ class Claims:
         return Claim("", "<extended-resources>", requests)
 
     def _allocate(self, i: int, claims: Sequence[Claim]) -> list[Allocation] | None:
-        """Return devices of a node for each of some claims, or None where they are not to be had together."""
+        """Return devices of a node for each of some claims, or None if they cannot all be allocated."""
         here = self._reachable(i)
         taken = self._in_use.union(*(allocation.devices for allocation in self._extended.values()))
         if len({device.key for device in here}) < len(here):
@@ -247,7 +247,7 @@ class Claims:
 
 
 class _Wanted(NamedTuple):
-    """One device that a claim asks for, and the devices that would do."""
+    """A request for one device, and the devices that match it."""
 
     claim: int
     request: DeviceRequest
@@ -261,7 +261,7 @@ def _matches(device: Device, request: DeviceRequest) -> bool:
 
 
 def _search(wanted: Sequence[_Wanted], claims: Sequence[Claim], taken: set[DeviceKey], chosen: list[Device]) -> bool:
-    """Choose a device for each wish in turn, taking back what leads nowhere."""
+    """Choose a device for each request in turn, with backtracking."""
     if len(chosen) == len(wanted):
         return True
     want = wanted[len(chosen)]
@@ -280,7 +280,7 @@ def _search(wanted: Sequence[_Wanted], claims: Sequence[Claim], taken: set[Devic
 
 
 def _interchangeable(wanted: Sequence[_Wanted]) -> bool:
-    # Where every wish chooses among the same devices, another choice leads nowhere either.
+    # If all requests choose among the same devices, another choice fails as well.
     first = {device.key for device in wanted[0].matching}
     return all({device.key for device in want.matching} == first for want in wanted[1:])
 

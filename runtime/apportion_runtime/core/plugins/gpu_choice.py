@@ -34,7 +34,7 @@ def last_new_group(pods: Iterable[Pod]) -> int:
 
 
 def choose_devices(session: Session, task: Task, i: int, *, pipeline_only: bool) -> Devices | None:
-    """Return the devices for a pod on a node; None where there are too few. Ids of new devices begin with `new`."""
+    """Return the devices for a pod on a node; None if there are too few. Ids of new devices begin with `new`."""
     nodes = session.nodes
     memory = nodes.memory_of(task.gpu, i)
     wanted = task.gpu.count

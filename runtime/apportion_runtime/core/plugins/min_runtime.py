@@ -1,4 +1,4 @@
-"""Work that ran too short to be evicted.
+"""Minimum runtimes: jobs that have not run long enough to be evicted.
 
 Source: pkg/scheduler/plugins/minruntime/ (minruntime.go, resolver.go).
 """
@@ -14,7 +14,7 @@ from apportion_runtime.core.solver.scenario import Scenario
 
 
 def preempt_minimum(session: Session, victim: Job) -> float:
-    """Return the seconds that hold against preemption: the nearest queue's upwards that has any."""
+    """Return the preempt minimum runtime in seconds: that of the nearest ancestor that sets one."""
     queue = session.shares.queues.get(victim.queue)
     for above in queue.path if queue is not None else ():
         if above.preempt_min_runtime is not None:
@@ -23,13 +23,13 @@ def preempt_minimum(session: Session, victim: Job) -> float:
 
 
 def has_reclaim_minima(session: Session) -> bool:
-    """Tell whether any job may have seconds against reclaim."""
+    """Tell whether any queue sets a reclaim minimum runtime."""
     default = session.settings.default_reclaim_min_runtime
     return default > 0 or any(queue.reclaim_min_runtime is not None for queue in session.shares.queues.values())
 
 
 def reclaim_minimum(session: Session, reclaimer: Job, victims: str) -> float:
-    """Return the seconds that a queue's jobs have against reclaim, by the method that is configured."""
+    """Return the reclaim minimum runtime of a queue in seconds, by the configured method."""
     queues, default = session.shares.queues, session.settings.default_reclaim_min_runtime
     ours, theirs = queues.get(reclaimer.queue), queues.get(victims)
     if ours is None or theirs is None:
@@ -38,7 +38,7 @@ def reclaim_minimum(session: Session, reclaimer: Job, victims: str) -> float:
     if session.settings.reclaim_resolve_method == "lca":
         own = {queue.name for queue in ours.path}
         if theirs.path[-1].name not in own:
-            # Trees that have nothing in common: the root of the victim's alone is asked.
+            # Trees without a common ancestor: the victim's root decides.
             path = theirs.path[-1:]
         else:
             common = next(n for n, queue in enumerate(theirs.path) if queue.name in own)
@@ -54,12 +54,12 @@ def _is_young(session: Session, victim: Job, minimum: float) -> bool:
 
 
 def may_be_preempted(session: Session, victim: Job) -> bool:
-    """Tell whether a job comes into question; an elastic one does, for its surplus."""
+    """Tell whether a job is considered; an elastic one does, for its surplus."""
     return victim.is_elastic or not _is_young(session, victim, preempt_minimum(session, victim))
 
 
 def may_be_reclaimed(session: Session, victim: Job, minimum: float) -> bool:
-    """Tell whether a job comes into question that has some seconds against reclaim; an elastic one does anyway."""
+    """Tell whether a job is considered that has some seconds against reclaim; an elastic one does anyway."""
     return not _is_young(session, victim, minimum) or victim.is_elastic
 
 

@@ -1,4 +1,4 @@
-"""How good each node is for a pod, as one array.
+"""The scores of nodes for a pod, as one array.
 
 Source: pkg/scheduler/plugins: nodeplacement (pack.go, spread.go), nodeavailability, gpusharingorder, resourcetype,
 nominatednode.
@@ -22,7 +22,7 @@ def node_scores(task: Task, nodes: NodeTable, among: Indices, settings: Settings
     Args:
         task: The pod.
         nodes: All nodes.
-        among: Those that come into question: packing compares each with the others of them.
+        among: Those that are considered: packing compares each with the others of them.
         settings: Which plugins are on, and how they are set.
     """
     plugins = settings.plugins
@@ -64,7 +64,7 @@ def _placement(strategy: str, resource: int, free: Vector, nodes: NodeTable, amo
 
 
 def _add_sharing(total: Vector, task: Task, nodes: NodeTable, among: Indices) -> None:
-    # The engine asks it of every pod; a request for whole devices takes all of a device's memory and fits on none.
+    # The engine checks this for every pod; a request for whole devices takes all memory of a device and fits on none.
     total += scores.GPU_SHARING * nodes.has_shared_room(task.gpu, among)
 
 

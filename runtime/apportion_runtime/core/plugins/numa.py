@@ -1,4 +1,4 @@
-"""Zones of nodes: whether a kubelet could align a pod's resources to them, and which it would take.
+"""NUMA zones: whether a kubelet could align a pod's resources to them, and which zones it would use.
 
 Source: pkg/scheduler/plugins/numa (numa.go, evaluator.go, requests.go, reconstruct.go, seed_placements.go) and
 pkg/scheduler/api/node_info/numa_topology.go.
@@ -224,7 +224,7 @@ def _aligned(request: Mapping[str, float], index: ResourceIndex, *, guaranteed: 
 
 
 def _mask(zones: _Zones, aware: Iterable[int], request: Vector, left: Vector) -> tuple[int, ...] | None:
-    """Return the zones from which a request is drawn, in order; None where the kubelet would refuse it."""
+    """Return the zones from which a request is drawn, in order; None if the kubelet would refuse it."""
     needed = [r for r in aware if request[r] > 0]
     if zones.policy == "best-effort":
         return _widest_first(needed, request, left)

@@ -32,14 +32,14 @@ class Places(Protocol):
 
 
 def has_affinity(pod: Pod) -> bool:
-    """Tell whether a pod asks for or against the company of others."""
+    """Tell whether a pod has affinity or anti-affinity terms."""
     return bool(pod.affinity or pod.anti_affinity)
 
 
 @dataclass(frozen=True, slots=True)
 class AffinityState:
-    """What is known of all nodes for one pod: domains (key, value) that existing pods forbid it, that its own
-    anti-affinity forbids, and where all of its affinity terms find company.
+    """The affinity state of all nodes for one pod, as domains (key, value): those excluded by the anti-affinity of running
+    pods, those excluded by its own, and those in which all of its affinity terms match.
     """
 
     pod: Pod
@@ -49,7 +49,7 @@ class AffinityState:
     is_first: bool
 
     def allows(self, node: Node) -> bool:
-        """Tell whether a node is in no forbidden domain and in every wanted one."""
+        """Tell whether a node is in no excluded domain and in a matching one for every affinity term."""
         labels = node.labels
         if any(labels.get(key) == value for key, value in self.existing_anti_affinity_domains):
             return False
@@ -64,12 +64,12 @@ class AffinityState:
             return False
         if all((t.topology_key, labels[t.topology_key]) in self.affinity_domains for t in self.pod.affinity):
             return True
-        # The first of a group that wants its own company has to be let in somewhere.
+        # The first pod of a group with affinity to itself has to be placed somewhere.
         return self.is_first
 
 
 def affinity_state(pod: Pod, nodes: Places, by_uid: Mapping[str, Pod]) -> AffinityState:
-    """Look at every pod on every node, once for a pod that is about to be placed."""
+    """Return the affinity state for a pod, from every pod on every node."""
     existing_anti_affinity_domains: set[tuple[str, str]] = set()
     anti_affinity_domains: set[tuple[str, str]] = set()
     affinity_domains: set[tuple[str, str]] = set()
@@ -100,7 +100,7 @@ def affinity_state(pod: Pod, nodes: Places, by_uid: Mapping[str, Pod]) -> Affini
 
 
 class PodPreferences:
-    """What nodes are worth to pods that prefer, or are preferred as, company; of one session."""
+    """The scores of preferred affinity and anti-affinity between pods, in one session."""
 
     def __init__(self, *, is_on: bool, by_uid: Mapping[str, Pod]) -> None:
         self._is_on = is_on
@@ -110,21 +110,21 @@ class PodPreferences:
 
     @property
     def any(self) -> bool:
-        """Whether any pod prefers company."""
+        """Whether any pod has preferred terms."""
         return self._is_on and self._any
 
     def begin_cycle(self) -> None:
-        """Forget which pods no domain had a score for, as in a new session."""
+        """Forget which pods are skipped."""
         self._skipped.clear()
 
     def note(self, pod: Pod) -> None:
-        """Reckon with a pod that came since, or that is other than it was."""
+        """Note a pod that was added or changed."""
         self._any = self._any or bool(pod.pod_preferences)
 
     def scores(self, pod: Pod, nodes: Places) -> Mapping[str, Mapping[str, int]]:
         """Return the score of each domain, by key and value of the node's label.
 
-        A pod for which no domain had a score when it was first asked has none for the rest of the session.
+        A pod without any score at the first call is skipped for the rest of the session, as in the engine.
         """
         if not self.any or pod.uid in self._skipped:
             return {}
@@ -147,13 +147,13 @@ class PodPreferences:
 
 
 def preference_scores(domains: Mapping[str, Mapping[str, int]], nodes: Places, among: Indices) -> Vector:
-    """Return what the company on each of some nodes is worth, by the score of its domains."""
+    """Return the score of each of some nodes, by the scores of its domains."""
     worth = [sum(d.get(nodes.nodes[i].labels.get(key, ""), 0) for key, d in domains.items()) for i in among]
     return scores.POD_AFFINITY * np.array(worth, dtype=float)
 
 
 def selects(term: PodTerm, owner: Pod, other: Pod) -> bool:
-    """Tell whether a term of a pod speaks of another pod."""
+    """Tell whether a term of a pod selects another pod."""
     if term.selector is None:
         return False
     namespaces = term.namespaces or (() if term.namespace_selector is not None else (owner.namespace,))
@@ -164,7 +164,7 @@ def selects(term: PodTerm, owner: Pod, other: Pod) -> bool:
 
 
 def fits(expression: Expression, labels: Mapping[str, str]) -> bool:
-    """Tell whether labels are as a requirement of a label selector says."""
+    """Tell whether labels match a requirement of a label selector."""
     value = labels.get(expression.key)
     match expression.operator:
         case "In":

@@ -1,7 +1,7 @@
-"""Where a pod may run at all: what its node must be, carry, tolerate and have beside it.
+"""The predicates (filters): on which nodes a pod may run.
 
-What depends on the pod's words alone is one mask for all pods with the same words; what depends on what runs now is
-asked of one node at a time.
+Predicates that depend only on the pod's constraints are one mask, shared by all pods with the same constraints; those
+that depend on running pods are evaluated node by node.
 
 Source: pkg/scheduler/plugins/predicates/predicates.go, pkg/scheduler/k8s_internal/predicates/; Kubernetes' own filters
 NodeAffinity, TaintToleration, NodePorts, InterPodAffinity.
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 _HARD_EFFECTS = ("NoSchedule", "NoExecute")
 _RESERVATION_PODS = 2
-"""A pod that makes a device shared needs a place for the pod that reserves the device, too."""
+"""The first pod on a shared device needs a pod slot for the reservation pod as well."""
 
 
 class Predicates:
-    """The filters of one session."""
+    """The predicates of one session."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -50,27 +50,27 @@ class Predicates:
 
     @property
     def skips_predicates(self) -> bool:
-        """Whether a try to place a pod decides what is asked of the pod for the rest of the session."""
+        """Whether the first attempt to place a pod decides which predicates it skips for the rest of the session."""
         return (self.is_on and self._any_affinity) or self.preferences.any
 
     def begin_cycle(self) -> None:
-        """Forget what was found of pods, as in a new session."""
+        """Forget which pods skip predicates."""
         self._skipped.clear()
         self.preferences.begin_cycle()
 
     def note(self, pod: Pod) -> None:
-        """Reckon with a pod that came since, or that is other than it was."""
+        """Note a pod that was added or changed."""
         self._by_uid[pod.uid] = pod
         self._any_affinity = self._any_affinity or bool(pod.affinity or pod.anti_affinity)
         self._any_ports = self._any_ports or bool(pod.host_ports)
         self.preferences.note(pod)
 
     def forget(self, uid: str) -> None:
-        """Reckon with a pod no more."""
+        """Forget a pod."""
         self._by_uid.pop(uid, None)
 
     def blocked(self, task: Task) -> str | None:
-        """Return why no node is looked at for a pod, or None."""
+        """Return why a pod fails before any node is tried (PreFilter), or None."""
         if not self.is_on:
             return None
         if self._may_be_unresolvable(task):
@@ -80,7 +80,7 @@ class Predicates:
         return self._session.claims.blocked(task, self._session.jobs[task.job])
 
     def unresolvable(self, task: Task) -> str | None:
-        """Return why no eviction could ever help a pod, or None; claims for devices are not asked."""
+        """Return why no eviction could help a pod, or None; resource claims are not considered."""
         if not self.is_on or not self._may_be_unresolvable(task):
             return None
         return next(self._unresolvable_reasons(task))[1]
@@ -97,7 +97,7 @@ class Predicates:
         return known
 
     def _asked(self, task: Task) -> Vector:
-        """Return what a pod asks for, its instances of MIG by annotation alone included, but for claims not counted."""
+        """Return what a pod requests, its instances of MIG by annotation alone included, but for claims not counted."""
         if not task.gpu.mig:
             counted = self._session.claims.counted(task.pod) if len(task.pod.claims) > 1 else None
             if counted is None:
@@ -125,10 +125,10 @@ class Predicates:
             yield "MaxNodePoolResources", largest_node_message(task, self._session.resources, over[0], most)
 
     def prepare(self, task: Task) -> AffinityState | None:
-        """Return what a pod's affinities need to know of all nodes, before its nodes are tried one by one.
+        """Return the affinity state of all nodes for a pod, before nodes are tried one by one (PreFilter).
 
-        A pod without own terms that nobody minded when it was asked about is not asked about again in the session,
-        though somebody who minds it may stand there by then (plugins/predicates/predicates.go:skipPredicates).
+        A pod without terms that no running pod has an anti-affinity to at the first call skips this predicate for the
+        rest of the session, even if such a pod is placed later (plugins/predicates/predicates.go:skipPredicates).
         """
         if not self.is_on or not self._any_affinity or task.uid in self._skipped:
             return None
@@ -139,7 +139,7 @@ class Predicates:
         return state
 
     def mask(self, task: Task) -> Mask:
-        """Return the nodes that fit a pod's own words: one and the same array for pods that say the same."""
+        """Return the nodes that match a pod's constraints: the same array for pods with the same constraints."""
         if task.mask is not None:
             return task.mask
         pod = task.pod
@@ -154,7 +154,7 @@ class Predicates:
         return known
 
     def affinity_mask(self, task: Task) -> Mask:
-        """Return the nodes that a pod's node selector and affinity choose."""
+        """Return the nodes that match a pod's node selector and affinity."""
         pod = task.pod
         key = (tuple(sorted(pod.node_selector.items())), pod.node_affinity)
         known = self._masks.get(key)
@@ -182,14 +182,14 @@ class Predicates:
         return mask
 
     def over_capacity(self, task: Task, job: Job, i: int) -> OverCapacity | None:
-        """Return the bound of a queue that a pod would break on a node, which decides what GPU memory counts."""
+        """Return the limit or quota that a pod would exceed on a node, whose device memory decides what it counts."""
         session = self._session
         if not session.keeps_shares or not self.is_on:
             return None
         return over_capacity(session.shares, job, session.nodes.quota_on(task, i))
 
     def allows(self, task: Task, i: int, state: AffinityState | None) -> bool:
-        """Ask what depends on what runs on a node now."""
+        """Tell whether a node passes the predicates that depend on its running pods."""
         if not self.is_on:
             return True
         session = self._session
@@ -203,7 +203,7 @@ class Predicates:
         return state is None or state.allows(nodes.nodes[i])
 
     def lacks_pods(self, task: Task, i: int) -> bool:
-        """Tell whether a node has no place for another pod, and for the one that reserves a device that it shares."""
+        """Tell whether a node has no slot for the pod, or for the reservation pod of a newly shared device."""
         session = self._session
         nodes = session.nodes
         free_pods = nodes.idle[i, PODS] + nodes.releasing[i, PODS]
@@ -221,7 +221,7 @@ class Predicates:
         return self._by_uid.get(uid)
 
     def ports_taken(self, task: Task, i: int) -> bool:
-        """Tell whether a pod on a node has a port of the host that a pod asks for."""
+        """Tell whether a pod on a node has a port of the host that a pod requests."""
         if not self._any_ports or not task.pod.host_ports:
             return False
         for uid in self._session.nodes.entries[i]:
@@ -234,7 +234,7 @@ class Predicates:
 
 
 def misfit_of_kind(task: Task, i: int, session: Session) -> str | None:
-    """Return why a node's kind of GPUs is not the one a pod asks for, or None.
+    """Return why a node's kind of GPUs does not match a pod's request, or None.
 
     Source: pkg/scheduler/api/node_info/node_info.go (PredicateByNodeResourcesType).
     """
@@ -288,7 +288,7 @@ def matches_terms(terms: Sequence[NodeTerm], node: Node) -> bool:
 
 
 def _term_fits(term: NodeTerm, node: Node) -> bool:
-    # A term that asks for nothing selects nothing.
+    # A term that requests nothing selects nothing.
     if not term.expressions and not term.fields:
         return False
     return all(matches(e, node.labels) for e in term.expressions) and all(

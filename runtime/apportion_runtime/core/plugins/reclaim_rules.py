@@ -1,4 +1,4 @@
-"""When a queue may take back from another: who asks within its share, who is asked has more than its own.
+"""When a queue may reclaim: the reclaimer stays within its share, the reclaimee has more than its own.
 
 Source: pkg/scheduler/plugins/proportion/proportion.go, reclaimable/ (reclaimable.go, filter_victims.go, strategies/).
 """
@@ -19,7 +19,7 @@ from apportion_runtime.core.task import Task
 
 
 class Reclaimer(NamedTuple):
-    """Who asks: its queue, whether its work may be evicted, and what its next step asks for."""
+    """The reclaimer: its queue, whether it is preemptible, and what its next step requests."""
 
     queue: str
     preemptible: bool
@@ -28,13 +28,13 @@ class Reclaimer(NamedTuple):
 
 
 def reclaimer_of(session: Session, job: Job) -> Reclaimer:
-    """Return the side that asks."""
+    """Return a job as the reclaimer."""
     memory = session.min_device_memory
     return Reclaimer(job.queue, job.preemptible, job.init_vector(memory), job.init_request(memory))
 
 
 def can_reclaim(session: Session, job: Job) -> bool:
-    """Tell whether a job may ask at all: within its queue's fair share, and non-preemptible work within the quota."""
+    """Tell whether a job may reclaim: within its queue's fair share, and within the quota if non-preemptible."""
     queue = session.shares.queues[job.queue]
     request = job.init_request(session.min_device_memory)
     if not less_equal(plus(_three(queue.allocated), request), _three(queue.fair)):
@@ -43,10 +43,10 @@ def can_reclaim(session: Session, job: Job) -> bool:
 
 
 def may_be_victim(session: Session, reclaimer: Reclaimer, queue: str, judged: dict[str, bool]) -> bool:
-    """Tell whether a queue has anything to give to who asks.
+    """Tell whether the reclaimer may reclaim anything from a queue.
 
-    It is asked of the queues above both at the first level where they differ: `judged` keeps the answers for one who asks,
-    by the queue on the other side.
+    Decided by their ancestors at the first level where they differ; `judged` keeps the answers of one reclaimer by the
+    ancestor on the other side.
     """
     queues = session.shares.queues
     if queue not in queues:
@@ -85,11 +85,11 @@ def siblings(queues: Mapping[str, QueueShare], ours: str, theirs: str) -> tuple[
 
 
 def is_fair(session: Session, scenario: Scenario, frozen: Mapping[str, QueueShare]) -> bool:
-    """Judge a reclaim by the shares as they were before the search.
+    """Tell whether a reclaim is valid, by the shares before the search.
 
     Args:
         session: The session.
-        scenario: Who asks and who would go; those who were placed anew cost their queue nothing.
+        scenario: The reclaimer and its victims; victims that were placed again cost their queue nothing.
         frozen: The queues before.
     """
     reclaimer = reclaimer_of(session, scenario.preemptor)
@@ -104,7 +104,7 @@ def is_fair(session: Session, scenario: Scenario, frozen: Mapping[str, QueueShar
 
 
 def _blocks(job: Job, tasks: Sequence[Task], *, ignore_placed: bool) -> list[Vector]:
-    """Return what a job loses, in the pieces that are judged: each surplus pod, then the rest as one."""
+    """Return what a job loses, in the pieces that are checked: each surplus pod, then the rest as one."""
     by_set: dict[str, list[Task]] = {}
     for task in tasks:
         by_set.setdefault(task.pod_set, []).append(task)
@@ -158,7 +158,7 @@ def _stays_balanced(
     involved: _Involved,
     frozen: Mapping[str, QueueShare],
 ) -> bool:
-    """Tell whether who asks ends up, level by level, less saturated than whom it takes from."""
+    """Tell whether the reclaimer ends up, level by level, less saturated than the reclaimee."""
     own = {r for r in (CPU, MEMORY, GPU) if reclaimer.vector[r] > 0}
     for queue in frozen[reclaimer.queue].path:
         after = list(remaining.get(queue.name, queue.allocated))

@@ -1,4 +1,4 @@
-"""What each wish for a node is worth: a wish of a higher rank outweighs all below it.
+"""The weights of scores: one of a higher rank outweighs all below it.
 
 Source: pkg/scheduler/plugins/scores/scores.go.
 """

@@ -1,4 +1,4 @@
-"""Where the pods of a group stand together: domains of the network by node labels, the tightest that fits first.
+"""Topology constraints: domains of nodes by label, the tightest in which the pods of a group fit first.
 
 Source: pkg/scheduler/plugins/topology/ (job_filtering.go, node_scoring.go, common.go, topology_utils.go).
 """
@@ -35,7 +35,7 @@ Part = PodSet | SubGroupSet
 
 
 class _Wanted(NamedTuple):
-    """What some pods ask for together, and how many they are."""
+    """The total request of some pods, and their number."""
 
     asked: Vector
     n_pods: int
@@ -99,7 +99,7 @@ class TopologyTrees:
         self._scores: dict[str, dict[int, float]] = {}
 
     def forget_scores(self) -> None:
-        """Begin another job."""
+        """Clear the scores before another job."""
         if self._scores:
             self._scores = {}
 
@@ -113,9 +113,9 @@ class TopologyTrees:
         *,
         record: bool,
     ) -> list[Indices] | None:
-        """Return the node sets to try for a part of a job, the best first; None where it asks for no topology.
+        """Return the node sets to try for a part of a job, the best first; None if it requests no topology.
 
-        With `record` the job is told why there are none.
+        With `record` the reasons are recorded in the job if there are none.
         """
         errors: list[JobFitError] = job.fit_errors if record else []
         constraint = part.constraint
@@ -157,7 +157,7 @@ class TopologyTrees:
         return bool(self._scores)
 
     def add_scores(self, score: Vector, task: Task, job: Job, nodes: Indices) -> Vector:
-        """Add what nodes are worth to the part that a pod belongs to; nodes without a word are out."""
+        """Add the scores for the part that a pod belongs to; nodes without a score are excluded."""
         if not self._scores:
             return score
         part: Part | None = job.pod_sets[task.pod_set]
@@ -222,7 +222,7 @@ def _common_domain(
 
 
 def _alike(tasks: Sequence[Task]) -> bool:
-    """Tell whether pods ask for the same kinds of resources, so that the largest stands for all."""
+    """Tell whether pods request the same kinds of resources, so that the largest stands for all."""
     with_gpu = sum(task.gpu.gpus > 0 for task in tasks)
     if with_gpu not in (0, len(tasks)):
         return False

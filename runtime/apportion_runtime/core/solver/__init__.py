@@ -1,4 +1,4 @@
-"""The search for victims: whom to evict so that a waiting job can start.
+"""The victim search: which pods to evict so that a pending job can start.
 
 Source: pkg/scheduler/actions/common/solvers/.
 """

@@ -15,18 +15,18 @@ from apportion_runtime.core.sub_groups import PodSet
 
 
 class FailureCache:
-    """The smallest job that failed, for each set of constraints."""
+    """The smallest job that failed, by signature."""
 
     def __init__(self) -> None:
         self._by_signature: dict[object, Job] = {}
 
     def is_easier(self, job: Job) -> bool:
-        """Tell whether a job is worth a try."""
+        """Tell whether a job is easier to schedule than the failed one with the same constraints."""
         failed = self._by_signature.get(signature(job))
         return failed is None or _easier(job, failed)
 
     def failed(self, job: Job) -> None:
-        """Note that a job failed."""
+        """Record that a job failed."""
         key = signature(job)
         known = self._by_signature.get(key)
         if known is None or _smaller(job, known):
@@ -34,7 +34,7 @@ class FailureCache:
 
 
 def signature(job: Job) -> object:
-    """Return what two jobs must have in common for one to stand for the other; kept until a status changes."""
+    """Return the signature that comparable jobs share; kept until a status changes."""
     if job.constraints is None:
         job.constraints = tuple(sorted(map(repr, (_of_set(pod_set) for pod_set in job.pod_sets.values()))))
     return job.constraints
@@ -62,7 +62,7 @@ def _of_pod(pod: Pod) -> object:
 
 
 def _pending(job: Job) -> list[tuple[float, ...]]:
-    """Return what waiting pods ask for, small before large where they compare; kept until a status changes."""
+    """Return the requests of pending pods, small before large where they compare; kept until a status changes."""
     if job.asked is None:
         job.asked = sorted(tuple(task.request.tolist()) for task in job.tasks.values() if task.status == PENDING)
     return job.asked

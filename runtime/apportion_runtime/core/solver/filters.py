@@ -1,7 +1,7 @@
-"""Quick refusals of scenarios: where even an optimist would find no room.
+"""Scenario filters: quick checks that drop scenarios which cannot make enough room.
 
-They look at whole sums of GPUs and let everything else pass. Their quirks are part of the answers: a scenario that one
-of them refuses is never simulated.
+They compare sums of GPUs and pass everything else. Their quirks affect decisions: a scenario that a filter drops is never
+simulated.
 
 Source: pkg/scheduler/actions/common/solvers/accumulated_scenario_filters/.
 """
@@ -23,14 +23,14 @@ from apportion_runtime.core.task import NO_NODE, Task
 
 K = TypeVar("K", bound=Hashable)
 _FEW = 8
-"""Up to as many, the highest numbers are found sooner one by one than by sorting all."""
+"""Up to this number, finding the highest one by one is faster than sorting."""
 
 
 class Filter(Protocol):
-    """Tells of a growing scenario whether it is worth a simulation."""
+    """Tells whether a growing scenario is worth simulating."""
 
     def passes(self, scenario: Scenario) -> bool:
-        """Take what is new in the scenario into account, and judge it."""
+        """Take what is new in the scenario into account, and tell whether it passes."""
         ...
 
 
@@ -40,8 +40,8 @@ def filters_for(session: Session, scenario: Scenario, feasible: Mask, free_gpus:
     Args:
         session: The session.
         scenario: What the search begins with.
-        feasible: Nodes that come into question without any eviction.
-        free_gpus: Devices free on each node before anybody is evicted; None where nobody is.
+        feasible: Nodes that are considered without any eviction.
+        free_gpus: Devices free on each node before the evictions; None if nothing is evicted yet.
     """
     found: list[Filter] = []
     if any(task.pod.node_affinity is not None for task in scenario.pending):
@@ -54,7 +54,7 @@ def filters_for(session: Session, scenario: Scenario, feasible: Mask, free_gpus:
 
 
 def _match(required: Sequence[float], holders: Sequence[K], capacity: Callable[[K], float]) -> bool:
-    """Hand requests, the largest first, to the first holder with room; holders are in falling order."""
+    """Assign requests, the largest first, to the first holder with room; holders are in falling order."""
     taken: dict[K, float] = {}
     for amount in required:
         if amount == 0:
@@ -72,7 +72,7 @@ def _match(required: Sequence[float], holders: Sequence[K], capacity: Callable[[
 
 
 def _highest(numbers: Vector, n: int) -> list[int]:
-    """Return the places of the highest numbers, the first of equal ones first."""
+    """Return the indices of the highest numbers, the first of equal ones first."""
     if n > _FEW:
         sorted_all: list[int] = np.argsort(-numbers, kind="stable")[:n].tolist()
         return sorted_all
@@ -96,7 +96,7 @@ class IdleGpus:
         self._count(scenario)
 
     def passes(self, scenario: Scenario) -> bool:
-        """Judge the scenario."""
+        """Tell whether the scenario passes."""
         self._count(scenario)
         return _match(self._required, self._best, self._free.__getitem__)
 
@@ -161,7 +161,7 @@ class TopologyGpus:
                     self._of_node.setdefault(i, []).append((key, value))
 
     def passes(self, scenario: Scenario) -> bool:
-        """Judge the scenario."""
+        """Tell whether the scenario passes."""
         for task in scenario.victims():
             if task.node != NO_NODE and task.uid not in self._seen:
                 self._seen.add(task.uid)
@@ -176,14 +176,14 @@ class TopologyGpus:
 
 
 class NodeAffinities:
-    """Whether each pod that asks for certain nodes finds one among those that come into question."""
+    """Whether each pod that requests certain nodes finds one among those that are considered."""
 
     def __init__(self, session: Session, feasible: Mask) -> None:
         self._session = session
         self._nodes = feasible.copy()
 
     def passes(self, scenario: Scenario) -> bool:
-        """Judge the scenario."""
+        """Tell whether the scenario passes."""
         self._nodes[[task.node for task in scenario.victims() if task.node != NO_NODE]] = True
         for task in scenario.pending:
             if task.pod.node_affinity is not None:

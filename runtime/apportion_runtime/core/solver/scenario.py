@@ -13,7 +13,7 @@ from apportion_runtime.core.task import Task
 
 
 class Scenario:
-    """The job that wants room, the pods of it, and the victims: those found before and those tried now.
+    """The job that needs room, the pods of it, and the victims: those found before and those tried now.
 
     Victims come in batches, one for each time a job was taken from the order of victims; a batch is kept whole.
     """

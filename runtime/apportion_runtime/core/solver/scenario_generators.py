@@ -28,7 +28,7 @@ class ScenarioInput:
         preemptor: The job with as many of its pods as the probe wants to place.
         recorded: Victims that earlier probes settled on, by the batches they came in.
         victims: Makes a new order of victims.
-        feasible: Nodes that come into question without any eviction.
+        feasible: Nodes that are considered without any eviction.
     """
 
     session: Session

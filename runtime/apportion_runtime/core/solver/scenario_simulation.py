@@ -32,24 +32,24 @@ def simulate(
     smaller: Sequence[Scenario] = (),
     statement: Statement | None = None,
 ) -> Solution | None:
-    """Try a scenario.
+    """Simulate a scenario.
 
     Args:
         state: The search.
         scenario: What is tried.
-        feasible: Nodes that come into question without any eviction.
+        feasible: Nodes that are considered without any eviction.
         smaller: Scenarios of fewer pods with the same victims, which would fail only by the job's place in the order or
-            the action's own word.
-        statement: The evictions where they stand already; they are taken back where the try fails.
+            the action's validator.
+        statement: The evictions if they are already applied; they are undone if the try fails.
     """
     session, victim_search = state.session, state.victim_search
     chosen = scenario.victims()
-    # A pod on a node that is not there cannot be evicted, and the engine gives up on whatever needs it.
+    # The engine gives up on scenarios with a victim on a node that does not exist.
     if not chosen or any(task.node == NO_NODE for task in chosen):
         return None
     dirties_session = _dirties_session(session, scenario)
     state.dirtied_session |= dirties_session
-    # Evicted pods stand where they stood, so the nodes are known before they are placed anew.
+    # Evicted pods keep their nodes, so these are known before the pods are placed again.
     reachable = feasible.copy()
     reachable[[task.node for task in chosen]] = True
     nodes = np.flatnonzero(reachable)
@@ -82,7 +82,7 @@ def _evict(state: SearchState, statement: Statement, victims: Sequence[Task]) ->
 
 
 def evictions_alone(state: SearchState, made: Solution, victims: Sequence[Task]) -> tuple[Statement, Vector]:
-    """Take a try back to no more than the evictions of some victims, in their order.
+    """Reduce a try to the evictions of some victims, in their order.
 
     Return its statement, and the devices that are free on each node without the evictions.
     """
@@ -102,7 +102,7 @@ def evictions_alone(state: SearchState, made: Solution, victims: Sequence[Task])
 def _has_no_node(session: Session, scenario: Scenario, nodes: Indices) -> bool:
     """Tell whether a pod of the job fits on no node even before a victim comes back: then the try is bound to fail.
 
-    It is asked only where a try that fails leaves everything as it was.
+    Used only if a failed try restores the session exactly.
     """
     table = session.nodes
     if not table.is_whole:
@@ -119,9 +119,8 @@ def _has_no_node(session: Session, scenario: Scenario, nodes: Indices) -> bool:
 def _dirties_session(session: Session, scenario: Scenario) -> bool:
     """Tell whether the session may differ from before once the try is taken back: the same try might end otherwise.
 
-    The engine does not balance its books of shared devices, of resource claims and of pods that it evicted twice.
-    Whole numbers of CPU, memory and devices add up. Where pods look at each other it remembers whom nobody minded when
-    it first asked.
+    The engine does not restore shared devices, resource claims and pods that it evicted twice exactly. Whole numbers of
+    CPU, memory and devices are restored. With pod affinity it keeps which pods skip the predicate since the first call.
     """
     victims = scenario.victims()
     return (
@@ -164,7 +163,7 @@ def _batches_of(tasks: Sequence[Task], scenario: Scenario) -> Batches:
 
 
 class _Placed(Enum):
-    """What became of the job that asks: `ALONE` is that it came first and none of its victims could come back."""
+    """The outcome for the preemptor: `ALONE` if it came first and none of its victims could be placed again."""
 
     NOT = auto()
     ALONE = auto()
@@ -174,7 +173,7 @@ class _Placed(Enum):
 def _place_all(
     state: SearchState, statement: Statement, scenario: Scenario, involved: set[str], nodes: Indices
 ) -> _Placed:
-    """Place the preemptor and its victims anew, in the order of jobs: a victim may come first and stay."""
+    """Place the preemptor and its victims in the order of jobs: a victim may come first and stay."""
     session, preemptor = state.session, scenario.preemptor
     order = simulation_order(session, state.waiting, preemptor, involved)
     left = {*involved, preemptor.uid}
@@ -188,7 +187,7 @@ def _place_all(
             continue
         left.discard(job.uid)
         is_moved = True
-        # Who asks is judged by what it asked for before it was placed.
+        # The validator uses the request from before the placement.
         job.init_vector(session.min_device_memory)
         if job.uid == preemptor.uid:
             if not place_job(session, statement, nodes, job, pipeline_only=True):
@@ -202,10 +201,10 @@ def _place_all(
 
 
 def _might_fit(session: Session, job: Job, nodes: Indices) -> bool:
-    """Tell whether a victim's next step may find room again: where all nodes together lack it, it cannot.
+    """Tell whether a victim's next step may be placed again: not if all nodes together lack the resources.
 
-    What stays out whichever job comes first need not be waited for in the order. A job with pods that wait is: what was
-    reckoned for it here is kept, and gives it its place among those that wait until its pods change.
+    A job that cannot be placed need not be reached in the order. A job with pending pods is: its request computed here is
+    kept, and decides its place among pending jobs until its pods change.
     """
     if "numa" in session.plugins or job.n_pending:
         return True
@@ -213,7 +212,7 @@ def _might_fit(session: Session, job: Job, nodes: Indices) -> bool:
     if any(task.kind != REGULAR or task.claims for task in tasks):
         return True
     if any(task.uid in session.decided.moved for task in tasks):
-        # A pod that moved takes no room on the node that it left: the engine then gives it back its last place.
+        # A moved pod needs no room on the node it left: the engine then undoes its eviction.
         return True
     table = session.nodes
     free = (table.idle[nodes] + table.releasing[nodes]).clip(min=0).sum(axis=0)
@@ -222,7 +221,7 @@ def _might_fit(session: Session, job: Job, nodes: Indices) -> bool:
 
 
 def _comes_first(state: SearchState, scenario: Scenario, involved: set[str]) -> bool:
-    """Tell whether the job that asks comes before all of its victims, which are evicted."""
+    """Tell whether the preemptor comes before all of its evicted victims in the order of jobs."""
     session, preemptor = state.session, scenario.preemptor
     preemptor.init_vector(session.min_device_memory)
     order = simulation_order(session, state.waiting, preemptor, involved)

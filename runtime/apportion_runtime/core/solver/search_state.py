@@ -1,4 +1,4 @@
-"""A search for victims: what it is asked, the state its tries share, and a try that succeeded."""
+"""The records of a victim search: its input, the state that its tries share, and a solution."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class VictimSearch:
     """A search for victims.
 
     Attributes:
-        job: The job that wants room.
-        victims: Makes an order of those who may be evicted.
-        validator: The action's own word on a scenario that makes room.
+        job: The job that needs room.
+        victims: Returns the order of jobs that may be evicted.
+        validator: The action's check of a scenario that makes room.
         action: Its name, for the record.
     """
 
@@ -40,19 +40,19 @@ class VictimSearch:
 
 @dataclass(slots=True)
 class SearchState:
-    """The state of a search: what is the same in each try, as each is taken back before the next.
+    """The state of a search, shared by its tries, each of which is undone before the next.
 
     Attributes:
         session: The session.
         victim_search: The search.
         tasks: Pods of the next step.
         claims: What the claims of each of these pods held when the search began.
-        feasible: Nodes that come into question without any eviction.
-        victims: Those who may be evicted; each try takes from it and has it rewound.
+        feasible: Nodes that are considered without any eviction.
+        victims: The order of jobs that may be evicted; rewound for each try.
         waiting: Jobs with pods that wait.
-        free_gpus: Devices free on each node when the search began, good while no try has left a trace.
+        free_gpus: Devices free on each node when the search began, valid until `dirtied_session`.
         failed: Scenarios that are known to fail.
-        dirtied_session: Whether a try that was taken back may have left the session other than it was.
+        dirtied_session: Whether undoing a try may not have restored the session exactly.
     """
 
     session: Session
@@ -69,21 +69,20 @@ class SearchState:
     def order_of_victims(self) -> JobOrder:
         """Return the order of victims from its beginning.
 
-        The engine fills it anew for each try. To rewind it comes to the same as long as no share and no job differs
-        from what it was.
+        The engine fills it again for each try. Rewinding gives the same order as long as no share and no job changed.
         """
         return self.victim_search.victims() if self.dirtied_session else self.victims.rewind()
 
 
 class Solution(NamedTuple):
-    """A try that made room: what was done, and its victims by the batches they came in.
+    """A try that made room: its statement and its victims.
 
     Attributes:
-        statement: What was done, the evictions first.
-        victims: Who was evicted, in order.
-        batches: Those who did not come back, by the batches they came in.
-        is_settled: Whether another try with just these victims would be the same try.
-        is_plain: Whether the job came first and left its victims too little room to come back.
+        statement: Its operations, the evictions first.
+        victims: The evicted pods, in order.
+        batches: The victims that were not placed again, by the batches they came in.
+        is_settled: Whether a try with just these victims would be the same.
+        is_plain: Whether the job came first and left its victims too little room to be placed again.
     """
 
     statement: Statement

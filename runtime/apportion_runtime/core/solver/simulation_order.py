@@ -1,6 +1,6 @@
-"""The order in which a simulation places the preemptor and its victims: among all jobs that wait.
+"""The order in which a simulation places the preemptor and its victims, among all pending jobs.
 
-The engine builds it anew from every job for every scenario.
+The engine builds it again from every job for every scenario.
 
 Source: pkg/scheduler/actions/common/action.go.
 """
@@ -21,9 +21,9 @@ _NUMBER = itemgetter(0)
 
 
 class Waiting(NamedTuple):
-    """The jobs with pods that wait, as long as nothing is committed: by queue, and in what an order is filled with.
+    """The pending jobs, by queue and as entries of an order; valid until a commit.
 
-    `at_once` has siblings that can be added as a whole, with their number and each of their turns; `others` are the rest.
+    `at_once` holds siblings that can be added as a whole, with number and entries; `others` are the other entries.
     """
 
     by_queue: Mapping[str, JobList]
@@ -43,12 +43,12 @@ def waiting_jobs(session: Session) -> Waiting:
 
 
 def simulation_order(session: Session, waiting: Waiting, preemptor: Job, involved: set[str]) -> JobOrder:
-    """Return the order of jobs that wait or are involved; it is good until the next one is asked for.
+    """Return the order of pending and involved jobs; it is valid until the next call.
 
     Args:
         session: The session, with the victims evicted.
         waiting: Jobs that waited before.
-        preemptor: The job that wants room, with those of its pods that are tried.
+        preemptor: The job that needs room, with those of its pods that are tried.
         involved: The victims' jobs.
     """
     order = session.placing.cleared()
@@ -56,7 +56,7 @@ def simulation_order(session: Session, waiting: Waiting, preemptor: Job, involve
     for job in (*(session.jobs[uid] for uid in involved), preemptor):
         own.setdefault(job.queue, {})[job.uid] = job
     if len(own) == 1:
-        # Where only jobs of one queue matter, so does only their own order.
+        # With jobs of one queue only, the order of queues does not matter.
         (jobs,) = own.values()
         order.fill(jobs.values())
         return order

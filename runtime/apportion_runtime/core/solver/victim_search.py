@@ -1,4 +1,4 @@
-"""Find victims for a job: for how many of its pods can room be made, and by whom.
+"""Find victims for a job: for how many of its pods evictions can make room, and which.
 
 The number of pods is searched by doubling and halving; the victims of each success are evicted first in the next try.
 
@@ -27,7 +27,7 @@ from apportion_runtime.core.task import NO_NODE, Task
 
 
 def feasible_nodes(session: Session, job: Job) -> Mask:
-    """Return the nodes with any GPU free; all of them for a job with a pod that asks for none."""
+    """Return the nodes with a free GPU; all nodes for a job with a pod that requests none."""
     nodes = session.nodes
     if any(not task.needs_gpu for task in job.tasks.values()):
         return np.ones(len(nodes), dtype=bool)
@@ -37,7 +37,7 @@ def feasible_nodes(session: Session, job: Job) -> Mask:
 def solve(session: Session, victim_search: VictimSearch) -> Statement | None:
     """Return a statement that evicts victims and has the job's next step wait for their places.
 
-    The session is as before where nothing is found.
+    The session is unchanged if nothing is found.
     """
     job = victim_search.job
     used_before = job.n_active_used
@@ -63,13 +63,13 @@ def solve(session: Session, victim_search: VictimSearch) -> Statement | None:
         solution = _solve_with(state, name)
         if solution is not None:
             # A gang of which only some parts are needed fails this test although it was placed: the engine then
-            # neither commits nor takes back, and the session keeps the phantom until the cycle ends.
+            # neither commits nor takes back, and the session keeps these allocations until the cycle ends.
             return solution.statement if job.is_gang_satisfied and job.n_active_used > used_before else None
     return None
 
 
 def _solve_with(state: SearchState, generator: str) -> Solution | None:
-    """Find for how many pods room can be made, then make it for all; the victims of each success go first after it."""
+    """Find for how many pods room can be made, then make it for all; each success passes its victims to the next try."""
     n = len(state.tasks)
     recorded: Batches = []
     kept: Solution | None = None
@@ -149,12 +149,12 @@ def _first_solution(state: SearchState, generator: str, n: int, recorded: Batche
 
 
 def _extend_to_all(state: SearchState, k: int, made: Solution) -> Solution | None:
-    """Make room for all pods by evicting those who made room for `k`; None where the numbers between have to be tried.
+    """Try all pods with the victims that made room for `k`; None if the numbers between have to be tried.
 
-    These would succeed with the same victims. As pods of a flat job are placed one after the other without regard to their
-    number, those of a smaller number stand as the first of all do; they ask their queues for less, and leave the victims
-    no more room than `k` did, which was too little. What is left to ask of each is whether the filters let it pass,
-    whether the job comes first, and the action's own word.
+    The numbers between would succeed with the same victims: a flat job places its pods one after the other whatever their
+    number, so fewer pods get the same nodes, request less of their queues and leave the victims no more room than `k` did,
+    which was too little. What remains to be checked for each is whether the filters pass it, whether the job comes first,
+    and the action's validator.
     """
     session, job, n = state.session, state.victim_search.job, len(state.tasks)
     numbers = [k]
@@ -181,7 +181,7 @@ def _extend_to_all(state: SearchState, k: int, made: Solution) -> Solution | Non
 
 
 def _partial(job: Job, pending: Sequence[Task]) -> Job:
-    """Return the job with what runs of it and some of what waits, its minima no larger than what it then has."""
+    """Return the job with its running pods and some pending ones, and minima no larger than these."""
     held = [task for task in job.tasks.values() if task.status & ACTIVE_ALLOCATED_STATUSES]
     partial = job.view([*held, *pending])
     for pod_set in partial.pod_sets.values():
