@@ -1,4 +1,4 @@
-"""`validate --manifests`: judge raw objects by the rules of the engines they are for."""
+"""`validate --manifests`: evaluate raw objects by the rules of the engines they are for."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def validated_manifests(
 ) -> tuple[Inputs, Report]:
     """Return what was read, and the findings.
 
-    Objects of no rendered tree are judged on the cluster of a policy, where one is given, or on that of a rendered tree
+    Objects of no rendered tree are evaluated on the cluster of a policy, where one is given, or on that of a rendered tree
     which is given beside them.
 
     Raises:
         CannotError: If a path cannot be read, or nothing of it is a Kubernetes object.
-        click.UsageError: If it is not clear on which cluster workloads are judged.
+        click.UsageError: If it is not clear on which cluster workloads are evaluated.
     """
-    from apportion_compiler.diagnostics.diagnostic import SeverityPolicy, in_order, judge
+    from apportion_compiler.diagnostics.diagnostic import SeverityPolicy, apply_severities, in_order
     from apportion_compiler.diagnostics.report import Finding, Report
 
     first = paths[0]
@@ -55,8 +55,8 @@ def validated_manifests(
         raise CannotError(
             f"there is no Kubernetes object in {', '.join(paths)}", hint="an object has apiVersion and kind"
         )
-    judged = tuple(_judged(clusters, engines, declared))
-    found = in_order(judge((*faults, *judged), SeverityPolicy()))
+    evaluated = tuple(_evaluated(clusters, engines, declared))
+    found = in_order(apply_severities((*faults, *evaluated), SeverityPolicy()))
     entry = STDIN_NAME if first == STDIN else sources.name_of(str(Path(first).absolute()))
     inputs = Inputs(
         policy=None,
@@ -71,7 +71,7 @@ def validated_manifests(
     return inputs, report
 
 
-def _judged(
+def _evaluated(
     clusters: Mapping[str, Sequence[Placed]], engines: Sequence[str], declared: DeclaredCluster | None
 ) -> Iterator[Diagnostic]:
     """Yield the findings of each cluster's objects, and of those beside the trees."""

@@ -1,4 +1,4 @@
-"""What `import` does: read the objects, lift their queues, and make the texts of a policy."""
+"""What `import` does: read the objects, read their queues, and make the texts of a policy."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def imported(paths: Sequence[str], wanted: Wanted) -> tuple[Mapping[str, str], t
     from apportion_compiler.policy_writer.adoption import adopted_policy
     from apportion_compiler.policy_writer.declarations import Identity
     from apportion_compiler.readers import READERS
-    from apportion_compiler.readers.cluster_reader import lift
+    from apportion_compiler.readers.cluster_reader import read_cluster
     from apportion_compiler.readers.objects import environment_of
     from apportion_policy.engine import Engine
 
@@ -63,7 +63,7 @@ def imported(paths: Sequence[str], wanted: Wanted) -> tuple[Mapping[str, str], t
         wanted.owner,
     )
     try:
-        if not lift(wanted.engine, manifests).queues:
+        if not read_cluster(wanted.engine, manifests).queues:
             raise CannotError(f"there is no queue of {wanted.engine} in {', '.join(paths)}")
         return adopted_policy(manifests, identity)
     except (ValueError, UnwritableError) as refused:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from apportion_compiler.backends import BACKENDS, EMITTERS
 from apportion_compiler.backends.object_families import managed
-from apportion_compiler.checks import CHECKS, JUDGED_CHECKS, STRUCTURE_CHECKS
+from apportion_compiler.checks import CHECKS, FINDING_CHECKS, STRUCTURE_CHECKS
 from apportion_compiler.checks.refusals import REFUSALS
 from apportion_compiler.checks.severity import severity_policy
-from apportion_compiler.diagnostics.diagnostic import Diagnostic, has_errors, in_order, judge
+from apportion_compiler.diagnostics.diagnostic import Diagnostic, apply_severities, has_errors, in_order
 from apportion_compiler.fidelity import fidelity_findings
 from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import PolicyGraph, build_graph
@@ -63,20 +63,22 @@ class Compilation:
 
 
 def check_policy(policy: Policy, as_of: date) -> Checked:
-    """Return every finding about a policy on a date, judged by its own rules of severity and waivers.
+    """Return every finding about a policy on a date, evaluated by its own rules of severity and waivers.
 
     What the engine of each cluster cannot express is among them: nothing is found later, when the policy is emitted.
     """
     severities = severity_policy(policy, as_of)
     declarations = declare(policy)
-    found = judge((d for check in STRUCTURE_CHECKS for d in check(declarations, as_of)), severities)
+    found = apply_severities((d for check in STRUCTURE_CHECKS for d in check(declarations, as_of)), severities)
     if has_errors(found):
         return Checked(None, in_order(found))
     graph = build_graph(declarations, as_of)
     programs = {scope.name: lower(graph, scope) for scope in graph.scopes if scope.name is not None}
-    found += judge((d for check in CHECKS for d in check(graph)), severities)
-    found += judge((d for p in programs.values() for d in fidelity_findings(p, BACKENDS[p.engine])), severities)
-    found += judge((d for check in JUDGED_CHECKS for d in check(declarations, as_of, found)), severities)
+    found += apply_severities((d for check in CHECKS for d in check(graph)), severities)
+    found += apply_severities(
+        (d for p in programs.values() for d in fidelity_findings(p, BACKENDS[p.engine])), severities
+    )
+    found += apply_severities((d for check in FINDING_CHECKS for d in check(declarations, as_of, found)), severities)
     return Checked(graph, in_order(found), programs)
 
 

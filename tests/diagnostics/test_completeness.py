@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from apportion_compiler import checks
-from apportion_compiler.checks import CHECKS, JUDGED_CHECKS, RULES, STRUCTURE_CHECKS
+from apportion_compiler.checks import CHECKS, FINDING_CHECKS, RULES, STRUCTURE_CHECKS
 from apportion_compiler.diagnostics.diagnostic import Rule
 
 HERE = Path(__file__).parent
@@ -56,7 +56,7 @@ def test_codes_and_names_are_unique() -> None:
 
 
 def test_every_module_with_a_rule_is_run() -> None:
-    run = {check.__module__ for check in (*STRUCTURE_CHECKS, *CHECKS, *JUDGED_CHECKS)} | TABLES
+    run = {check.__module__ for check in (*STRUCTURE_CHECKS, *CHECKS, *FINDING_CHECKS)} | TABLES
     assert set(_defined()) <= run
 
 

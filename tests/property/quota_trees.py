@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from apportion_compiler.backends.quota_tree import declared_amount
 from apportion_compiler.ir.program import Program, Queue
-from apportion_compiler.readers.record import LiftedQueue
+from apportion_compiler.readers.record import QueueRecord
 from apportion_policy.quantity import UNLIMITED, Amount, Unlimited, is_over, smaller
 
 
@@ -28,7 +28,7 @@ def bounds(program: Program, resource: str) -> dict[str | None, Amount]:
     return found
 
 
-def lifted_bounds(queues: Sequence[LiftedQueue], resource: str) -> dict[str | None, Amount]:
+def lifted_bounds(queues: Sequence[QueueRecord], resource: str) -> dict[str | None, Amount]:
     """The same of what a reader gave back."""
     found: dict[str | None, Amount] = {None: UNLIMITED}
     for queue in queues:

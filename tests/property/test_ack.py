@@ -43,20 +43,20 @@ def test_what_is_written_is_taken(policy: Policy) -> None:
 @settings(max_examples=35)
 def test_read_back_it_is_the_policy(policy: Policy) -> None:
     for program in _programs(policy):
-        lifted = READER.read(ack.emit(program).manifests)
-        assert [(q.id, q.parent, q.namespaces) for q in lifted.queues] == [
+        record = READER.read(ack.emit(program).manifests)
+        assert [(q.id, q.parent, q.namespaces) for q in record.queues] == [
             (q.id, q.parent, q.namespaces) for q in program.queues
         ]
-        by_id = {queue.id: queue for queue in lifted.queues}
+        by_id = {queue.id: queue for queue in record.queues}
         sizes = tree_numbers(program).total
         for resource in managed_resources(program):
             if not makes_sense(program, resource):
                 continue
             size = sizes[resource]
-            assert {q.id: q.guaranteed[resource] for q in lifted.queues} == {
+            assert {q.id: q.guaranteed[resource] for q in record.queues} == {
                 q.id: promised(q, resource) for q in program.queues
             }
-            assert within(lifted_bounds(lifted.queues, resource), size) == within(bounds(program, resource), size)
+            assert within(lifted_bounds(record.queues, resource), size) == within(bounds(program, resource), size)
             for queue in program.queues:
                 whole = promised(queue, resource)
                 lent = queue.lending_limit.get(resource, whole)

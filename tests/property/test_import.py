@@ -28,7 +28,7 @@ from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.policy_writer.declarations import Identity
 from apportion_compiler.policy_writer.files import policy_files
 from apportion_compiler.readers import READERS
-from apportion_compiler.readers.cluster_reader import lift
+from apportion_compiler.readers.cluster_reader import read_cluster
 from apportion_compiler.targets import targets_of
 from apportion_policy import UNLIMITED, Engine, Policy
 from apportion_policy.quantity import Amount, Unlimited
@@ -62,7 +62,7 @@ def _imported(program: Program) -> Policy:
     identity = Identity(
         program.organisation, program.environment, program.cluster, Engine(program.engine), program.engine_version
     )
-    files, _ = policy_files(lift(program.engine, _manifests(program)), identity)
+    files, _ = policy_files(read_cluster(program.engine, _manifests(program)), identity)
     return evaluate(files)
 
 

@@ -18,7 +18,7 @@ from apportion_compiler.ir.gpu_models import counted_models
 from apportion_compiler.ir.lower import lower
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.kubernetes_names import object_name
-from apportion_compiler.readers.record import LiftedQueue
+from apportion_compiler.readers.record import QueueRecord
 from apportion_policy import Policy
 from apportion_policy.quantity import UNLIMITED, Amount, Unlimited
 from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
@@ -44,17 +44,17 @@ def _programs(policy: Policy) -> Iterator[tuple[Program, tuple[Manifest, ...]]]:
 @given(policies())
 def test_reader_gives_back_what_was_declared(policy: Policy) -> None:
     for program, manifests in _programs(policy):
-        lifted = {queue.id: queue for queue in READER.read(manifests).queues}
+        record = {queue.id: queue for queue in READER.read(manifests).queues}
         for queue in program.queues:
-            _compare(program, queue, _lifted(lifted, queue.id))
+            _compare(program, queue, _record(record, queue.id))
 
 
-def _lifted(lifted: Mapping[str, LiftedQueue], id_: str) -> LiftedQueue:
+def _record(record: Mapping[str, QueueRecord], id_: str) -> QueueRecord:
     """An id that is no name comes back as one that stands for the same objects."""
-    return lifted[id_] if id_ in lifted else lifted[object_name(id_)]
+    return record[id_] if id_ in record else record[object_name(id_)]
 
 
-def _compare(program: Program, queue: Queue, found: LiftedQueue) -> None:
+def _compare(program: Program, queue: Queue, found: QueueRecord) -> None:
     managed = set(queue.guaranteed)
     for resource in _counted(program):
         expected = _kept(resource, queue.guaranteed.get(resource, 0)) if resource in managed else None

@@ -60,11 +60,11 @@ def test_what_is_written_is_taken(policy: Policy) -> None:
 def test_read_back_it_is_the_policy(policy: Policy) -> None:
     for program in _programs(policy):
         trees = trees_of(program)
-        lifted = READER.read(koordinator.emit(program).manifests)
-        assert [(q.id, q.parent, q.namespaces) for q in lifted.queues] == [
+        record = READER.read(koordinator.emit(program).manifests)
+        assert [(q.id, q.parent, q.namespaces) for q in record.queues] == [
             (q.id, q.parent, q.namespaces) for q in program.queues
         ]
-        by_id = {queue.id: queue for queue in lifted.queues}
+        by_id = {queue.id: queue for queue in record.queues}
         for queue in program.queues:
             lent = by_id[queue.id].lending_limit
             assert set(lent.values()) <= {0}
@@ -73,10 +73,10 @@ def test_read_back_it_is_the_policy(policy: Policy) -> None:
                 assert by_id[queue.id].weight == _weights(queue.weight, trees[0].numbers.total)
         for resource, size in trees[0].numbers.total.items():
             if makes_sense(program, resource) and not (len(trees) > 1 and resource == "gpu"):
-                assert {q.id: q.guaranteed[resource] for q in lifted.queues} == {
+                assert {q.id: q.guaranteed[resource] for q in record.queues} == {
                     q.id: promised(q, resource) for q in program.queues
                 }
-                assert within(lifted_bounds(lifted.queues, resource), size) == within(bounds(program, resource), size)
+                assert within(lifted_bounds(record.queues, resource), size) == within(bounds(program, resource), size)
 
 
 def _weights(weight: Mapping[str, int], managed: Mapping[str, int]) -> dict[str, int]:

@@ -21,7 +21,7 @@ from apportion_compiler.ir.gpu_models import counted_models
 from apportion_compiler.ir.lower import lower
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.kubernetes_names import object_name
-from apportion_compiler.readers.record import LiftedQueue
+from apportion_compiler.readers.record import QueueRecord
 from apportion_policy import Policy
 from apportion_policy.quantity import UNLIMITED, Amount, Unlimited, add, is_over, smaller
 from apportion_policy.resources import CPU, GPU, MEMORY
@@ -55,17 +55,17 @@ def test_kueue_takes_what_the_backend_writes(policy: Policy) -> None:
 def test_reader_gives_back_what_was_declared(policy: Policy) -> None:
     for program, manifests in _programs(policy):
         # An id that no policy may have comes back as another; the object keeps its name.
-        lifted = {queue.object.partition(" ")[2]: queue for queue in READER.read(manifests).queues}
+        record = {queue.object.partition(" ")[2]: queue for queue in READER.read(manifests).queues}
         kept = _kept(program)
-        assert len(lifted) == len(program.queues)
+        assert len(record) == len(program.queues)
         for queue in program.queues:
-            found = lifted[object_name(queue.id)]
-            parent = None if queue.parent is None else lifted[object_name(queue.parent)].id
+            found = record[object_name(queue.id)]
+            parent = None if queue.parent is None else record[object_name(queue.parent)].id
             assert found.parent == parent
             _compare(program, queue, kept[queue.id], found)
 
 
-def _compare(program: Program, queue: Queue, kept: Mapping[str, Amount], found: LiftedQueue) -> None:
+def _compare(program: Program, queue: Queue, kept: Mapping[str, Amount], found: QueueRecord) -> None:
     for resource, expected in kept.items():
         if resource in program.unmanaged:
             assert resource not in found.guaranteed

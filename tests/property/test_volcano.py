@@ -25,7 +25,7 @@ from apportion_compiler.ir.gpu_models import counted_models
 from apportion_compiler.ir.lower import lower
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.kubernetes_names import object_name
-from apportion_compiler.readers.record import LiftedQueue
+from apportion_compiler.readers.record import QueueRecord
 from apportion_policy import Policy
 from apportion_policy.quantity import UNLIMITED, Amount, Unlimited
 from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
@@ -99,13 +99,13 @@ def test_rules_take_what_is_written(policy: Policy) -> None:
 @settings(max_examples=12)
 def test_reader_gives_back_what_was_declared(policy: Policy) -> None:
     for program in map(_sound, _programs(policy)):
-        lifted = {queue.id: queue for queue in READER.read(_manifests(program)).queues}
+        record = {queue.id: queue for queue in READER.read(_manifests(program)).queues}
         for queue in program.queues:
-            found = lifted[queue.id] if queue.id in lifted else lifted[object_name(queue.id)]
+            found = record[queue.id] if queue.id in record else record[object_name(queue.id)]
             _compare(program, queue, found)
 
 
-def _compare(program: Program, queue: Queue, found: LiftedQueue) -> None:
+def _compare(program: Program, queue: Queue, found: QueueRecord) -> None:
     for resource in _counted(program):
         guaranteed = _number(queue.guaranteed.get(resource, 0)) if _is_held(program, queue, resource) else 0
         assert found.guaranteed.get(resource, 0) == guaranteed, resource

@@ -26,7 +26,7 @@ from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.lower import lower
 from apportion_compiler.ir.program import Program, Queue, UserLimit
-from apportion_compiler.readers.record import LiftedQueue
+from apportion_compiler.readers.record import QueueRecord
 from apportion_policy import Policy
 from apportion_policy.quantity import UNLIMITED, Amount, smaller
 
@@ -47,10 +47,10 @@ def _objects(program: Program) -> tuple[Manifest, ...]:
     return tuple(m for name in ("yunikorn", "native") for m in BACKENDS[name].emit(program).manifests)
 
 
-def _pairs(program: Program) -> Iterator[tuple[Queue, LiftedQueue]]:
-    lifted = {queue.id: queue for queue in READER.read(_objects(program)).queues}
-    assert lifted.keys() == {queue.id for queue in program.queues}
-    return ((queue, lifted[queue.id]) for queue in program.queues)
+def _pairs(program: Program) -> Iterator[tuple[Queue, QueueRecord]]:
+    record = {queue.id: queue for queue in READER.read(_objects(program)).queues}
+    assert record.keys() == {queue.id for queue in program.queues}
+    return ((queue, record[queue.id]) for queue in program.queues)
 
 
 @given(sound_policies())
@@ -74,13 +74,13 @@ def test_reader_gives_back_amounts_and_namespaces(policy: Policy) -> None:
     program = _program(policy)
     bounds: dict[str | None, Mapping[str, Amount]] = {None: {}}
     lifted_bounds: dict[str | None, Mapping[str, Amount]] = {None: {}}
-    for queue, lifted in _pairs(program):
+    for queue, record in _pairs(program):
         bounds[queue.id] = _least(queue.limit, bounds[queue.parent])
-        lifted_bounds[queue.id] = _least(lifted.limit, lifted_bounds[lifted.parent])
-        assert lifted.parent == queue.parent
-        assert _some(lifted.guaranteed) == _some(queue.guaranteed)
+        lifted_bounds[queue.id] = _least(record.limit, lifted_bounds[record.parent])
+        assert record.parent == queue.parent
+        assert _some(record.guaranteed) == _some(queue.guaranteed)
         assert lifted_bounds[queue.id] == bounds[queue.id]
-        assert (lifted.namespaces, lifted.title, lifted.owner, dict(lifted.labels)) == (
+        assert (record.namespaces, record.title, record.owner, dict(record.labels)) == (
             queue.namespaces,
             queue.title,
             queue.owner,
@@ -92,8 +92,8 @@ def test_reader_gives_back_amounts_and_namespaces(policy: Policy) -> None:
 def test_priorities_of_queues_keep_their_order_and_lose_their_numbers(policy: Policy) -> None:
     program = _program(policy)
     siblings: dict[str | None, list[tuple[int, int]]] = {}
-    for queue, lifted in _pairs(program):
-        read = (_priority(queue.priority), _priority(lifted.priority))
+    for queue, record in _pairs(program):
+        read = (_priority(queue.priority), _priority(record.priority))
         siblings.setdefault(queue.parent, []).append(read)
     for group in siblings.values():
         for said, read in group:
@@ -125,7 +125,7 @@ def test_limits_of_people_come_back(policy: Policy) -> None:
     for queue, _ in pairs:
         bounds[queue.id] = _least(queue.limit, bounds[queue.parent])
     said = {queue.id: queue.users for queue, _ in pairs}
-    read = {queue.id: lifted.users for queue, lifted in pairs}
+    read = {queue.id: record.users for queue, record in pairs}
     for queue, _ in pairs:
         for user in ("alice", "nobody", "system:serviceaccount:ray:operator"):
             held = [_for(user, [limits[id_] for id_ in queue.path], bounds[queue.id]) for limits in (said, read)]
@@ -148,8 +148,8 @@ def test_jobs_of_people_are_counted_as_applications(policy: Policy) -> None:
 def test_work_that_is_not_preemptible_is_last_in_mixed_leaves_and_safe_in_others(policy: Policy) -> None:
     program = _program(policy)
     classes = {cls.name: cls.preemptible for cls in program.priority_classes}
-    lifted = READER.read(_objects(program))
-    assert {cls.name: cls.preemptible for cls in lifted.priority_classes} == classes
+    record = READER.read(_objects(program))
+    assert {cls.name: cls.preemptible for cls in record.priority_classes} == classes
     written = dict(_written(program))
     for queue in program.queues:
         disabled = written[queue.id]["properties"].get("preemption.policy") == "disabled"

@@ -16,7 +16,7 @@ from apportion_compiler.engine_rules import ENGINE_RULES
 from apportion_compiler.engine_rules.workloads import workload_verdicts
 from apportion_compiler.manifests.manifest_parser import read_manifests
 from apportion_compiler.readers import READERS
-from apportion_compiler.readers.cluster_reader import lift
+from apportion_compiler.readers.cluster_reader import read_cluster
 
 pytestmark = pytest.mark.security
 
@@ -35,7 +35,7 @@ def test_objects_of_any_shape_are_judged(engine: str, seed: int) -> None:
         list(ENGINE_RULES[engine].check(manifests, ()))
         list(workload_verdicts(engine, manifests))
         with suppress(ValueError):
-            lift(engine, manifests)
+            read_cluster(engine, manifests)
 
 
 def _disturbed(chance: random.Random) -> dict[str, Any]:

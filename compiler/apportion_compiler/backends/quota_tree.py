@@ -168,9 +168,9 @@ def managed_resources(program: Program) -> tuple[str, ...]:
 
     What it does not speak of is left out everywhere, so that nothing bounds it.
     """
-    spoken = {resource for queue in program.queues for resource in (*queue.guaranteed, *queue.limit)}
+    declared_resources = {resource for queue in program.queues for resource in (*queue.guaranteed, *queue.limit)}
     common = [r for r in (CPU, MEMORY, GPU) if r not in program.unmanaged]
-    return (*common, *sorted(r for r in spoken if not _is_common(r)))
+    return (*common, *sorted(r for r in declared_resources if not _is_common(r)))
 
 
 def cluster_sizes(

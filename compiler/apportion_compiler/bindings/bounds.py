@@ -78,7 +78,7 @@ def _beyond_amounts(
         bounds.append((f"is guaranteed, which bounds {cls.name} work,", queue.guaranteed))
     for verb, bound in bounds:
         for name, amount in asked.items():
-            for resource in _spoken_of(_RESOURCES.get(name, name), model):
+            for resource in _resource_keys(_RESOURCES.get(name, name), model):
                 if resource in bound and resource not in program.unmanaged and is_over(amount, bound[resource]):
                     held = amount_text(resource, bound[resource])
                     yield f"asks for {amount_text(resource, amount)}, and queue {queue.id} {verb} {held}"
@@ -137,5 +137,5 @@ def _beyond_nodes(program: Program, queue: Queue, pods: PodSet) -> Iterator[str]
         )
 
 
-def _spoken_of(resource: str, model: str | None) -> tuple[str, ...]:
+def _resource_keys(resource: str, model: str | None) -> tuple[str, ...]:
     return (resource, gpu_resource(model)) if resource == GPU and model is not None else (resource,)

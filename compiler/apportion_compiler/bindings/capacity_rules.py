@@ -15,7 +15,7 @@ from apportion_compiler.bindings.gangs import starts_together
 from apportion_compiler.bindings.requests import pod_requests
 from apportion_compiler.bindings.work import GPU_RESOURCE
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
-from apportion_compiler.engine_rules.workload_rules.workload_context import Workload, site_of, template_field
+from apportion_compiler.engine_rules.workload_rules.workload_context import Workload, context_of, template_field
 from apportion_compiler.ir.program import NodePool, PriorityClass, Program, Queue
 from apportion_compiler.kubernetes_names import object_name
 from apportion_compiler.plain_objects import mapping, text
@@ -36,7 +36,7 @@ _SELECTED_BY = (GPU_MODEL_LABEL, POOL_LABEL, *_OF_PROVIDERS)
 def capacity_verdicts(program: Program, manifests: Sequence[Manifest]) -> Iterator[Verdict]:
     """Yield what would wait for ever of workloads in the namespaces of a cluster's queues."""
     queues = {namespace: queue for queue in program.queues for namespace in queue.namespaces}
-    for workload in site_of(program.engine, manifests, ()).workloads:
+    for workload in context_of(program.engine, manifests, ()).workloads:
         queue = queues.get(workload.namespace)
         if queue is None:
             continue

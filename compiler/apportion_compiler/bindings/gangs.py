@@ -27,10 +27,10 @@ def starts_together(engine: str, workload: Workload) -> bool:
     if engine == "native" or workload.is_of("apps") or workload.is_of("", "ReplicationController"):
         return False
     if engine == "kueue":
-        return not workload.marked(kueue.MIN_PARALLELISM_ANNOTATION, annotation=True)
+        return not workload.values_of(kueue.MIN_PARALLELISM_ANNOTATION, annotation=True)
     if engine not in _GANG_ANNOTATIONS:
         return True
-    stated = workload.marked(_GANG_ANNOTATIONS[engine], annotation=True)
+    stated = workload.values_of(_GANG_ANNOTATIONS[engine], annotation=True)
     if engine in _BY_PODS or workload.is_of("batch") or workload.is_of("jobset.x-k8s.io"):
         least = [int(value) for value in stated if value.isdecimal()]
         return bool(stated) and all(count >= workload.n_pods for count in least)

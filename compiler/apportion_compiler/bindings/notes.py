@@ -8,7 +8,7 @@ from apportion_compiler.bindings.binding import Binding
 from apportion_compiler.bindings.requests import pod_requests
 from apportion_compiler.bindings.work import GPU_RESOURCE
 from apportion_compiler.engine_rules.workload_rules.provisioning import ANTI_AFFINITY_IGNORED
-from apportion_compiler.engine_rules.workload_rules.workload_context import site_of
+from apportion_compiler.engine_rules.workload_rules.workload_context import context_of
 from apportion_compiler.engines.kueue.emit import BACKEND
 from apportion_compiler.engines.kueue.rules.potential_quota import unreachable
 from apportion_compiler.engines.kueue.rules.queued_pod_sets import several_pod_sets
@@ -54,8 +54,8 @@ def waiting(binding: Binding, workloads: Sequence[Node]) -> Iterator[str]:
     if binding.program.engine != "kueue":
         return
     existing = BACKEND.emit(binding.program).manifests
-    site = site_of("kueue", workloads, existing)
-    for verdict in (*unreachable(site), *several_pod_sets(site)):
+    context = context_of("kueue", workloads, existing)
+    for verdict in (*unreachable(context), *several_pod_sets(context)):
         yield verdict.message
 
 

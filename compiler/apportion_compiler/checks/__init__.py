@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apportion_compiler.checks.check import Check, JudgedCheck, StructureCheck
+from apportion_compiler.checks.check import Check, FindingCheck, StructureCheck
 from apportion_compiler.checks.conflicting_parent import CONFLICTING_PARENT, conflicting_parent
 from apportion_compiler.checks.declaration_left_out import DECLARATION_LEFT_OUT, declaration_left_out
 from apportion_compiler.checks.duplicate_id import DUPLICATE_ID, duplicate_id
@@ -156,7 +156,7 @@ CHECKS: tuple[Check, ...] = (
 )
 """They read a graph whose structure is sound."""
 
-JUDGED_CHECKS: tuple[JudgedCheck, ...] = (waiver_unused,)
+FINDING_CHECKS: tuple[FindingCheck, ...] = (waiver_unused,)
 """They read the findings of all others, with the waivers applied."""
 
 _RULES: tuple[Rule, ...] = (

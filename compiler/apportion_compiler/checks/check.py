@@ -11,4 +11,4 @@ from apportion_compiler.graph.graph import PolicyGraph
 
 StructureCheck = Callable[[Declarations, date], Iterator[Diagnostic]]
 Check = Callable[[PolicyGraph], Iterator[Diagnostic]]
-JudgedCheck = Callable[[Declarations, date, Sequence[Diagnostic]], Iterator[Diagnostic]]
+FindingCheck = Callable[[Declarations, date, Sequence[Diagnostic]], Iterator[Diagnostic]]

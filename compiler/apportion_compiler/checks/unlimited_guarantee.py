@@ -46,7 +46,7 @@ def unlimited_guarantee(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """
     said: set[tuple[str, str]] = set()
     for scope in graph.distinct_scopes:
-        # Children of one parent are judged together: what bounds one bounds all.
+        # Children of one parent are evaluated together: what bounds one bounds all.
         groups: dict[tuple[str | None, str], list[Node]] = {}
         for id_, own in scope.values.items():
             if UNLIMITED not in own.guaranteed.values():

@@ -13,9 +13,9 @@ from apportion_policy.policy import Waiver
 WAIVER_UNUSED = Rule("AP114", "waiver-unused", Severity.WARNING, "a waiver that suppresses no finding")
 
 
-def waiver_unused(declarations: Declarations, as_of: date, judged: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
+def waiver_unused(declarations: Declarations, as_of: date, evaluated: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
     """Compare the waivers in force with the findings that they suppressed."""
-    used = {(d.code, d.address) for d in judged if d.suppression is not None}
+    used = {(d.code, d.address) for d in evaluated if d.suppression is not None}
     in_force = [w for w in declarations.policy.waivers if as_of <= w.expires]
     unused = [w for w in in_force if w.code != WAIVER_UNUSED.code and (w.code, w.address) not in used]
     # A waiver of this very rule is used by what has just been found.
@@ -24,12 +24,12 @@ def waiver_unused(declarations: Declarations, as_of: date, judged: Sequence[Diag
     if unused:
         known = {named.address for named in declarations.named}
         suggest = suggester(known)
-        yield from (_finding(w, judged, None if w.address in known else suggest(w.address)) for w in unused)
+        yield from (_finding(w, evaluated, None if w.address in known else suggest(w.address)) for w in unused)
 
 
-def _finding(waiver: Waiver, judged: Sequence[Diagnostic], meant: str | None) -> Diagnostic:
+def _finding(waiver: Waiver, evaluated: Sequence[Diagnostic], meant: str | None) -> Diagnostic:
     message = f"the waiver of {waiver.code} for {waiver.address} suppresses nothing"
-    elsewhere = sorted({d.address for d in judged if d.code == waiver.code and d.address != waiver.address})
+    elsewhere = sorted({d.address for d in evaluated if d.code == waiver.code and d.address != waiver.address})
     hint = f"remove it; {waiver.code} finds {elsewhere[0]}" if elsewhere else "remove it"
     if meant is not None:
         hint = f"nothing is called {waiver.address}: name {meant}, or remove the waiver"

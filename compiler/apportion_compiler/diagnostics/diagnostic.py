@@ -140,12 +140,12 @@ class SeverityPolicy:
     waivers: Mapping[tuple[str, str], Suppression] = field(default_factory=dict)
 
 
-def judge(diagnostics: Iterable[Diagnostic], policy: SeverityPolicy) -> tuple[Diagnostic, ...]:
+def apply_severities(diagnostics: Iterable[Diagnostic], policy: SeverityPolicy) -> tuple[Diagnostic, ...]:
     """Return the findings that are not switched off, each with its severity and, where waived, its suppression.
 
     Where a helper function made the declaration, the lines that called it are added to the related places.
     """
-    judged: dict[Diagnostic, None] = {}
+    evaluated: dict[Diagnostic, None] = {}
     for diagnostic in diagnostics:
         severity: Severity | None = diagnostic.effective_severity
         waiver: Suppression | None = None
@@ -155,8 +155,8 @@ def judge(diagnostics: Iterable[Diagnostic], policy: SeverityPolicy) -> tuple[Di
         if severity is None:
             continue
         related = (*diagnostic.related, *_call_sites(diagnostic.at))
-        judged[replace(diagnostic, severity=severity, suppression=waiver, related=related)] = None
-    return tuple(judged)
+        evaluated[replace(diagnostic, severity=severity, suppression=waiver, related=related)] = None
+    return tuple(evaluated)
 
 
 def _call_sites(at: SourceLocation) -> tuple[Related, ...]:

@@ -58,7 +58,7 @@ class Report:
         reached: The last phase that ran; errors of one phase stop the next.
         n_queues: Queues of the policy; None where it could not be evaluated.
         n_environments: Its environments, likewise.
-        n_objects: Manifests that were judged; None in a report on a policy.
+        n_objects: Manifests that were evaluated; None in a report on a policy.
     """
 
     findings: tuple[Finding, ...]

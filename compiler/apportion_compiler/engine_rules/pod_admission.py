@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from apportion_compiler.engine_rules.verdict import Manifest
 from apportion_compiler.engine_rules.workload_rules.every_engine import devices
-from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, site_of
+from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, context_of
 from apportion_compiler.engines.kai.rules.gpu_sharing import gpu_sharing
 
 _WEBHOOKS: Mapping[str, tuple[Rule, ...]] = {"kai": (gpu_sharing,)}
@@ -24,7 +24,7 @@ def admit(engine: str, manifest: Manifest) -> None:
 
 def refusals(engine: str, manifest: Manifest) -> Iterator[str]:
     """Yield why the pods of a workload are refused on a cluster with an engine; nothing of what is no workload."""
-    site = site_of(engine, (manifest,), ())
+    context = context_of(engine, (manifest,), ())
     for rule in (devices, *_WEBHOOKS.get(engine, ())):
-        for verdict in rule(site):
+        for verdict in rule(context):
             yield verdict.message

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engine_rules.workload_rules import admission_policies, every_engine, provisioning
-from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, site_of
+from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, context_of
 from apportion_compiler.engines.registry import Parts, engine_parts
 
 ENGINE_WORKLOAD_RULES: Mapping[str, tuple[Rule, ...]] = Parts(engine_parts("rules.pending", "RULES"))
@@ -28,11 +28,11 @@ def workload_verdicts(
         manifests: All that shall be applied together.
         existing: What the cluster has already: queues, classes, pod templates.
     """
-    site = site_of(engine, manifests, existing)
+    context = context_of(engine, manifests, existing)
     for rule in (
         *every_engine.RULES,
         *admission_policies.RULES,
         *provisioning.RULES,
         *ENGINE_WORKLOAD_RULES.get(engine, ()),
     ):
-        yield from rule(site)
+        yield from rule(context)

@@ -38,7 +38,7 @@ def check_manifests(
     Args:
         objects: Everything that shall be applied together.
         engines: Names of engines; those that the objects are for where none is given.
-        existing: What the cluster has already, which is not judged itself.
+        existing: What the cluster has already, which is not evaluated itself.
         further: Verdicts that are known of the cluster beside the engine's, said as those of its first engine.
     """
     manifests = [placed.manifest for placed in objects]

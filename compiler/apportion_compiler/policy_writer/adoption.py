@@ -20,10 +20,10 @@ from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.lower import lower
 from apportion_compiler.policy_writer.conservation import losses
-from apportion_compiler.policy_writer.declarations import Declared, Identity, declare_lifted
+from apportion_compiler.policy_writer.declarations import Declared, Identity, declare_record
 from apportion_compiler.policy_writer.files import policy_files
-from apportion_compiler.readers.cluster_reader import lift
-from apportion_compiler.readers.record import Lifted, Manifest, Note
+from apportion_compiler.readers.cluster_reader import read_cluster
+from apportion_compiler.readers.record import ImportRecord, Manifest, Note
 from apportion_policy.policy import Organisation, Policy
 
 _ANY_DAY = date(2000, 1, 1)
@@ -38,22 +38,22 @@ def adopted_policy(manifests: Sequence[Manifest], identity: Identity) -> tuple[M
         ValueError: Where a value of an object cannot be read.
         UnwritableError: If a value is none that a policy can hold.
     """
-    lifted = lift(identity.engine.value, manifests)
-    made, faults = objects_made(lifted, identity)
+    record = read_cluster(identity.engine.value, manifests)
+    made, faults = objects_made(record, identity)
     if identity.engine.value == "kueue" and made is not None:
-        lifted = kept_as_they_stand(lifted, manifests, made)
-        made, faults = objects_made(lifted, identity)
+        record = kept_as_they_stand(record, manifests, made)
+        made, faults = objects_made(record, identity)
     lost = (
         tuple(Note(f.address, f"{f.message}: the policy does not compile as it is", lost=True) for f in faults)
         if made is None
         else losses(identity.engine.value, manifests, made)
     )
-    return policy_files(replace(lifted, notes=tuple(dict.fromkeys((*lifted.notes, *lost)))), identity)
+    return policy_files(replace(record, notes=tuple(dict.fromkeys((*record.notes, *lost)))), identity)
 
 
-def objects_made(lifted: Lifted, identity: Identity) -> tuple[tuple[Made, ...] | None, tuple[Diagnostic, ...]]:
-    """Return the objects to which what was lifted compiles; None, and why, where its tree is not sound."""
-    policy = _policy(declare_lifted(lifted, identity), identity)
+def objects_made(record: ImportRecord, identity: Identity) -> tuple[tuple[Made, ...] | None, tuple[Diagnostic, ...]]:
+    """Return the objects to which the record compiles; None, and why, where its tree is not sound."""
+    policy = _policy(declare_record(record, identity), identity)
     declarations = declare(policy)
     found = tuple(d for check in STRUCTURE_CHECKS for d in check(declarations, _ANY_DAY))
     if has_errors(found):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from apportion_compiler.readers.record import LiftedQueue, Note
+from apportion_compiler.readers.record import Note, QueueRecord
 from apportion_policy.quantity import UNLIMITED, Amount, add, count_text, cpu_text, gpu_text, memory_text
 from apportion_policy.resources import CPU, GPU, MEMORY, Resources, gpu_resource
 
@@ -17,7 +17,7 @@ _MODEL = f"{GPU}/"
 _NOTHING: Mapping[str, Amount] = {}
 
 
-def promises(queues: Sequence[LiftedQueue]) -> Mapping[str, Resources | None]:
+def promises(queues: Sequence[QueueRecord]) -> Mapping[str, Resources | None]:
     """Return what to write as `guaranteed` of each queue, by its id; parents stand before their children."""
     children: dict[str, list[str]] = {}
     for queue in queues:
@@ -47,7 +47,7 @@ def bounds(amounts: Mapping[str, Amount], models: Sequence[str] = ()) -> Resourc
     return resources_of(kept)
 
 
-def amount_notes(queue: LiftedQueue) -> Iterator[Note]:
+def amount_notes(queue: QueueRecord) -> Iterator[Note]:
     """Yield a note where GPUs are counted by model and altogether, and the two disagree: a policy counts one way."""
     for field, amounts in (("guaranteed", queue.guaranteed), ("limit", queue.limit)):
         models = [amount for resource, amount in amounts.items() if resource.startswith(_MODEL)]
@@ -108,7 +108,7 @@ def _said(own: Mapping[str, Amount], filled: Mapping[str, Amount]) -> dict[str, 
     return said
 
 
-def _say_once(queues: Sequence[LiftedQueue], written: Mapping[str, dict[str, Amount]]) -> None:
+def _say_once(queues: Sequence[QueueRecord], written: Mapping[str, dict[str, Amount]]) -> None:
     """Add a promise of nothing to the top-level queues for every resource of which nothing else is written."""
     spoken = {r for amounts in written.values() for r in amounts}
     spoken |= {r for queue in queues for r, amount in _counted(queue.limit).items() if amount is not UNLIMITED}

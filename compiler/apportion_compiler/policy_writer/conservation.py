@@ -100,9 +100,11 @@ def _declared(manifest: Manifest) -> dict[str, object]:
     metadata = manifest.get("metadata")
     if isinstance(metadata, Mapping):
         kept = {key: value for key, value in metadata.items() if key not in _SERVER_METADATA}
-        for marks in ("labels", "annotations"):
-            if isinstance(kept.get(marks), Mapping):
-                kept[marks] = {key: value for key, value in kept[marks].items() if not _is_kept_by_tools(key, value)}
+        for section in ("labels", "annotations"):
+            if isinstance(kept.get(section), Mapping):
+                kept[section] = {
+                    key: value for key, value in kept[section].items() if not _is_kept_by_tools(key, value)
+                }
         found["metadata"] = kept
     return found
 

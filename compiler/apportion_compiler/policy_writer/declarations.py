@@ -1,4 +1,4 @@
-"""From what a reader lifted to the declarations of a policy. What a policy has no word for becomes a note."""
+"""From what a reader read to the declarations of a policy. What a policy has no word for becomes a note."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from apportion_compiler.errors import UnwritableError
 from apportion_compiler.ir import program as ir
 from apportion_compiler.policy_writer.amounts import amount_notes, bounds, promises, resources_of
-from apportion_compiler.policy_writer.pools import pools_of, spoken_models
-from apportion_compiler.readers.record import Lifted, LiftedPlan, LiftedPriorityClass, LiftedQueue, Note
+from apportion_compiler.policy_writer.pools import declared_models, pools_of
+from apportion_compiler.readers.record import ImportRecord, Note, PlanRecord, PriorityClassRecord, QueueRecord
 from apportion_policy.cluster import Cluster, Environment
 from apportion_policy.declaration import collecting_faults
 from apportion_policy.duration import duration_text
@@ -52,32 +52,32 @@ class Declared:
     notes: tuple[Note, ...]
 
 
-def declare_lifted(lifted: Lifted, identity: Identity) -> Declared:
+def declare_record(record: ImportRecord, identity: Identity) -> Declared:
     """Return the declarations.
 
     Raises:
         UnwritableError: If a value is none that a policy can hold, or two queues have one id.
     """
-    ids = [queue.id for queue in lifted.queues]
+    ids = [queue.id for queue in record.queues]
     twice = next((id_ for id_ in ids if ids.count(id_) > 1), None) if len(set(ids)) < len(ids) else None
     if twice is not None:
         raise UnwritableError(f"two queues have the id `{twice}`")
     with collecting_faults() as faults:
-        declared = _declared(lifted, identity)
+        declared = _declared(record, identity)
     if faults:
         raise UnwritableError(f"{faults[0].declaration} {'.'.join(map(str, faults[0].path))}: {faults[0].message}")
     return declared
 
 
-def _declared(lifted: Lifted, identity: Identity) -> Declared:
-    notes = list(lifted.notes)
-    pools = pools_of(lifted, notes)
-    promised = promises(lifted.queues)
-    models = () if pools else spoken_models(lifted)
+def _declared(record: ImportRecord, identity: Identity) -> Declared:
+    notes = list(record.notes)
+    pools = pools_of(record, notes)
+    promised = promises(record.queues)
+    models = () if pools else declared_models(record)
     owners: dict[str, str | None] = {}
     known = {pool.id for pool in pools}
     queues = []
-    for queue in lifted.queues:
+    for queue in record.queues:
         notes += amount_notes(queue)
         notes += _unkept(queue)
         notes += _reworded(queue.object, "title", queue.title)
@@ -90,19 +90,19 @@ def _declared(lifted: Lifted, identity: Identity) -> Declared:
             "pools": None if queue.pools is None else tuple(pool for pool in queue.pools if pool in known),
         }
         queues.append(Queue(id=queue.id, **{key: value for key, value in fields.items() if value is not None}))
-    for cls in lifted.priority_classes:
+    for cls in record.priority_classes:
         notes += _reworded(f"PriorityClass {cls.name}", "description", cls.description)
     return Declared(
         tuple(queues),
         pools,
-        tuple(_plan(plan) for plan in lifted.plans),
-        tuple(_class(cls) for cls in lifted.priority_classes),
-        _environment(lifted, identity, pools),
+        tuple(_plan(plan) for plan in record.plans),
+        tuple(_class(cls) for cls in record.priority_classes),
+        _environment(record, identity, pools),
         tuple(dict.fromkeys(notes)),
     )
 
 
-def _fields(queue: LiftedQueue, models: Sequence[str]) -> Mapping[str, Any]:
+def _fields(queue: QueueRecord, models: Sequence[str]) -> Mapping[str, Any]:
     """Return the fields of a queue that are its own; None is left out."""
     priority = queue.priority if queue.priority is None or 0 <= queue.priority <= _MAX_PRIORITY else None
     return {
@@ -131,7 +131,7 @@ def _user(user: ir.UserLimit) -> UserLimit:
     return UserLimit(user=user.user, limit=resources_of(user.limit) or Resources(), max_jobs=user.max_jobs)
 
 
-def _unkept(queue: LiftedQueue) -> Iterator[Note]:
+def _unkept(queue: QueueRecord) -> Iterator[Note]:
     if queue.priority is not None and not 0 <= queue.priority <= _MAX_PRIORITY:
         yield Note(queue.object, f"priority {queue.priority} is not kept: a policy's begin at 0")
     if queue.owner is not None and _owner(queue) is None:
@@ -148,7 +148,7 @@ def _reworded(object_: str, field: str, text: str | None) -> Iterator[Note]:
         yield Note(object_, f"its {field} is put on one line, with control and format characters as escapes")
 
 
-def _owner(queue: LiftedQueue) -> str | None:
+def _owner(queue: QueueRecord) -> str | None:
     """Return the owner, if a policy can name it."""
     owner = queue.owner
     if (
@@ -169,7 +169,7 @@ def _weight(weights: Mapping[str, int]) -> Any:
     return Weight(**{resource: weight_text(weight) for resource, weight in each.items() if weight != _EVEN})
 
 
-def _plan(plan: LiftedPlan) -> ProvisioningPlan:
+def _plan(plan: PlanRecord) -> ProvisioningPlan:
     times = {
         "max_run_duration": plan.max_run_duration,
         "retry_backoff_base": plan.retry_backoff_base,
@@ -184,7 +184,7 @@ def _plan(plan: LiftedPlan) -> ProvisioningPlan:
     return ProvisioningPlan(id=plan.id, **{key: value for key, value in fields.items() if value is not None})
 
 
-def _class(cls: LiftedPriorityClass) -> PriorityClass:
+def _class(cls: PriorityClassRecord) -> PriorityClass:
     made = PriorityClass(
         name=cls.name,
         value=cls.value,
@@ -196,15 +196,15 @@ def _class(cls: LiftedPriorityClass) -> PriorityClass:
     return next((default for default in DEFAULT_PRIORITY_CLASSES if default == made), made)
 
 
-def _environment(lifted: Lifted, identity: Identity, pools: Sequence[NodePool]) -> Environment:
-    here = lifted.cluster
+def _environment(record: ImportRecord, identity: Identity, pools: Sequence[NodePool]) -> Environment:
+    here = record.cluster
     gpu, cpu = (PlacementStrategy(p) if p is not None else None for p in (here.gpu_placement, here.cpu_placement))
     placement = {
         key: value for key, value in (("gpu", gpu), ("cpu", cpu)) if value not in (None, PlacementStrategy.BINPACK)
     }
     fields: dict[str, Any] = {
         "placement": Placement(**placement) if placement else None,
-        "topologies": tuple(Topology(name=t.name, levels=t.levels) for t in lifted.topologies) or None,
+        "topologies": tuple(Topology(name=t.name, levels=t.levels) for t in record.topologies) or None,
         "pools": tuple(pool.id for pool in pools) or None,
         "managed_elsewhere": here.managed_elsewhere or None,
         "kai": here.kai,

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.kubernetes_names import is_subdomain
-from apportion_compiler.policy_writer.declarations import Declared, Identity, declare_lifted
+from apportion_compiler.policy_writer.declarations import Declared, Identity, declare_record
 from apportion_compiler.policy_writer.expressions import WIDTH, Atom, Expression, call, imported, laid_out, sequence
 from apportion_compiler.policy_writer.python_names import constants, modules
 from apportion_compiler.policy_writer.python_source import Names, expression_of
-from apportion_compiler.readers.record import Lifted, Note
+from apportion_compiler.readers.record import ImportRecord, Note
 from apportion_policy.evaluation.sanitized_text import plain_text
 from apportion_policy.policy import Organisation
 from apportion_policy.priority import DEFAULT_PRIORITY_CLASSES
@@ -22,17 +22,17 @@ TEAMS = "teams"
 _ENVIRONMENT = ("environment", "")
 
 
-def policy_files(lifted: Lifted, identity: Identity) -> tuple[Mapping[str, str], tuple[Note, ...]]:
+def policy_files(record: ImportRecord, identity: Identity) -> tuple[Mapping[str, str], tuple[Note, ...]]:
     """Return the texts by file name, and the notes, which stand in them as comments too.
 
     Raises:
         UnwritableError: If a value is none that a policy can hold.
     """
-    declared = declare_lifted(lifted, identity)
+    declared = declare_record(record, identity)
     platform, teams = _teams(declared.queues)
     stems = modules(team[0].id for team in teams)
     file_of = {queue.id: f"{TEAMS}/{stems[team[0].id]}.py" for team in teams for queue in team}
-    by_file = _by_file(declared.notes, lifted, file_of)
+    by_file = _by_file(declared.notes, record, file_of)
     files = {ENTRY: _entry(declared, identity, platform, by_file.get(ENTRY, ()), has_teams=bool(teams))}
     for team in teams:
         name = file_of[team[0].id]
@@ -64,8 +64,8 @@ def _teams(queues: Sequence[Queue]) -> tuple[Sequence[Queue], Sequence[Sequence[
     return platform, teams
 
 
-def _by_file(notes: Iterable[Note], lifted: Lifted, file_of: Mapping[str, str]) -> Mapping[str, list[Note]]:
-    of_object = {queue.object: file_of.get(queue.id, ENTRY) for queue in lifted.queues}
+def _by_file(notes: Iterable[Note], record: ImportRecord, file_of: Mapping[str, str]) -> Mapping[str, list[Note]]:
+    of_object = {queue.object: file_of.get(queue.id, ENTRY) for queue in record.queues}
     by_file: dict[str, list[Note]] = {}
     for note in notes:
         by_file.setdefault(of_object.get(note.object, ENTRY), []).append(note)

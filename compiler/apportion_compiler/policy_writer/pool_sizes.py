@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from apportion_compiler.readers.record import LiftedPool
+from apportion_compiler.readers.record import PoolRecord
 from apportion_policy.resources import CPU, GPU, MEMORY
 
 _DEVICE = 1000
@@ -30,7 +30,7 @@ class Size:
     memory: int | None
 
 
-def sizes(pools: Sequence[LiftedPool], guaranteed: Mapping[str, int]) -> list[Size]:
+def sizes(pools: Sequence[PoolRecord], guaranteed: Mapping[str, int]) -> list[Size]:
     """Return a size for each pool.
 
     Args:
@@ -58,7 +58,7 @@ def sizes(pools: Sequence[LiftedPool], guaranteed: Mapping[str, int]) -> list[Si
     return found
 
 
-def _size(pool: LiftedPool, guaranteed: Mapping[str, int]) -> Size:
+def _size(pool: PoolRecord, guaranteed: Mapping[str, int]) -> Size:
     if pool.machine:
         cpu, memory, gpu = (pool.machine.get(resource) for resource in (CPU, MEMORY, GPU))
         n_gpus = gpu // _DEVICE if isinstance(gpu, int) else 0

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apportion_compiler.policy_writer.pool_sizes import Size, sizes
-from apportion_compiler.readers.record import Lifted, LiftedPool, Note
+from apportion_compiler.readers.record import ImportRecord, Note, PoolRecord
 from apportion_policy.placement import Placement, PlacementStrategy
 from apportion_policy.pool import Accelerator, NodePool, Taint, TaintEffect
 from apportion_policy.providers import Gke
@@ -26,28 +26,28 @@ QUEUED_GKE = Gke(
 """What GKE demands of a pool whose machines are asked for by its queued provisioning."""
 
 
-def pools_of(lifted: Lifted, notes: list[Note]) -> tuple[NodePool, ...]:
+def pools_of(record: ImportRecord, notes: list[Note]) -> tuple[NodePool, ...]:
     """Return the pools; every GPU model that a queue counts has one, if there are any."""
-    if not lifted.pools:
+    if not record.pools:
         return ()
-    if not all(pool.machine for pool in lifted.pools):
+    if not all(pool.machine for pool in record.pools):
         notes.append(Note("NodePool", GUESSED))
-    present = {pool.gpu_model for pool in lifted.pools}
-    missing = [model for model in spoken_models(lifted) if model not in present]
-    pools = (*lifted.pools, *(LiftedPool(model, model) for model in missing))
-    classes = {plan.id: plan.provisioning_class for plan in lifted.plans}
+    present = {pool.gpu_model for pool in record.pools}
+    missing = [model for model in declared_models(record) if model not in present]
+    pools = (*record.pools, *(PoolRecord(model, model) for model in missing))
+    classes = {plan.id: plan.provisioning_class for plan in record.plans}
     return tuple(
-        _pool(pool, size, classes) for pool, size in zip(pools, sizes(pools, _guaranteed(lifted)), strict=True)
+        _pool(pool, size, classes) for pool, size in zip(pools, sizes(pools, _guaranteed(record)), strict=True)
     )
 
 
-def spoken_models(lifted: Lifted) -> Sequence[str]:
+def declared_models(record: ImportRecord) -> Sequence[str]:
     """Return the GPU models by which queues count."""
-    amounts = (held for queue in lifted.queues for held in (queue.guaranteed, queue.limit))
+    amounts = (held for queue in record.queues for held in (queue.guaranteed, queue.limit))
     return sorted({r.removeprefix(_MODEL) for held in amounts for r in held if r.startswith(_MODEL)})
 
 
-def _pool(pool: LiftedPool, size: Size, classes: Mapping[str, str | None]) -> NodePool:
+def _pool(pool: PoolRecord, size: Size, classes: Mapping[str, str | None]) -> NodePool:
     placement = {
         key: PlacementStrategy(value)
         for key, value in (("gpu", pool.gpu_placement), ("cpu", pool.cpu_placement))
@@ -74,11 +74,11 @@ def _taint(key: str, value: str | None, effect: str) -> Taint:
     return Taint(key=key, value=value, effect=TaintEffect(effect))
 
 
-def _guaranteed(lifted: Lifted) -> Mapping[str, int]:
+def _guaranteed(record: ImportRecord) -> Mapping[str, int]:
     """Return the GPUs, in thousandths, that top-level queues are promised of each model; of any, where there is one."""
-    models = {pool.gpu_model for pool in lifted.pools if pool.gpu_model is not None}
+    models = {pool.gpu_model for pool in record.pools if pool.gpu_model is not None}
     found: dict[str, int] = {}
-    for queue in lifted.queues:
+    for queue in record.queues:
         for model in models if queue.parent is None else ():
             amount = queue.guaranteed.get(f"{_MODEL}{model}", queue.guaranteed.get(GPU, 0) if len(models) == 1 else 0)
             found[model] = found.get(model, 0) + (0 if isinstance(amount, Unlimited) else amount)

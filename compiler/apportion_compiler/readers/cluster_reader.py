@@ -12,31 +12,31 @@ from apportion_compiler.readers import READERS
 from apportion_compiler.readers.admission import admission_facts
 from apportion_compiler.readers.namespaces import with_namespaces
 from apportion_compiler.readers.objects import is_ours, own_labels, owner_of
-from apportion_compiler.readers.record import Lifted, Manifest
+from apportion_compiler.readers.record import ImportRecord, Manifest
 
 
-def lift(engine: str, manifests: Sequence[Manifest]) -> Lifted:
-    """Return what a reader lifts, with namespaces and the preemptibility of classes where only other objects say them.
+def read_cluster(engine: str, manifests: Sequence[Manifest]) -> ImportRecord:
+    """Return what a reader reads, with namespaces and the preemptibility of classes where only other objects say them.
 
     Raises:
         KeyError: If there is no reader of that name.
         ValueError: Where a value cannot be read.
     """
-    lifted = READERS[engine].read(manifests)
+    record = READERS[engine].read(manifests)
     facts = admission_facts(manifests)
     if facts is not None:
         classes = (
             replace(cls, preemptible=facts.is_preemptible(cls.name)) if cls.preemptible is None else cls
-            for cls in lifted.priority_classes
+            for cls in record.priority_classes
         )
-        lifted = replace(lifted, priority_classes=tuple(classes))
-    return _with_labels(with_namespaces(lifted, manifests), manifests)
+        record = replace(record, priority_classes=tuple(classes))
+    return _with_labels(with_namespaces(record, manifests), manifests)
 
 
 _PLAIN_KINDS = (("", "Namespace"), ("rbac.authorization.k8s.io", "ClusterRoleBinding"))
 
 
-def _with_labels(lifted: Lifted, manifests: Sequence[Manifest]) -> Lifted:
+def _with_labels(record: ImportRecord, manifests: Sequence[Manifest]) -> ImportRecord:
     """Return queues with the labels and owners of the plain objects, where an engine's own have no place for them."""
     plain = {
         labels_of(m)[QUEUE_ID_LABEL]: m
@@ -45,11 +45,11 @@ def _with_labels(lifted: Lifted, manifests: Sequence[Manifest]) -> Lifted:
         if is_ours(m) and QUEUE_ID_LABEL in labels_of(m)
     }
     queues = []
-    for queue in lifted.queues:
+    for queue in record.queues:
         of_queue = plain.get(label_value(queue.id))
         if of_queue is not None:
             labels, owner = queue.labels or own_labels(of_queue), queue.owner or owner_of(of_queue)
             queues.append(replace(queue, labels=labels, owner=owner))
         else:
             queues.append(queue)
-    return replace(lifted, queues=tuple(queues))
+    return replace(record, queues=tuple(queues))

@@ -14,7 +14,7 @@ from apportion_compiler.engines.native.emit.quotas import DEFAULT_REQUESTS, LIMI
 from apportion_compiler.kubernetes_names import object_name
 from apportion_compiler.plain_objects import described, items, mapping, name_of, of_kind, text
 from apportion_compiler.readers.objects import is_ours
-from apportion_compiler.readers.record import Lifted, LiftedQueue, Manifest
+from apportion_compiler.readers.record import ImportRecord, Manifest, QueueRecord
 from apportion_policy.errors import QuantityError
 from apportion_policy.limit_range import LimitRange
 from apportion_policy.quantity import (
@@ -40,11 +40,11 @@ _QUANTITIES: Mapping[str, tuple[Callable[[str], Amount], Callable[[Amount], str]
 }
 
 
-def with_limit_ranges(lifted: Lifted, manifests: Sequence[Manifest], *, foreign: bool) -> Lifted:
-    """Return what was lifted, with the limit ranges of each queue's first namespace that has any.
+def with_limit_ranges(record: ImportRecord, manifests: Sequence[Manifest], *, foreign: bool) -> ImportRecord:
+    """Return the record, with the limit ranges of each queue's first namespace that has any.
 
     Args:
-        lifted: The queues.
+        record: The queues.
         manifests: All objects.
         foreign: Whether limit ranges count that Apportion did not write.
 
@@ -56,11 +56,11 @@ def with_limit_ranges(lifted: Lifted, manifests: Sequence[Manifest], *, foreign:
         if foreign or is_ours(manifest):
             found.setdefault(text(manifest, "metadata", "namespace") or "default", []).append(manifest)
     if not found:
-        return lifted
-    return replace(lifted, queues=tuple(_with_its_own(queue, found) for queue in lifted.queues))
+        return record
+    return replace(record, queues=tuple(_with_its_own(queue, found) for queue in record.queues))
 
 
-def _with_its_own(queue: LiftedQueue, found: Mapping[str, Sequence[Manifest]]) -> LiftedQueue:
+def _with_its_own(queue: QueueRecord, found: Mapping[str, Sequence[Manifest]]) -> QueueRecord:
     there = next((found[namespace] for namespace in queue.namespaces if namespace in found), ())
     ranges = [each for manifest in there if (each := _limit_range(manifest)) is not None]
     if ranges == [_written_anyway(queue)]:
@@ -68,7 +68,7 @@ def _with_its_own(queue: LiftedQueue, found: Mapping[str, Sequence[Manifest]]) -
     return replace(queue, limit_ranges=tuple(sorted(ranges, key=lambda each: each.name)))
 
 
-def _written_anyway(queue: LiftedQueue) -> LimitRange | None:
+def _written_anyway(queue: QueueRecord) -> LimitRange | None:
     """Return what the target `native` writes for a queue that declares no limit range."""
     bounded = {r for r, amount in queue.limit.items() if not isinstance(amount, Unlimited)}
     defaults: dict[str, Any] = {resource: value for resource, value in DEFAULT_REQUESTS.values() if resource in bounded}

@@ -1,6 +1,6 @@
 """Namespaces as Apportion emits them beside every engine: whose each is, and what its work may name.
 
-An engine's own reader need not know them: what it lifted is completed here.
+An engine's own reader need not know them: its record is completed here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from apportion_compiler.backends.admission.namespace_metadata import CLASSES_ANN
 from apportion_compiler.kubernetes_names import label_value
 from apportion_compiler.plain_objects import annotations_of, labels_of, name_of, of_kind
 from apportion_compiler.readers.limit_ranges import with_limit_ranges
-from apportion_compiler.readers.record import Lifted, Manifest
+from apportion_compiler.readers.record import ImportRecord, Manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +34,15 @@ def bound_namespaces(manifests: Sequence[Manifest]) -> Mapping[str, Bound]:
     return {queue: _bound(namespaces) for queue, namespaces in found.items()}
 
 
-def with_namespaces(lifted: Lifted, manifests: Sequence[Manifest]) -> Lifted:
-    """Return what was lifted, with namespaces, classes and sharing where the engine's objects do not say them.
+def with_namespaces(record: ImportRecord, manifests: Sequence[Manifest]) -> ImportRecord:
+    """Return the record, with namespaces, classes and sharing where the engine's objects do not say them.
 
     Classes are left out of a queue that may use all.
     """
     bound = bound_namespaces(manifests)
-    every = {cls.name for cls in lifted.priority_classes}
+    every = {cls.name for cls in record.priority_classes}
     queues = []
-    for queue in lifted.queues:
+    for queue in record.queues:
         of_queue = bound.get(label_value(queue.id))
         if of_queue is not None:
             classes = queue.priority_classes
@@ -58,7 +58,7 @@ def with_namespaces(lifted: Lifted, manifests: Sequence[Manifest]) -> Lifted:
             )
         else:
             queues.append(queue)
-    return with_limit_ranges(replace(lifted, queues=tuple(queues)), manifests, foreign=False)
+    return with_limit_ranges(replace(record, queues=tuple(queues)), manifests, foreign=False)
 
 
 def _bound(namespaces: Sequence[Manifest]) -> Bound:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from apportion_compiler.backends.quota_tree import stands_for_no_size
-from apportion_compiler.readers.record import LiftedPool
+from apportion_compiler.readers.record import PoolRecord
 from apportion_policy.errors import QuantityError
 from apportion_policy.quantity import UNLIMITED, Amount, kubernetes_units
 from apportion_policy.resources import CPU, GPU, MEMORY
@@ -62,7 +62,7 @@ def bounds(listed: Mapping[str, int], parents: Mapping[str, int]) -> dict[str, A
     }
 
 
-def size_pools(total: Mapping[str, int], prefix: str, gpu_model: str) -> Iterator[LiftedPool]:
+def size_pools(total: Mapping[str, int], prefix: str, gpu_model: str) -> Iterator[PoolRecord]:
     """Yield pools that make up a size: one machine for cpu and memory, and one for each GPU.
 
     An engine that wants the cluster's size is given it in the policy by pools, and its objects say only the size.
@@ -70,11 +70,11 @@ def size_pools(total: Mapping[str, int], prefix: str, gpu_model: str) -> Iterato
     known = {r: amount for r, amount in total.items() if not stands_for_no_size(r, amount)}
     common = {resource: known[resource] for resource in (CPU, MEMORY) if resource in known}
     if common:
-        yield LiftedPool(prefix, machine=common)
+        yield PoolRecord(prefix, machine=common)
     n_gpus = known.get(GPU, 0) // 1000
     if n_gpus:
         none = dict.fromkeys(common, 0)
-        yield LiftedPool(f"{prefix}-gpus", gpu_model, machine={**none, GPU: 1000}, n_machines=n_gpus)
+        yield PoolRecord(f"{prefix}-gpus", gpu_model, machine={**none, GPU: 1000}, n_machines=n_gpus)
 
 
 def jobs_at_once(*listed: Mapping[str, object]) -> Iterator[str]:

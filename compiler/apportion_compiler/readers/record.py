@@ -1,4 +1,4 @@
-"""What a reader lifts out of an engine's objects: the queues of the IR as far as the engine keeps them.
+"""What a reader reads from an engine's objects: the queues of the IR as far as the engine keeps them.
 
 Units are the IR's: cpu in millicores, memory in bytes, gpu in thousandths of a device, weights in thousandths, times in
 seconds; resources are `cpu`, `memory`, `gpu`, `gpu/<model>` and others by name. A missing key is *unset*.
@@ -19,7 +19,7 @@ Manifest = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
-class LiftedQueue:
+class QueueRecord:
     """A queue as an engine's objects describe it, in the policy's terms.
 
     `id` is the label `apportion.dev/queue-id` where the object carries it, otherwise the object's name. `guaranteed`
@@ -54,7 +54,7 @@ class LiftedQueue:
 
 
 @dataclass(frozen=True, slots=True)
-class LiftedPriorityClass:
+class PriorityClassRecord:
     """A tier of workloads. `preemptible` is None where nothing says it.
 
     `installed_by_engine` marks those that the engine's own chart makes.
@@ -69,7 +69,7 @@ class LiftedPriorityClass:
 
 
 @dataclass(frozen=True, slots=True)
-class LiftedPool:
+class PoolRecord:
     """A kind of machines, as far as queues speak of it (a flavor, a shard).
 
     Placements are `binpack`, `spread`, or None where the cluster's holds; `topology` is a topology's name and `plan` a
@@ -94,7 +94,7 @@ class LiftedPool:
 
 
 @dataclass(frozen=True, slots=True)
-class LiftedPlan:
+class PlanRecord:
     """How capacity is asked for as one unit. What is None, nothing says; times are seconds."""
 
     id: str
@@ -107,7 +107,7 @@ class LiftedPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class LiftedTopology:
+class TopologyRecord:
     """Node label keys, widest level first."""
 
     name: str
@@ -115,7 +115,7 @@ class LiftedTopology:
 
 
 @dataclass(frozen=True, slots=True)
-class LiftedCluster:
+class ClusterRecord:
     """What holds of the cluster as a whole. None: its objects do not say it."""
 
     gpu_placement: str | None = None
@@ -140,16 +140,16 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Lifted:
+class ImportRecord:
     """Everything that a reader found; parents before children."""
 
-    queues: tuple[LiftedQueue, ...]
-    priority_classes: tuple[LiftedPriorityClass, ...] = ()
-    pools: tuple[LiftedPool, ...] = ()
-    topologies: tuple[LiftedTopology, ...] = ()
-    plans: tuple[LiftedPlan, ...] = ()
+    queues: tuple[QueueRecord, ...]
+    priority_classes: tuple[PriorityClassRecord, ...] = ()
+    pools: tuple[PoolRecord, ...] = ()
+    topologies: tuple[TopologyRecord, ...] = ()
+    plans: tuple[PlanRecord, ...] = ()
     notes: tuple[Note, ...] = ()
-    cluster: LiftedCluster = LiftedCluster()
+    cluster: ClusterRecord = ClusterRecord()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,4 +160,4 @@ class Reader:
     """
 
     name: str
-    read: Callable[[Sequence[Manifest]], Lifted]
+    read: Callable[[Sequence[Manifest]], ImportRecord]

@@ -78,11 +78,11 @@ def _is_managed(stored: Manifest) -> bool:
 
 
 def _unmarked(written: Manifest) -> Manifest:
-    """Return an object without the marks that it gets when it is first applied: what somebody else made has none."""
+    """Return an object without the labels and annotations that it gets when it is first applied: what somebody else made has none."""
     metadata = dict(mapping(written, "metadata"))
     for kind in ("labels", "annotations"):
-        marks = mapping(metadata, kind)
-        metadata[kind] = {k: v for k, v in marks.items() if k != MANAGED_BY_LABEL and not k.startswith(f"{GROUP}/")}
+        entries = mapping(metadata, kind)
+        metadata[kind] = {k: v for k, v in entries.items() if k != MANAGED_BY_LABEL and not k.startswith(f"{GROUP}/")}
     return {**written, "metadata": metadata}
 
 

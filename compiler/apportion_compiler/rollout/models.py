@@ -1,6 +1,6 @@
 """The models of the engines whose queues need an order among themselves.
 
-Kueue's webhooks judge each object alone, YuniKorn and ACK read one object that holds the whole tree, and Kubernetes'
+Kueue's webhooks evaluate each object alone, YuniKorn and ACK read one object that holds the whole tree, and Kubernetes'
 own quotas know no parents: there the order in which a backend writes is enough, and deletion in reverse.
 """
 

@@ -12,7 +12,7 @@ Counts = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A queue's object, and what of it an engine judges beside other queues.
+    """A queue's object, and what of it an engine evaluates beside other queues.
 
     Attributes:
         manifest: The object.
@@ -35,7 +35,7 @@ class Held:
     is_parent: bool = True
 
     def says_the_same(self, other: Held) -> bool:
-        """Tell whether a webhook would find nothing to judge anew."""
+        """Tell whether a webhook would find nothing to evaluate anew."""
         return all(
             getattr(self, name) == getattr(other, name)
             for name in ("parent", "amounts", "limits", "claims", "keys", "is_parent")

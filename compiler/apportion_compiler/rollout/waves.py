@@ -1,6 +1,6 @@
 """From one tree of queues to another in as few waves as it takes.
 
-A webhook judges one object at a time, against what the cluster has at that moment. A wave writes each queue at most
+A webhook evaluates one object at a time, against what the cluster has at that moment. A wave writes each queue at most
 once, then deletes. First everything is written as it shall be that is taken as it stands: parents grow before their
 children, children shrink before their parents, queues move where there is room; then what goes is deleted, children
 first. Mostly that is all. Where it comes to an end, three things make room, and none takes from a queue what it has

@@ -74,8 +74,8 @@ def test_models_are_one_sum_and_a_bound_on_one_of_them_alone_is_refused() -> Non
     pools = (H100, gpu_pool("l4"))
     program = _program(Queue(id="a", guaranteed=Resources(gpu={"h100": 4, "l4": 2})), pools=pools)
     assert _root(program)["children"][0]["min"] == {"nvidia.com/gpu": "6"}
-    (lifted,) = READER.read(ack.emit(program).manifests).queues
-    assert lifted.guaranteed == {"gpu": 6000}
+    (record,) = READER.read(ack.emit(program).manifests).queues
+    assert record.guaranteed == {"gpu": 6000}
     assert _refused(_program(Queue(id="a", limit=Resources(gpu={"h100": 4})), pools=pools)) == [("AP514", "queue a")]
 
 
@@ -94,8 +94,8 @@ def test_a_priority_is_written_in_a_queue_of_kube_queue_and_nowhere_else() -> No
     assert _refused(program) == []
     (written,) = [m for m in ack.emit(program).manifests if m["kind"] == "Queue"]
     assert written["spec"] == {"queuePolicy": "Priority", "priority": 7}
-    lifted = READER.read(ack.emit(program).manifests)
-    assert (lifted.queues[0].priority, lifted.cluster.ack) == (7, AckSettings(queue_policy="Priority"))
+    record = READER.read(ack.emit(program).manifests)
+    assert (record.queues[0].priority, record.cluster.ack) == (7, AckSettings(queue_policy="Priority"))
 
 
 def test_queues_have_policies_of_their_own() -> None:
@@ -109,12 +109,12 @@ def test_queues_have_policies_of_their_own() -> None:
     assert _refused(program) == []
     written = {m["metadata"]["name"]: m["spec"] for m in ack.emit(program).manifests if m["kind"] == "Queue"}  # type: ignore[index]
     assert written == {"a1": {"queuePolicy": "Block"}, "b": {"queuePolicy": "Priority", "priority": 7}}
-    lifted = READER.read(ack.emit(program).manifests)
-    assert {q.id: q.ack for q in lifted.queues if q.ack} == {
+    record = READER.read(ack.emit(program).manifests)
+    assert {q.id: q.ack for q in record.queues if q.ack} == {
         "a1": AckQueue(queue_policy="Block"),
         "b": AckQueue(queue_policy="Priority"),
     }
-    assert lifted.cluster.ack is None
+    assert record.cluster.ack is None
 
 
 def test_a_queues_policy_goes_before_the_clusters() -> None:
@@ -148,8 +148,8 @@ def test_a_tree_beyond_one_object_is_said_and_not_refused() -> None:
 
 def test_weights_and_min_runtimes_leave_no_trace() -> None:
     queue = Queue(id="a", guaranteed=Resources(gpu=4), over_quota_weight=Weight(gpu=3), reclaim_min_runtime="1h")
-    (lifted,) = READER.read(ack.emit(_program(queue)).manifests).queues
-    assert (lifted.weight, lifted.reclaim_min_runtime) == ({}, None)
+    (record,) = READER.read(ack.emit(_program(queue)).manifests).queues
+    assert (record.weight, record.reclaim_min_runtime) == ({}, None)
 
 
 def test_the_only_queue_on_top_called_root_is_the_root_itself() -> None:
@@ -189,12 +189,12 @@ FIELD: dict[str, Any] = {
 
 
 def test_a_tree_from_the_field_is_read_with_its_root() -> None:
-    lifted = READER.read([FIELD])
-    root, video = lifted.queues
+    record = READER.read([FIELD])
+    root, video = record.queues
     assert root.guaranteed == root.limit == {"cpu": 40_000, "memory": 40 * 2**30}
     assert (video.parent, video.namespaces) == ("root", ("film", "video"))
     assert (video.guaranteed, video.limit) == ({"cpu": 12_000}, {"cpu": 14_000})
-    assert {note.text for note in lifted.notes} == {
+    assert {note.text for note in record.notes} == {
         "`color` is not kept", "attribute `resourceflavors` is not kept", "`kube-queue/max-jobs` is not kept"
     }  # fmt: skip
 

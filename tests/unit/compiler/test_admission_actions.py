@@ -79,4 +79,4 @@ def test_a_default_queue_of_kueue_is_a_local_queue_named_default() -> None:
     ]
     (namespace,) = namespaces(program)
     assert namespace["metadata"]["annotations"]["apportion.dev/queues"] == "vision,default"
-    assert [lifted.default for lifted in read(output.manifests).queues] == [True]
+    assert [record.default for record in read(output.manifests).queues] == [True]

@@ -166,14 +166,14 @@ def test_quotas_from_the_field_are_read() -> None:
             "spec": spec,
         }
 
-    lifted = READER.read(
+    record = READER.read(
         [
             quota("team", {"parent": "dept"}, {"namespaces": '["b","a"]'}, max={"cpu": 40, "memory": "40Gi"}),
             quota("dept", {"is-parent": "true"}, {}, min={"cpu": "10"}, max={"cpu": "40", "memory": "50Gi"}),
             quota("koordinator-default-quota", {}, {}, max={"cpu": 1}),
         ]
     )
-    dept, team = lifted.queues
+    dept, team = record.queues
     assert (team.parent, team.namespaces, team.guaranteed) == ("dept", ("a", "b"), {})
     assert (dept.guaranteed, dept.limit) == ({"cpu": 10_000}, {"cpu": 40_000, "memory": 50 * 2**30})
     assert team.limit == {"memory": 40 * 2**30}  # Its cpu is bounded by the parent's alone.

@@ -216,7 +216,7 @@ def test_a_promise_without_a_model_is_laid_where_there_is_room() -> None:
     made = program(MODELS, pool("h100", "h100", 3), A100, ORDINARY)
     assert tree(made, "a100", GPU)["ads"].nominal == 12
     assert tree(made, "h100", GPU)["ads"].nominal == 0
-    assert _lifted(made)["ads"].guaranteed["gpu"] == 12_000
+    assert _record(made)["ads"].guaranteed["gpu"] == 12_000
 
 
 def test_a_limit_without_a_model_is_counted_over_all_flavors() -> None:
@@ -227,8 +227,8 @@ def test_a_limit_without_a_model_is_counted_over_all_flavors() -> None:
     for flavor in ("h100", "a100"):
         nodes = tree(made, flavor, GPU)
         assert available(nodes["vision"], nodes) == 24
-    lifted = _lifted(made)["vision"]
-    assert (lifted.limit, lifted.guaranteed["gpu/h100"]) == ({"gpu": 24_000}, 16_000)
+    record = _record(made)["vision"]
+    assert (record.limit, record.guaranteed["gpu/h100"]) == ({"gpu": 24_000}, 16_000)
     configuration = next(a.content for a in BACKEND.emit(made).artifacts if a.name == "controller_manager_config.yaml")
     assert "apportion.dev/gpus: '1'" in configuration
 
@@ -265,7 +265,7 @@ def test_a_promise_that_fits_nowhere_whole_is_split_and_sums_up() -> None:
     )
     parts = [tree(made, flavor, GPU)["vision"].nominal for flavor in ("reserved", "queued")]
     assert parts == [16, 154]
-    assert _lifted(made)["vision"].guaranteed["gpu"] == 170_000
+    assert _record(made)["vision"].guaranteed["gpu"] == 170_000
 
 
 def test_a_limit_by_model_is_divided_where_a_model_has_two_flavors() -> None:
@@ -286,7 +286,7 @@ def test_a_limit_by_model_is_divided_where_a_model_has_two_flavors() -> None:
     )
     held = [tree(made, flavor, GPU)["vision"] for flavor in ("reserved", "queued")]
     assert sum(node.nominal + (node.borrowing or 0) for node in held) == 40
-    assert _lifted(made)["vision"].limit["gpu/h100"] == 40_000
+    assert _record(made)["vision"].limit["gpu/h100"] == 40_000
 
 
 def test_checks_are_on_the_flavors_that_are_asked_for() -> None:
@@ -307,8 +307,8 @@ def test_a_queue_may_use_the_flavors_of_its_pools() -> None:
         A100,
         ORDINARY,
     )
-    assert _lifted(made)["vision"].pools == ("a100",)
-    assert _lifted(made)["speech"].pools is None
+    assert _record(made)["vision"].pools == ("a100",)
+    assert _record(made)["speech"].pools is None
 
 
 RACKS = Topology(name="racks", levels=("example.com/rack", "kubernetes.io/hostname"))
@@ -323,8 +323,8 @@ def test_with_a_topology_cpu_lies_beside_the_gpus_and_sums_up() -> None:
     made = program(PLACED, pool("h100", "h100", 8, topology="racks"), ORDINARY, topologies=(RACKS,))
     groups = [m["spec"]["resourceGroups"] for m in BACKEND.emit(made).manifests if m["kind"] == "ClusterQueue"]
     assert [len(group) for group in groups] == [1]
-    lifted = _lifted(made)["vision"]
-    assert (lifted.guaranteed["cpu"], lifted.limit["cpu"], lifted.guaranteed["gpu"]) == (300_000, 400_000, 16_000)
+    record = _record(made)["vision"]
+    assert (record.guaranteed["cpu"], record.limit["cpu"], record.guaranteed["gpu"]) == (300_000, 400_000, 16_000)
     flavors = [m for m in BACKEND.emit(made).manifests if m["kind"] == "ResourceFlavor"]
     assert all("topologyName" in flavor["spec"] for flavor in flavors)
 
@@ -365,5 +365,5 @@ def test_half_a_gpu_is_refused() -> None:
     assert [refusal.code for refusal in BACKEND.refusals(program(queues, H100))] == ["AP519"]
 
 
-def _lifted(made: Program) -> dict[str, Any]:
+def _record(made: Program) -> dict[str, Any]:
     return {queue.id: queue for queue in READER.read(BACKEND.emit(made).manifests).queues}

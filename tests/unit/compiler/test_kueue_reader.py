@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from apportion_compiler.engines.kueue.reader import READER
-from apportion_compiler.readers.record import Lifted
+from apportion_compiler.readers.record import ImportRecord
 from apportion_policy.quantity import UNLIMITED
 
 DWS = """
@@ -45,7 +45,7 @@ spec: {clusterQueue: dws-cluster-queue}
 """
 
 
-def lift(text: str) -> Lifted:
+def read_cluster(text: str) -> ImportRecord:
     return READER.read([m for m in yaml.safe_load_all(text) if m])
 
 
@@ -77,19 +77,19 @@ def flavor(name: str, **labels: str) -> dict[str, Any]:
 
 
 def test_a_queue_of_an_older_version_is_read() -> None:
-    (queue,) = lift(DWS).queues
+    (queue,) = read_cluster(DWS).queues
     assert (queue.id, queue.parent, queue.namespaces) == ("dws-cluster-queue", None, ("default",))
     assert queue.guaranteed == {"cpu": 10_000_000, "memory": 10_000 * 2**30, "gpu": 10_000_000}
 
 
 def test_without_a_cohort_the_quota_is_the_limit() -> None:
-    (queue,) = lift(DWS).queues
+    (queue,) = read_cluster(DWS).queues
     assert queue.limit == queue.guaranteed
 
 
 def test_a_provisioning_check_is_said_to_be_a_plan() -> None:
     assert ("AdmissionCheck dws-prov", "declare a provisioning plan") in {
-        (note.object, note.text.partition(",")[0]) for note in lift(DWS).notes
+        (note.object, note.text.partition(",")[0]) for note in read_cluster(DWS).notes
     }
 
 
@@ -119,18 +119,18 @@ def test_a_check_with_its_configuration_is_a_plan_of_the_flavors_pools() -> None
         flavors("nvidia.com/gpu", queued=quota("nvidia.com/gpu", 8), reserved=quota("nvidia.com/gpu", 8)),
         admissionChecksStrategy={"admissionChecks": [{"name": "dws", "onFlavors": ["queued"]}]},
     )
-    lifted = READER.read([flavor("queued", a="b"), flavor("reserved", c="d"), check, config, queue])
-    (plan,) = lifted.plans
+    record = READER.read([flavor("queued", a="b"), flavor("reserved", c="d"), check, config, queue])
+    (plan,) = record.plans
     assert (plan.id, plan.provisioning_class) == ("dws", "queued-provisioning.gke.io")
     assert (plan.max_run_duration, plan.retry_limit, plan.retry_backoff_base) == (3600, 2, 60)
     assert plan.parameters == {"other": "x"}
-    assert {pool.id: pool.plan for pool in lifted.pools} == {"queued": "dws", "reserved": None}
-    assert not any("plan" in note.text or "check" in note.text for note in lifted.notes)
+    assert {pool.id: pool.plan for pool in record.pools} == {"queued": "dws", "reserved": None}
+    assert not any("plan" in note.text or "check" in note.text for note in record.notes)
 
 
 def test_a_cohort_adds_to_its_members() -> None:
     cpu = flavors("cpu", default=quota("cpu", "500m"))
-    lifted = READER.read(
+    record = READER.read(
         [
             cohort("root"),
             cohort("research", flavors("cpu", default=quota("cpu", 2, borrowingLimit="4")), parentName="root"),
@@ -139,7 +139,7 @@ def test_a_cohort_adds_to_its_members() -> None:
             cluster_queue("c", cpu, cohortName="root"),
         ]
     )
-    queues = {queue.id: queue for queue in lifted.queues}
+    queues = {queue.id: queue for queue in record.queues}
     # A root that others made is a queue like any other: its name is kept, and Apportion puts none above it.
     assert {id_: queue.parent for id_, queue in queues.items()} == {
         "root": None,
@@ -148,33 +148,33 @@ def test_a_cohort_adds_to_its_members() -> None:
         "b": "research",
         "c": "root",
     }
-    assert lifted.cluster.kueue is not None
-    assert not lifted.cluster.kueue.root_cohort
+    assert record.cluster.kueue is not None
+    assert not record.cluster.kueue.root_cohort
     assert (queues["research"].guaranteed, queues["research"].limit) == ({"cpu": 4000}, {"cpu": 8000})
     assert (queues["b"].guaranteed, queues["b"].lending_limit) == ({"cpu": 1500}, {"cpu": 1000})
     assert queues["a"].limit == {}
 
 
 def test_a_cohort_of_v1beta1_that_nobody_wrote_is_an_inner_queue() -> None:
-    lifted = READER.read(
+    record = READER.read(
         [
             cluster_queue("a", flavors("cpu", default=quota("cpu", 1)), cohort="one"),
             cluster_queue("b", flavors("cpu", default=quota("cpu", 2)), cohort="two"),
         ]
     )
-    assert {queue.id: queue.parent for queue in lifted.queues} == {"one": None, "a": "one", "two": None, "b": "two"}
-    assert {queue.id: queue.guaranteed for queue in lifted.queues}["two"] == {"cpu": 2000}
-    assert all(queue.kueue is not None and queue.kueue.without_object for queue in lifted.queues if not queue.parent)
+    assert {queue.id: queue.parent for queue in record.queues} == {"one": None, "a": "one", "two": None, "b": "two"}
+    assert {queue.id: queue.guaranteed for queue in record.queues}["two"] == {"cpu": 2000}
+    assert all(queue.kueue is not None and queue.kueue.without_object for queue in record.queues if not queue.parent)
 
 
 def test_a_cohort_with_a_queues_name_gets_another() -> None:
-    lifted = READER.read(
+    record = READER.read(
         [
             cohort("team", flavors("cpu", default=quota("cpu", 3))),
             cluster_queue("team", flavors("cpu", default=quota("cpu", 1)), cohortName="team"),
         ]
     )
-    assert {queue.id: queue.parent for queue in lifted.queues} == {"team-cohort": None, "team": "team-cohort"}
+    assert {queue.id: queue.parent for queue in record.queues} == {"team-cohort": None, "team": "team-cohort"}
 
 
 @pytest.mark.parametrize(
@@ -203,17 +203,17 @@ def test_gpus_of_several_models_are_told_apart(labels: dict[str, dict[str, str]]
         flavors("nvidia.com/gpu", **{name: quota("nvidia.com/gpu", 4, borrowingLimit=2) for name in names}),
         cohortName="c",
     )
-    (lifted,) = [queue for queue in READER.read([*objects, queue]).queues if queue.id == "a"]
-    assert set(lifted.guaranteed) == {"gpu", *models}
-    assert (lifted.guaranteed["gpu"], lifted.limit["gpu"]) == (8000, 12000)
+    (record,) = [queue for queue in READER.read([*objects, queue]).queues if queue.id == "a"]
+    assert set(record.guaranteed) == {"gpu", *models}
+    assert (record.guaranteed["gpu"], record.limit["gpu"]) == (8000, 12000)
 
 
 def test_flavors_of_one_model_are_added_up() -> None:
     label = {"nvidia__com/gpu.product": "H100"}
     held = flavors("nvidia.com/gpu", spot=quota("nvidia.com/gpu", 4), reserved=quota("nvidia.com/gpu", 8))
-    lifted = READER.read([flavor("spot", **label), flavor("reserved", **label), cluster_queue("a", held)])
-    assert lifted.queues[0].guaranteed == {"gpu": 12_000}
-    assert {pool.gpu_model for pool in lifted.pools} == {"h100"}
+    record = READER.read([flavor("spot", **label), flavor("reserved", **label), cluster_queue("a", held)])
+    assert record.queues[0].guaranteed == {"gpu": 12_000}
+    assert {pool.gpu_model for pool in record.pools} == {"h100"}
 
 
 def test_what_stands_for_no_bound_is_none() -> None:
@@ -222,9 +222,9 @@ def test_what_stands_for_no_bound_is_none() -> None:
 
 
 def test_a_cycle_is_left_out() -> None:
-    lifted = READER.read([cohort("a", parentName="b"), cohort("b", parentName="a"), cluster_queue("c", cohortName="a")])
-    assert lifted.queues == ()
-    assert any("below itself" in note.text for note in lifted.notes)
+    record = READER.read([cohort("a", parentName="b"), cohort("b", parentName="a"), cluster_queue("c", cohortName="a")])
+    assert record.queues == ()
+    assert any("below itself" in note.text for note in record.notes)
 
 
 def test_an_amount_that_is_none_is_named() -> None:

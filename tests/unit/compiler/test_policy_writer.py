@@ -14,7 +14,14 @@ from apportion_compiler.policy_writer.declarations import Identity
 from apportion_compiler.policy_writer.expressions import text_literal
 from apportion_compiler.policy_writer.files import policy_files
 from apportion_compiler.policy_writer.python_names import constants, modules
-from apportion_compiler.readers.record import Lifted, LiftedPool, LiftedPriorityClass, LiftedQueue, LiftedTopology, Note
+from apportion_compiler.readers.record import (
+    ImportRecord,
+    Note,
+    PoolRecord,
+    PriorityClassRecord,
+    QueueRecord,
+    TopologyRecord,
+)
 from apportion_policy import UNLIMITED, Engine
 
 IDENTITY = Identity("acme", "prod", "main", Engine.KAI, "0.17", "@acme/platform")
@@ -29,13 +36,13 @@ HOSTILE = (
 UNPRINTABLE = ("line\nbreak", "a\u202eb\u2028c\x00\x1b[31m")
 
 
-def _texts(*queues: LiftedQueue, **others: object) -> dict[str, str]:
-    return dict(policy_files(Lifted(queues, **others), IDENTITY)[0])
+def _texts(*queues: QueueRecord, **others: object) -> dict[str, str]:
+    return dict(policy_files(ImportRecord(queues, **others), IDENTITY)[0])
 
 
 def test_one_file_a_team_and_quantities_as_people_write_them() -> None:
-    research = LiftedQueue("research", "Queue research", guaranteed={"cpu": 64_000, "gpu": 8000}, weight={"cpu": 2000})
-    vision = LiftedQueue(
+    research = QueueRecord("research", "Queue research", guaranteed={"cpu": 64_000, "gpu": 8000}, weight={"cpu": 2000})
+    vision = QueueRecord(
         "vision",
         "Queue vision",
         "research",
@@ -45,7 +52,7 @@ def test_one_file_a_team_and_quantities_as_people_write_them() -> None:
         limit={"cpu": 1500, "memory": 2 * 2**40, "gpu": UNLIMITED},
         weight={"cpu": 2000, "memory": 2000, "gpu": 2000},
     )
-    product = LiftedQueue("product", "Queue product", guaranteed={"memory": 3 * GIB})
+    product = QueueRecord("product", "Queue product", guaranteed={"memory": 3 * GIB})
     files = _texts(research, vision, product)
     assert sorted(files) == ["policy.py", "teams/product.py", "teams/research.py"]
     assert files["teams/research.py"] == (
@@ -74,9 +81,9 @@ def test_one_file_a_team_and_quantities_as_people_write_them() -> None:
 
 def test_what_all_hang_below_is_the_platforms() -> None:
     files = _texts(
-        LiftedQueue("acme", "Queue acme", guaranteed={"gpu": 8000}),
-        LiftedQueue("a", "Queue a", "acme"),
-        LiftedQueue("b", "Queue b", "acme"),
+        QueueRecord("acme", "Queue acme", guaranteed={"gpu": 8000}),
+        QueueRecord("a", "Queue a", "acme"),
+        QueueRecord("b", "Queue b", "acme"),
     )
     assert sorted(files) == ["policy.py", "teams/a.py", "teams/b.py"]
     assert 'queues=(ACME, *collect("teams", Queue)),' in files["policy.py"]
@@ -84,7 +91,9 @@ def test_what_all_hang_below_is_the_platforms() -> None:
 
 def test_the_only_pool_sizes_are_guesses_that_hold_the_guarantees() -> None:
     files, notes = policy_files(
-        Lifted((LiftedQueue("a", "Queue a", guaranteed={"gpu/h100": 17_000}),), pools=(LiftedPool("h100", "h100"),)),
+        ImportRecord(
+            (QueueRecord("a", "Queue a", guaranteed={"gpu/h100": 17_000}),), pools=(PoolRecord("h100", "h100"),)
+        ),
         IDENTITY,
     )
     assert (
@@ -95,7 +104,7 @@ def test_the_only_pool_sizes_are_guesses_that_hold_the_guarantees() -> None:
 
 def test_notes_stand_in_the_file_that_they_concern() -> None:
     files = _texts(
-        LiftedQueue("a", "Queue a"), LiftedQueue("b", "Queue b"), notes=(Note("Queue b", "x" * 100), Note("Shard", "y"))
+        QueueRecord("a", "Queue a"), QueueRecord("b", "Queue b"), notes=(Note("Queue b", "x" * 100), Note("Shard", "y"))
     )
     assert "# * Queue b:\n#   xxx" in files["teams/b.py"]
     assert "# * Shard: y" in files["policy.py"]
@@ -106,9 +115,9 @@ def test_notes_stand_in_the_file_that_they_concern() -> None:
 def test_no_text_becomes_code(text: str) -> None:
     assert ast.literal_eval(text_literal(text)) == text
     files = _texts(
-        LiftedQueue(text, f"Queue {text}", title=text, labels={text: text}, guaranteed={text: 1}),
-        priority_classes=(LiftedPriorityClass(text, 1, True, description=text),),
-        topologies=(LiftedTopology(text, (text,)),),
+        QueueRecord(text, f"Queue {text}", title=text, labels={text: text}, guaranteed={text: 1}),
+        priority_classes=(PriorityClassRecord(text, 1, True, description=text),),
+        topologies=(TopologyRecord(text, (text,)),),
         notes=(Note(text, text), Note(f"Queue {text}", text)),
     )
     for source in files.values():
@@ -128,15 +137,15 @@ def test_no_text_becomes_code(text: str) -> None:
 @pytest.mark.parametrize("text", UNPRINTABLE)
 def test_titles_and_descriptions_are_put_on_one_line_and_names_are_refused(text: str) -> None:
     assert ast.literal_eval(text_literal(text)) == text
-    lifted = Lifted(
-        (LiftedQueue("a", "Queue a", title=text),),
-        priority_classes=(LiftedPriorityClass("p", 1, True, description=text),),
+    record = ImportRecord(
+        (QueueRecord("a", "Queue a", title=text),),
+        priority_classes=(PriorityClassRecord("p", 1, True, description=text),),
     )
-    files, notes = policy_files(lifted, IDENTITY)
+    files, notes = policy_files(record, IDENTITY)
     assert all(c.isprintable() or c == "\n" for source in files.values() for c in source)
     assert {note.object for note in notes if "one line" in note.text} == {"Queue a", "PriorityClass p"}
     with pytest.raises(UnwritableError, match="`id` contains U\\+"):
-        policy_files(Lifted((LiftedQueue(text, "Queue"),)), IDENTITY)
+        policy_files(ImportRecord((QueueRecord(text, "Queue"),)), IDENTITY)
 
 
 def test_names_of_python_are_free_of_each_other() -> None:
@@ -151,19 +160,19 @@ def test_names_of_python_are_free_of_each_other() -> None:
 
 def test_what_no_policy_can_hold_is_one_sentence() -> None:
     with pytest.raises(UnwritableError, match=r"^two queues have the id `a`$"):
-        _texts(LiftedQueue("a", "Queue a"), LiftedQueue("a", "Cohort a"))
+        _texts(QueueRecord("a", "Queue a"), QueueRecord("a", "Cohort a"))
     with pytest.raises(UnwritableError, match=r"^Accelerator model: "):
-        _texts(LiftedQueue("a", "Queue a"), pools=(LiftedPool("x", "NVIDIA H100"),))
+        _texts(QueueRecord("a", "Queue a"), pools=(PoolRecord("x", "NVIDIA H100"),))
 
 
 # Linters are there in the slow tier only.
 @pytest.mark.slow
 def test_ruff_would_change_nothing(tmp_path: Path) -> None:
     files = _texts(
-        LiftedQueue("a", "Queue a", guaranteed={"gpu/h100": 8000, "rdma/hca": 4}, limit={"gpu/h100": 8000}, labels={"k": "v"}),
-        LiftedQueue("b" * 60, "Queue b", "a", title='say "hi"', namespaces=tuple(f"namespace-{n}" for n in range(9))),
-        pools=(LiftedPool("h100", "h100", {"a": "b"}, (("nvidia.com/gpu", "present", "NoSchedule"),)),),
-        priority_classes=(LiftedPriorityClass("train", 50, True, description="It's"),),
+        QueueRecord("a", "Queue a", guaranteed={"gpu/h100": 8000, "rdma/hca": 4}, limit={"gpu/h100": 8000}, labels={"k": "v"}),
+        QueueRecord("b" * 60, "Queue b", "a", title='say "hi"', namespaces=tuple(f"namespace-{n}" for n in range(9))),
+        pools=(PoolRecord("h100", "h100", {"a": "b"}, (("nvidia.com/gpu", "present", "NoSchedule"),)),),
+        priority_classes=(PriorityClassRecord("train", 50, True, description="It's"),),
         notes=(Note("Queue a", "not kept"),),
     )  # fmt: skip
     for name, text in files.items():

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from apportion_compiler.engines.volcano.reader import READER
-from apportion_compiler.readers.record import Lifted
+from apportion_compiler.readers.record import ImportRecord
 
 CLUSTER = """
 apiVersion: scheduling.volcano.sh/v1beta1
@@ -50,20 +50,20 @@ spec: {tier: 1}
 
 
 @pytest.fixture(scope="module")
-def lifted() -> Lifted:
+def record() -> ImportRecord:
     return READER.read(list(yaml.safe_load_all(CLUSTER)))
 
 
-def test_queues_and_their_parents(lifted: Lifted) -> None:
-    assert [(queue.id, queue.parent) for queue in lifted.queues] == [
+def test_queues_and_their_parents(record: ImportRecord) -> None:
+    assert [(queue.id, queue.parent) for queue in record.queues] == [
         ("research", None),
         ("vision", "research"),
         ("stray", None),
     ]
 
 
-def test_amounts_in_any_spelling(lifted: Lifted) -> None:
-    research, vision, stray = lifted.queues
+def test_amounts_in_any_spelling(record: ImportRecord) -> None:
+    research, vision, stray = record.queues
     assert dict(research.limit) == {"cpu": 500, "memory": 1000, "gpu": 8000, "amd.com/gpu": 2}
     assert (dict(research.guaranteed), research.weight["gpu"]) == ({}, 4000)
     assert (dict(vision.guaranteed), dict(vision.lending_limit)) == ({"cpu": 2000}, {"cpu": 0})
@@ -71,9 +71,9 @@ def test_amounts_in_any_spelling(lifted: Lifted) -> None:
     assert (dict(stray.limit), dict(stray.lending_limit)) == ({}, {"memory": 2**29})
 
 
-def test_what_a_policy_has_no_word_for(lifted: Lifted) -> None:
-    noted = {note.object: [] for note in lifted.notes}
-    for note in lifted.notes:
+def test_what_a_policy_has_no_word_for(record: ImportRecord) -> None:
+    noted = {note.object: [] for note in record.notes}
+    for note in record.notes:
         noted[note.object].append(note.text)
     assert {name: len(texts) for name, texts in noted.items()} == {
         "Queue root": 1,
@@ -85,8 +85,8 @@ def test_what_a_policy_has_no_word_for(lifted: Lifted) -> None:
     }
 
 
-def test_nothing_says_whether_a_class_is_preemptible(lifted: Lifted) -> None:
-    assert [(cls.name, cls.preemptible) for cls in lifted.priority_classes] == [("high", None)]
+def test_nothing_says_whether_a_class_is_preemptible(record: ImportRecord) -> None:
+    assert [(cls.name, cls.preemptible) for cls in record.priority_classes] == [("high", None)]
 
 
 @pytest.mark.parametrize("amount", ["-1", "many", True, {"a": 1}])
@@ -104,9 +104,9 @@ def test_what_is_no_amount_is_named(amount: object) -> None:
 def test_a_configuration_that_enforces_nothing_is_noted() -> None:
     shipped = 'actions: "enqueue, allocate, backfill"\ntiers: [{plugins: [{name: proportion}, {name: nodeorder}]}]'
     config = {"kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"volcano-scheduler.conf": shipped}}
-    lifted = READER.read([config])
-    assert [note.text.partition(",")[0] for note in lifted.notes] == [
+    record = READER.read([config])
+    assert [note.text.partition(",")[0] for note in record.notes] == [
         "the plugin capacity is off",
         "lacks the actions preempt",
     ]
-    assert (lifted.cluster.gpu_placement, lifted.cluster.cpu_placement) == ("spread", "spread")
+    assert (record.cluster.gpu_placement, record.cluster.cpu_placement) == ("spread", "spread")

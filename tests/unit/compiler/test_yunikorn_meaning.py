@@ -17,7 +17,7 @@ from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.lower import lower
 from apportion_compiler.ir.program import Program
-from apportion_compiler.readers.record import LiftedQueue
+from apportion_compiler.readers.record import QueueRecord
 from apportion_policy import (
     UNLIMITED,
     Cluster,
@@ -206,15 +206,15 @@ partitions:
 """
 
 
-def _read(text: str, *others: dict[str, Any]) -> tuple[dict[str, LiftedQueue], list[str]]:
+def _read(text: str, *others: dict[str, Any]) -> tuple[dict[str, QueueRecord], list[str]]:
     manifest = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": "yunikorn-configs", "namespace": "yunikorn"},
         "data": {"queues.yaml": text},
     }
-    lifted = READER.read([manifest, *others])
-    return {queue.id: queue for queue in lifted.queues}, [note.text for note in lifted.notes]
+    record = READER.read([manifest, *others])
+    return {queue.id: queue for queue in record.queues}, [note.text for note in record.notes]
 
 
 def test_a_configuration_from_the_field() -> None:

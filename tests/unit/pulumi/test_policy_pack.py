@@ -20,7 +20,7 @@ from apportion_compiler.emit.pulumi.object_checks import (
     REFUSED,
     UNBOUND_CLASS,
     UNOWNED,
-    Judge,
+    PolicyEvaluator,
 )
 from apportion_compiler.emit.pulumi.policy_pack import _LEVELS, judge_of, policies
 from apportion_compiler.emit.pulumi.resource_names import resource_name, resource_type
@@ -40,31 +40,31 @@ ENGINES = (
 Objects = list[tuple[str, dict[str, Any]]]
 
 
-def judge_for(engine: str) -> Judge:
+def judge_for(engine: str) -> PolicyEvaluator:
     return judge_of(StackSettings(str(POLICY), f"on-{engine}"), DAY, {})
 
 
 @pytest.fixture(scope="module")
-def kai() -> Judge:
+def kai() -> PolicyEvaluator:
     return judge_for("kai")
 
 
-def compiled(judge: Judge) -> Objects:
+def compiled(evaluator: PolicyEvaluator) -> Objects:
     return [
         (resource_name(target, identity_of(m)), copy.deepcopy(dict(m)))
-        for target, output in judge.compilation.outputs.items()
+        for target, output in evaluator.compilation.outputs.items()
         for m in output.manifests
     ]
 
 
-def said(judge: Judge, objects: Objects) -> dict[str, list[str]]:
+def said(evaluator: PolicyEvaluator, objects: Objects) -> dict[str, list[str]]:
     """What each policy of the pack reports when the engine asks it."""
     resources = [
         PolicyResource(resource_type(m), dict(owned(m)), f"urn::{name}", name, None, None, None, [], {})
         for name, m in objects
     ]
     reported: dict[str, list[str]] = {}
-    for policy in policies(lambda: judge):
+    for policy in policies(lambda: evaluator):
         assert isinstance(policy, StackValidationPolicy)
         found: list[str] = []
         policy.validate(StackValidationArgs(resources), lambda text, urn=None, found=found: found.append(text))
@@ -79,11 +79,11 @@ def one(objects: Objects, kind: str, name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_pack_has_nothing_to_say_of_what_the_compiler_wrote(engine: str) -> None:
-    judge = judge_for(engine)
-    assert said(judge, compiled(judge)) == {}
+    evaluator = judge_for(engine)
+    assert said(evaluator, compiled(evaluator)) == {}
 
 
-def test_a_namespace_that_the_provider_made_up_without_a_cluster_is_no_part_of_an_object(kai: Judge) -> None:
+def test_a_namespace_that_the_provider_made_up_without_a_cluster_is_no_part_of_an_object(kai: PolicyEvaluator) -> None:
     objects = compiled(kai)
     for name, m in objects:
         if "/Queue/" in name:
@@ -93,13 +93,13 @@ def test_a_namespace_that_the_provider_made_up_without_a_cluster_is_no_part_of_a
 
 @pytest.mark.parametrize("engine", ["kai", pytest.param("native", marks=pytest.mark.slow)])
 def test_the_pack_has_nothing_to_say_of_the_packaged_scheduler(engine: str) -> None:
-    judge = judge_for(engine)
+    evaluator = judge_for(engine)
     scheduler = scheduler_objects(Packaged("registry.example/apportion@sha256:" + "0" * 64))
     named = [(f"one/scheduler/{m['kind']}/{m['metadata']['name']}", dict(m)) for m in scheduler]
-    assert said(judge, [*compiled(judge), *named]) == {}
+    assert said(evaluator, [*compiled(evaluator), *named]) == {}
 
 
-def test_a_queue_that_the_policy_does_not_have_is_found(kai: Judge) -> None:
+def test_a_queue_that_the_policy_does_not_have_is_found(kai: PolicyEvaluator) -> None:
     objects = compiled(kai)
     foreign = copy.deepcopy(one(objects, "Queue", "ads"))
     foreign["metadata"] = {"name": "shadow"}
@@ -111,23 +111,23 @@ def test_a_queue_that_the_policy_does_not_have_is_found(kai: Judge) -> None:
     assert "it says that Apportion wrote it, and it did not" in found[NOT_COMPILED][0]
 
 
-def test_a_queue_that_is_held_for_a_later_step_was_compiled_once(kai: Judge) -> None:
+def test_a_queue_that_is_held_for_a_later_step_was_compiled_once(kai: PolicyEvaluator) -> None:
     objects = compiled(kai)
     gone = copy.deepcopy(one(objects, "Queue", "ads"))
     gone["metadata"]["name"] = "former"
     from apportion_compiler.emit.pulumi.applied_objects import AppliedTarget
 
-    judge = Judge(kai.policy, kai.compilation, Applied({"one/kai": AppliedTarget((gone,))}), DAY)
-    assert NOT_COMPILED not in said(judge, [*objects, ("one/kai/Queue/former", gone)])
+    evaluator = PolicyEvaluator(kai.policy, kai.compilation, Applied({"one/kai": AppliedTarget((gone,))}), DAY)
+    assert NOT_COMPILED not in said(evaluator, [*objects, ("one/kai/Queue/former", gone)])
 
 
-def test_a_promise_above_what_is_above_it_is_found(kai: Judge) -> None:
+def test_a_promise_above_what_is_above_it_is_found(kai: PolicyEvaluator) -> None:
     objects = compiled(kai)
     one(objects, "Queue", "vision")["spec"]["resources"]["gpu"]["quota"] = 24
     assert any("AP201" in text and "research" in text for text in said(kai, objects)[OVER_CAPACITY])
 
 
-def test_promises_above_the_machines_are_found(kai: Judge) -> None:
+def test_promises_above_the_machines_are_found(kai: PolicyEvaluator) -> None:
     objects = compiled(kai)
     for name in ("vision", "research"):
         gpu = one(objects, "Queue", name)["spec"]["resources"]["gpu"]
@@ -135,7 +135,7 @@ def test_promises_above_the_machines_are_found(kai: Judge) -> None:
     assert any("AP601" in text for text in said(kai, objects)[OVER_CAPACITY])
 
 
-def test_a_queue_without_an_owner_is_found(kai: Judge) -> None:
+def test_a_queue_without_an_owner_is_found(kai: PolicyEvaluator) -> None:
     objects = compiled(kai)
     for _, m in objects:
         m["metadata"].get("annotations", {}).pop("apportion.dev/owner", None)
@@ -143,7 +143,7 @@ def test_a_queue_without_an_owner_is_found(kai: Judge) -> None:
     assert any("AP115" in text for text in said(kai, objects)[UNOWNED])
 
 
-def test_a_class_that_no_queue_may_use_is_found(kai: Judge) -> None:
+def test_a_class_that_no_queue_may_use_is_found(kai: PolicyEvaluator) -> None:
     objects = compiled(kai)
     foreign = {
         "apiVersion": "scheduling.k8s.io/v1",
@@ -156,11 +156,11 @@ def test_a_class_that_no_queue_may_use_is_found(kai: Judge) -> None:
 
 
 def test_what_the_engines_webhook_refuses_is_found() -> None:
-    judge = judge_for("kueue")
-    objects = compiled(judge)
+    evaluator = judge_for("kueue")
+    objects = compiled(evaluator)
     queue = one(objects, "ClusterQueue", "vision")
     queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"].reverse()
-    assert said(judge, objects)[REFUSED]
+    assert said(evaluator, objects)[REFUSED]
 
 
 def test_every_policy_of_the_pack_is_violated_by_some_test() -> None:

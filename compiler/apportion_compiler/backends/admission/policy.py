@@ -38,7 +38,7 @@ _ACTIONS = {"deny": ("Deny",), "warn": ("Warn", "Audit"), "audit": ("Audit",)}
 
 
 def policy_manifest(program: Program, policy: AdmissionPolicy) -> Manifest:
-    """Return the policy. It fails closed: what cannot be judged is refused."""
+    """Return the policy. It fails closed: what cannot be evaluated is refused."""
     scope = "Cluster" if policy.namespaces is None else "Namespaced"
     return {
         "apiVersion": API_VERSION,

@@ -1,7 +1,7 @@
 """What is wrong with the objects that a stack is about to write, by the compiler's own rules.
 
 Between the compiler and the engine there is whatever a program, a transformation or a hand put there. The objects are
-lifted to a policy again, as `apportion import` does, given the machines that the policy declares, and judged by the
+read back into a policy again, as `apportion import` does, given the machines that the policy declares, and evaluated by the
 same checks and engine rules. What those already say of the compiler's own output is nobody else's fault, and left out.
 """
 
@@ -21,8 +21,8 @@ from apportion_compiler.engine_rules.verdict import Effect
 from apportion_compiler.errors import UnwritableError
 from apportion_compiler.ir.program import Program
 from apportion_compiler.plain_objects import Manifest, described, labels_of, name_of
-from apportion_compiler.policy_writer.declarations import Identity, declare_lifted
-from apportion_compiler.readers.cluster_reader import lift
+from apportion_compiler.policy_writer.declarations import Identity, declare_record
+from apportion_compiler.readers.cluster_reader import read_cluster
 from apportion_compiler.rollout.hazards import is_queue
 from apportion_compiler.rollout.identity import Identity as ObjectIdentity
 from apportion_compiler.rollout.identity import identity_of
@@ -42,7 +42,7 @@ POLICIES: Mapping[str, str] = {
     UNBOUND_CLASS: "A priority class that no queue of the policy may use.",
     REFUSED: "An object that its engine's webhook would refuse.",
 }
-"""What a stack's objects are judged by, each with what it finds."""
+"""What a stack's objects are evaluated by, each with what it finds."""
 
 _OWNER_RULE = "AP115"
 _QUOTA_FAMILIES = ("AP2", "AP6")
@@ -58,7 +58,7 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class PolicyEvaluator:
     """What a stack's objects are held to.
 
     Attributes:
@@ -118,11 +118,11 @@ class Judge:
             if verdict.effect is Effect.REJECTED:
                 yield Violation(REFUSED, described(manifests[verdict.index]), f"{verdict.field}: {verdict.message}")
         try:
-            lifted = self._lifted(target, program, manifests)
+            record = self._lifted(target, program, manifests)
         except (ValueError, UnwritableError) as unreadable:
             yield Violation(REFUSED, f"cluster {target.cluster}", str(unreadable))
             return
-        for finding in check_policy(lifted, self.as_of).diagnostics:
+        for finding in check_policy(record, self.as_of).diagnostics:
             policy = _policy_of(finding)
             if policy is not None:
                 yield Violation(policy, finding.address, f"{finding.code}: {finding.message}")
@@ -141,7 +141,7 @@ class Judge:
             Engine(program.engine),
             program.engine_version,
         )
-        declared = declare_lifted(lift(program.engine, manifests), identity)
+        declared = declare_record(read_cluster(program.engine, manifests), identity)
         environment = next(e for e in self.policy.environments if e.name == target.environment)
         cluster = next(c for c in environment.clusters if c.name == target.cluster)
         # What objects hold is the cluster's own part already.
@@ -158,7 +158,7 @@ class Judge:
 
 
 def _unrestricted(queues: Iterable[Queue]) -> tuple[Queue, ...]:
-    """Return queues without what names classes or pools, which the lifted ones call as the engine does."""
+    """Return queues without what names classes or pools, which those of the record call as the engine does."""
     return tuple(queue.model_copy(update={"priority_classes": None, "pools": None}) for queue in queues)
 
 

@@ -24,7 +24,7 @@ from pulumi_policy import (
 
 from apportion_compiler.emit.pulumi import applied_objects as applied
 from apportion_compiler.emit.pulumi.environment_variables import FORMER
-from apportion_compiler.emit.pulumi.object_checks import POLICIES, Judge
+from apportion_compiler.emit.pulumi.object_checks import POLICIES, PolicyEvaluator
 from apportion_compiler.emit.pulumi.resource_options import plain
 from apportion_compiler.emit.pulumi.settings import StackSettings, read_settings
 from apportion_compiler.emit.pulumi.stack_targets import compile_read, read_policy, rooted
@@ -57,19 +57,19 @@ def serve(
     settings = rooted(read_settings(Values(pulumi.runtime.get_config_env()), stack), root, environment)
 
     @cache
-    def judge() -> Judge:
+    def evaluator() -> PolicyEvaluator:
         return judge_of(settings, settings.as_of or today, environment, allow_missing_layers=allow_missing_layers)
 
-    PolicyPack(NAME, policies(judge), _LEVELS[settings.enforcement])
+    PolicyPack(NAME, policies(evaluator), _LEVELS[settings.enforcement])
 
 
 def judge_of(
     settings: StackSettings, as_of: date, environment: Mapping[str, str], *, allow_missing_layers: bool = False
-) -> Judge:
+) -> PolicyEvaluator:
     """Return what a stack's objects are held to. Raises `Refused` where the policy cannot be compiled."""
     policy = read_policy(settings.policy, allow_missing_layers=allow_missing_layers)
     former = Path(environment[FORMER]).read_text(encoding="ascii") if FORMER in environment else None
-    return Judge(
+    return PolicyEvaluator(
         policy,
         compile_read(policy, settings, as_of),
         applied.Applied() if former is None else applied.load(former),
@@ -77,17 +77,19 @@ def judge_of(
     )
 
 
-def policies(judge: Callable[[], Judge]) -> list[Policy]:
-    """Return a policy of Pulumi's for each of `judging.POLICIES`; `judge` gives the judge when the first one asks."""
-    return [StackValidationPolicy(name, text, _validation(name, judge)) for name, text in POLICIES.items()]
+def policies(evaluator: Callable[[], PolicyEvaluator]) -> list[Policy]:
+    """Return a policy of Pulumi's for each of `object_checks.POLICIES`; `evaluator` gives it when the first one asks."""
+    return [StackValidationPolicy(name, text, _validation(name, evaluator)) for name, text in POLICIES.items()]
 
 
-def _validation(name: str, judge: Callable[[], Judge]) -> Callable[[StackValidationArgs, ReportViolation], None]:
+def _validation(
+    name: str, evaluator: Callable[[], PolicyEvaluator]
+) -> Callable[[StackValidationArgs, ReportViolation], None]:
     def validate(args: StackValidationArgs, report: ReportViolation) -> None:
         objects = objects_of(args.resources)
         urns = {described(manifest): urn for found in objects.values() for urn, manifest in found}
-        judged = judge().violations({target: [m for _, m in found] for target, found in objects.items()})
-        for violation in judged:
+        evaluated = evaluator().violations({target: [m for _, m in found] for target, found in objects.items()})
+        for violation in evaluated:
             if violation.policy == name:
                 report(f"{violation.object}: {violation.text}", urns.get(violation.object))
 

@@ -1,8 +1,8 @@
-"""What the admission policies of a compiled cluster refuse of workloads, read from the marks of its namespaces.
+"""What the admission policies of a compiled cluster refuse of workloads, read from the annotations of its namespaces.
 
 Where their bindings only warn or audit, the work is let in, and the verdicts say so.
 
-The marks say which queues and classes the work of a namespace may name; the policies themselves are expressions that
+The annotations say which queues and classes the work of a namespace may name; the policies themselves are expressions that
 only an API server evaluates (`backends/admission/rules.py`), and the texts here are theirs.
 """
 
@@ -21,7 +21,12 @@ from apportion_compiler.backends.admission.namespace_metadata import (
 from apportion_compiler.backends.admission.workloads import WORKLOADS
 from apportion_compiler.backends.metadata import GROUP
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
-from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, Site, Workload, template_field
+from apportion_compiler.engine_rules.workload_rules.workload_context import (
+    Rule,
+    Workload,
+    WorkloadContext,
+    template_field,
+)
 from apportion_compiler.engines.kai import names as kai
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.plain_objects import annotations_of, items, labels_of, text
@@ -29,18 +34,18 @@ from apportion_compiler.plain_objects import annotations_of, items, labels_of, t
 _POLICIES = frozenset(f"{workload.name}.{GROUP}" for workload in WORKLOADS)
 
 
-def _admission(site: Site) -> Iterator[Verdict]:
-    consequence = _consequence(site)
-    for verdict in _namespaces(site):
+def _admission(context: WorkloadContext) -> Iterator[Verdict]:
+    consequence = _consequence(context)
+    for verdict in _namespaces(context):
         if consequence is None:
             yield verdict
         else:
             yield replace(verdict, effect=Effect.WARNED, message=f"{verdict.message}; {consequence}")
 
 
-def _consequence(site: Site) -> str | None:
+def _consequence(context: WorkloadContext) -> str | None:
     """Return what the admission policies do instead of denying; None where they deny, or are not among the objects."""
-    bindings = site.named("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding")
+    bindings = context.named("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding")
     actions = {
         str(action)
         for name, made in bindings.items()
@@ -52,25 +57,25 @@ def _consequence(site: Site) -> str | None:
     return f"the admission policies {'warn of it' if 'Warn' in actions else 'record it for audit'} and let it in"
 
 
-def _namespaces(site: Site) -> Iterator[Verdict]:
-    ours = {name: made for name, made in site.named("", "Namespace").items() if QUEUE_LABEL in labels_of(made)}
+def _namespaces(context: WorkloadContext) -> Iterator[Verdict]:
+    ours = {name: made for name, made in context.named("", "Namespace").items() if QUEUE_LABEL in labels_of(made)}
     if not ours:
         return
     known = {queue for made in ours.values() for queue in _listed(annotations_of(made), QUEUES_ANNOTATION)}
-    for workload in site.workloads:
+    for workload in context.workloads:
         namespace = ours.get(workload.namespace)
         if namespace is None:
-            yield from _outside(site, workload)
+            yield from _outside(context, workload)
         else:
-            marks = annotations_of(namespace)
-            yield from _queues(site, workload, _listed(marks, QUEUES_ANNOTATION), known)
-            yield from _classes(site, workload, _listed(marks, CLASSES_ANNOTATION))
-            yield from _placement(site, workload, may_share=marks.get(SHARING_ANNOTATION) == "true")
+            annotations = annotations_of(namespace)
+            yield from _queues(context, workload, _listed(annotations, QUEUES_ANNOTATION), known)
+            yield from _classes(context, workload, _listed(annotations, CLASSES_ANNOTATION))
+            yield from _placement(context, workload, may_share=annotations.get(SHARING_ANNOTATION) == "true")
 
 
-def _outside(site: Site, workload: Workload) -> Iterator[Verdict]:
+def _outside(context: WorkloadContext, workload: Workload) -> Iterator[Verdict]:
     open_queues = {queue for traits in TRAITS.values() for queue in traits.open_queues}
-    for field, queue in _named_queues(site.engine, workload):
+    for field, queue in _named_queues(context.engine, workload):
         if queue not in open_queues:
             yield workload.rejected(
                 field, "Forbidden",
@@ -79,8 +84,10 @@ def _outside(site: Site, workload: Workload) -> Iterator[Verdict]:
             )  # fmt: skip
 
 
-def _queues(site: Site, workload: Workload, allowed: list[str], known: Collection[str]) -> Iterator[Verdict]:
-    named = list(_named_queues(site.engine, workload))
+def _queues(
+    context: WorkloadContext, workload: Workload, allowed: list[str], known: Collection[str]
+) -> Iterator[Verdict]:
+    named = list(_named_queues(context.engine, workload))
     for field, queue in named:
         if queue not in allowed:
             yield workload.rejected(
@@ -88,13 +95,13 @@ def _queues(site: Site, workload: Workload, allowed: list[str], known: Collectio
                 f"it names {queue}; work in namespace {workload.namespace} runs in {' or '.join(allowed)}",
                 f"name {' or '.join(allowed)}" + (f", or create it in a namespace of {queue}" if queue in known else ""),
             )  # fmt: skip
-    traits = TRAITS[site.engine]
+    traits = TRAITS[context.engine]
     # What KAI makes of Ray's objects it reads from their pods, whose label a rule of its own asks for.
     if (
         traits.requires_queue
         and not named
         and traits.default_queue_name not in allowed
-        and not (site.engine == "kai" and workload.is_of("ray.io"))
+        and not (context.engine == "kai" and workload.is_of("ray.io"))
     ):
         key = traits.queue_labels[0]
         yield workload.rejected(
@@ -103,11 +110,11 @@ def _queues(site: Site, workload: Workload, allowed: list[str], known: Collectio
         )  # fmt: skip
 
 
-def _classes(site: Site, workload: Workload, allowed: list[str]) -> Iterator[Verdict]:
-    known = set(site.named("scheduling.k8s.io", "PriorityClass"))
+def _classes(context: WorkloadContext, workload: Workload, allowed: list[str]) -> Iterator[Verdict]:
+    known = set(context.named("scheduling.k8s.io", "PriorityClass"))
     named: dict[str, str] = {}
-    for key in TRAITS[site.engine].class_labels:
-        named |= dict.fromkeys(workload.marked(key), f"metadata.labels[{key}]")
+    for key in TRAITS[context.engine].class_labels:
+        named |= dict.fromkeys(workload.values_of(key), f"metadata.labels[{key}]")
     for pods in workload.sets:
         cls = text(pods.spec, "priorityClassName")
         # That a class does not exist at all is a fault of its own.
@@ -122,16 +129,16 @@ def _classes(site: Site, workload: Workload, allowed: list[str]) -> Iterator[Ver
             )  # fmt: skip
 
 
-def _placement(site: Site, workload: Workload, *, may_share: bool) -> Iterator[Verdict]:
+def _placement(context: WorkloadContext, workload: Workload, *, may_share: bool) -> Iterator[Verdict]:
     for pods in workload.sets:
         if text(pods.spec, "nodeName") is not None:
             yield workload.rejected(
                 template_field(pods, "spec", "nodeName"), "Forbidden", "nodeName places a pod without the scheduler",
                 "use nodeSelector or affinity",
             )  # fmt: skip
-        marks = annotations_of(cast("Manifest", pods.template))
-        asked = [key for key in kai.GPU_SHARING_ANNOTATIONS if key in marks]
-        if site.engine == "kai" and asked and not may_share:
+        annotations = annotations_of(cast("Manifest", pods.template))
+        asked = [key for key in kai.GPU_SHARING_ANNOTATIONS if key in annotations]
+        if context.engine == "kai" and asked and not may_share:
             yield workload.rejected(
                 template_field(pods, "metadata", f"annotations[{asked[0]}]"), "Forbidden",
                 f"namespace {workload.namespace} may not ask for a part of a GPU",
@@ -143,10 +150,10 @@ def _named_queues(engine: str, workload: Workload) -> Iterator[tuple[str, str]]:
     """Yield each queue that the workload or its pods name, once, with a field that names it."""
     found: dict[str, str] = {}
     for key in TRAITS[engine].queue_labels:
-        for queue in sorted(workload.marked(key)):
+        for queue in sorted(workload.values_of(key)):
             found.setdefault(queue, f"metadata.labels[{key}]")
     for key in TRAITS[engine].queue_annotations:
-        for queue in sorted(workload.marked(key, annotation=True)):
+        for queue in sorted(workload.values_of(key, annotation=True)):
             found.setdefault(queue, f"metadata.annotations[{key}]")
     if workload.is_of("batch.volcano.sh"):
         in_spec = text(workload.manifest, "spec", "queue")
@@ -155,8 +162,8 @@ def _named_queues(engine: str, workload: Workload) -> Iterator[tuple[str, str]]:
     yield from ((field, queue) for queue, field in found.items())
 
 
-def _listed(marks: Mapping[str, str], key: str) -> list[str]:
-    return [name for name in marks.get(key, "").split(",") if name]
+def _listed(annotations: Mapping[str, str], key: str) -> list[str]:
+    return [name for name in annotations.get(key, "").split(",") if name]
 
 
 RULES: tuple[Rule, ...] = (_admission,)

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_compiler.engine_rules.verdict import Verdict
-from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, Site, Workload, listed, template_field
+from apportion_compiler.engine_rules.workload_rules.workload_context import (
+    Rule,
+    Workload,
+    WorkloadContext,
+    listed,
+    template_field,
+)
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.plain_objects import integer, items, mapping, name_of, text
 from apportion_compiler.workload_shapes import PodSet
@@ -16,9 +22,9 @@ _SYSTEM = frozenset({"system-cluster-critical", "system-node-critical"})
 _OVERCOMMITTED = frozenset({"cpu", "memory", "ephemeral-storage"})
 
 
-def devices(site: Site) -> Iterator[Verdict]:
+def devices(context: WorkloadContext) -> Iterator[Verdict]:
     """Devices come whole, and a request of them needs the same limit (pkg/apis/core/validation, Kubernetes 1.36)."""
-    for workload in site.workloads:
+    for workload in context.workloads:
         for pods in workload.sets:
             for list_ in ("initContainers", "containers"):
                 for number, container in enumerate(items(pods.spec, list_)):
@@ -61,13 +67,13 @@ def _count(amount: object) -> object:
     return parse_count(amount if isinstance(amount, int | float) and not isinstance(amount, bool) else str(amount))
 
 
-def _classes(site: Site) -> Iterator[Verdict]:
+def _classes(context: WorkloadContext) -> Iterator[Verdict]:
     """Admission refuses a pod whose class does not exist. Judged where the manifests hold classes at all."""
-    known = set(site.named("scheduling.k8s.io", "PriorityClass"))
+    known = set(context.named("scheduling.k8s.io", "PriorityClass"))
     if not known:
         return
-    known |= _SYSTEM | TRAITS[site.engine].installed_classes
-    for workload in site.workloads:
+    known |= _SYSTEM | TRAITS[context.engine].installed_classes
+    for workload in context.workloads:
         for pods in workload.sets:
             name = text(pods.spec, "priorityClassName")
             if name is not None and name not in known:
@@ -77,23 +83,23 @@ def _classes(site: Site) -> Iterator[Verdict]:
                 yield verdict(field, "NotFound", message, f"name one of {listed(known - _SYSTEM)}")
 
 
-def _switches(site: Site) -> Iterator[Verdict]:
-    # Kueue and kube-queue can run beside another scheduler, and manifests are also judged as for no engine at all.
-    if TRAITS[site.engine].resume_labels or site.named("scheduling.sigs.k8s.io", "ElasticQuotaTree"):
+def _switches(context: WorkloadContext) -> Iterator[Verdict]:
+    # Kueue and kube-queue can run beside another scheduler, and manifests are also evaluated as for no engine at all.
+    if TRAITS[context.engine].resume_labels or context.named("scheduling.sigs.k8s.io", "ElasticQuotaTree"):
         return
     resumed = tuple(label for traits in TRAITS.values() for label in traits.resume_labels)
-    for workload in site.workloads:
+    for workload in context.workloads:
         suspend = workload.shape.suspend
-        if suspend is not None and workload.suspended() and not any(map(workload.marked, resumed)):
+        if suspend is not None and workload.suspended() and not any(map(workload.values_of, resumed)):
             yield workload.pending(
                 ".".join(suspend), "Invalid", "it is suspended, and nothing on the cluster resumes it",
                 "leave suspend out, or label it for the engine that shall resume it",
             )  # fmt: skip
 
 
-def _names(site: Site) -> Iterator[Verdict]:
+def _names(context: WorkloadContext) -> Iterator[Verdict]:
     """KubeRay's own bound, which it reports on the object; no pod is made (ray-operator utils/validation.go)."""
-    for workload in site.workloads:
+    for workload in context.workloads:
         name = name_of(workload.manifest)
         if workload.is_of("ray.io") and len(name) > workload.shape.max_name:
             yield workload.pending(
@@ -103,9 +109,9 @@ def _names(site: Site) -> Iterator[Verdict]:
             )  # fmt: skip
 
 
-def _ray_scaling(site: Site) -> Iterator[Verdict]:
+def _ray_scaling(context: WorkloadContext) -> Iterator[Verdict]:
     """Only Ray's own autoscaler, inside the cluster, ever changes a group's replicas."""
-    for workload in site.workloads:
+    for workload in context.workloads:
         for path in (("spec",), ("spec", "rayClusterSpec"), ("spec", "rayClusterConfig")):
             cluster = mapping(workload.manifest, *path)
             if not workload.is_of("ray.io") or cluster.get("enableInTreeAutoscaling") is True:
@@ -120,9 +126,9 @@ def _ray_scaling(site: Site) -> Iterator[Verdict]:
                     )  # fmt: skip
 
 
-def _ray_suspension(site: Site) -> Iterator[Verdict]:
+def _ray_suspension(context: WorkloadContext) -> Iterator[Verdict]:
     """KubeRay refuses a suspended RayJob whose cluster would stay (ray-operator utils/validation.go)."""
-    for workload in site.workloads:
+    for workload in context.workloads:
         stays = mapping(workload.manifest, "spec").get("shutdownAfterJobFinishes") is not True
         if workload.is_of("ray.io", "RayJob") and workload.suspended() and stays:
             yield workload.pending(

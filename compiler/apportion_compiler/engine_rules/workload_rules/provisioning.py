@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
-from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, Site, template_field
+from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, WorkloadContext, template_field
 from apportion_compiler.engines.kueue.names import MAX_RUN_DURATION_ANNOTATION
 from apportion_compiler.plain_objects import annotations_of, items, mapping, of_kind, text
 from apportion_policy.provisioning import (
@@ -28,10 +28,10 @@ _FORMER = {"cluster-autoscaler.kubernetes.io/consume-provisioning-request": _CON
 _GPU = "nvidia.com/gpu"
 
 
-def _requests(site: Site) -> Iterator[Verdict]:
-    templates = site.placed("", "PodTemplate")
-    known = templates or _misnamed(site)
-    for index, manifest in enumerate(site.manifests):
+def _requests(context: WorkloadContext) -> Iterator[Verdict]:
+    templates = context.placed("", "PodTemplate")
+    known = templates or _misnamed(context)
+    for index, manifest in enumerate(context.manifests):
         if not of_kind((manifest,), GROUP, "ProvisioningRequest"):
             continue
         if str(manifest.get("apiVersion")).endswith("/v1beta1"):
@@ -65,8 +65,8 @@ def _requests(site: Site) -> Iterator[Verdict]:
                     yield _without_gpus(index, field)
 
 
-def _misnamed(site: Site) -> bool:
-    return any(manifest.get("kind") == "PodTemplate" for manifest in site.manifests)
+def _misnamed(context: WorkloadContext) -> bool:
+    return any(manifest.get("kind") == "PodTemplate" for manifest in context.manifests)
 
 
 def _run_duration(index: int, manifest: Manifest) -> Iterator[Verdict]:
@@ -94,10 +94,10 @@ def _too_long(index: int, field: str, written: str) -> Verdict:
     )  # fmt: skip
 
 
-def _configurations(site: Site) -> Iterator[Verdict]:
+def _configurations(context: WorkloadContext) -> Iterator[Verdict]:
     """Kueue writes a configuration's parameters, and a job's annotations over them, into the requests it makes."""
     is_queued = False
-    for index, manifest in enumerate(site.manifests):
+    for index, manifest in enumerate(context.manifests):
         if not of_kind((manifest,), "kueue.x-k8s.io", "ProvisioningRequestConfig"):
             continue
         if text(manifest, "spec", "provisioningClassName") == QUEUED_PROVISIONING_GKE:
@@ -105,14 +105,14 @@ def _configurations(site: Site) -> Iterator[Verdict]:
             yield from _run_duration(index, manifest)
     if not is_queued:
         return
-    for workload in site.workloads:
+    for workload in context.workloads:
         written = annotations_of(workload.manifest).get(MAX_RUN_DURATION_ANNOTATION)
         if isinstance(written, str) and not _is_run_duration(written):
             yield _too_long(workload.index, f"metadata.annotations[{MAX_RUN_DURATION_ANNOTATION}]", written)
 
 
-def _pod_templates(site: Site) -> Iterator[Verdict]:
-    for index, manifest in enumerate(site.manifests):
+def _pod_templates(context: WorkloadContext) -> Iterator[Verdict]:
+    for index, manifest in enumerate(context.manifests):
         version = manifest.get("apiVersion")
         if manifest.get("kind") == "PodTemplate" and version != "v1" and "/" not in str(version):
             yield Verdict(
@@ -121,19 +121,19 @@ def _pod_templates(site: Site) -> Iterator[Verdict]:
             )  # fmt: skip
 
 
-def _consumers(site: Site) -> Iterator[Verdict]:
-    for workload in site.workloads:
+def _consumers(context: WorkloadContext) -> Iterator[Verdict]:
+    for workload in context.workloads:
         is_queued = False
         for pods in workload.sets:
-            marks = annotations_of(cast("Manifest", pods.template))
+            annotations = annotations_of(cast("Manifest", pods.template))
             for former, key in _FORMER.items():
-                if former in marks and key not in marks:
+                if former in annotations and key not in annotations:
                     yield workload.verdict(
                         Effect.DEPRECATED, template_field(pods, "metadata", f"annotations[{former}]"), "Deprecated",
                         f"the autoscaler reads {former} for the time being; Kueue does not write it any more",
                         f"write {key}",
                     )  # fmt: skip
-            class_ = marks.get(_CLASS) or marks.get(_FORMER_CLASS)
+            class_ = annotations.get(_CLASS) or annotations.get(_FORMER_CLASS)
             if class_ == QUEUED_PROVISIONING_GKE:
                 is_queued = True
                 yield from _unprovidable(workload.index, template_field(pods, "spec", "affinity"), pods.spec)

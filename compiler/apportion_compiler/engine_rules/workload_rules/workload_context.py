@@ -67,13 +67,13 @@ class Workload:
         *above, last = self.shape.suspend
         return mapping(self.manifest, *above).get(last) is True
 
-    def marked(self, key: str, *, annotation: bool = False) -> set[str]:
+    def values_of(self, key: str, *, annotation: bool = False) -> set[str]:
         """Return the values of a label, or an annotation, on the workload, its owners and all its templates."""
         read = annotations_of if annotation else labels_of
         nodes = (*self.owners, *(cast("Manifest", pods.template) for pods in self.sets))
         return {read(node)[key] for node in nodes if key in read(node)}
 
-    def is_marked(self, key: str, *, annotation: bool = False) -> bool:
+    def every_pod_has(self, key: str, *, annotation: bool = False) -> bool:
         """Tell whether every pod gets a mark: from an owner, or from its own template."""
         read = annotations_of if annotation else labels_of
         if any(key in read(owner) for owner in self.owners):
@@ -91,7 +91,7 @@ class Workload:
             other
             for other, traits in TRAITS.items()
             if traits.scheduler in schedulers
-            or any(self.marked(key) or self.marked(key, annotation=True) for key in traits.workload_keys)
+            or any(self.values_of(key) or self.values_of(key, annotation=True) for key in traits.workload_keys)
         }
         return () if engine in named else tuple(sorted(named))
 
@@ -124,7 +124,7 @@ class Workload:
 
 
 @dataclass(frozen=True)
-class Site:
+class WorkloadContext:
     """All that is applied together and what is there already. `engine` is the cluster's."""
 
     engine: str
@@ -142,18 +142,18 @@ class Site:
         return {(text_at(m, "metadata", "namespace") or "default", name_of(m)): m for m in found}
 
 
-Rule = Callable[[Site], Iterator[Verdict]]
+Rule = Callable[[WorkloadContext], Iterator[Verdict]]
 
 
-def site_of(engine: str, manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> Site:
+def context_of(engine: str, manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> WorkloadContext:
     """Return what the rules look at."""
     workloads: list[Workload] = []
     for index, manifest in enumerate(manifests):
         shape = shape_of(manifest)
-        # What a controller made for an owner is judged with its owner.
+        # What a controller made for an owner is evaluated with its owner.
         if shape is not None and not mapping(manifest, "metadata").get("ownerReferences"):
             workloads.append(Workload(index, manifest, shape, tuple(shape.pod_sets(cast("Node", manifest)))))
-    return Site(engine, manifests, existing, tuple(workloads))
+    return WorkloadContext(engine, manifests, existing, tuple(workloads))
 
 
 def template_field(pods: PodSet, *path: str) -> str:

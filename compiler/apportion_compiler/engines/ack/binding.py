@@ -30,9 +30,9 @@ GANG_MIN_LABEL = "pod-group.scheduling.sigs.k8s.io/min-available"
 def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
     count = n_pods(workloads)
     for workload in workloads:
-        marks = {names.QUOTA_LABEL: binding.queue_name, **_preemptible(binding)}
+        labels = {names.QUOTA_LABEL: binding.queue_name, **_preemptible(binding)}
         for node in (*owners(workload), *templates(workload)):
-            label(node, marks)
+            label(node, labels)
         give_class(binding, workload)
         for template in templates(workload):
             if found(template, "spec", "schedulerName") is not None:

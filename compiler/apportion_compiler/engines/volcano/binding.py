@@ -31,9 +31,9 @@ MIN_MEMBER_ANNOTATION = "scheduling.volcano.sh/group-min-member"
 
 def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
     for workload in workloads:
-        marks = {names.QUEUE_ANNOTATION: binding.queue_name, **_preemptable(binding)}
+        annotations = {names.QUEUE_ANNOTATION: binding.queue_name, **_preemptable(binding)}
         for node in (*owners(workload), *templates(workload)):
-            annotate(node, marks)
+            annotate(node, annotations)
         give_class(binding, workload)
         schedule_by(workload, names.SCHEDULER)
         _in_its_own_words(binding, workload)

@@ -53,12 +53,12 @@ def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
 
 def _name(binding: Binding, node: Node) -> None:
     """Write queue and application: as labels where these hold the names, and as annotations otherwise."""
-    marks = {names.QUEUE_LABEL: binding.queue_name}
+    keys = {names.QUEUE_LABEL: binding.queue_name}
     # Without an id, YuniKorn's admission controller makes one.
     if binding.gang is not None:
-        marks[names.APP_ID_LABEL] = names.application_id(binding.namespace, binding.gang)
-    label(node, {key: value for key, value in marks.items() if is_label_value(value)})
-    annotate(node, {key: value for key, value in marks.items() if not is_label_value(value)})
+        keys[names.APP_ID_LABEL] = names.application_id(binding.namespace, binding.gang)
+    label(node, {key: value for key, value in keys.items() if is_label_value(value)})
+    annotate(node, {key: value for key, value in keys.items() if not is_label_value(value)})
 
 
 def _task_groups(sets: Sequence[PodSet], *, bare: bool) -> list[Node]:

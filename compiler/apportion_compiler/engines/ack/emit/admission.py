@@ -2,7 +2,7 @@
 
 A job belongs to the quota of its namespace, unless one of two labels names another (koord-queue elastic_quota_tree.go,
 getQuotaByLabels): those are what could be walked around with. A job that is not made suspended never enters a queue;
-kube-queue lets it go by setting the field or annotation, so only its creation is judged. What a controller makes for
+kube-queue lets it go by setting the field or annotation, so only its creation is evaluated. What a controller makes for
 an owner, such as the Job by which KubeRay submits a RayJob, is not a job of its own.
 """
 

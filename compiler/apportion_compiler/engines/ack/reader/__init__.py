@@ -38,7 +38,15 @@ from apportion_compiler.readers.classes import priority_classes
 from apportion_compiler.readers.namespaces import with_namespaces
 from apportion_compiler.readers.objects import is_ours, own_labels, owner_of
 from apportion_compiler.readers.quota_numbers import amounts_of, bounds, jobs_at_once, promises, size_pools
-from apportion_compiler.readers.record import Lifted, LiftedCluster, LiftedPool, LiftedQueue, Manifest, Note, Reader
+from apportion_compiler.readers.record import (
+    ClusterRecord,
+    ImportRecord,
+    Manifest,
+    Note,
+    PoolRecord,
+    QueueRecord,
+    Reader,
+)
 from apportion_policy.engine_settings import AckQueue, AckSettings, QueuePolicy
 from apportion_policy.quantity import Amount
 from apportion_policy.resources import GPU
@@ -48,11 +56,11 @@ _FIELDS = frozenset(("name", "namespaces", "attributes", "children", "min", "max
 _ATTRIBUTES = frozenset((LEND_LIMIT_ATTRIBUTE, OWNER_ATTRIBUTE, QUEUE_ID_ATTRIBUTE, STAND_IN_ATTRIBUTE))
 
 
-def read(manifests: Sequence[Manifest]) -> Lifted:
+def read(manifests: Sequence[Manifest]) -> ImportRecord:
     """Return what ACK's objects among the manifests say. Raises `ValueError` for an amount that is none."""
     notes: list[Note] = []
     tree = _tree(manifests, notes)
-    pools: tuple[LiftedPool, ...] = ()
+    pools: tuple[PoolRecord, ...] = ()
     queue_objects = _queue_objects(manifests)
     beside = {labels_of(m)[QUEUE_ID_LABEL]: m for m in manifests if is_ours(m) and QUEUE_ID_LABEL in labels_of(m)}
     reading = _Reading(queue_objects, beside, notes)
@@ -71,12 +79,12 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
     facts = admission_facts(manifests)
     said: Mapping[str, bool] = {} if facts is None else facts.preemptible
     return with_namespaces(
-        Lifted(
+        ImportRecord(
             queues=tuple(reading.queues.values()),
             priority_classes=tuple(priority_classes(manifests, lambda name, _: said.get(name))),
             pools=pools,
             notes=tuple(dict.fromkeys(notes)),
-            cluster=LiftedCluster(ack=_settings(queue_objects)),
+            cluster=ClusterRecord(ack=_settings(queue_objects)),
         ),
         manifests,
     )
@@ -92,7 +100,7 @@ class _Reading:
     queue_objects: Mapping[str, Manifest]
     beside: Mapping[str, Manifest]
     notes: list[Note]
-    queues: dict[str, LiftedQueue] = field(default_factory=dict)
+    queues: dict[str, QueueRecord] = field(default_factory=dict)
 
     def walk(self, node: object, parent: str | None, above: tuple[str, ...], parents: Mapping[str, int]) -> None:
         """Read a node and what is below it; `parents` is the parent's maximum."""
@@ -110,7 +118,7 @@ class _Reading:
         namespaces = tuple(sorted(n for n in items(node, "namespaces") if isinstance(n, str)))
         # A node has no labels of its own; what was emitted beside it for its queue has.
         carrier = queue or self.beside.get(label_value(id_)) or {}
-        self.queues[id_] = LiftedQueue(
+        self.queues[id_] = QueueRecord(
             id_,
             where,
             parent=parent,

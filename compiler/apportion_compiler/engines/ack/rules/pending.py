@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from apportion_compiler.engine_rules.verdict import Verdict
-from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, Site, Workload, listed
+from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, Workload, WorkloadContext, listed
 from apportion_compiler.engines.ack import names
 from apportion_compiler.plain_objects import annotations_of, items, mapping, text
 
 _BY_FIELD = {("batch", "Job"), ("batch", "CronJob"), ("ray.io", "RayJob")}
 
 
-def _suspension(site: Site) -> Iterator[Verdict]:
+def _suspension(context: WorkloadContext) -> Iterator[Verdict]:
     """kube-queue's Job-Extensions: Job, RayJob, and the training operator's kinds by an annotation."""
-    for workload in site.workloads:
+    for workload in context.workloads:
         if workload.is_for_another("ack"):
             continue
         key = (workload.shape.group, workload.kind)
@@ -39,17 +39,17 @@ def _suspension(site: Site) -> Iterator[Verdict]:
             )  # fmt: skip
 
 
-def _quotas(site: Site) -> Iterator[Verdict]:
-    trees = list(site.named("scheduling.sigs.k8s.io", "ElasticQuotaTree").values())
+def _quotas(context: WorkloadContext) -> Iterator[Verdict]:
+    trees = list(context.named("scheduling.sigs.k8s.io", "ElasticQuotaTree").values())
     if not trees:
         return
     leaves = {name: spaces for tree in trees for name, spaces in _leaves(mapping(tree, "spec", "root"))}
-    for workload in site.workloads:
+    for workload in context.workloads:
         yield from _of_quota(workload, leaves)
 
 
 def _of_quota(workload: Workload, leaves: Mapping[str, list[str]]) -> Iterator[Verdict]:
-    labels = {key: workload.marked(key) for key in (names.QUOTA_LABEL, names.KOORDINATOR_QUOTA_LABEL)}
+    labels = {key: workload.values_of(key) for key in (names.QUOTA_LABEL, names.KOORDINATOR_QUOTA_LABEL)}
     for key, named in labels.items():
         for quota in sorted(named - leaves.keys()):
             yield workload.pending(

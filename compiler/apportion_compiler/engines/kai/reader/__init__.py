@@ -34,13 +34,13 @@ from apportion_compiler.readers.classes import priority_classes
 from apportion_compiler.readers.namespaces import bound_namespaces, with_namespaces
 from apportion_compiler.readers.objects import own_labels, owner_of, queue_id, unknown_fields
 from apportion_compiler.readers.record import (
-    Lifted,
-    LiftedPriorityClass,
-    LiftedQueue,
-    LiftedTopology,
+    ImportRecord,
     Manifest,
     Note,
+    PriorityClassRecord,
+    QueueRecord,
     Reader,
+    TopologyRecord,
 )
 from apportion_policy.gpu_model import GPU_MODEL_PATTERN
 from apportion_policy.priority import DEFAULT_PRIORITY_CLASSES, NON_PREEMPTIBLE_FROM
@@ -52,7 +52,7 @@ _MODEL = re.compile(GPU_MODEL_PATTERN)
 _DEFAULT = ""
 
 
-def read(manifests: Sequence[Manifest]) -> Lifted:
+def read(manifests: Sequence[Manifest]) -> ImportRecord:
     """Return what KAI's objects among the manifests say. Raises `ValueError` for a duration that is none."""
     objects = [m for m in of_kind(manifests, "scheduling.run.ai", "Queue") if name_of(m)]
     shards = _shards(objects, manifests)
@@ -69,7 +69,7 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
     cluster = cluster_of(manifests, DEFAULT_SCHEDULER if facts is None else facts.scheduler_name, notes)
     topologies = tuple(_topologies(manifests, notes))
     return with_namespaces(
-        Lifted(
+        ImportRecord(
             queues=tuple(queues[id_] for id_ in ordered),
             priority_classes=tuple(_classes(manifests, facts)),
             pools=tuple(pools_of(manifests, shards.models)),
@@ -165,7 +165,7 @@ def _notes(shards: _Shards) -> Iterator[Note]:
             yield from unknown_fields(manifest, _FIELDS, "spec")
 
 
-def _queue(id_: str, shards: _Shards, notes: list[Note]) -> LiftedQueue:
+def _queue(id_: str, shards: _Shards, notes: list[Note]) -> QueueRecord:
     """Put the objects of a queue together: what is not counted by shard is taken from the first."""
     group = shards.groups[id_]
     manifest = group[next(iter(group))]
@@ -173,7 +173,7 @@ def _queue(id_: str, shards: _Shards, notes: list[Note]) -> LiftedQueue:
     guaranteed, limit = _amounts(group, shards, notes)
     weights = {resource: weight_of(spec, resource) for resource in ACCOUNTED}
     notes.extend(Note(described(manifest), w.note) for w in weights.values() if w.note is not None)
-    return LiftedQueue(
+    return QueueRecord(
         id=id_,
         object=described(manifest),
         parent=_parent(manifest, group, shards, notes),
@@ -300,7 +300,7 @@ def _seconds(manifest: Manifest, field: str, notes: list[Note]) -> int | None:
     return seconds
 
 
-def _classes(manifests: Sequence[Manifest], facts: AdmissionFacts | None) -> Iterator[LiftedPriorityClass]:
+def _classes(manifests: Sequence[Manifest], facts: AdmissionFacts | None) -> Iterator[PriorityClassRecord]:
     """Yield the classes that are there, and those that KAI's chart installs and nobody emits."""
     said = {} if facts is None else facts.preemptible
 
@@ -310,7 +310,7 @@ def _classes(manifests: Sequence[Manifest], facts: AdmissionFacts | None) -> Ite
     found = {cls.name: cls for cls in priority_classes(manifests, preemptible)}
     for cls in DEFAULT_PRIORITY_CLASSES:
         if cls.name not in found and (facts is None or cls.name in said):
-            found[cls.name] = LiftedPriorityClass(
+            found[cls.name] = PriorityClassRecord(
                 cls.name,
                 cls.value,
                 preemptible(cls.name, cls.value),
@@ -320,11 +320,11 @@ def _classes(manifests: Sequence[Manifest], facts: AdmissionFacts | None) -> Ite
     yield from sorted(found.values(), key=lambda cls: (cls.value, cls.name))
 
 
-def _topologies(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[LiftedTopology]:
+def _topologies(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[TopologyRecord]:
     for manifest in of_kind(manifests, "kai.scheduler", "Topology"):
         levels = items(manifest, "spec", "levels")
         keys = [key for level in levels if (key := text(level, "nodeLabel")) is not None]
         if any(text(level, "alias") for level in levels):
             notes.append(Note(described(manifest), "aliases of levels are not kept"))
         if keys:
-            yield LiftedTopology(name_of(manifest), tuple(keys))
+            yield TopologyRecord(name_of(manifest), tuple(keys))

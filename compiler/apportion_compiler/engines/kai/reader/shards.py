@@ -9,7 +9,7 @@ from typing import Any
 from apportion_compiler.engines.kai.names import DEFAULT_SCHEDULER
 from apportion_compiler.plain_objects import described, integer, mapping, of_kind, text, whole_seconds
 from apportion_compiler.readers.objects import unknown_fields
-from apportion_compiler.readers.record import LiftedCluster, LiftedPool, Manifest, Note
+from apportion_compiler.readers.record import ClusterRecord, Manifest, Note, PoolRecord
 from apportion_policy.engine_settings import KaiSettings
 from apportion_policy.quantity import weight_text
 
@@ -20,7 +20,7 @@ _FAIRNESS = "full-hierarchy-fairness"
 _PREEMPTEES = "max-consolidation-preemptees"
 
 
-def pools_of(manifests: Sequence[Manifest], partitions: Mapping[str, str | None]) -> Iterator[LiftedPool]:
+def pools_of(manifests: Sequence[Manifest], partitions: Mapping[str, str | None]) -> Iterator[PoolRecord]:
     """Yield a pool for each GPU model that has a shard, and one for the machines of none, where there is a choice."""
     if len(partitions) == 1:
         return
@@ -29,12 +29,12 @@ def pools_of(manifests: Sequence[Manifest], partitions: Mapping[str, str | None]
     for partition, model in partitions.items():
         gpu, cpu = _placement(shards.get(partition))
         same = (gpu, cpu) == default
-        yield LiftedPool(
+        yield PoolRecord(
             model or "ordinary", model, gpu_placement=None if same else gpu, cpu_placement=None if same else cpu
         )
 
 
-def cluster_of(manifests: Sequence[Manifest], scheduler_name: str, notes: list[Note]) -> LiftedCluster:
+def cluster_of(manifests: Sequence[Manifest], scheduler_name: str, notes: list[Note]) -> ClusterRecord:
     """Return what the default shard says, or the first; what the others say otherwise is noted."""
     shards = sorted(_shards(manifests), key=lambda m: text(m, "spec", "partitionLabelValue") or "")
     settings: dict[str, Any] = _settings(shards[0], notes) if shards else {}
@@ -45,7 +45,7 @@ def cluster_of(manifests: Sequence[Manifest], scheduler_name: str, notes: list[N
     if scheduler_name != DEFAULT_SCHEDULER:
         settings["scheduler_name"] = scheduler_name
     gpu, cpu = _placement(shards[0] if shards else None)
-    return LiftedCluster(gpu, cpu, kai=KaiSettings(**settings) if settings else None)
+    return ClusterRecord(gpu, cpu, kai=KaiSettings(**settings) if settings else None)
 
 
 def _shards(manifests: Sequence[Manifest]) -> list[Manifest]:

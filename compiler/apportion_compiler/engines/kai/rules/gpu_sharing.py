@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 from typing import cast
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engine_rules.workload_rules.workload_context import Site, template_field
+from apportion_compiler.engine_rules.workload_rules.workload_context import WorkloadContext, template_field
 from apportion_compiler.engines.kai import names
 from apportion_compiler.plain_objects import annotations_of, items, mapping
 from apportion_compiler.workload_shapes import PodSet
@@ -20,9 +20,9 @@ _FRACTION, _MEMORY, _DEVICES = names.GPU_SHARING_ANNOTATIONS
 _MAX_UNSIGNED = 2**64
 
 
-def gpu_sharing(site: Site) -> Iterator[Verdict]:
+def gpu_sharing(context: WorkloadContext) -> Iterator[Verdict]:
     """Yield what the webhook refuses; as it does, of each pod the first fault alone."""
-    for workload in site.workloads:
+    for workload in context.workloads:
         # The webhook looks at pods alone, so that what owns them is accepted and gets none.
         verdict = workload.rejected if workload.is_bare else workload.pending
         for pods in workload.sets:
@@ -33,8 +33,8 @@ def gpu_sharing(site: Site) -> Iterator[Verdict]:
 
 
 def _faults(pods: PodSet) -> Iterator[tuple[str, str, str]]:
-    marks = annotations_of(cast("Manifest", pods.template))
-    fraction, memory, devices = (marks.get(key) for key in (_FRACTION, _MEMORY, _DEVICES))
+    annotations = annotations_of(cast("Manifest", pods.template))
+    fraction, memory, devices = (annotations.get(key) for key in (_FRACTION, _MEMORY, _DEVICES))
     containers = (*items(pods.spec, "containers"), *items(pods.spec, "initContainers"))
     has_device = any(_GPU in mapping(container, "resources", "limits") for container in containers)
     drop = f"leave {_GPU} out of requests and limits, or the annotation"

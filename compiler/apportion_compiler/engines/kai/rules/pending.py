@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_compiler.engine_rules.verdict import Verdict
-from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, Site, listed, template_field
+from apportion_compiler.engine_rules.workload_rules.workload_context import (
+    Rule,
+    WorkloadContext,
+    listed,
+    template_field,
+)
 from apportion_compiler.engines.kai import names
 from apportion_compiler.engines.kai.rules.gpu_sharing import gpu_sharing
 from apportion_compiler.plain_objects import text
 
 
-def _labels(site: Site) -> Iterator[Verdict]:
+def _labels(context: WorkloadContext) -> Iterator[Verdict]:
     """KubeRay gives Ray's pods to KAI whether they have a queue or not (batchscheduler/kai-scheduler)."""
-    for workload in site.workloads:
+    for workload in context.workloads:
         is_ours = workload.is_of("ray.io") and not workload.is_for_another("kai")
-        if is_ours and not workload.is_marked(names.QUEUE_LABEL):
+        if is_ours and not workload.every_pod_has(names.QUEUE_LABEL):
             yield workload.pending(
                 f"metadata.labels[{names.QUEUE_LABEL}]", "Required",
                 f"Queue label missing from {workload.kind}; pods will remain pending",
@@ -23,14 +28,14 @@ def _labels(site: Site) -> Iterator[Verdict]:
             )  # fmt: skip
 
 
-def _queues(site: Site) -> Iterator[Verdict]:
-    queues = site.named("scheduling.run.ai", "Queue")
+def _queues(context: WorkloadContext) -> Iterator[Verdict]:
+    queues = context.named("scheduling.run.ai", "Queue")
     if not queues:
         return
     inner = {text(queue, "spec", "parentQueue") for queue in queues.values()}
     leaves = queues.keys() - inner
-    for workload in site.workloads:
-        for name in sorted(workload.marked(names.QUEUE_LABEL)):
+    for workload in context.workloads:
+        for name in sorted(workload.values_of(names.QUEUE_LABEL)):
             field = f"metadata.labels[{names.QUEUE_LABEL}]"
             if name not in queues and name != names.SHARED_QUEUE:
                 yield workload.pending(
@@ -45,8 +50,8 @@ def _queues(site: Site) -> Iterator[Verdict]:
                 )  # fmt: skip
 
 
-def _submission(site: Site) -> Iterator[Verdict]:
-    for workload in site.workloads:
+def _submission(context: WorkloadContext) -> Iterator[Verdict]:
+    for workload in context.workloads:
         if workload.is_of("ray.io", "RayJob") and not workload.is_for_another("kai"):
             mode = text(workload.manifest, "spec", "submissionMode")
             if mode in {None, "K8sJobMode"}:
@@ -58,10 +63,10 @@ def _submission(site: Site) -> Iterator[Verdict]:
                 )  # fmt: skip
 
 
-def _schedulers(site: Site) -> Iterator[Verdict]:
-    for workload in site.workloads:
+def _schedulers(context: WorkloadContext) -> Iterator[Verdict]:
+    for workload in context.workloads:
         # KubeRay writes the name into Ray's pods itself.
-        if workload.is_of("ray.io") or not workload.marked(names.QUEUE_LABEL):
+        if workload.is_of("ray.io") or not workload.values_of(names.QUEUE_LABEL):
             continue
         for pods in workload.sets:
             if text(pods.spec, "schedulerName") in {None, "default-scheduler"}:

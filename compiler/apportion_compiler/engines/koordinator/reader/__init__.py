@@ -45,13 +45,13 @@ from apportion_compiler.readers.namespaces import with_namespaces
 from apportion_compiler.readers.objects import own_labels, owner_of, queue_id
 from apportion_compiler.readers.quota_numbers import amounts_of, bounds, promises, size_pools
 from apportion_compiler.readers.record import (
-    Lifted,
-    LiftedPool,
-    LiftedQueue,
-    LiftedTopology,
+    ImportRecord,
     Manifest,
     Note,
+    PoolRecord,
+    QueueRecord,
     Reader,
+    TopologyRecord,
 )
 from apportion_policy.errors import QuantityError
 from apportion_policy.quantity import Amount, Unlimited, add, kubernetes_units
@@ -86,7 +86,7 @@ class _Tree:
         return amounts_of(mapping(quota, "spec", "max"), f"{described(quota)}: spec.max")
 
 
-def read(manifests: Sequence[Manifest]) -> Lifted:
+def read(manifests: Sequence[Manifest]) -> ImportRecord:
     """Return what Koordinator's objects among the manifests say. Raises `ValueError` for an amount that is none."""
     notes: list[Note] = []
     trees = _trees(manifests)
@@ -102,7 +102,7 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
     facts = admission_facts(manifests)
     said: Mapping[str, bool] = {} if facts is None else facts.preemptible
     return with_namespaces(
-        Lifted(
+        ImportRecord(
             queues=tuple(by_id[id_] for id_ in ordered),
             priority_classes=tuple(priority_classes(manifests, lambda name, _: said.get(name))),
             pools=tuple(pool for tree in trees for pool in _pools(tree)) if _sized(trees) else (),
@@ -152,7 +152,7 @@ def _queue(
     trees: Sequence[_Tree],
     ids: Sequence[Mapping[str, str]],
     notes: list[Note],
-) -> LiftedQueue:
+) -> QueueRecord:
     first, name = held[0]
     quota = first.quotas[name]
     parents = [
@@ -176,7 +176,7 @@ def _queue(
     notes.extend(_notes(quota))
     models = {tree.model for tree, _ in held if tree.model is not None}
     every = {tree.model for tree in trees if tree.model is not None}
-    return LiftedQueue(
+    return QueueRecord(
         id_,
         described(quota),
         parent=parents[0] if parents else None,
@@ -264,7 +264,7 @@ def _sized(trees: Sequence[_Tree]) -> bool:
     )
 
 
-def _pools(tree: _Tree) -> Iterator[LiftedPool]:
+def _pools(tree: _Tree) -> Iterator[PoolRecord]:
     """Yield the pools of a tree: a model's nodes, and what is promised to queues that are promised everything."""
     tops = [name for name in tree.quotas if tree.parent(name) is None]
     whole = {
@@ -277,12 +277,12 @@ def _pools(tree: _Tree) -> Iterator[LiftedPool]:
     if tree.model is None:
         yield from size_pools(size, "cluster", "gpu")
     elif size.get(GPU):
-        yield LiftedPool(tree.model, tree.model, machine={GPU: 1000}, n_machines=size[GPU] // 1000)
+        yield PoolRecord(tree.model, tree.model, machine={GPU: 1000}, n_machines=size[GPU] // 1000)
     else:
-        yield LiftedPool(tree.model, tree.model)
+        yield PoolRecord(tree.model, tree.model)
 
 
-def _topologies(manifests: Sequence[Manifest]) -> Iterator[LiftedTopology]:
+def _topologies(manifests: Sequence[Manifest]) -> Iterator[TopologyRecord]:
     for manifest in of_kind(manifests, "scheduling.koordinator.sh", "ClusterNetworkTopology"):
         layers = {text(layer, "topologyLayer") or "": layer for layer in items(manifest, "spec", "networkTopologySpec")}
         chain: list[str] = []
@@ -292,7 +292,7 @@ def _topologies(manifests: Sequence[Manifest]) -> Iterator[LiftedTopology]:
             at = text(layers[at], "parentTopologyLayer")
         keys = [key for name in reversed(chain) for key in items(layers[name], "labelKey")[:1] if isinstance(key, str)]
         if keys:
-            yield LiftedTopology(annotations_of(manifest).get(TOPOLOGY_ANNOTATION, name_of(manifest)), tuple(keys))
+            yield TopologyRecord(annotations_of(manifest).get(TOPOLOGY_ANNOTATION, name_of(manifest)), tuple(keys))
 
 
 def _json(written: str | None) -> object:

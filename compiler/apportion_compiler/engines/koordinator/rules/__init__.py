@@ -1,7 +1,7 @@
 """What Koordinator's webhook refuses of ElasticQuotas, and what it accepts and the scheduler then does not do.
 
-The webhook judges one object at a time against those that are there (pkg/webhook/elasticquota at a7a1b76b); here all
-manifests are judged as if they were there together, so that what can be applied in some order is not called refused.
+The webhook evaluates one object at a time against those that are there (pkg/webhook/elasticquota at a7a1b76b); here all
+manifests are evaluated as if they were there together, so that what can be applied in some order is not called refused.
 """
 
 from __future__ import annotations

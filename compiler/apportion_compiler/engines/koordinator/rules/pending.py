@@ -7,17 +7,22 @@ from typing import cast
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engine_rules.workload_rules.every_engine import gang_shortfall
-from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, Site, listed, template_field
+from apportion_compiler.engine_rules.workload_rules.workload_context import (
+    Rule,
+    WorkloadContext,
+    listed,
+    template_field,
+)
 from apportion_compiler.engines.koordinator import names
 from apportion_compiler.plain_objects import annotations_of, labels_of, text
 
 _GANG_MIN = "gang.scheduling.koordinator.sh/min-available"
 
 
-def _quotas(site: Site) -> Iterator[Verdict]:
-    quotas = site.named("scheduling.sigs.k8s.io", "ElasticQuota")
+def _quotas(context: WorkloadContext) -> Iterator[Verdict]:
+    quotas = context.named("scheduling.sigs.k8s.io", "ElasticQuota")
     inner = {name for name, quota in quotas.items() if labels_of(quota).get(names.IS_PARENT_LABEL) == "true"}
-    for workload in site.workloads:
+    for workload in context.workloads:
         # The label counts on pods alone.
         on_top = names.QUEUE_LABEL in labels_of(workload.manifest)
         if on_top and any(names.QUEUE_LABEL not in labels_of(cast("Manifest", p.template)) for p in workload.sets):
@@ -39,8 +44,8 @@ def _quotas(site: Site) -> Iterator[Verdict]:
                 )  # fmt: skip
 
 
-def _schedulers(site: Site) -> Iterator[Verdict]:
-    for workload in site.workloads:
+def _schedulers(context: WorkloadContext) -> Iterator[Verdict]:
+    for workload in context.workloads:
         for pods in workload.sets:
             names_quota = names.QUEUE_LABEL in labels_of(cast("Manifest", pods.template))
             if names_quota and text(pods.spec, "schedulerName") in {None, "default-scheduler"}:
@@ -51,8 +56,8 @@ def _schedulers(site: Site) -> Iterator[Verdict]:
                 )  # fmt: skip
 
 
-def _gangs(site: Site) -> Iterator[Verdict]:
-    for workload in site.workloads:
+def _gangs(context: WorkloadContext) -> Iterator[Verdict]:
+    for workload in context.workloads:
         # Bare pods of one gang are counted nowhere but by name.
         for pods in () if workload.is_bare else workload.sets:
             needed = annotations_of(cast("Manifest", pods.template)).get(_GANG_MIN)

@@ -58,15 +58,15 @@ def topology_verdicts(
     children: dict[str, list[Quota]] = {}
     for quota in quotas:
         children.setdefault(quota.parent, []).append(quota)
-    site = _Site({quota.name: quota for quota in reversed(quotas)}, dict(map(_root, profiles)), children)
+    context = _Site({quota.name: quota for quota in reversed(quotas)}, dict(map(_root, profiles)), children)
     for quota in quotas:
         if quota.index is not None and quota.name != ROOT_QUOTA:
             old = before.get((quota.namespace, quota.name))
             if old is not None:
                 yield from _changed(quota, old, before, pods)
-            yield from _placed(quota, site)
+            yield from _placed(quota, context)
     for name, below in children.items():
-        yield from _sums(site.by_name.get(name), below)
+        yield from _sums(context.by_name.get(name), below)
 
 
 def _unique(quotas: Sequence[Quota]) -> Iterator[Verdict]:
@@ -110,15 +110,15 @@ def _is_bound(pod: Manifest, namespace: str, quota: Quota) -> bool:
     return labels_of(pod).get(QUEUE_LABEL) == quota.name or namespace in (quota.name, *quota.namespaces)
 
 
-def _placed(quota: Quota, site: _Site) -> Iterator[Verdict]:
+def _placed(quota: Quota, context: _Site) -> Iterator[Verdict]:
     if quota.parent == ROOT_QUOTA:
         return
-    parent, root = site.by_name.get(quota.parent), site.roots.get(quota.parent)
+    parent, root = context.by_name.get(quota.parent), context.roots.get(quota.parent)
     if parent is None and root is None:
         message = f"{quota.name} has parentName {quota.parent} but not find parentInfo in quotaInfoMap"
         yield quota.rejected(_PARENT_FIELD, "NotFound", message, "make the parent first, or name one that is there")
         return
-    if parent is not None and _is_below_itself(quota, site):
+    if parent is not None and _is_below_itself(quota, context):
         message = f"{quota.name} hangs below itself, so its parent can never be made first"
         yield quota.rejected(_PARENT_FIELD, "Invalid", message, "name another parent")
         return
@@ -143,14 +143,14 @@ def _placed(quota: Quota, site: _Site) -> Iterator[Verdict]:
         yield quota.rejected("spec.min", "Invalid", message, cure)
 
 
-def _is_below_itself(quota: Quota, site: _Site) -> bool:
+def _is_below_itself(quota: Quota, context: _Site) -> bool:
     seen = {quota.name}
-    at: Quota | None = site.by_name.get(quota.parent)
+    at: Quota | None = context.by_name.get(quota.parent)
     while at is not None:
         if at.name in seen:
             return at.name == quota.name
         seen.add(at.name)
-        at = site.by_name.get(at.parent)
+        at = context.by_name.get(at.parent)
     return False
 
 
@@ -169,13 +169,13 @@ def _sums(parent: Quota | None, below: Sequence[Quota]) -> Iterator[Verdict]:
     if not over:
         return
     cure = f"raise the min of {parent.name}, or lower one below it: {', '.join(over)}"
-    judged = [quota for quota in below if quota.index is not None and not quota.forced and not quota.is_root]
+    evaluated = [quota for quota in below if quota.index is not None and not quota.forced and not quota.is_root]
     if parent.index is not None and not parent.forced and not parent.is_root:
         message = f"checkMinQuotaSum all children's MinQuota > current MinQuota, current: {parent.name}"
         yield parent.rejected("spec.min", "Invalid", message, cure)
-    elif judged:
+    elif evaluated:
         message = f"checkMinQuotaSum all brothers' MinQuota > parent MinQuota, parent: {parent.name}"
-        yield judged[-1].rejected("spec.min", "Invalid", message, cure)
+        yield evaluated[-1].rejected("spec.min", "Invalid", message, cure)
     elif parent.index is not None and not parent.is_root:
         message = f"the children are promised more than {parent.name}, so not all of them can get it"
         yield parent.ignored("spec.min", "Invalid", message, cure)

@@ -74,9 +74,9 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "with a part of the amounts, and the pods of one kind in a workload use one of them",
     ),
     Feature.MIXED_GPU_COUNTING: Lowered(
-        "a promise without a model is laid on a model that has room for it; a limit without a model is counted on "
+        "a promise without a model is assigned to a model that has room for it; a limit without a model is counted on "
         "apportion.dev/gpus, which the manager's configuration derives from nvidia.com/gpu",
-        "work of another model than the promise was laid on has to borrow; the limit holds each model by itself where "
+        "work of another model than the promise was assigned to has to borrow; the limit holds each model by itself where "
         "the manager runs without that configuration",
     ),
     Feature.EXTENDED_RESOURCES: Native("ClusterQueue spec.resourceGroups[].coveredResources"),

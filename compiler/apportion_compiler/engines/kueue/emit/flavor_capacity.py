@@ -1,4 +1,4 @@
-"""How much a flavor's machines hold, and how an amount is laid on several flavors by what they have room for."""
+"""How much a flavor's machines hold, and how an amount is assigned to several flavors by what they have room for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from apportion_compiler.ir.program import NodePool, Program
 from apportion_policy.quantity import Unlimited
 from apportion_policy.resources import GPU
 
-Rooms = dict[str, int | None]
+RemainingCapacity = dict[str, int | None]
 """By a flavor's name, what is left of what its machines hold; None where the pools do not say."""
 
 
@@ -37,29 +37,29 @@ def per_device(flavor: Flavor, resource: str) -> int:
     return held * 1000 // devices if held and devices else 0
 
 
-def take(amount: int, flavors: Sequence[Flavor], rooms: Rooms) -> Mapping[str, int]:
-    """Return how an amount is laid on flavors, and take it from their rooms.
+def assign(amount: int, flavors: Sequence[Flavor], remaining: RemainingCapacity) -> Mapping[str, int]:
+    """Return how an amount is assigned to flavors, and subtract it from their capacity.
 
     It goes whole to the first that has room, machines that are there at once before those that are asked for. Where
     none has, each gets what it has room for; what no room is left for goes to the first.
     """
     ordered = sorted(flavors, key=lambda flavor: flavor.reluctance)
     parts: dict[str, int] = {}
-    whole = next((flavor for flavor in ordered if _fits(amount, rooms[flavor.name])), None)
+    whole = next((flavor for flavor in ordered if _fits(amount, remaining[flavor.name])), None)
     if whole is not None:
         parts[whole.name] = amount
     else:
         left = amount
         for flavor in ordered:
-            part = min(left, max(rooms[flavor.name] or 0, 0))
+            part = min(left, max(remaining[flavor.name] or 0, 0))
             if part:
                 parts[flavor.name] = part
                 left -= part
         if left:
             parts[ordered[0].name] = parts.get(ordered[0].name, 0) + left
     for name, part in parts.items():
-        room = rooms[name]
-        rooms[name] = None if room is None else room - part
+        capacity_left = remaining[name]
+        remaining[name] = None if capacity_left is None else capacity_left - part
     return parts
 
 
@@ -74,5 +74,5 @@ def in_proportion(amount: int, flavors: Sequence[Flavor], sizes: Mapping[str, in
     return parts
 
 
-def _fits(amount: int, room: int | None) -> bool:
-    return room is None or room >= amount
+def _fits(amount: int, capacity_left: int | None) -> bool:
+    return capacity_left is None or capacity_left >= amount

@@ -3,7 +3,7 @@
 Kueue's quotas are additive: what a cohort holds is what it adds to its members', so `own` is a queue's guarantee
 without that of the queues below it, and `total` with it. Amounts are in the IR's units, GPUs in whole devices.
 
-Where one flavor counts a resource, nothing is divided. Where several do, a promise is laid whole on the first flavor
+Where one flavor counts a resource, nothing is divided. Where several do, a promise is assigned whole to the first flavor
 with room for it, before it is split, because all pods of one kind must find their quota on one flavor.
 """
 
@@ -12,7 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from apportion_compiler.engines.kueue.emit.flavor_capacity import Rooms, capacity, in_proportion, per_device, take
+from apportion_compiler.engines.kueue.emit.flavor_capacity import (
+    RemainingCapacity,
+    assign,
+    capacity,
+    in_proportion,
+    per_device,
+)
 from apportion_compiler.engines.kueue.emit.flavors import Flavor, Layout
 from apportion_compiler.ir.gpu_models import counted_models
 from apportion_compiler.ir.program import Program, Queue
@@ -24,14 +30,14 @@ DEVICE = 1000
 TOTAL = "gpu-total"
 """GPUs of all flavors together, counted beside them where a limit names no model."""
 
-Cell = tuple[str, str]
+FlavorResource = tuple[str, str]
 """A flavor's name, and a resource of the IR or TOTAL."""
-Amounts = dict[Cell, Amount]
+Amounts = dict[FlavorResource, Amount]
 
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """By queue id: what it adds, what it has with everything below it, its bounds; no bound where a cell is missing.
+    """By queue id: what it adds, what it has with everything below it, its bounds; no bound where a (flavor, resource) is missing.
 
     `root` is what the cluster has beyond every promise.
     """
@@ -57,8 +63,8 @@ def divide(program: Program, layout: Layout) -> Division:
 
 def counted_resources(program: Program) -> tuple[str, ...]:
     """Return cpu, memory and gpu, which a workload cannot be admitted without, and the others the policy speaks of."""
-    spoken = {resource for queue in program.queues for resource in (*queue.guaranteed, *queue.limit)}
-    others = sorted(r for r in spoken if r not in (CPU, MEMORY, GPU) and not r.startswith(f"{GPU}/"))
+    declared_resources = {resource for queue in program.queues for resource in (*queue.guaranteed, *queue.limit)}
+    others = sorted(r for r in declared_resources if r not in (CPU, MEMORY, GPU) and not r.startswith(f"{GPU}/"))
     return (CPU, MEMORY, GPU, *others)
 
 
@@ -93,20 +99,20 @@ def _empty(program: Program) -> dict[str, Amounts]:
 
 def _divide_gpus(program: Program, layout: Layout, division: Division) -> None:
     flavors = layout.gpu_flavors
-    rooms: Rooms = {flavor.name: capacity(program, flavor, GPU) for flavor in flavors}
+    remaining: RemainingCapacity = {flavor.name: capacity(program, flavor, GPU) for flavor in flavors}
     reach = _reach(program, flavors)
     models = counted_models(program) if layout.by_model else ()
-    _lay_on_leaves(program, reach, models, rooms, division)
+    _lay_on_leaves(program, reach, models, remaining, division)
     for queue in reversed(program.queues):
         if not queue.is_leaf and GPU not in program.unmanaged:
-            _lay_on_inner(queue, flavors, reach[queue.id], models=models, rooms=rooms, division=division)
+            _lay_on_inner(queue, flavors, reach[queue.id], models=models, remaining=remaining, division=division)
         _sum(queue, flavors, GPU, division)
     for queue in program.queues:
         may_use = reach[queue.id]
-        for resource in _spoken_of(layout, queue.limit, models):
+        for resource in _declared_resources(layout, queue.limit, models):
             each_alike = resource == GPU and not layout.joined
             _limit(program, queue, resource, _of(resource, may_use), division, each_alike=each_alike)
-        for resource in _spoken_of(layout, queue.lending_limit, models):
+        for resource in _declared_resources(layout, queue.lending_limit, models):
             _lend(queue, resource, _of(resource, may_use), division)
     _surplus(program, flavors, GPU, division)
 
@@ -115,7 +121,7 @@ def _lay_on_leaves(
     program: Program,
     reach: Mapping[str, list[Flavor]],
     models: Sequence[str],
-    rooms: Rooms,
+    remaining: RemainingCapacity,
     division: Division,
 ) -> None:
     promises: list[tuple[Queue, Amount, list[Flavor]]] = []
@@ -131,7 +137,7 @@ def _lay_on_leaves(
         promises.append((queue, rest, may_use))
     # Those without a choice come first, so that the others find what is really left.
     for queue, amount, chosen in sorted(promises, key=lambda promise: len(promise[2]) > 1):
-        _lay(division.own[queue.id], GPU, amount, chosen, rooms)
+        _assign(division.own[queue.id], GPU, amount, chosen, remaining)
 
 
 def _lay_on_inner(
@@ -140,7 +146,7 @@ def _lay_on_inner(
     reach: Sequence[Flavor],
     *,
     models: Sequence[str],
-    rooms: Rooms,
+    remaining: RemainingCapacity,
     division: Division,
 ) -> None:
     """Lay what an inner queue is promised beyond its children."""
@@ -152,12 +158,12 @@ def _lay_on_inner(
         more = smaller(_less(_promised(queue, gpu_resource(model)), held), rest)
         chosen = [flavor for flavor in may_use if flavor.model == model]
         if chosen:
-            _lay(division.own[queue.id], GPU, more, chosen, rooms)
+            _assign(division.own[queue.id], GPU, more, chosen, remaining)
             rest = _less(rest, more)
-    _lay(division.own[queue.id], GPU, rest, may_use, rooms)
+    _assign(division.own[queue.id], GPU, rest, may_use, remaining)
 
 
-def _spoken_of(layout: Layout, bounds: Mapping[str, Amount], models: Sequence[str]) -> list[str]:
+def _declared_resources(layout: Layout, bounds: Mapping[str, Amount], models: Sequence[str]) -> list[str]:
     """Return the names by which bounds speak of GPUs: the models, where they name one, or all GPUs."""
     by_model = layout.by_model and any(resource.startswith(f"{GPU}/") for resource in bounds)
     return [gpu_resource(model) for model in models] if by_model else [GPU]
@@ -170,7 +176,7 @@ def _of(resource: str, flavors: Sequence[Flavor]) -> list[Flavor]:
 
 def _divide_resource(program: Program, layout: Layout, resource: str, division: Division) -> None:
     flavors = [layout.everywhere] if layout.everywhere is not None else list(layout.flavors)
-    rooms: Rooms = {flavor.name: capacity(program, flavor, resource) for flavor in flavors}
+    remaining: RemainingCapacity = {flavor.name: capacity(program, flavor, resource) for flavor in flavors}
     reach = _reach(program, flavors)
     for queue in reversed(program.queues):
         if resource in program.unmanaged:
@@ -178,7 +184,7 @@ def _divide_resource(program: Program, layout: Layout, resource: str, division: 
         else:
             below = _sum_of(division.total[c].get((f.name, resource), 0) for c in queue.children for f in flavors)
             amount = _less(_promised(queue, resource), below)
-        _lay_beside_gpus(queue, resource, amount, reach[queue.id], rooms=rooms, division=division)
+        _lay_beside_gpus(queue, resource, amount, reach[queue.id], remaining=remaining, division=division)
         _sum(queue, flavors, resource, division)
     for queue in program.queues:
         _limit(program, queue, resource, reach[queue.id], division, each_alike=False)
@@ -187,12 +193,18 @@ def _divide_resource(program: Program, layout: Layout, resource: str, division: 
 
 
 def _lay_beside_gpus(
-    queue: Queue, resource: str, amount: Amount, flavors: Sequence[Flavor], *, rooms: Rooms, division: Division
+    queue: Queue,
+    resource: str,
+    amount: Amount,
+    flavors: Sequence[Flavor],
+    *,
+    remaining: RemainingCapacity,
+    division: Division,
 ) -> None:
     """Lay an amount on the machines of the queue's GPUs as far as those machines have it, the rest on others."""
     own = division.own[queue.id]
     if len(flavors) < 2 or isinstance(amount, Unlimited):
-        _lay(own, resource, amount, flavors, rooms)
+        _assign(own, resource, amount, flavors, remaining)
         return
     gpus = {flavor.name: own.get((flavor.name, GPU), 0) for flavor in flavors}
     left = amount
@@ -201,20 +213,22 @@ def _lay_beside_gpus(
         if isinstance(devices, int) and devices and left:
             part = min(left, devices * per_device(flavor, resource) // DEVICE)
             left -= part
-            _lay(own, resource, part, [flavor], rooms)
+            _assign(own, resource, part, [flavor], remaining)
     ordinary = [flavor for flavor in flavors if not flavor.has_gpus]
     largest = sorted(flavors, key=lambda flavor: -(d if isinstance(d := gpus[flavor.name], int) else 0))
-    _lay(own, resource, left, ordinary or largest[:1], rooms)
+    _assign(own, resource, left, ordinary or largest[:1], remaining)
 
 
-def _lay(own: Amounts, resource: str, amount: Amount, flavors: Sequence[Flavor], rooms: Rooms) -> None:
+def _assign(
+    own: Amounts, resource: str, amount: Amount, flavors: Sequence[Flavor], remaining: RemainingCapacity
+) -> None:
     if not flavors or amount == 0:
         return
     parts: Mapping[str, Amount]
     if isinstance(amount, Unlimited):
         parts = {flavor.name: amount for flavor in flavors}
     else:
-        parts = take(amount, flavors, rooms)
+        parts = assign(amount, flavors, remaining)
     for name, part in parts.items():
         own[name, resource] = add(own.get((name, resource), 0), part)
 
@@ -222,14 +236,16 @@ def _lay(own: Amounts, resource: str, amount: Amount, flavors: Sequence[Flavor],
 def _sum(queue: Queue, flavors: Sequence[Flavor], resource: str, division: Division) -> None:
     own, total = division.own[queue.id], division.total[queue.id]
     for flavor in flavors:
-        cell = (flavor.name, resource)
-        total[cell] = _sum_of((own.get(cell, 0), *(division.total[child].get(cell, 0) for child in queue.children)))
+        flavor_resource = (flavor.name, resource)
+        total[flavor_resource] = _sum_of(
+            (own.get(flavor_resource, 0), *(division.total[child].get(flavor_resource, 0) for child in queue.children))
+        )
 
 
 def _limit(
     program: Program, queue: Queue, resource: str, flavors: Sequence[Flavor], division: Division, *, each_alike: bool
 ) -> None:
-    """Write a queue's limit into the cells of the flavors that it holds for.
+    """Write a queue's limit for the flavors that it holds for.
 
     Of several flavors each gets a part, so that the sum is the limit; `each_alike` gives each the whole, where something
     else holds the sum.
@@ -249,7 +265,7 @@ def _limit(
 
 
 def _lend(queue: Queue, resource: str, flavors: Sequence[Flavor], division: Division) -> None:
-    """Write a queue's lending limit into cells: of several flavors each lends its part, in turn."""
+    """Write a queue's lending limit: of several flavors each lends its part, in turn."""
     left = _whole(resource, queue.lending_limit.get(resource, UNLIMITED))
     if isinstance(left, Unlimited):
         return
@@ -278,34 +294,36 @@ def _divided(
     sizes = {flavor.name: capacity(program, flavor, resource) for flavor in flavors}
     if resource != GPU:
         return in_proportion(amount, flavors, sizes)
-    rooms: Rooms = {name: None if size is None else size - total[name] for name, size in sizes.items()}
-    return take(amount, flavors, rooms)
+    remaining: RemainingCapacity = {name: None if size is None else size - total[name] for name, size in sizes.items()}
+    return assign(amount, flavors, remaining)
 
 
 def _surplus(program: Program, flavors: Sequence[Flavor], resource: str, division: Division) -> None:
     """Give the root what the machines hold beyond what the top-level queues are promised."""
     for flavor in flavors:
         held = capacity(program, flavor, resource)
-        cell = (flavor.name, resource)
-        promised = _sum_of(division.total[queue.id].get(cell, 0) for queue in program.queues if queue.parent is None)
+        flavor_resource = (flavor.name, resource)
+        promised = _sum_of(
+            division.total[queue.id].get(flavor_resource, 0) for queue in program.queues if queue.parent is None
+        )
         if held is not None and isinstance(promised, int) and held > promised:
-            division.root[cell] = held - promised
+            division.root[flavor_resource] = held - promised
 
 
 def _count_total(program: Program, layout: Layout, division: Division) -> None:
     """Count GPUs of every flavor once more on the flavor of all nodes, for the limits that name no model."""
     assert layout.everywhere is not None
-    cell = (layout.everywhere.name, TOTAL)
+    flavor_resource = (layout.everywhere.name, TOTAL)
     for queue in reversed(program.queues):
         held = _sum_of(division.total[queue.id].get((flavor.name, GPU), 0) for flavor in layout.gpus)
-        below = _sum_of(division.total[child][cell] for child in queue.children)
-        division.total[queue.id][cell] = held
-        division.own[queue.id][cell] = _less(held, below)
+        below = _sum_of(division.total[child][flavor_resource] for child in queue.children)
+        division.total[queue.id][flavor_resource] = held
+        division.own[queue.id][flavor_resource] = _less(held, below)
         limit = _whole(GPU, queue.limit.get(GPU, UNLIMITED))
         if bounds_all_models(layout, queue) and isinstance(held, int):
-            division.limit[queue.id][cell] = limit
+            division.limit[queue.id][flavor_resource] = limit
     surplus = _sum_of(division.root.get((flavor.name, GPU), 0) for flavor in layout.gpus)
-    division.root[cell] = surplus
+    division.root[flavor_resource] = surplus
 
 
 def _promised(queue: Queue, resource: str) -> Amount:

@@ -124,9 +124,9 @@ def replaced(spec: Mapping[str, object], fields: Mapping[str, object]) -> dict[s
     return {key: value for key, value in {**spec, **fields}.items() if value is not None}
 
 
-def further(marks: Mapping[str, str]) -> dict[str, str]:
+def further(metadata: Mapping[str, str]) -> dict[str, str]:
     """Return labels or annotations without those by which Apportion knows its own objects."""
-    return {k: v for k, v in sorted(marks.items()) if k != MANAGED_BY_LABEL and not k.startswith(f"{GROUP}/")}
+    return {k: v for k, v in sorted(metadata.items()) if k != MANAGED_BY_LABEL and not k.startswith(f"{GROUP}/")}
 
 
 def _metadata(program: Program, queue: Queue) -> dict[str, object]:

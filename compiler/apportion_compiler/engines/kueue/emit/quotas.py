@@ -84,8 +84,11 @@ def root_groups(groups: Iterable[Group], root: Amounts) -> list[dict[str, object
 
 def _said(groups: Iterable[Group], held: _Held) -> list[dict[str, object]]:
     def says(flavor: Flavor, group: Group) -> bool:
-        cells = [(flavor.name, resource) for resource in group.resources]
-        return any(held.nominal.get(cell) or cell in held.limit or cell in held.lending for cell in cells)
+        flavor_resources = [(flavor.name, resource) for resource in group.resources]
+        return any(
+            held.nominal.get(flavor_resource) or flavor_resource in held.limit or flavor_resource in held.lending
+            for flavor_resource in flavor_resources
+        )
 
     return _groups(groups, held, says)
 
@@ -104,10 +107,10 @@ def _groups(groups: Iterable[Group], held: _Held, listed: Callable[[Flavor, Grou
 
 
 def _quota(flavor: Flavor, resource: str, held: _Held) -> dict[str, str]:
-    cell = (flavor.name, resource)
-    nominal, total = held.nominal.get(cell, 0), held.total.get(cell, 0)
+    flavor_resource = (flavor.name, resource)
+    nominal, total = held.nominal.get(flavor_resource, 0), held.total.get(flavor_resource, 0)
     quota = {"name": _KUEUE_NAMES.get(resource, resource), "nominalQuota": quantity(resource, nominal)}
-    bound, lent = held.limit.get(cell), held.lending.get(cell)
+    bound, lent = held.limit.get(flavor_resource), held.lending.get(flavor_resource)
     if isinstance(bound, int) and isinstance(total, int):
         quota["borrowingLimit"] = quantity(resource, max(bound - total, 0))
     if isinstance(lent, int):

@@ -37,7 +37,7 @@ def _refusal(queue: Queue, flavor: Flavor, layout: Layout, division: Division) -
     named = gpu_resource(flavor.model) if flavor.model is not None else GPU
     resource = named if named in queue.limit else GPU
     limit = queue.limit.get(resource, UNLIMITED)
-    # A limit of nothing is meant; one of a queue that may not use the machines has no cell there.
+    # A limit of nothing is meant; one of a queue that may not use the machines has no quota there.
     if limits.get((flavor.name, GPU)) != 0 or isinstance(limit, Unlimited) or not limit:
         return None
     counted = [other for other in layout.gpu_flavors if resource == GPU or other.model == flavor.model]

@@ -25,7 +25,13 @@ from apportion_compiler.engines.kueue.reader.flavors import (
     pools_of,
 )
 from apportion_compiler.engines.kueue.reader.plans import check_notes, plan_of_flavor, plans_of
-from apportion_compiler.engines.kueue.reader.quotas import Cell, Quotas, quotas_of, total_cells, totals
+from apportion_compiler.engines.kueue.reader.quotas import (
+    FlavorResource,
+    Quotas,
+    flavor_resource_totals,
+    quotas_of,
+    totals,
+)
 from apportion_compiler.plain_objects import (
     annotations_of,
     described,
@@ -43,13 +49,13 @@ from apportion_compiler.readers.classes import priority_classes
 from apportion_compiler.readers.namespaces import with_namespaces
 from apportion_compiler.readers.objects import is_ours, own_labels, owner_of, queue_id
 from apportion_compiler.readers.record import (
-    Lifted,
-    LiftedCluster,
-    LiftedPool,
-    LiftedPriorityClass,
-    LiftedQueue,
+    ClusterRecord,
+    ImportRecord,
     Manifest,
     Note,
+    PoolRecord,
+    PriorityClassRecord,
+    QueueRecord,
     Reader,
 )
 from apportion_policy.duration import duration_text
@@ -81,7 +87,7 @@ class _Node:
     is_leaf: bool
 
 
-def read(manifests: Sequence[Manifest]) -> Lifted:
+def read(manifests: Sequence[Manifest]) -> ImportRecord:
     """Return what Kueue's objects among the manifests say. Raises `ValueError` where an amount is no quantity."""
     notes: list[Note] = []
     cohorts, leaves = _cohorts(manifests), of_kind(manifests, GROUP, "ClusterQueue")
@@ -95,12 +101,20 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
         notes.append(Note(_described(nodes[id_]), "hangs below itself, and Kueue admits nothing there: left out"))
     on_gpus = sorted({f for node in nodes.values() for f, resource in node.quotas.nominal if resource == GPU})
     facts = flavor_facts(manifests, on_gpus)
-    cells = _cells(nodes, parents, ordered)
+    flavor_resources = _flavor_resources(nodes, parents, ordered)
     unmanaged = _unmanaged([node for node in nodes.values() if node.is_leaf])
     doors = _doors(manifests)
     classes = tuple(_classes(manifests, notes))
     queues = tuple(
-        _queue(nodes[id_], parents[id_], cells[id_], facts=facts, unmanaged=unmanaged, doors=doors, classes=classes)
+        _queue(
+            nodes[id_],
+            parents[id_],
+            flavor_resources[id_],
+            facts=facts,
+            unmanaged=unmanaged,
+            doors=doors,
+            classes=classes,
+        )
         for id_ in ordered
     )
     if foreign:
@@ -124,17 +138,17 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
     used = {pool.plan for pool in pools if pool.plan is not None}
     if foreign and used and all(pool.plan is not None or pool.taints for pool in pools):
         # Machines that are asked for leave no place for what runs the cluster itself.
-        pools = (*pools, LiftedPool(free_id(ORDINARY, {pool.id for pool in pools})))
+        pools = (*pools, PoolRecord(free_id(ORDINARY, {pool.id for pool in pools})))
     notes.extend(check_notes(manifests, plans, used))
     return with_namespaces(
-        Lifted(
+        ImportRecord(
             queues=queues,
             priority_classes=classes,
             pools=pools,
             topologies=tuple(topologies.values()),
             plans=tuple(plans[name] for name in sorted(used)),
             notes=tuple(dict.fromkeys(notes)),
-            cluster=LiftedCluster(
+            cluster=ClusterRecord(
                 kueue=_settings(manifests, leaves, root_cohort=not foreign),
                 managed_elsewhere=_OTHERS if foreign else (),
             ),
@@ -192,18 +206,18 @@ def _root(nodes: Mapping[str, _Node], cohorts: Mapping[str, Manifest | None], no
     return roots[0].id if made_by_us or not any(roots[0].quotas.nominal.values()) else None
 
 
-def _cells(
+def _flavor_resources(
     nodes: Mapping[str, _Node], parents: Mapping[str, str | None], ordered: Sequence[str]
-) -> Mapping[str, Mapping[Cell, Amount]]:
+) -> Mapping[str, Mapping[FlavorResource, Amount]]:
     """Return what each queue has on each flavor with everything below it."""
-    below: dict[str, list[Mapping[Cell, Amount]]] = {}
-    cells: dict[str, Mapping[Cell, Amount]] = {}
+    below: dict[str, list[Mapping[FlavorResource, Amount]]] = {}
+    flavor_resources: dict[str, Mapping[FlavorResource, Amount]] = {}
     for id_ in reversed(ordered):
-        cells[id_] = total_cells(nodes[id_].quotas, below.get(id_, ()))
+        flavor_resources[id_] = flavor_resource_totals(nodes[id_].quotas, below.get(id_, ()))
         parent = parents[id_]
         if parent is not None:
-            below.setdefault(parent, []).append(cells[id_])
-    return cells
+            below.setdefault(parent, []).append(flavor_resources[id_])
+    return flavor_resources
 
 
 def _capacities(nodes: Mapping[str, _Node]) -> Capacities:
@@ -237,17 +251,17 @@ def _unmanaged(leaves: Sequence[_Node]) -> frozenset[str]:
 def _queue(
     node: _Node,
     parent: str | None,
-    total: Mapping[Cell, Amount],
+    total: Mapping[FlavorResource, Amount],
     *,
     facts: Mapping[str, FlavorFacts],
     unmanaged: frozenset[str],
     doors: Mapping[str, set[str]],
-    classes: Sequence[LiftedPriorityClass],
-) -> LiftedQueue:
+    classes: Sequence[PriorityClassRecord],
+) -> QueueRecord:
     found = totals(node.quotas, total, facts, may_borrow=node.cohort is not None or not node.is_leaf)
     manifest = node.manifest
     if manifest is None:
-        return LiftedQueue(
+        return QueueRecord(
             node.id,
             _described(node),
             parent,
@@ -255,7 +269,7 @@ def _queue(
             kueue=KueueQueue(without_object=True, name=node.name),
         )
     namespaces = _namespaces(manifest, doors.get(node.name, set())) if node.is_leaf else ()
-    return LiftedQueue(
+    return QueueRecord(
         id=node.id,
         object=described(manifest),
         parent=parent,
@@ -272,7 +286,7 @@ def _queue(
     )
 
 
-def _told(manifest: Manifest, classes: Sequence[LiftedPriorityClass]) -> tuple[str, ...] | None:
+def _told(manifest: Manifest, classes: Sequence[PriorityClassRecord]) -> tuple[str, ...] | None:
     """Return the classes of a queue of Apportion's that no namespace tells of: evicting nothing, it has protected ones."""
     protected = tuple(cls.name for cls in classes if cls.preemptible is False)
     evicts_nothing = text(manifest, "spec", "preemption", "withinClusterQueue") == "Never"
@@ -332,7 +346,7 @@ def _usable(node: _Node, facts: Mapping[str, FlavorFacts]) -> tuple[str, ...] | 
     return tuple(sorted({pool for flavor in has if flavor in facts for pool, _ in facts[flavor].pools}))
 
 
-def _classes(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[LiftedPriorityClass]:
+def _classes(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[PriorityClassRecord]:
     """Yield the classes of workloads, and the pods' classes beside them."""
     found = {cls.name: cls for cls in priority_classes(manifests, lambda name, value: None)}
     for manifest in of_kind(manifests, GROUP, "WorkloadPriorityClass"):
@@ -345,7 +359,7 @@ def _classes(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[Lifte
         is_default = of_pods is not None and of_pods.global_default
         description = text(manifest, "description") or (None if of_pods is None else of_pods.description)
         said = annotations_of(manifest).get(PREEMPTIBLE_ANNOTATION)
-        found[name] = LiftedPriorityClass(
+        found[name] = PriorityClassRecord(
             free_id(name, {cls.name for cls in found.values() if cls is not of_pods}),
             value,
             None if said is None else said == "true",

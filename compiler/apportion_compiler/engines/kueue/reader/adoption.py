@@ -1,6 +1,6 @@
 """What Kueue's objects say beyond the policy's own words: kept under `kueue` of a queue and of the cluster.
 
-The policy is compiled as the reader lifted it, and each object compared with the one that was read: a field that comes
+The policy is compiled as the reader read it, and each object compared with the one that was read: a field that comes
 out otherwise is declared as it stands there. What comes out alike is not said twice.
 """
 
@@ -15,7 +15,7 @@ from apportion_compiler.engines.kueue.names import GROUP
 from apportion_compiler.kubernetes_names import is_label, object_name, suggested_name
 from apportion_compiler.plain_objects import annotations_of, labels_of, mapping, name_of, of_kind, text
 from apportion_compiler.readers.objects import is_ours
-from apportion_compiler.readers.record import Lifted, LiftedQueue, Manifest
+from apportion_compiler.readers.record import ImportRecord, Manifest, QueueRecord
 from apportion_policy.engine_settings import KueueSettings
 from apportion_policy.kueue_objects import ClusterObjectKind, KueueLocalQueue, KueueObject, KueuePreemption, KueueQueue
 
@@ -46,7 +46,7 @@ def free_id(name: str, taken: Collection[str]) -> str:
     return free
 
 
-def with_one_queue_a_namespace(queues: Sequence[LiftedQueue]) -> tuple[LiftedQueue, ...]:
+def with_one_queue_a_namespace(queues: Sequence[QueueRecord]) -> tuple[QueueRecord, ...]:
     """Return queues of which each has namespaces of its own.
 
     A namespace with LocalQueues of several queues is that of the first by id; the others keep their LocalQueues.
@@ -58,8 +58,8 @@ def with_one_queue_a_namespace(queues: Sequence[LiftedQueue]) -> tuple[LiftedQue
     return tuple(replace(q, namespaces=tuple(n for n in q.namespaces if owner[n] == q.id)) for q in queues)
 
 
-def kept_as_they_stand(lifted: Lifted, manifests: Sequence[Manifest], made: Sequence[Manifest]) -> Lifted:
-    """Return what was lifted with what the objects made of it lack, or have otherwise."""
+def kept_as_they_stand(record: ImportRecord, manifests: Sequence[Manifest], made: Sequence[Manifest]) -> ImportRecord:
+    """Return the record with what the objects made of it lack, or have otherwise."""
     specs = {(kind, name_of(m)): mapping(m, "spec") for kind in _QUEUES for m in of_kind(made, GROUP, kind)}
     own = {_key(m): m for kind in _QUEUES for m in of_kind(manifests, GROUP, kind)}
     locals_made = of_kind(made, GROUP, "LocalQueue")
@@ -68,13 +68,13 @@ def kept_as_they_stand(lifted: Lifted, manifests: Sequence[Manifest], made: Sequ
         doors.setdefault(text(local, "spec", "clusterQueue") or "", []).append(local)
     queues = tuple(
         queue if queue.object not in own else _queue(queue, own[queue.object], specs, doors, locals_made)
-        for queue in lifted.queues
+        for queue in record.queues
     )
     objects = tuple(_objects(manifests, made))
-    settings = lifted.cluster.kueue
+    settings = record.cluster.kueue
     if objects:
         settings = (settings or KueueSettings()).model_copy(update={"objects": objects})
-    return replace(lifted, queues=queues, cluster=replace(lifted.cluster, kueue=settings))
+    return replace(record, queues=queues, cluster=replace(record.cluster, kueue=settings))
 
 
 _QUEUES = ("Cohort", "ClusterQueue")
@@ -85,16 +85,16 @@ def _key(manifest: Manifest) -> str:
 
 
 def _queue(
-    queue: LiftedQueue,
+    queue: QueueRecord,
     manifest: Manifest,
     made: Mapping[tuple[str, str], Mapping[str, object]],
     doors: Mapping[str, Sequence[Manifest]],
     locals_made: Sequence[Manifest],
-) -> LiftedQueue:
+) -> QueueRecord:
     name, kind = name_of(manifest), str(manifest["kind"])
     said: dict[str, Any] = {} if object_name(queue.id) == name else {"name": name}
     spec = current_spec(manifest)
-    # A name that differs from the id is not known to what was made of the lifted queue, so all of its spec is kept.
+    # A name that differs from the id is not known to what was made of the imported queue, so all of its spec is kept.
     other = made.get((kind, name), made.get((kind, object_name(queue.id)), {}))
     fields: dict[str, Any] = {key: value for key, value in spec.items() if key not in other or other[key] != value}
     fields.update(dict.fromkeys(key for key in other if key not in spec))
@@ -138,7 +138,7 @@ def _preemption(written: object) -> KueuePreemption | None:
 
 
 def _local_queues(
-    queue: LiftedQueue, doors: Sequence[Manifest], made: Sequence[Manifest]
+    queue: QueueRecord, doors: Sequence[Manifest], made: Sequence[Manifest]
 ) -> tuple[KueueLocalQueue, ...] | None:
     """Return the LocalQueues of a queue; None where those that are made by themselves are the same."""
     wanted = tuple(_local_queue(local) for local in sorted(doors, key=_place))
@@ -168,8 +168,8 @@ def _objects(manifests: Sequence[Manifest], made: Sequence[Manifest]) -> Iterabl
     for kind in _CLUSTER_KINDS:
         read = sorted(of_kind(manifests, GROUP, kind), key=name_of)
         found = {name_of(m): _fields(m) for m in of_kind(made, GROUP, kind)}
-        marked = any(not is_ours(m) and _marks(m) for m in read)
-        if read and (marked or {name_of(m): _fields(m) for m in read} != found):
+        values_of = any(not is_ours(m) and _marks(m) for m in read)
+        if read and (values_of or {name_of(m): _fields(m) for m in read} != found):
             for manifest in read:
                 said = _marks(manifest)
                 fields = _fields(manifest)

@@ -25,7 +25,7 @@ from apportion_compiler.kubernetes_names import suggested_name
 from apportion_compiler.plain_objects import annotations_of, described, items, mapping, name_of, of_kind, text
 from apportion_compiler.pool_label_keys import GKE_ACCELERATOR_LABEL, GPU_MODEL_LABEL, KARPENTER_GPU_LABEL
 from apportion_compiler.readers.objects import is_ours
-from apportion_compiler.readers.record import LiftedPool, LiftedTopology, Manifest, Note
+from apportion_compiler.readers.record import Manifest, Note, PoolRecord, TopologyRecord
 from apportion_policy.gpu_model import GPU_MODEL_PATTERN
 from apportion_policy.resources import CPU, MEMORY
 
@@ -92,7 +92,7 @@ def pools_of(
     *,
     capacities: Capacities,
     beyond: Collection[str],
-) -> Iterator[LiftedPool]:
+) -> Iterator[PoolRecord]:
     """Yield the pools that flavors stand for.
 
     A flavor without labels is every node, and no pool. Where it has more than is promised (`beyond`), machines are known
@@ -104,12 +104,12 @@ def pools_of(
         of_flavor, capacity = facts[name], capacities.get(name, {})
         if not labels and not annotations_of(manifest).get(POOLS_ANNOTATION):
             if name in beyond and any(capacity.get(resource) for resource in (CPU, MEMORY)):
-                yield LiftedPool(ORDINARY, taints=tuple(_taints(manifest)), capacity=capacity)
+                yield PoolRecord(ORDINARY, taints=tuple(_taints(manifest)), capacity=capacity)
             continue
         topology = text(manifest, "spec", "topologyName")
         first = of_flavor.pools[0][0] if of_flavor.pools else None
         for pool, model in of_flavor.pools:
-            yield LiftedPool(
+            yield PoolRecord(
                 id=pool,
                 gpu_model=model,
                 capacity=capacity if pool == first else {},
@@ -121,14 +121,14 @@ def pools_of(
             )
 
 
-def lifted_topologies(manifests: Sequence[Manifest]) -> Mapping[str, LiftedTopology]:
+def lifted_topologies(manifests: Sequence[Manifest]) -> Mapping[str, TopologyRecord]:
     """Return the topologies by their objects' names, without the one that Apportion makes for the others' sake."""
-    found: dict[str, LiftedTopology] = {}
+    found: dict[str, TopologyRecord] = {}
     for manifest in of_kind(manifests, GROUP, "Topology"):
         name = annotations_of(manifest).get(TOPOLOGY_ANNOTATION, name_of(manifest))
         levels = tuple(key for level in items(manifest, "spec", "levels") if (key := text(level, "nodeLabel")))
         if levels and name != HOSTS_TOPOLOGY:
-            found[name_of(manifest)] = LiftedTopology(name, levels)
+            found[name_of(manifest)] = TopologyRecord(name, levels)
     return found
 
 

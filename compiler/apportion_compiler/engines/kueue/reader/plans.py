@@ -12,17 +12,17 @@ from apportion_compiler.engines.kueue.emit.provisioning import RETRY_FIELDS
 from apportion_compiler.engines.kueue.names import GROUP, PROVISIONING_CONTROLLER
 from apportion_compiler.plain_objects import described, integer, items, mapping, name_of, of_kind, text
 from apportion_compiler.readers.objects import unknown_fields
-from apportion_compiler.readers.record import LiftedPlan, Manifest, Note
+from apportion_compiler.readers.record import Manifest, Note, PlanRecord
 from apportion_policy.provisioning import MAX_RUN_DURATION_PARAMETER, parse_run_seconds
 
 _CONFIG = "ProvisioningRequestConfig"
 _CONFIG_FIELDS = ("provisioningClassName", "parameters", "managedResources", "retryStrategy", "podSetMergePolicy")
 
 
-def plans_of(manifests: Sequence[Manifest]) -> Mapping[str, LiftedPlan]:
+def plans_of(manifests: Sequence[Manifest]) -> Mapping[str, PlanRecord]:
     """Return the plans by the name of their check, where the configuration that it names is there."""
     configs = {name_of(manifest): manifest for manifest in of_kind(manifests, GROUP, _CONFIG)}
-    found: dict[str, LiftedPlan] = {}
+    found: dict[str, PlanRecord] = {}
     for check in of_kind(manifests, GROUP, "AdmissionCheck"):
         config = configs.get(text(check, "spec", "parameters", "name") or "")
         if config is not None and _asks_for_capacity(check):
@@ -30,7 +30,7 @@ def plans_of(manifests: Sequence[Manifest]) -> Mapping[str, LiftedPlan]:
     return found
 
 
-def plan_of_flavor(manifests: Sequence[Manifest], plans: Mapping[str, LiftedPlan]) -> Mapping[str, str]:
+def plan_of_flavor(manifests: Sequence[Manifest], plans: Mapping[str, PlanRecord]) -> Mapping[str, str]:
     """Return the plan of each flavor that a ClusterQueue uses with one; the first by name where there are several."""
     found: dict[str, set[str]] = {}
     for queue in of_kind(manifests, GROUP, "ClusterQueue"):
@@ -52,7 +52,7 @@ def plan_of_flavor(manifests: Sequence[Manifest], plans: Mapping[str, LiftedPlan
     }
 
 
-def check_notes(manifests: Sequence[Manifest], plans: Mapping[str, LiftedPlan], used: set[str]) -> Iterator[Note]:
+def check_notes(manifests: Sequence[Manifest], plans: Mapping[str, PlanRecord], used: set[str]) -> Iterator[Note]:
     """Yield notes on checks that became no plan of a pool, and on what plans have no word for."""
     for manifest in of_kind(manifests, GROUP, "AdmissionCheck"):
         if not _asks_for_capacity(manifest):
@@ -67,14 +67,14 @@ def _asks_for_capacity(check: Manifest) -> bool:
     return text(check, "spec", "controllerName") == PROVISIONING_CONTROLLER
 
 
-def _plan(name: str, config: Manifest) -> LiftedPlan:
+def _plan(name: str, config: Manifest) -> PlanRecord:
     parameters = {key: str(value) for key, value in mapping(config, "spec", "parameters").items()}
     duration = parse_run_seconds(parameters.get(MAX_RUN_DURATION_PARAMETER, ""))
     if duration is not None:
         del parameters[MAX_RUN_DURATION_PARAMETER]
     retry = mapping(config, "spec", "retryStrategy")
     limit, base, most = (integer(retry, field) for field, _ in RETRY_FIELDS)
-    return LiftedPlan(
+    return PlanRecord(
         name,
         text(config, "spec", "provisioningClassName"),
         max_run_duration=duration,

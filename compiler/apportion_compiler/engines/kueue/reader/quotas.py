@@ -20,7 +20,7 @@ from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
 _UNITS = {CPU: (CPU, 1000, 1), MEMORY: (MEMORY, 1, 1), GPU_RESOURCE: (GPU, 1, 1000), TOTAL_GPUS: (TOTAL_GPUS, 1, 1000)}
 """Of a resource: the policy's name, the parts of one unit that Kueue counts, and the IR's parts of what it counts."""
 
-Cell = tuple[str, str]
+FlavorResource = tuple[str, str]
 """A flavor, and the policy's name of a resource; TOTAL_GPUS stays as it is."""
 
 
@@ -28,9 +28,9 @@ Cell = tuple[str, str]
 class Quotas:
     """What one object says on each flavor; a missing bound is none."""
 
-    nominal: Mapping[Cell, Amount]
-    borrowing: Mapping[Cell, int]
-    lending: Mapping[Cell, int]
+    nominal: Mapping[FlavorResource, Amount]
+    borrowing: Mapping[FlavorResource, int]
+    lending: Mapping[FlavorResource, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,52 +44,60 @@ class Totals:
 
 def quotas_of(manifest: Manifest) -> Quotas:
     """Return the quotas of a ClusterQueue or Cohort. Raises `ValueError` where an amount is no quantity."""
-    nominal: dict[Cell, Amount] = {}
-    borrowing: dict[Cell, int] = {}
-    lending: dict[Cell, int] = {}
+    nominal: dict[FlavorResource, Amount] = {}
+    borrowing: dict[FlavorResource, int] = {}
+    lending: dict[FlavorResource, int] = {}
     for path, flavor, quota in _written(manifest):
         name = text(quota, "name")
         if name is None:
             continue
         resource = _UNITS.get(name, (name, 1, 1))[0]
-        cell = (flavor, resource)
+        flavor_resource = (flavor, resource)
         written = quota.get("nominalQuota", 0)
         stands_in = written == NO_BOUND.get(name, NO_BOUND[GPU_RESOURCE])
-        nominal[cell] = UNLIMITED if stands_in else _amount(manifest, f"{path}.nominalQuota", name, written)
+        nominal[flavor_resource] = UNLIMITED if stands_in else _amount(manifest, f"{path}.nominalQuota", name, written)
         for bound, held in (("borrowingLimit", borrowing), ("lendingLimit", lending)):
             if quota.get(bound) is not None:
-                held[cell] = _amount(manifest, f"{path}.{bound}", name, quota[bound])
+                held[flavor_resource] = _amount(manifest, f"{path}.{bound}", name, quota[bound])
     return Quotas(nominal, borrowing, lending)
 
 
-def total_cells(own: Quotas, children: Iterable[Mapping[Cell, Amount]]) -> dict[Cell, Amount]:
+def flavor_resource_totals(
+    own: Quotas, children: Iterable[Mapping[FlavorResource, Amount]]
+) -> dict[FlavorResource, Amount]:
     """Return what a queue has on each flavor, with what is below it."""
     total = dict(own.nominal)
     for child in children:
-        for cell, amount in child.items():
-            total[cell] = add(total.get(cell, 0), amount)
+        for flavor_resource, amount in child.items():
+            total[flavor_resource] = add(total.get(flavor_resource, 0), amount)
     return total
 
 
-def totals(own: Quotas, total: Mapping[Cell, Amount], facts: Mapping[str, FlavorFacts], *, may_borrow: bool) -> Totals:
+def totals(
+    own: Quotas, total: Mapping[FlavorResource, Amount], facts: Mapping[str, FlavorFacts], *, may_borrow: bool
+) -> Totals:
     """Return a queue's amounts. One that hangs below nothing cannot borrow, and is held to what it has."""
     found = Totals()
-    limit = {cell: add(total.get(cell, 0), bound) for cell, bound in own.borrowing.items()}
+    limit = {
+        flavor_resource: add(total.get(flavor_resource, 0), bound) for flavor_resource, bound in own.borrowing.items()
+    }
     if not may_borrow:
         limit = dict(total)
-    by_name: dict[str, list[Cell]] = {}
-    for cell in {**total, **limit, **own.lending}:
-        for name in _names(cell, facts):
-            by_name.setdefault(name, []).append(cell)
-    over_all = [cell for cell in limit if cell[1] == TOTAL_GPUS]
-    for name, cells in by_name.items():
-        found.guaranteed[name] = _sum(total.get(cell, 0) for cell in cells)
-        bounds = [limit.get(cell, UNLIMITED) for cell in cells]
+    by_name: dict[str, list[FlavorResource]] = {}
+    for flavor_resource in {**total, **limit, **own.lending}:
+        for name in _names(flavor_resource, facts):
+            by_name.setdefault(name, []).append(flavor_resource)
+    over_all = [flavor_resource for flavor_resource in limit if flavor_resource[1] == TOTAL_GPUS]
+    for name, flavor_resources in by_name.items():
+        found.guaranteed[name] = _sum(total.get(flavor_resource, 0) for flavor_resource in flavor_resources)
+        bounds = [limit.get(flavor_resource, UNLIMITED) for flavor_resource in flavor_resources]
         is_gpu = name == GPU or name.startswith(f"{GPU}/")
         if not (is_gpu and over_all) and not any(isinstance(bound, Unlimited) for bound in bounds):
             found.limit[name] = _sum(bounds)
-        if any(cell in own.lending for cell in cells):
-            lent = _sum(own.lending.get(cell, total.get(cell, 0)) for cell in cells)
+        if any(flavor_resource in own.lending for flavor_resource in flavor_resources):
+            lent = _sum(
+                own.lending.get(flavor_resource, total.get(flavor_resource, 0)) for flavor_resource in flavor_resources
+            )
             if not isinstance(lent, Unlimited):
                 found.lending_limit[name] = lent
     if over_all and not isinstance(limit[over_all[0]], Unlimited):
@@ -98,9 +106,9 @@ def totals(own: Quotas, total: Mapping[Cell, Amount], facts: Mapping[str, Flavor
     return found
 
 
-def _names(cell: Cell, facts: Mapping[str, FlavorFacts]) -> tuple[str, ...]:
-    """Return the names under which the policy counts a cell."""
-    flavor, resource = cell
+def _names(flavor_resource: FlavorResource, facts: Mapping[str, FlavorFacts]) -> tuple[str, ...]:
+    """Return the names under which the policy counts a flavor's resource."""
+    flavor, resource = flavor_resource
     if resource == TOTAL_GPUS:
         return ()
     model = facts[flavor].counted if resource == GPU and flavor in facts else None

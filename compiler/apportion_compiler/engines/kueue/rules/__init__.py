@@ -3,7 +3,7 @@
 Webhooks: pkg/webhooks/{clusterqueue,cohort,resourceflavor,workload}_webhook.go; rules in the definitions:
 apis/kueue/v1beta2; what makes a ClusterQueue inactive: pkg/cache/scheduler/clusterqueue.go, at ff69552e79. Gates that
 refuse more when they are on are taken to be on (ConcurrentAdmission), and those that spare what is stored to be off.
-Shapes and required fields are those of the definitions' schemas, and are not judged here.
+Shapes and required fields are those of the definitions' schemas, and are not evaluated here.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def check(manifests: Sequence[Manifest], existing: Sequence[Manifest] = ()) -> I
     """Yield verdicts on Kueue's objects, each by itself and as an update, then on all of them together."""
     stored: Mapping[tuple[object, ...], Manifest] = {_identity(one): one for one in existing if group_of(one) == GROUP}
     for index, manifest in enumerate(manifests):
-        judge = _KINDS.get(str(manifest.get("kind"))) if group_of(manifest) == GROUP else None
-        if judge is not None:
-            yield from judge(index, manifest, stored.get(_identity(manifest)))
+        validate = _KINDS.get(str(manifest.get("kind"))) if group_of(manifest) == GROUP else None
+        if validate is not None:
+            yield from validate(index, manifest, stored.get(_identity(manifest)))
     yield from verdicts_together(manifests, existing)
 
 

@@ -46,7 +46,7 @@ def check_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> I
 
 
 def config_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
-    """Yield verdicts on a ProvisioningRequestConfig; a change is judged as it stands."""
+    """Yield verdicts on a ProvisioningRequestConfig; a change is evaluated as it stands."""
     del stored
     about, spec = About(index), mapping(manifest, "spec")
     class_name = text(spec, "provisioningClassName")

@@ -11,7 +11,7 @@ from apportion_compiler.plain_objects import mapping, name_of, text
 
 
 def cohort_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
-    """Yield verdicts on a Cohort; a change is judged as it stands."""
+    """Yield verdicts on a Cohort; a change is evaluated as it stands."""
     del stored
     about, spec = About(index), mapping(manifest, "spec")
     parent = text(spec, "parentName")

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, Site, Workload, listed, template_field
+from apportion_compiler.engine_rules.workload_rules.workload_context import (
+    Rule,
+    Workload,
+    WorkloadContext,
+    listed,
+    template_field,
+)
 from apportion_compiler.engines.kueue import names
 from apportion_compiler.engines.kueue.rules.potential_quota import unreachable
 from apportion_compiler.engines.kueue.rules.queued_pod_sets import several_pod_sets
@@ -22,9 +28,9 @@ def _queue(workload: Workload) -> str | None:
     return labels_of(workload.owners[-1] if workload.kind == "CronJob" else workload.manifest).get(names.QUEUE_LABEL)
 
 
-def _labels(site: Site) -> Iterator[Verdict]:
-    locals_ = site.placed(names.GROUP, "LocalQueue")
-    for workload in site.workloads:
+def _labels(context: WorkloadContext) -> Iterator[Verdict]:
+    locals_ = context.placed(names.GROUP, "LocalQueue")
+    for workload in context.workloads:
         queue = _queue(workload)
         at = "spec.jobTemplate.metadata" if workload.kind == "CronJob" else "metadata"
         field = f"{at}.labels[{names.QUEUE_LABEL}]"
@@ -49,11 +55,11 @@ def _labels(site: Site) -> Iterator[Verdict]:
             )  # fmt: skip
 
 
-def _coverage(site: Site) -> Iterator[Verdict]:
+def _coverage(context: WorkloadContext) -> Iterator[Verdict]:
     """A resource that no group of the ClusterQueue covers makes a workload inadmissible."""
-    locals_ = site.placed(names.GROUP, "LocalQueue")
-    cluster_queues = site.named(names.GROUP, "ClusterQueue")
-    for workload in site.workloads:
+    locals_ = context.placed(names.GROUP, "LocalQueue")
+    cluster_queues = context.named(names.GROUP, "ClusterQueue")
+    for workload in context.workloads:
         local = locals_.get((workload.namespace, _queue(workload) or _DEFAULT_QUEUE))
         cluster_queue = cluster_queues.get(text(local, "spec", "clusterQueue") or "")
         if cluster_queue is None:
@@ -77,9 +83,9 @@ def _covered(cluster_queue: Manifest) -> set[str]:
     return {str(resource) for group in groups for resource in items(group, "coveredResources")}
 
 
-def _ray(site: Site) -> Iterator[Verdict]:
+def _ray(context: WorkloadContext) -> Iterator[Verdict]:
     """What the webhooks refuse (pkg/controller/jobs/{rayjob,raycluster} at ff69552e79)."""
-    for workload in site.workloads:
+    for workload in context.workloads:
         if not workload.is_of("ray.io") or _queue(workload) is None:
             continue
         path = _CLUSTERS[workload.kind]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engine_rules.workload_rules.workload_context import Site, Workload, template_field
+from apportion_compiler.engine_rules.workload_rules.workload_context import Workload, WorkloadContext, template_field
 from apportion_compiler.engines.kueue import names
 from apportion_compiler.engines.kueue.rules.field_validation import quantity
 from apportion_compiler.plain_objects import annotations_of, items, labels_of, mapping, name_of, text
@@ -33,9 +33,9 @@ class _Level:
 class _Tree:
     """The quotas of a cluster's cohorts."""
 
-    def __init__(self, site: Site) -> None:
-        queues = site.named(names.GROUP, "ClusterQueue")
-        self._cohorts = site.named(names.GROUP, "Cohort")
+    def __init__(self, context: WorkloadContext) -> None:
+        queues = context.named(names.GROUP, "ClusterQueue")
+        self._cohorts = context.named(names.GROUP, "Cohort")
         self._below: dict[str, list[Manifest]] = {}
         for made in (*queues.values(), *self._cohorts.values()):
             parent = _parent(made)
@@ -74,20 +74,20 @@ class _Tree:
         return held
 
 
-def unreachable(site: Site) -> Iterator[Verdict]:
+def unreachable(context: WorkloadContext) -> Iterator[Verdict]:
     """Yield the pods whose workload no flavor of its ClusterQueue can ever hold."""
-    tree = _Tree(site)
-    flavors = site.named(names.GROUP, "ResourceFlavor")
-    for workload, cluster_queue in cluster_queues(site):
+    tree = _Tree(context)
+    flavors = context.named(names.GROUP, "ResourceFlavor")
+    for workload, cluster_queue in cluster_queues(context):
         for pods in workload.sets:
             yield from _of_pods(workload, pods, cluster_queue, tree, flavors)
 
 
-def cluster_queues(site: Site) -> Iterator[tuple[Workload, Manifest]]:
+def cluster_queues(context: WorkloadContext) -> Iterator[tuple[Workload, Manifest]]:
     """Yield the workloads whose ClusterQueue is there, with it."""
-    queues = site.named(names.GROUP, "ClusterQueue")
-    locals_ = site.placed(names.GROUP, "LocalQueue")
-    for workload in site.workloads:
+    queues = context.named(names.GROUP, "ClusterQueue")
+    locals_ = context.placed(names.GROUP, "LocalQueue")
+    for workload in context.workloads:
         queue = labels_of(workload.owners[-1]).get(names.QUEUE_LABEL) or labels_of(workload.manifest).get(
             names.QUEUE_LABEL, _DEFAULT_QUEUE
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engine_rules.workload_rules.workload_context import Site, template_field
+from apportion_compiler.engine_rules.workload_rules.workload_context import WorkloadContext, template_field
 from apportion_compiler.engines.kueue import names
 from apportion_compiler.engines.kueue.rules.potential_quota import cluster_queues, usable_flavors
 from apportion_compiler.plain_objects import items, mapping, text
@@ -17,14 +17,14 @@ from apportion_compiler.workload_shapes import PodSet
 from apportion_policy.provisioning import QUEUED_PROVISIONING_GKE
 
 
-def several_pod_sets(site: Site) -> Iterator[Verdict]:
+def several_pod_sets(context: WorkloadContext) -> Iterator[Verdict]:
     """Yield the workloads of which only one pod set gets nodes."""
-    flavors = site.named(names.GROUP, "ResourceFlavor")
-    for workload, cluster_queue in cluster_queues(site):
+    flavors = context.named(names.GROUP, "ResourceFlavor")
+    for workload, cluster_queue in cluster_queues(context):
         sets = [pods for pods in workload.sets if pods.count and _asks_for_gpus(pods)]
         if len(sets) < 2:
             continue
-        queued = _queued_flavors(site, cluster_queue)
+        queued = _queued_flavors(context, cluster_queue)
         usable = [_gpu_flavors(pods, cluster_queue, flavors) for pods in sets]
         if not all(found and found <= queued.keys() for found in usable):
             continue
@@ -64,10 +64,10 @@ def _gpu_flavors(pods: PodSet, cluster_queue: Manifest, flavors: Mapping[str, Ma
     return found
 
 
-def _queued_flavors(site: Site, cluster_queue: Manifest) -> Mapping[str, bool]:
+def _queued_flavors(context: WorkloadContext, cluster_queue: Manifest) -> Mapping[str, bool]:
     """Return the flavors whose nodes come for whole requests, and whether their pod sets are merged."""
-    checks = site.named(names.GROUP, "AdmissionCheck")
-    configurations = site.named(names.GROUP, "ProvisioningRequestConfig")
+    checks = context.named(names.GROUP, "AdmissionCheck")
+    configurations = context.named(names.GROUP, "ProvisioningRequestConfig")
     every = [
         text(flavor, "name") or ""
         for group in items(cluster_queue, "spec", "resourceGroups")

@@ -16,7 +16,7 @@ from apportion_compiler.readers.classes import priority_classes
 from apportion_compiler.readers.limit_ranges import with_limit_ranges
 from apportion_compiler.readers.namespaces import with_namespaces
 from apportion_compiler.readers.objects import own_labels, owner_of, queue_id
-from apportion_compiler.readers.record import Lifted, LiftedPriorityClass, LiftedQueue, Manifest, Note, Reader
+from apportion_compiler.readers.record import ImportRecord, Manifest, Note, PriorityClassRecord, QueueRecord, Reader
 from apportion_policy.errors import QuantityError
 from apportion_policy.quantity import Amount, parse_count, parse_cpu, parse_gpu, parse_memory, smaller
 from apportion_policy.resources import CPU, GPU, MEMORY
@@ -27,7 +27,7 @@ _COUNTED = {"cpu": (CPU, parse_cpu), "memory": (MEMORY, parse_memory), _GPU_RESO
 _NEVER = "Never"
 
 
-def read(manifests: Sequence[Manifest]) -> Lifted:
+def read(manifests: Sequence[Manifest]) -> ImportRecord:
     """Return what the plain objects among the manifests say.
 
     Raises:
@@ -38,21 +38,21 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
     for quota in of_kind(manifests, "", "ResourceQuota"):
         quotas.setdefault(text(quota, "metadata", "namespace") or "default", []).append(quota)
     namespaces = {name_of(m): m for m in of_kind(manifests, "", "Namespace") if name_of(m)}
-    queues: dict[str, LiftedQueue] = {}
+    queues: dict[str, QueueRecord] = {}
     for name in dict.fromkeys((*namespaces, *quotas)):
         namespace = namespaces.get(name)
         labelled = namespace is not None and QUEUE_LABEL in labels_of(namespace)
         if not labelled and (name not in quotas or name in _SYSTEM):
             continue
         limit = _limit(quotas.get(name, ()), notes)
-        lifted = _queue(name, namespace, limit)
-        known = queues.get(lifted.id)
-        if known is not None and known.limit != lifted.limit:
-            notes.append(Note(f"Namespace {name}", f"other bounds than the other namespaces of {lifted.id}: not kept"))
-        queues.setdefault(lifted.id, lifted)
-        queues[lifted.id] = _with_namespace(queues[lifted.id], name)
+        record = _queue(name, namespace, limit)
+        known = queues.get(record.id)
+        if known is not None and known.limit != record.limit:
+            notes.append(Note(f"Namespace {name}", f"other bounds than the other namespaces of {record.id}: not kept"))
+        queues.setdefault(record.id, record)
+        queues[record.id] = _with_namespace(queues[record.id], name)
     tops = {top.id: top for top in _tops(manifests, queues)}
-    found = Lifted(
+    found = ImportRecord(
         (*tops.values(), *queues.values()), tuple(_classes(manifests, notes)), notes=tuple(dict.fromkeys(notes))
     )
     return with_limit_ranges(with_namespaces(found, manifests), manifests, foreign=True)
@@ -61,13 +61,13 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
 READER = Reader("native", read)
 
 
-def _queue(name: str, namespace: Manifest | None, limit: Mapping[str, Amount]) -> LiftedQueue:
+def _queue(name: str, namespace: Manifest | None, limit: Mapping[str, Amount]) -> QueueRecord:
     if namespace is None or QUEUE_LABEL not in labels_of(namespace):
         labels = {} if namespace is None else own_labels(namespace)
-        return LiftedQueue(name, f"Namespace {name}", limit=limit, labels=labels)
+        return QueueRecord(name, f"Namespace {name}", limit=limit, labels=labels)
     id_ = labels_of(namespace)[QUEUE_LABEL]
     top = labels_of(namespace).get(TOP_QUEUE_LABEL, id_)
-    return LiftedQueue(
+    return QueueRecord(
         id_,
         described(namespace),
         parent=None if top == id_ else top,
@@ -77,18 +77,18 @@ def _queue(name: str, namespace: Manifest | None, limit: Mapping[str, Amount]) -
     )
 
 
-def _with_namespace(queue: LiftedQueue, namespace: str) -> LiftedQueue:
+def _with_namespace(queue: QueueRecord, namespace: str) -> QueueRecord:
     return replace(queue, namespaces=tuple(sorted({*queue.namespaces, namespace})))
 
 
-def _tops(manifests: Sequence[Manifest], queues: Mapping[str, LiftedQueue]) -> Iterator[LiftedQueue]:
+def _tops(manifests: Sequence[Manifest], queues: Mapping[str, QueueRecord]) -> Iterator[QueueRecord]:
     """Yield the top-level queues above those with namespaces, of which the readers' bindings carry what is known."""
     named = {queue.parent for queue in queues.values() if queue.parent is not None} - queues.keys()
     bindings = {queue_id(m): m for m in of_kind(manifests, "rbac.authorization.k8s.io", "ClusterRoleBinding")}
     by_top = {labels_of(m).get(TOP_QUEUE_LABEL): m for m in bindings.values()}
     for top in sorted(named):
         binding = by_top.get(top)
-        yield LiftedQueue(
+        yield QueueRecord(
             top,
             f"Queue {top}",
             owner=None if binding is None else owner_of(binding),
@@ -128,7 +128,7 @@ def _is_of_classes(quota: Manifest) -> bool:
     )
 
 
-def _classes(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[LiftedPriorityClass]:
+def _classes(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[PriorityClassRecord]:
     """Yield the classes. kube-scheduler evicts whatever has the lower priority, so what may be evicted shows in what may not evict.
 
     Classes that never evict stand above one that is protected: the highest of those that do evict.
@@ -146,4 +146,4 @@ def _classes(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[Lifte
         if lowest is not None and cls.value >= lowest and cls.name not in never:
             notes.append(Note(f"PriorityClass {cls.name}", "evicts others although a lower class never does"))
         preemptible = protected is None or cls.value < protected
-        yield LiftedPriorityClass(cls.name, cls.value, preemptible, cls.global_default, cls.description)
+        yield PriorityClassRecord(cls.name, cls.value, preemptible, cls.global_default, cls.description)

@@ -4,7 +4,7 @@ autoscalers, and what kube-scheduler says of its configuration.
 Read in k8s.io/kubernetes v1.36.3: pkg/apis/core/validation, pkg/apis/scheduling/validation,
 pkg/apis/autoscaling/validation, pkg/quota/v1/evaluator/core/pods.go, plugin/pkg/admission/{limitranger,priority},
 pkg/scheduler/apis/config/validation and pkg/scheduler/framework/plugins/registry.go. Names and labels of objects, and
-fields that a schema knows, are not judged here.
+fields that a schema knows, are not evaluated here.
 """
 
 from __future__ import annotations

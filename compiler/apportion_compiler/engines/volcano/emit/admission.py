@@ -4,7 +4,7 @@ Its controller makes a PodGroup of pods that belong to none, and takes the queue
 stands on the pod's owner it does not read (pkg/controllers/podgroup/pg_controller_handler.go, buildPodGroupFromPod).
 A Volcano Job and Kubeflow's jobs name their queue in a field, KubeRay's objects by a label, a LeaderWorkerSet by an
 annotation of its own: their operators write it into PodGroups of their own making. Whoever names a PodGroup instead
-of a queue is judged by what that PodGroup says.
+of a queue is evaluated by what that PodGroup says.
 
 Pods may be evicted unless they say otherwise (pkg/scheduler/api/pod_info.go, GetPodPreemptable): so classes that are
 not preemptible need the label or annotation.

@@ -122,8 +122,8 @@ def _resources(program: Program, partition: Partition, *, divided: bool) -> tupl
     """Return the resources that objects of a part speak of: those that any queue of the policy speaks of."""
     if divided and partition.model is not None:
         return (GPU,)
-    spoken = {r for queue in program.queues for r in (*queue.guaranteed, *queue.limit)}
-    counted = {GPU if r.startswith(_MODEL_PREFIX) else r for r in spoken}
+    declared_resources = {r for queue in program.queues for r in (*queue.guaranteed, *queue.limit)}
+    counted = {GPU if r.startswith(_MODEL_PREFIX) else r for r in declared_resources}
     ordered = [r for r in (CPU, MEMORY, GPU) if r in counted]
     return (*ordered, *sorted(counted - set(ordered)))
 

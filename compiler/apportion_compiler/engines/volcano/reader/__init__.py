@@ -35,7 +35,7 @@ from apportion_compiler.readers.admission import admission_facts
 from apportion_compiler.readers.classes import priority_classes
 from apportion_compiler.readers.namespaces import bound_namespaces, with_namespaces
 from apportion_compiler.readers.objects import is_ours, own_labels, owner_of, queue_id, unknown_fields
-from apportion_compiler.readers.record import Lifted, LiftedPool, LiftedQueue, Manifest, Note, Reader
+from apportion_compiler.readers.record import ImportRecord, Manifest, Note, PoolRecord, QueueRecord, Reader
 from apportion_policy.quantity import Amount
 from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
 
@@ -50,7 +50,7 @@ _OLDER_HIERARCHY = "volcano.sh/hierarchy"
 _UNIT = 1000
 
 
-def read(manifests: Sequence[Manifest]) -> Lifted:
+def read(manifests: Sequence[Manifest]) -> ImportRecord:
     """Return what Volcano's objects among the manifests say.
 
     Raises `ValueError` for an amount that is no quantity or is negative.
@@ -76,7 +76,7 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
         return None if facts is None else facts.preemptible.get(name)
 
     return with_namespaces(
-        Lifted(
+        ImportRecord(
             queues=tuple(queues[id_] for id_ in ordered),
             priority_classes=tuple(priority_classes(manifests, preemptible)),
             pools=pools,
@@ -136,7 +136,7 @@ def _model(manifest: Manifest) -> str | None:
     return labels_of(manifest).get(GPU_MODEL_LABEL) if is_ours(manifest) else None
 
 
-def _queue(id_: str, tree: _Tree, notes: list[Note]) -> LiftedQueue:
+def _queue(id_: str, tree: _Tree, notes: list[Note]) -> QueueRecord:
     """Put the objects of a queue together: what is not counted by model is taken from the first."""
     group = tree.groups[id_]
     manifest = next(iter(group.values()))
@@ -144,7 +144,7 @@ def _queue(id_: str, tree: _Tree, notes: list[Note]) -> LiftedQueue:
         notes.extend(_oddities(each))
     said = _amounts(group, tree, notes)
     weight = integer(manifest, "spec", "weight") or 1
-    return LiftedQueue(
+    return QueueRecord(
         id=id_,
         object=described(manifest),
         parent=_parent(manifest, tree, notes),
@@ -185,7 +185,7 @@ def _sum(amounts: Mapping[str, Amount], resources: Sequence[str]) -> int:
     return sum(amount for r in resources if isinstance(amount := amounts.get(r, 0), int))
 
 
-def _without_sums(queues: Mapping[str, LiftedQueue]) -> Iterator[tuple[str, LiftedQueue]]:
+def _without_sums(queues: Mapping[str, QueueRecord]) -> Iterator[tuple[str, QueueRecord]]:
     """Leave out what an inner queue does not lend only because its children do not."""
     kept: dict[str, dict[str, int]] = {}
     for queue in queues.values():
@@ -199,7 +199,7 @@ def _without_sums(queues: Mapping[str, LiftedQueue]) -> Iterator[tuple[str, Lift
         yield id_, queue if len(own) == len(queue.lending_limit) else replace(queue, lending_limit=own)
 
 
-def _kept_back(queue: LiftedQueue, resource: str) -> int:
+def _kept_back(queue: QueueRecord, resource: str) -> int:
     promised, lent = queue.guaranteed.get(resource, 0), queue.lending_limit.get(resource, 0)
     return promised - lent if isinstance(promised, int) and isinstance(lent, int) else 0
 
@@ -263,8 +263,8 @@ def _groups(manifest: Manifest) -> tuple[str, ...] | None:
 
 
 def _with_pools(
-    queues: Mapping[str, LiftedQueue], tree: _Tree
-) -> tuple[dict[str, LiftedQueue], tuple[LiftedPool, ...]]:
+    queues: Mapping[str, QueueRecord], tree: _Tree
+) -> tuple[dict[str, QueueRecord], tuple[PoolRecord, ...]]:
     """Return the pools that groups of nodes stand for, and the queues with those that they may use.
 
     A queue above others has no groups: it may use what the queues below it may, and the models it has objects for.
@@ -273,15 +273,15 @@ def _with_pools(
         return {id_: replace(queue, pools=None) for id_, queue in queues.items()}, ()
     pools = {pool.id: pool for pool in _pools(tree)}
     lacking = set(tree.models) - {pool.gpu_model for pool in pools.values()}
-    pools.update((model, LiftedPool(model, gpu_model=model)) for model in sorted(lacking))
+    pools.update((model, PoolRecord(model, gpu_model=model)) for model in sorted(lacking))
     if len(tree.models) == 1:
         # One model alone is not told apart: there is another, which no queue may use.
-        pools[UNUSED] = LiftedPool(UNUSED, gpu_model=UNUSED)
+        pools[UNUSED] = PoolRecord(UNUSED, gpu_model=UNUSED)
     inner = {queue.parent for queue in queues.values()}
     usable: dict[str, set[str]] = {id_: set(queue.pools or ()) for id_, queue in queues.items() if id_ not in inner}
     if all(names == pools.keys() for names in usable.values()):
         # Groups are named only where some machines are kept from some queue.
-        pools[UNUSED] = LiftedPool(UNUSED)
+        pools[UNUSED] = PoolRecord(UNUSED)
     for id_ in reversed(tuple(parents_first({id_: queue.parent for id_, queue in queues.items()}))):
         models = tree.groups[id_].keys()
         own = usable.setdefault(id_, set())
@@ -310,11 +310,11 @@ def _has_no_pools(tree: _Tree) -> bool:
     )
 
 
-def _pools(tree: _Tree) -> Iterator[LiftedPool]:
+def _pools(tree: _Tree) -> Iterator[PoolRecord]:
     """Yield the groups that queues name, as pools of the model whose queues name them."""
     models: dict[str, str | None] = {}
     for group in tree.groups.values():
         for model, manifest in group.items():
             for name in _groups(manifest) or ():
                 models[name] = models.get(name) or model
-    yield from (LiftedPool(name, gpu_model=model) for name, model in sorted(models.items()) if name != NO_GROUP)
+    yield from (PoolRecord(name, gpu_model=model) for name, model in sorted(models.items()) if name != NO_GROUP)

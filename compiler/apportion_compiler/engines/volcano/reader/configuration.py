@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from apportion_compiler.embedded_text import yaml_value
 from apportion_compiler.engines.volcano.names import CONTROLLER_KEY, GPU_RESOURCE, SCHEDULER_KEY
 from apportion_compiler.plain_objects import described, items, mapping, text
-from apportion_compiler.readers.record import LiftedCluster, LiftedTopology, Manifest, Note
+from apportion_compiler.readers.record import ClusterRecord, Manifest, Note, TopologyRecord
 from apportion_policy.engine_settings import VolcanoSettings
 from apportion_policy.resources import CPU
 
@@ -15,7 +15,7 @@ _PLACEMENTS = {"MostAllocated": "binpack", "LeastAllocated": "spread"}
 _NEEDED_ACTIONS = ("preempt", "reclaim")
 
 
-def cluster_of(manifests: Sequence[Manifest], queues: Sequence[Manifest], notes: list[Note]) -> LiftedCluster:
+def cluster_of(manifests: Sequence[Manifest], queues: Sequence[Manifest], notes: list[Note]) -> ClusterRecord:
     """Return what holds of the cluster as a whole."""
     settings = _settings(queues, notes)
     for manifest, document in _documents(manifests, SCHEDULER_KEY, notes):
@@ -26,11 +26,11 @@ def cluster_of(manifests: Sequence[Manifest], queues: Sequence[Manifest], notes:
         }
         notes.extend(_switched_on(manifest, document, plugins))
         gpu, cpu = _placement(plugins)
-        return LiftedCluster(gpu_placement=gpu, cpu_placement=cpu, volcano=settings)
-    return LiftedCluster(volcano=settings)
+        return ClusterRecord(gpu_placement=gpu, cpu_placement=cpu, volcano=settings)
+    return ClusterRecord(volcano=settings)
 
 
-def topologies_of(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[LiftedTopology]:
+def topologies_of(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[TopologyRecord]:
     """Yield the network levels that the controller is told to find by labels."""
     for manifest, document in _documents(manifests, CONTROLLER_KEY, notes):
         for source in items(document, "networkTopologyDiscovery"):
@@ -44,7 +44,7 @@ def topologies_of(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[
                     key for level in (levels if isinstance(levels, list) else ()) if (key := text(level, "nodeLabel"))
                 ]
                 if keys:
-                    yield LiftedTopology(name, tuple(keys))
+                    yield TopologyRecord(name, tuple(keys))
 
 
 def _documents(

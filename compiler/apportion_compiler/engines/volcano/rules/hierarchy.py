@@ -1,7 +1,7 @@
 """Queues against each other: what the webhook asks of a queue's parents, siblings and children.
 
-It judges a queue when it is made, and when its parent or its amounts change; a fault that was there before passes as
-long as nobody touches it. Everything is judged as it is once all manifests are applied, so a sum that is too large is
+It evaluates a queue when it is made, and when its parent or its amounts change; a fault that was there before passes as
+long as nobody touches it. Everything is evaluated as it is once all manifests are applied, so a sum that is too large is
 one fault, whoever of its parts is written last.
 
 Source: pkg/webhooks/admission/queues/validate/validate_queue.go at ed72c7c81.
@@ -34,7 +34,7 @@ _SUMS = (("guarantee", "guarantee.resource", guarantee), ("deserved", "deserved"
 
 def hierarchy_verdicts(queues: Sequence[tuple[int, Manifest]], tree: QueueTree) -> Iterator[Verdict]:
     """Yield what is wrong between the queues that are applied and all others."""
-    judged: dict[str, int] = {}
+    evaluated: dict[str, int] = {}
     for index, queue in queues:
         name = name_of(queue)
         before = tree.before.get(name)
@@ -45,9 +45,9 @@ def hierarchy_verdicts(queues: Sequence[tuple[int, Manifest]], tree: QueueTree) 
                 sound = False
                 yield verdict
         if sound and name != ROOT_QUEUE and (moved or _amounts_changed(queue, before)):
-            judged[name] = index
+            evaluated[name] = index
             yield from _capability(index, queue, tree)
-    yield from _sums(judged, tree)
+    yield from _sums(evaluated, tree)
 
 
 def refused_deletion(name: str, tree: QueueTree) -> str | None:
@@ -153,14 +153,14 @@ def _largest(name: str, resource: str, tree: QueueTree, seen: set[str]) -> int:
     return max((_largest(c, resource, tree, {*seen, name}) for c in tree.children.get(name, ())), default=0)
 
 
-def _sums(judged: Mapping[str, int], tree: QueueTree) -> Iterator[Verdict]:
-    """Yield one verdict for each sum that exceeds a parent's, on the parent if it is judged, else on the first child."""
+def _sums(evaluated: Mapping[str, int], tree: QueueTree) -> Iterator[Verdict]:
+    """Yield one verdict for each sum that exceeds a parent's, on the parent if it is evaluated, else on the first child."""
     parents: dict[str, tuple[str, int]] = {}
-    for name, index in judged.items():
+    for name, index in evaluated.items():
         parent = parent_of(tree.queues[name])
         if parent is not None and parent != ROOT_QUEUE and parent in tree.queues:
             parents.setdefault(parent, (name, index))
-    for name, index in judged.items():
+    for name, index in evaluated.items():
         if name in tree.children:
             parents[name] = (name, index)
     for parent, (name, index) in parents.items():

@@ -1,4 +1,4 @@
-"""Volcano Job: what its schema and webhook refuse. Pod templates are Kubernetes' to judge.
+"""Volcano Job: what its schema and webhook refuse. Pod templates are Kubernetes' to evaluate.
 
 Source: config/crd/volcano/bases/batch.volcano.sh_jobs.yaml and pkg/webhooks/admission/jobs/validate/{admit_job,util}.go
 at ed72c7c81.

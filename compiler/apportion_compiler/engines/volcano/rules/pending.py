@@ -7,7 +7,13 @@ from collections.abc import Iterator
 from typing import cast
 
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
-from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, Site, Workload, listed, template_field
+from apportion_compiler.engine_rules.workload_rules.workload_context import (
+    Rule,
+    Workload,
+    WorkloadContext,
+    listed,
+    template_field,
+)
 from apportion_compiler.engines.volcano import names
 from apportion_compiler.plain_objects import annotations_of, integer, labels_of, text
 
@@ -17,12 +23,16 @@ _GROUP = "scheduling.volcano.sh"
 def _named(workload: Workload) -> dict[str, str]:
     """Return the queues that a workload names, by the field."""
     found = {f"metadata.annotations[{names.QUEUE_ANNOTATION}]": annotations_of(workload.manifest)}
-    queues = {field: marks[names.QUEUE_ANNOTATION] for field, marks in found.items() if names.QUEUE_ANNOTATION in marks}
+    queues = {
+        field: annotations[names.QUEUE_ANNOTATION]
+        for field, annotations in found.items()
+        if names.QUEUE_ANNOTATION in annotations
+    }
     for pods in workload.sets:
-        marks = annotations_of(cast("Manifest", pods.template))
-        if names.QUEUE_ANNOTATION in marks:
+        annotations = annotations_of(cast("Manifest", pods.template))
+        if names.QUEUE_ANNOTATION in annotations:
             field = template_field(pods, "metadata", f"annotations[{names.QUEUE_ANNOTATION}]")
-            queues[field] = marks[names.QUEUE_ANNOTATION]
+            queues[field] = annotations[names.QUEUE_ANNOTATION]
     if workload.is_of("ray.io") and names.QUEUE_LABEL in labels_of(workload.manifest):
         queues[f"metadata.labels[{names.QUEUE_LABEL}]"] = labels_of(workload.manifest)[names.QUEUE_LABEL]
     if workload.is_of("batch.volcano.sh"):
@@ -32,14 +42,14 @@ def _named(workload: Workload) -> dict[str, str]:
     return queues
 
 
-def _queues(site: Site) -> Iterator[Verdict]:
-    queues = site.named(_GROUP, "Queue")
+def _queues(context: WorkloadContext) -> Iterator[Verdict]:
+    queues = context.named(_GROUP, "Queue")
     if not queues:
         return
     inner = {text(queue, "spec", "parent") for queue in queues.values()} | {names.ROOT_QUEUE}
     leaves = queues.keys() - inner
-    for workload in site.workloads:
-        # The webhook judges Volcano's own Job; a PodGroup that a controller makes fails where nobody looks.
+    for workload in context.workloads:
+        # The webhook evaluates Volcano's own Job; a PodGroup that a controller makes fails where nobody looks.
         verdict = workload.rejected if workload.is_of("batch.volcano.sh") else workload.pending
         seen: set[str] = set()
         for field, queue in _named(workload).items():
@@ -53,8 +63,8 @@ def _queues(site: Site) -> Iterator[Verdict]:
                 yield verdict(field, "NotFound", f"unable to find job queue: {queue}", f"name one of {listed(leaves)}")
 
 
-def _schedulers(site: Site) -> Iterator[Verdict]:
-    for workload in site.workloads:
+def _schedulers(context: WorkloadContext) -> Iterator[Verdict]:
+    for workload in context.workloads:
         # Volcano and KubeRay write the name into the pods that they make.
         if workload.is_of("batch.volcano.sh") or workload.is_of("ray.io") or not _named(workload):
             continue
@@ -67,9 +77,9 @@ def _schedulers(site: Site) -> Iterator[Verdict]:
                 )  # fmt: skip
 
 
-def _gangs(site: Site) -> Iterator[Verdict]:
+def _gangs(context: WorkloadContext) -> Iterator[Verdict]:
     members: Counter[tuple[str, str]] = Counter()
-    for workload in site.workloads:
+    for workload in context.workloads:
         wanted = integer(workload.manifest, "spec", "minAvailable") if workload.is_of("batch.volcano.sh") else None
         if wanted is not None and wanted > workload.n_pods:
             yield workload.rejected(
@@ -81,8 +91,8 @@ def _gangs(site: Site) -> Iterator[Verdict]:
             name = annotations_of(cast("Manifest", pods.template)).get(names.GROUP_ANNOTATION)
             if name is not None:
                 members[workload.namespace, name] += pods.count
-    groups = site.placed(_GROUP, "PodGroup")
-    for index, manifest in enumerate(site.manifests):
+    groups = context.placed(_GROUP, "PodGroup")
+    for index, manifest in enumerate(context.manifests):
         for key, group in groups.items():
             least = integer(group, "spec", "minMember")
             if group is manifest and least is not None and key in members and members[key] < least:

@@ -44,7 +44,7 @@ from apportion_compiler.plain_objects import annotations_of, described, name_of,
 from apportion_compiler.readers.classes import priority_classes
 from apportion_compiler.readers.namespaces import bound_namespaces, with_namespaces
 from apportion_compiler.readers.objects import is_ours
-from apportion_compiler.readers.record import Lifted, LiftedCluster, LiftedQueue, Manifest, Note, Reader
+from apportion_compiler.readers.record import ClusterRecord, ImportRecord, Manifest, Note, QueueRecord, Reader
 from apportion_policy.placement import BINPACK, SPREAD
 from apportion_policy.quantity import MAX_AMOUNT, UNLIMITED, Amount
 from apportion_policy.resources import CPU, GPU, MEMORY
@@ -55,7 +55,7 @@ _PLACEMENTS = {"binpacking": BINPACK.value, "fair": SPREAD.value, "": SPREAD.val
 _DEFAULT_PRIORITY = 100
 
 
-def read(manifests: Sequence[Manifest]) -> Lifted:
+def read(manifests: Sequence[Manifest]) -> ImportRecord:
     """Return what YuniKorn's objects among the manifests say.
 
     Raises:
@@ -64,7 +64,7 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
     classes = tuple(priority_classes(manifests, _preemptible(manifests)))
     manifest = _config_map(manifests)
     if manifest is None:
-        return Lifted((), classes)
+        return ImportRecord((), classes)
     partition, notes = _partition(manifest)
     root = root_of(partition)
     reading = _Reading(manifest, is_ours(manifest), _ids(root), _managed(root), notes)
@@ -74,13 +74,13 @@ def read(manifests: Sequence[Manifest]) -> Lifted:
     if queues and not any(queue.namespaces for queue in queues) and not bound_namespaces(manifests):
         notes.append(Note("ConfigMap", "add to each leaf the `namespaces` whose work runs in it"))
     placement = _PLACEMENTS.get(partition.node_sort_policy)
-    lifted = Lifted(
+    record = ImportRecord(
         queues,
         classes,
         notes=tuple(dict.fromkeys(notes)),
-        cluster=LiftedCluster(gpu_placement=placement, cpu_placement=placement),
+        cluster=ClusterRecord(gpu_placement=placement, cpu_placement=placement),
     )
-    return with_namespaces(lifted, manifests)
+    return with_namespaces(record, manifests)
 
 
 READER = Reader("yunikorn", read)
@@ -202,14 +202,14 @@ def _managed(root: Queue) -> Sequence[str]:
     return [_KEYS.get(name, name) for name in named]
 
 
-def _lift(root: Queue, reading: _Reading) -> Iterator[LiftedQueue]:
+def _lift(root: Queue, reading: _Reading) -> Iterator[QueueRecord]:
     priorities = _priorities(root)
     for path, queue in _walk(root):
         parent = path.rpartition(".")[0]
         properties = queue.properties or {}
         reading.notes.extend(_queue_notes(path, queue, reading))
         guaranteed = _amounts(queue.guaranteed, f"{path}: resources.guaranteed", reading)
-        yield LiftedQueue(
+        yield QueueRecord(
             id=reading.ids[path],
             object=reading.at(path),
             parent=None if parent == ROOT_QUEUE else reading.ids[parent],
@@ -327,12 +327,12 @@ def _partition_notes(partition: Partition, root: Queue, reading: _Reading) -> It
 
 
 def _placed(
-    queues: tuple[LiftedQueue, ...],
+    queues: tuple[QueueRecord, ...],
     partition: Partition,
     root: Queue,
     reading: _Reading,
     manifests: Sequence[Manifest],
-) -> tuple[LiftedQueue, ...]:
+) -> tuple[QueueRecord, ...]:
     """Return the queues with the namespaces that a placement rule by namespace sends to them."""
     tags = {_tag(rule) for rule in partition.placement_rules or ()}
     leaves = {path for path, queue in _walk(root) if not queue.queues}

@@ -7,23 +7,29 @@ from typing import cast
 
 from apportion_compiler.embedded_text import json_value, yaml_value
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, Site, Workload, listed, template_field
+from apportion_compiler.engine_rules.workload_rules.workload_context import (
+    Rule,
+    Workload,
+    WorkloadContext,
+    listed,
+    template_field,
+)
 from apportion_compiler.engines.yunikorn import names
 from apportion_compiler.plain_objects import annotations_of, items, labels_of, mapping, text
 
 _KEYS = (names.QUEUE_LABEL, names.OLD_QUEUE_LABEL)
 
 
-def _queues(site: Site) -> Iterator[Verdict]:
-    config = site.named("", "ConfigMap").get(names.CONFIG_MAP)
+def _queues(context: WorkloadContext) -> Iterator[Verdict]:
+    config = context.named("", "ConfigMap").get(names.CONFIG_MAP)
     tree = _tree(text(config, "data", names.QUEUES_KEY) or "")
     # Without placement rules the name must be there; with them a rule may make the queue.
     if not tree or _has_rules(config):
         return
-    for workload in site.workloads:
+    for workload in context.workloads:
         for pods in workload.sets:
-            marks = {**annotations_of(cast("Manifest", pods.template)), **labels_of(cast("Manifest", pods.template))}
-            path = next((marks[key] for key in _KEYS if key in marks), None)
+            keys = {**annotations_of(cast("Manifest", pods.template)), **labels_of(cast("Manifest", pods.template))}
+            path = next((keys[key] for key in _KEYS if key in keys), None)
             if path is None:
                 continue
             full = (
@@ -70,8 +76,8 @@ def _loaded(document: str) -> object:
         return None
 
 
-def _task_groups(site: Site) -> Iterator[Verdict]:
-    for workload in site.workloads:
+def _task_groups(context: WorkloadContext) -> Iterator[Verdict]:
+    for workload in context.workloads:
         counts: dict[str, int] = {}
         for pods in workload.sets:
             name = annotations_of(cast("Manifest", pods.template)).get(names.TASK_GROUP_NAME_ANNOTATION)
