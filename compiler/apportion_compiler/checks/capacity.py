@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from apportion_compiler.graph.declared_amounts import pool_machine
 from apportion_compiler.graph.graph import PolicyGraph, Scope
 from apportion_compiler.graph.node import Node
-from apportion_compiler.graph.values import pool_machine
 from apportion_policy.cluster import Cluster
 from apportion_policy.pool import NodePool
 from apportion_policy.quantity import Unlimited, parse_weight

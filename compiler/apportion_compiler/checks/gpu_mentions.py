@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from apportion_compiler.graph.declared_amounts import GPU_MODEL_PREFIX, declared_amounts
 from apportion_compiler.graph.graph import PolicyGraph
 from apportion_compiler.graph.node import Node
-from apportion_compiler.graph.values import GPU_MODEL_PREFIX, declared_amounts
 from apportion_policy.cluster import QueueOverride
 from apportion_policy.identifiers import identity_of
 from apportion_policy.pool import NodePool

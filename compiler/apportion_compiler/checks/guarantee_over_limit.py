@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from apportion_compiler.checks.edits import amount_edit
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
+from apportion_compiler.graph.declared_amounts import GPU_MODEL_PREFIX
 from apportion_compiler.graph.graph import PolicyGraph, Scope
 from apportion_compiler.graph.limits import NO_BOUNDS, Bound, Bounds, bound_on, bounds_below
 from apportion_compiler.graph.node import Node
-from apportion_compiler.graph.values import GPU_MODEL_PREFIX, QueueValues
+from apportion_compiler.graph.values import QueueValues
 from apportion_policy.quantity import Amount, Unlimited, is_over
 from apportion_policy.queue import Queue
 from apportion_policy.resources import GPU, Resources, amount_text

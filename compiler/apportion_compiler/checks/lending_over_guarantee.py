@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from apportion_compiler.checks.edits import amount_edit
 from apportion_compiler.checks.engines import engines_of
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
+from apportion_compiler.graph.declared_amounts import GPU_MODEL_PREFIX
 from apportion_compiler.graph.graph import PolicyGraph, Scope
 from apportion_compiler.graph.node import Node
-from apportion_compiler.graph.values import GPU_MODEL_PREFIX, QueueValues
+from apportion_compiler.graph.values import QueueValues
 from apportion_policy.engine import Engine
 from apportion_policy.quantity import Unlimited
 from apportion_policy.resources import GPU, amount_text

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping
 from apportion_compiler.checks.engines import engine_list, engines_of, engines_that_hold_to_guarantee, scopes_on
 from apportion_compiler.checks.queue_cannot_run import only_non_preemptible
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
+from apportion_compiler.graph.declared_amounts import GPU_MODEL_PREFIX
 from apportion_compiler.graph.graph import PolicyGraph, Scope
 from apportion_compiler.graph.node import Node
 from apportion_compiler.graph.preemptibility import is_preemptible
-from apportion_compiler.graph.values import GPU_MODEL_PREFIX, QueueValues
+from apportion_compiler.graph.values import QueueValues
 from apportion_policy.priority import PriorityClass
 from apportion_policy.quantity import Amount
 from apportion_policy.resources import CPU, GPU, MEMORY, amount_text

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
+from apportion_compiler.graph.declared_amounts import GPU_MODEL_PREFIX
 from apportion_compiler.graph.graph import PolicyGraph
-from apportion_compiler.graph.values import GPU_MODEL_PREFIX
 from apportion_policy.resources import GPU, amount_text
 
 QUEUE_WITHOUT_NAMESPACE = Rule(

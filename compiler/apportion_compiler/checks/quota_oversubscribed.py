@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from apportion_compiler.checks.edits import amount_edit
 from apportion_compiler.cluster_share import guarantee_at_least, guarantee_at_most, rounding, written_text
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
+from apportion_compiler.graph.declared_amounts import GPU_MODEL_PREFIX
 from apportion_compiler.graph.graph import PolicyGraph, Scope
 from apportion_compiler.graph.node import Node
-from apportion_compiler.graph.values import GPU_MODEL_PREFIX, QueueValues
+from apportion_compiler.graph.values import QueueValues
 from apportion_policy.quantity import Unlimited, parse_weight, weight_text
 from apportion_policy.resources import CPU, GPU, amount_text
 

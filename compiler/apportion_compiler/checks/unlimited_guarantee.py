@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from apportion_compiler.checks.capacity import cluster_holdings
 from apportion_compiler.checks.edits import amount_edit
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
+from apportion_compiler.graph.declared_amounts import GPU_MODEL_PREFIX
 from apportion_compiler.graph.graph import PolicyGraph, Scope
 from apportion_compiler.graph.limits import NO_BOUNDS, Bounds, bound_on, bounds_below
 from apportion_compiler.graph.node import Node
-from apportion_compiler.graph.values import GPU_MODEL_PREFIX, QueueValues
+from apportion_compiler.graph.values import QueueValues
 from apportion_policy.cluster import Environment
 from apportion_policy.quantity import UNLIMITED, Unlimited
 from apportion_policy.resources import GPU, amount_text

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from apportion_compiler.graph.declared_amounts import GPU_MODEL_PREFIX
 from apportion_compiler.graph.graph import PolicyGraph, Scope
-from apportion_compiler.graph.values import GPU_MODEL_PREFIX
 from apportion_policy.quantity import Unlimited
 from apportion_policy.resources import GPU
 

@@ -17,19 +17,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
-from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
-from apportion_compiler.cluster_share import share_of
 from apportion_compiler.graph.declarations import Declarations
+from apportion_compiler.graph.declared_amounts import GPU_MODEL_PREFIX, AmountCounter, declared_amounts, total
 from apportion_compiler.graph.node import Node
 from apportion_compiler.graph.override_merge import AMOUNT_FIELDS, overridden, overridden_weight
+from apportion_compiler.graph.scope_amounts import ScopeAmounts, gpu_models
 from apportion_policy.cluster import Cluster, Environment, QueueOverride
 from apportion_policy.duration import parse_duration
 from apportion_policy.identifiers import identity_of
 from apportion_policy.pool import NodePool
-from apportion_policy.quantity import Amount, Unlimited, add, parse_cpu, parse_memory, parse_weight
+from apportion_policy.quantity import Amount, parse_weight
 from apportion_policy.queue import Override, Queue
 from apportion_policy.resources import CPU, GPU, MEMORY, Resources, Weight, gpu_resource
 from apportion_policy.source import SourceLocation
@@ -37,7 +37,6 @@ from apportion_policy.source import SourceLocation
 DEFAULT_WEIGHT = 1000
 WEIGHTED = (CPU, MEMORY, GPU)
 _DEFAULT_WEIGHTS: Mapping[str, int] = dict.fromkeys(WEIGHTED, DEFAULT_WEIGHT)
-GPU_MODEL_PREFIX = f"{GPU}/"
 
 
 class QueueValues(NamedTuple):
@@ -61,141 +60,6 @@ class QueueValues(NamedTuple):
     sources: Mapping[str, SourceLocation]
 
 
-def pool_machine(pool: NodePool) -> dict[str, Amount]:
-    """Return what one machine of a pool holds, of what the pool says: cpu, memory, gpu and gpu/<model>."""
-    amounts: dict[str, Amount] = {}
-    if pool.cpu is not None:
-        amounts[CPU] = parse_cpu(pool.cpu)
-    if pool.memory is not None:
-        amounts[MEMORY] = parse_memory(pool.memory)
-    if pool.accelerator is not None:
-        amounts[gpu_resource(pool.accelerator.model)] = amounts[GPU] = pool.accelerator.count * 1000
-    return amounts
-
-
-def declared_amounts(resources: Resources | None, pools: Mapping[str, NodePool]) -> dict[str, Amount]:
-    """Return base-unit amounts with machines counted out and `gpu` as the total of the models, where given."""
-    if resources is None:
-        return {}
-    amounts = resources.amounts()
-    for pool_id, machines in (resources.machines or {}).items():
-        if pool_id in pools:
-            for resource, amount in pool_machine(pools[pool_id]).items():
-                amounts[resource] = add(amounts.get(resource, 0), _times(amount, machines))
-    models = [amount for resource, amount in amounts.items() if resource.startswith(GPU_MODEL_PREFIX)]
-    if models and GPU not in amounts:
-        amounts[GPU] = _total(models)
-    return amounts
-
-
-class _Counter:
-    """Counts declared amounts once for each that are written alike: organisations repeat few sizes many times."""
-
-    __slots__ = ("_known", "_pools")
-
-    def __init__(self, pools: Mapping[str, NodePool]) -> None:
-        self._pools = pools
-        self._known: dict[tuple[object, ...], Mapping[str, Amount]] = {}
-
-    def count(self, resources: Resources | None) -> Mapping[str, Amount]:
-        """Return what `declared_amounts` does; not to be changed."""
-        if resources is None:
-            return _NOTHING
-        if resources.machines is not None or resources.extended is not None:
-            return declared_amounts(resources, self._pools)
-        gpu = resources.gpu
-        # Most say a number, whose type tells it faster than the abstract class of mappings does.
-        counted = tuple(gpu.items()) if type(gpu) is not str and isinstance(gpu, Mapping) else gpu
-        key = (resources.cpu, resources.memory, counted)
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = declared_amounts(resources, self._pools)
-        return known
-
-
-_NOTHING: Mapping[str, Amount] = {}
-
-
-class _Here:
-    """What becomes of amounts in a scope, once for each that are one object: models that are there, and the share.
-
-    `managed` gathers the resources that guarantees and limits speak of.
-    """
-
-    __slots__ = ("_alike", "_drop", "_models", "_share", "managed")
-
-    def __init__(self, cluster: Cluster | None, pools: Mapping[str, NodePool]) -> None:
-        self._models = _models(cluster, pools)
-        self._drop = cluster is not None
-        self._share = Fraction(str(cluster.share)) if cluster is not None else Fraction(1)
-        # Keyed by identity; the value keeps the amounts alive, so that their identity stays their own.
-        self._alike: dict[tuple[int, str], tuple[Mapping[str, Amount], Mapping[str, Amount]]] = {}
-        self.managed: dict[str, None] = {}
-
-    @property
-    def scales(self) -> bool:
-        """Whether the scope holds a part of what is written."""
-        return self._share != 1
-
-    def present(self, amounts: Mapping[str, Amount]) -> Mapping[str, Amount]:
-        """Return a guarantee without the models that are not here."""
-        return amounts if self._models is None or not self._drop else _only(amounts, self._models)
-
-    def promised(self, amounts: Mapping[str, Amount]) -> Mapping[str, Amount]:
-        """Return a guarantee without the models that are not here, scaled down."""
-        known = self._alike.get((id(amounts), "promised"))
-        if known is None:
-            known = self._remember(
-                amounts, "promised", self._scale(self.present(amounts), round_up=False), manages=True
-            )
-        return known[1]
-
-    def with_models(
-        self, amounts: Mapping[str, Amount], promised: Mapping[str, Amount], models: Mapping[str, Amount]
-    ) -> Mapping[str, Amount]:
-        """Return the scaled guarantee of a queue that counts GPUs in total above queues that count them by model.
-
-        Args:
-            amounts: The guarantee as written.
-            promised: What `promised` makes of it.
-            models: The guarantees of the queues below it by model, as written.
-        """
-        total = amounts.get(GPU)
-        if self._share == 1 or not models or total is None or isinstance(total, Unlimited):
-            return promised
-        named = _total(models.values())
-        if isinstance(named, Unlimited) or total < named or any(r in models for r in amounts):
-            return promised
-        scaled = self._scale({**models, GPU: total - named}, round_up=False)
-        return {**promised, **scaled, GPU: _total(scaled.values())}
-
-    def bound(self, amounts: Mapping[str, Amount], *, round_up: bool = True) -> Mapping[str, Amount]:
-        """Return a limit, scaled up, or a lending limit, scaled down; a total only if every model here is bounded."""
-        kind = "limit" if round_up else "lending"
-        known = self._alike.get((id(amounts), kind))
-        if known is None:
-            kept = amounts if self._models is None else _bounds(amounts, self._models, drop=self._drop)
-            known = self._remember(amounts, kind, self._scale(kept, round_up=round_up), manages=round_up)
-        return known[1]
-
-    def _scale(self, amounts: Mapping[str, Amount], *, round_up: bool) -> Mapping[str, Amount]:
-        if self._share == 1:
-            return amounts
-        scaled = {r: share_of(a, self._share, r, round_up=round_up) for r, a in amounts.items()}
-        models = [r for r in scaled if r.startswith(GPU_MODEL_PREFIX)]
-        if models and GPU in amounts and not round_up and amounts[GPU] == _total(amounts[r] for r in models):
-            scaled[GPU] = _total(scaled[r] for r in models)
-        return scaled
-
-    def _remember(
-        self, amounts: Mapping[str, Amount], kind: str, made: Mapping[str, Amount], *, manages: bool
-    ) -> tuple[Mapping[str, Amount], Mapping[str, Amount]]:
-        if manages:
-            self.managed.update((r, None) for r in made if not r.startswith(GPU_MODEL_PREFIX))
-        found = self._alike[id(amounts), kind] = (amounts, made)
-        return found
-
-
 def scope_values(
     nodes: Mapping[str, Node],
     declarations: Declarations,
@@ -209,7 +73,7 @@ def scope_values(
     for override in _environment_overrides(environment, cluster):
         by_environment.setdefault(identity_of(override.queue), []).append(override)
 
-    counter, here = _Counter(pools), _Here(cluster, pools)
+    counter, here = AmountCounter(pools), ScopeAmounts(cluster, pools)
     drafts: dict[str, _Draft] = {}
     written: dict[str, Mapping[str, Amount]] = {}
     for id_, node in nodes.items():
@@ -248,7 +112,7 @@ _DIVISIBLE = (CPU, MEMORY)
 
 
 def _summed(below: Sequence[Mapping[str, Amount]]) -> dict[str, Amount]:
-    return {r: _total(amounts.get(r, 0) for amounts in below) for r in _DIVISIBLE if any(r in a for a in below)}
+    return {r: total(amounts.get(r, 0) for amounts in below) for r in _DIVISIBLE if any(r in a for a in below)}
 
 
 def _without_remainder(
@@ -276,7 +140,7 @@ def changes_nothing(
     if any(override.environments is not None for node in nodes.values() for override in node.queue.overrides):
         return False
     named = _named_models(nodes, declarations.pools)
-    here, anywhere = (_models(place, declarations.pools) for place in (cluster, None))
+    here, anywhere = (gpu_models(place, declarations.pools) for place in (cluster, None))
     return not named or (here == anywhere and (here is None or here >= named))
 
 
@@ -320,7 +184,7 @@ class _Draft:
 
     __slots__ = ("guaranteed", "lending", "limit", "preempt", "priority", "reclaim", "sources", "weight")
 
-    def __init__(self, queue: Queue, counter: _Counter) -> None:
+    def __init__(self, queue: Queue, counter: AmountCounter) -> None:
         self.guaranteed = counter.count(queue.guaranteed)
         self.limit = counter.count(queue.limit)
         self.lending = counter.count(queue.lending_limit)
@@ -338,7 +202,9 @@ class _Draft:
         )  # fmt: skip
 
 
-def _draft(queue: Queue, environment: Sequence[QueueOverride], timed: Sequence[Override], counter: _Counter) -> _Draft:
+def _draft(
+    queue: Queue, environment: Sequence[QueueOverride], timed: Sequence[Override], counter: AmountCounter
+) -> _Draft:
     draft = _Draft(queue, counter)
     if not environment and not timed:
         return draft
@@ -375,12 +241,12 @@ def _fill(
     filled: dict[str, Amount] = dict(declared)
     for resource in managed:
         if resource not in filled:
-            filled[resource] = _total(child[resource] for child in children)
+            filled[resource] = total(child[resource] for child in children)
     for child in children:
         for resource in child:
             if resource.startswith(GPU_MODEL_PREFIX) and resource not in filled:
                 # A queue that counts by model promises nothing of the models it leaves out.
-                filled[resource] = 0 if by_model else _total(other.get(resource, 0) for other in children)
+                filled[resource] = 0 if by_model else total(other.get(resource, 0) for other in children)
     return filled
 
 
@@ -390,46 +256,7 @@ def _models_of(written: Mapping[str, Amount], children: list[Mapping[str, Amount
     if own or not children:
         return own
     models = dict.fromkeys(r for child in children for r in child)
-    return {r: _total(child.get(r, 0) for child in children) for r in models}
-
-
-def _only(amounts: Mapping[str, Amount], models: frozenset[str]) -> Mapping[str, Amount]:
-    dropped = [r for r in amounts if r.startswith(GPU_MODEL_PREFIX) and r not in models]
-    if not dropped:
-        return amounts
-    kept = {r: a for r, a in amounts.items() if r not in dropped}
-    kept[GPU] = _total(a for r, a in kept.items() if r.startswith(GPU_MODEL_PREFIX))
-    return kept
-
-
-def _bounds(amounts: Mapping[str, Amount], models: frozenset[str], *, drop: bool) -> Mapping[str, Amount]:
-    named = frozenset(r for r in amounts if r.startswith(GPU_MODEL_PREFIX))
-    if not named or named == models:
-        return amounts
-    kept = {r: a for r, a in amounts.items() if r != GPU and not (drop and r in named - models)}
-    if models and named >= models:
-        kept[GPU] = _total(a for r, a in kept.items() if r.startswith(GPU_MODEL_PREFIX))
-    return kept
-
-
-def _models(cluster: Cluster | None, pools: Mapping[str, NodePool]) -> frozenset[str] | None:
-    """Return the GPU models of a cluster, or of all pools; None where pools say nothing of them."""
-    if cluster is not None and not cluster.pools:
-        return None
-    there = pools.values() if cluster is None else (pools[i] for i in map(identity_of, cluster.pools) if i in pools)
-    models = frozenset(gpu_resource(pool.accelerator.model) for pool in there if pool.accelerator is not None)
-    return models if models or cluster is not None else None
-
-
-def _times(amount: Amount, count: int) -> Amount:
-    return amount if isinstance(amount, Unlimited) else amount * count
-
-
-def _total(amounts: Iterable[Amount]) -> Amount:
-    total: Amount = 0
-    for amount in amounts:
-        total = add(total, amount)
-    return total
+    return {r: total(child.get(r, 0) for child in children) for r in models}
 
 
 def _weights(weight: object) -> Mapping[str, int]:

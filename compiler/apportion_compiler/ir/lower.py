@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
+from apportion_compiler.graph.declared_amounts import declared_amounts, pool_machine
 from apportion_compiler.graph.graph import PolicyGraph, Scope
 from apportion_compiler.graph.node import Node
 from apportion_compiler.graph.preemptibility import is_preemptible
-from apportion_compiler.graph.values import QueueValues, declared_amounts, pool_machine
+from apportion_compiler.graph.values import QueueValues
 from apportion_compiler.ir import program as ir
 from apportion_policy.cluster import Cluster, Environment
 from apportion_policy.duration import parse_duration

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 
+from apportion_compiler.graph.declared_amounts import pool_machine
 from apportion_compiler.graph.graph import PolicyGraph, Scope
 from apportion_compiler.graph.node import Node
-from apportion_compiler.graph.values import pool_machine
 from apportion_policy.quantity import (
     UNLIMITED,
     Amount,
