@@ -22,7 +22,7 @@ from apportion_compiler.alternatives import alternatives
 if TYPE_CHECKING:
     from apportion_compiler.compile import Target
     from apportion_compiler.ir.program import Program
-    from apportion_runtime.engines.detection import Model
+    from apportion_runtime.engines.base.model import Model
     from apportion_runtime.sim.scenario.format import NodeShape
 
 _TEMPLATES = "templates"
@@ -50,7 +50,8 @@ def read_objects(
         CannotError: If something cannot be read, or the engine has no model here.
         click.UsageError: If it is not clear which cluster is meant, or there is no such one.
     """
-    from apportion_runtime.engines.detection import NoModelError, choose, of_model
+    from apportion_runtime.engines.base.model import NoModelError
+    from apportion_runtime.engines.detection import choose, of_model
 
     found: list[dict[str, Any]]
     environment = name = ""
@@ -134,7 +135,8 @@ def _compiled(
 
 def _one_cluster(wanted: Sequence[Target], cluster: str | None, engine: str | None) -> tuple[Target, ...]:
     """Return the targets of the one cluster that is meant."""
-    from apportion_runtime.engines.detection import NoModelError, known, named
+    from apportion_runtime.engines.base.model import NoModelError
+    from apportion_runtime.engines.detection import known, named
 
     by_cluster: dict[tuple[str, str], list[Target]] = {}
     for target in wanted:
@@ -171,7 +173,8 @@ def _engine(targets: Sequence[Target]) -> str:
 
 
 def _has_model(engine: str) -> bool:
-    from apportion_runtime.engines.detection import NoModelError, named
+    from apportion_runtime.engines.base.model import NoModelError
+    from apportion_runtime.engines.detection import named
 
     try:
         named(engine)

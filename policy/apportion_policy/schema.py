@@ -6,7 +6,7 @@ from typing import Any
 
 from apportion_policy.policy import Policy
 
-WORKLOAD_LABELS = "https://json-schema.org/draft/2020-12/schema"
+JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 IDENTIFIER = "https://apportion.dev/schemas/policy.v1.json"
 _HEADER: dict[str, Any] = {
     "$schema": {"type": "string", "description": "This schema's address, for editors."},
@@ -25,7 +25,7 @@ def policy_schema() -> dict[str, Any]:
     _without_generated_titles(schema)
     properties = {**_HEADER, **schema.pop("properties")}
     return {
-        "$schema": WORKLOAD_LABELS,
+        "$schema": JSON_SCHEMA_DIALECT,
         "$id": IDENTIFIER,
         "title": "Apportion policy",
         "description": schema.pop("description"),

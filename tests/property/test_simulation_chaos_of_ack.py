@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from apportion_runtime.engines.ack.engine import Ack
-from apportion_runtime.engines.detection import ACK
+from apportion_runtime.engines.ack.model import MODEL as ACK
 from apportion_runtime.sim.api.events import ObjectDeleted
 from apportion_runtime.sim.api.pod_requests import pod_requests
 from apportion_runtime.sim.cluster import Cluster

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.engines.detection import NATIVE, VOLCANO, Model
+from apportion_runtime.engines.base.model import Model
+from apportion_runtime.engines.native.model import MODEL as NATIVE
+from apportion_runtime.engines.volcano.model import MODEL as VOLCANO
 from apportion_runtime.sim.api.events import ObjectDeleted
 from apportion_runtime.sim.api.pod_requests import pod_requests
 from apportion_runtime.sim.cluster import Cluster

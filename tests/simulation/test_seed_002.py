@@ -12,7 +12,7 @@ import yaml
 
 from apportion_cli.main import main
 from apportion_runtime.engines.ack.engine import Ack
-from apportion_runtime.engines.detection import ACK
+from apportion_runtime.engines.ack.model import MODEL as ACK
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.scenario.reader import read_scenario
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from apportion_runtime.admission.objects import name_of, namespace_of
-from apportion_runtime.engines.detection import KAI, Model
+from apportion_runtime.engines.base.model import Model
+from apportion_runtime.engines.kai.model import MODEL as KAI
 from apportion_runtime.sim.api.clock import Clock
 from apportion_runtime.sim.api.cluster_state import World
 from apportion_runtime.sim.api.events import (

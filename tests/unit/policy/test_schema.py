@@ -12,7 +12,7 @@ import yaml
 
 from apportion_policy.documents import load_document
 from apportion_policy.errors import DocumentFault
-from apportion_policy.schema import WORKLOAD_LABELS, policy_schema
+from apportion_policy.schema import JSON_SCHEMA_DIALECT, policy_schema
 
 REPOSITORY = Path(__file__).parents[3]
 PUBLISHED = REPOSITORY / "compiler/apportion_compiler/schemas/policy.v1.json"
@@ -39,7 +39,7 @@ def test_published_schema_is_the_models(update_golden: bool) -> None:
 def test_schema_is_well_formed() -> None:
     schema = policy_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
-    assert schema["$schema"] == WORKLOAD_LABELS
+    assert schema["$schema"] == JSON_SCHEMA_DIALECT
 
 
 def test_every_field_of_a_queue_is_described() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from apportion_runtime.sim.scenario.workload_labels import WorkloadLabels, by
-
 API = "kueue.x-k8s.io/v1beta2"
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 PRIORITY_CLASS = "kueue.x-k8s.io/priority-class"
@@ -26,5 +24,3 @@ DEFAULT_LOCAL_QUEUE = "default"
 PROVISIONING = "kueue.x-k8s.io/provisioning-request"
 WORKLOAD, CONFIGURATION = "Workload", "Configuration"
 CONFIGURATION_GROUP = "config.kueue.x-k8s.io"
-
-WORKLOAD_LABELS = WorkloadLabels(queue_labels=by(QUEUE_NAME), priority_labels=by(PRIORITY_CLASS))

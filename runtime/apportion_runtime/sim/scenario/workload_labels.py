@@ -7,13 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apportion_runtime.admission import api_names
-from apportion_runtime.admission.expanding import with_suspended
-from apportion_runtime.admission.objects import kind_of
 
-_QUEUED = frozenset(
-    (("batch", "Job"), ("ray.io", "RayJob"), ("kubeflow.org", "PyTorchJob"), ("kubeflow.org", "MPIJob"))
-)
-"""Kinds that can be said in short, and that kube-queue knows."""
 Said = Callable[[str], Mapping[str, str]]
 
 
@@ -65,24 +59,4 @@ KAI_WORKLOAD_LABELS = WorkloadLabels(
     names_class=False,
     shares_gpus=True,
 )
-
-
-def _for_kube_queue(made: dict[str, Any]) -> dict[str, Any]:
-    """Return a job suspended, so that kube-queue lets it go; a RayJob's cluster goes with it, and is a gang."""
-    if kind_of(made) not in _QUEUED:
-        return made
-    held = with_suspended(made, suspended=True)
-    if made["kind"] != "RayJob":
-        return held
-    labels = {**made["metadata"]["labels"], "ray.io/scheduler-name": "kube-scheduler"}
-    metadata = {**made["metadata"], "labels": labels}
-    return {**held, "metadata": metadata, "spec": {**held["spec"], "shutdownAfterJobFinishes": True}}
-
-
-ACK_WORKLOAD_LABELS = WorkloadLabels(
-    finished=_for_kube_queue,
-    queue_labels=by("quota.scheduling.alibabacloud.com/name"),
-    pod_labels=by("quota.scheduling.alibabacloud.com/name"),
-)
-"""The queue is the quota, which a job's namespace says as well."""
-PLAIN_DIALECT = WorkloadLabels(has_queues=False)
+PLAIN_WORKLOAD_LABELS = WorkloadLabels(has_queues=False)

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from apportion_runtime.engines.ack.engine import Ack
-from apportion_runtime.engines.detection import ACK, KAI
+from apportion_runtime.engines.ack.model import MODEL as ACK
+from apportion_runtime.engines.kai.model import MODEL as KAI
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.engine import UnreadableError
 from apportion_runtime.sim.history import Fact, History

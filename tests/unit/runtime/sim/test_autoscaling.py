@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.engines.detection import NATIVE
+from apportion_runtime.engines.native.model import MODEL as NATIVE
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.controllers.replica_recommendation import (
     Behavior,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apportion_runtime.engines.detection import NATIVE
+from apportion_runtime.engines.native.model import MODEL as NATIVE
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.controllers.cron_schedule import due_times
 from apportion_runtime.sim.history import History

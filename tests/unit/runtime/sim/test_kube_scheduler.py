@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from apportion_runtime.core.snapshot import Node, Pod
-from apportion_runtime.engines.detection import NATIVE
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts, pod_facts
 from apportion_runtime.engines.kube_scheduler.profiles import Profile, read_profiles
 from apportion_runtime.engines.kube_scheduler.scheduler import feasible_nodes_to_find
 from apportion_runtime.engines.kube_scheduler.scores import balance_score, fit_score
+from apportion_runtime.engines.native.model import MODEL as NATIVE
 from apportion_runtime.sim.api.pod_requests import amounts, pod_requests
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.engine import UnreadableError

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.engines.detection import KUEUE
+from apportion_runtime.engines.kueue.model import MODEL as KUEUE
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.history import Fact, History
 from apportion_runtime.sim.scenario.reader import read_scenario

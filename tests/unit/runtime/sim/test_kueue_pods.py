@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from apportion_runtime.engines.detection import KUEUE
+from apportion_runtime.engines.kueue.model import MODEL as KUEUE
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.invariants import broken
 from apportion_runtime.sim.scenario.reader import read_scenario

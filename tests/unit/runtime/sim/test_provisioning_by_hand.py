@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from apportion_runtime.engines.detection import ACK, KAI, NATIVE, VOLCANO, Model
+from apportion_runtime.engines.ack.model import MODEL as ACK
+from apportion_runtime.engines.base.model import Model
+from apportion_runtime.engines.kai.model import MODEL as KAI
+from apportion_runtime.engines.native.model import MODEL as NATIVE
+from apportion_runtime.engines.volcano.model import MODEL as VOLCANO
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.history import History
 from apportion_runtime.sim.scenario.reader import read_scenario

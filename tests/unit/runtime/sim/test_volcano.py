@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.engines.detection import VOLCANO
 from apportion_runtime.engines.volcano.amounts import Amounts
 from apportion_runtime.engines.volcano.capacity import Capacity, QueueSpec
 from apportion_runtime.engines.volcano.configuration import ConfigurationError, read_configuration
+from apportion_runtime.engines.volcano.model import MODEL as VOLCANO
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.engine import UnreadableError
 from apportion_runtime.sim.history import History

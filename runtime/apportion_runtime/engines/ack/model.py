@@ -1,0 +1,42 @@
+"""How a simulation recognises and creates ACK, and what kube-queue expects of workloads in short form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apportion_runtime.admission.expanding import with_suspended
+from apportion_runtime.admission.objects import kind_of
+from apportion_runtime.engines.ack.engine import Ack
+from apportion_runtime.engines.base.model import Model, of_kinds
+from apportion_runtime.sim.scenario.workload_labels import WorkloadLabels, by
+
+_QUEUED = frozenset(
+    (("batch", "Job"), ("ray.io", "RayJob"), ("kubeflow.org", "PyTorchJob"), ("kubeflow.org", "MPIJob"))
+)
+"""Kinds with a short form that kube-queue supports."""
+
+
+def _for_kube_queue(made: dict[str, Any]) -> dict[str, Any]:
+    """Return a job suspended, so that kube-queue lets it go; a RayJob's cluster goes with it, and is a gang."""
+    if kind_of(made) not in _QUEUED:
+        return made
+    held = with_suspended(made, suspended=True)
+    if made["kind"] != "RayJob":
+        return held
+    labels = {**made["metadata"]["labels"], "ray.io/scheduler-name": "kube-scheduler"}
+    metadata = {**made["metadata"], "labels": labels}
+    return {**held, "metadata": metadata, "spec": {**held["spec"], "shutdownAfterJobFinishes": True}}
+
+
+MODEL = Model(
+    "ack",
+    "ACK (ElasticQuotaTree and kube-queue)",
+    of_kinds(("scheduling.sigs.k8s.io", "ElasticQuotaTree"), ("scheduling.x-k8s.io", "Queue")),
+    made_by=Ack,
+    # A job's queue is its quota, which the job's namespace names as well.
+    workload_labels=WorkloadLabels(
+        finished=_for_kube_queue,
+        queue_labels=by("quota.scheduling.alibabacloud.com/name"),
+        pod_labels=by("quota.scheduling.alibabacloud.com/name"),
+    ),
+)

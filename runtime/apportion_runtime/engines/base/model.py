@@ -1,0 +1,65 @@
+"""What an engine registers: its name, the objects it is recognised by, its constructor, and how workloads name a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from apportion_runtime.admission.objects import kind_of
+from apportion_runtime.sim.api.cluster_state import World
+from apportion_runtime.sim.engine import Engine
+from apportion_runtime.sim.scenario.format import Manifest
+from apportion_runtime.sim.scenario.workload_labels import PLAIN_WORKLOAD_LABELS, WorkloadLabels
+
+SYSTEM_CLASSES: Mapping[str, int] = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+"""Priority classes that every cluster has."""
+_PLAIN = frozenset(
+    (("scheduling.k8s.io", "PriorityClass"), ("", "Namespace"), ("", "ConfigMap"), ("", "PersistentVolumeClaim"))
+)
+
+
+class NoModelError(ValueError):
+    """Objects of an engine that cannot be simulated, or of several engines."""
+
+
+def _is_plain(made: Manifest) -> bool:
+    return kind_of(made) in _PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """An engine that a simulation recognises.
+
+    Attributes:
+        name: The compiler's name of the target.
+        title: The engine's own name.
+        is_of: Whether an object belongs to this engine.
+        made_by: Creates the engine on a cluster; None where the engine cannot be simulated.
+        workload_labels: How workloads name their queue and priority.
+        reads: Whether an object is read into the records of the scheduler core.
+        priority_classes: Those that exist unless the objects declare others of these names.
+    """
+
+    name: str
+    title: str
+    is_of: Callable[[Manifest], bool]
+    made_by: Callable[[World], Engine] | None = None
+    workload_labels: WorkloadLabels = PLAIN_WORKLOAD_LABELS
+    reads: Callable[[Manifest], bool] = _is_plain
+    priority_classes: Mapping[str, int] = field(default_factory=lambda: SYSTEM_CLASSES)
+
+    def make(self, world: World) -> Engine:
+        """Create the engine on a cluster. Raises `NoModelError` where it cannot be simulated."""
+        if self.made_by is None:
+            raise NoModelError(f"{self.title} has no model here")
+        return self.made_by(world)
+
+
+def of_groups(*groups: str) -> Callable[[Manifest], bool]:
+    """Return what tells whether an object is of one of some API groups."""
+    return lambda made: kind_of(made)[0] in groups
+
+
+def of_kinds(*kinds: tuple[str, str]) -> Callable[[Manifest], bool]:
+    """Return what tells whether an object is of one of some kinds, each an API group and a kind."""
+    return lambda made: kind_of(made) in kinds

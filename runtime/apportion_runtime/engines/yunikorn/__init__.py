@@ -1,0 +1,1 @@
+"""Apache YuniKorn: recognised, and not simulated."""

@@ -1,0 +1,12 @@
+"""How a simulation recognises Apache YuniKorn, which it cannot run."""
+
+from __future__ import annotations
+
+from apportion_runtime.admission.objects import kind_of, name_of
+from apportion_runtime.engines.base.model import Model
+
+_CONFIG_MAPS = ("yunikorn-configs", "yunikorn-defaults")
+
+MODEL = Model(
+    "yunikorn", "Apache YuniKorn", lambda made: kind_of(made) == ("", "ConfigMap") and name_of(made) in _CONFIG_MAPS
+)
