@@ -152,18 +152,18 @@ def _run(console: Console, simulated: Cluster) -> int:
         with shown_progress(console, simulated) as told:
             simulated.run(told)
     except KeyboardInterrupt:
-        at = simulated.world.clock.text
+        at = simulated.cluster_state.clock.text
         console.err(f"apportion: interrupted at {at} of the simulation; what follows is up to then")
         return ExitCode.INTERRUPTED
     return ExitCode.OK
 
 
 def _show_faults(console: Console, simulated: Cluster) -> None:
-    if not simulated.scenario.pools and not simulated.world.store.list("Node"):
+    if not simulated.scenario.pools and not simulated.cluster_state.store.list("Node"):
         console.err(
             "apportion: warning: there is no node, so nothing can run: list `nodes` in a scenario (--scenario FILE)"
         )
-    for fault in simulated.world.records.faults:
+    for fault in simulated.cluster_state.records.faults:
         console.err(f"apportion: warning: {fault.address}: {fault.message}")
 
 

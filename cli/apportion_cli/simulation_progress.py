@@ -44,7 +44,7 @@ def shown_progress(console: Console, simulated: Cluster) -> Iterator[Callable[[f
         shown = now
         made = simulated.history.workloads
         over = sum(bool(facts.outcome) for facts in made)
-        bar.update(task, completed=over, total=max(1, len(made)), at=simulated.world.clock.text)
+        bar.update(task, completed=over, total=max(1, len(made)), at=simulated.cluster_state.clock.text)
         if not bar.live.is_started:
             bar.start()
         bar.refresh()

@@ -76,8 +76,8 @@ def main(workloads: str, nodes: str, queues: str, engine: str = "kai", load: str
         n_events += 1
         if n_events % _CHECKED_EVERY == 0:
             before = time.process_time()
-            faults += broken(cluster.world, cluster.workloads.running, cluster.engine.starts_together)
-            faults += over_limit(cluster.world) if engine == "kai" else ()
+            faults += broken(cluster.cluster_state, cluster.workloads.running, cluster.engine.starts_together)
+            faults += over_limit(cluster.cluster_state) if engine == "kai" else ()
             checking_s += time.process_time() - before
     history = cluster.finish()
     seconds = time.process_time() - started - checking_s

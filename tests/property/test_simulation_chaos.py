@@ -82,11 +82,11 @@ def _cluster(seed: int) -> Cluster:
 
 def _delete_something(cluster: Cluster, rng: random.Random) -> None:
     kind = rng.choice(("Pod", "Pod", "Pod", "PodGroup", "Job", "RayCluster", "Deployment"))
-    there = cluster.world.store.list(kind)
+    there = cluster.cluster_state.store.list(kind)
     if there:
         metadata = rng.choice(there)["metadata"]
         event = ObjectDeleted(kind, metadata.get("namespace", ""), metadata["name"])
-        cluster.world.events.plan(cluster.world.now, event)
+        cluster.cluster_state.events.plan(cluster.cluster_state.now, event)
 
 
 @pytest.mark.parametrize("seed", [*range(8), 1124])
@@ -134,13 +134,13 @@ def _run_checked(seed: int, *, jump_s: float = 0.0) -> tuple[int, History]:
     n_events = 0
     while cluster.step():
         n_events += 1
-        world = cluster.world
-        assert broken(world, cluster.workloads.running) == [], f"event {n_events} at {world.elapsed_s}"
-        assert list(over_limit(world)) == []
+        cluster_state = cluster.cluster_state
+        assert broken(cluster_state, cluster.workloads.running) == [], f"event {n_events} at {cluster_state.elapsed_s}"
+        assert list(over_limit(cluster_state)) == []
         if n_events % 25 == 0:
             _delete_something(cluster, rng)
         if jump_s and rng.random() < 0.04:
-            world.clock.advance(world.now + jump_s)
+            cluster_state.clock.advance(cluster_state.now + jump_s)
     return n_events, cluster.finish()
 
 

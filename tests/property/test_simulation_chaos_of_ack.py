@@ -116,11 +116,11 @@ def _cluster(seed: int) -> Cluster:
 
 def _wrong(cluster: Cluster) -> Iterator[str]:
     """Yield what does not hold of quotas and queues, reckoned from the objects."""
-    engine, world = cluster.engine, cluster.world
+    engine, cluster_state = cluster.engine, cluster.cluster_state
     assert isinstance(engine, Ack)
     used: dict[str, Counter[str]] = {path: Counter() for path in engine.tree.quotas}
-    for pod in world.pods.values():
-        made = world.store.get("Pod", pod.namespace, pod.name)
+    for pod in cluster_state.pods.values():
+        made = cluster_state.store.get("Pod", pod.namespace, pod.name)
         assert made is not None
         path = engine.tree.quota_of(made)
         if pod.is_bound and path is not None:
@@ -158,16 +158,18 @@ def test_invariants_hold_after_every_event(seed: int) -> None:
     n_events = 0
     while cluster.step():
         n_events += 1
-        world = cluster.world
-        found = broken(world, cluster.workloads.running, cluster.engine.starts_together)
-        assert found == [], f"event {n_events} at {world.elapsed_s}"
-        assert list(_wrong(cluster)) == [], f"event {n_events} at {world.elapsed_s}"
+        cluster_state = cluster.cluster_state
+        found = broken(cluster_state, cluster.workloads.running, cluster.engine.starts_together)
+        assert found == [], f"event {n_events} at {cluster_state.elapsed_s}"
+        assert list(_wrong(cluster)) == [], f"event {n_events} at {cluster_state.elapsed_s}"
         if n_events % 25 == 0:
-            there = world.store.list(rng.choice(("Pod", "Pod", "Job", "RayJob", "Deployment")))
+            there = cluster_state.store.list(rng.choice(("Pod", "Pod", "Job", "RayJob", "Deployment")))
             if there:
                 made = rng.choice(there)
                 metadata = made["metadata"]
-                world.events.plan(world.now, ObjectDeleted(made["kind"], metadata["namespace"], metadata["name"]))
+                cluster_state.events.plan(
+                    cluster_state.now, ObjectDeleted(made["kind"], metadata["namespace"], metadata["name"])
+                )
     history = cluster.finish()
     assert n_events > 100
     assert sum(facts.started_s is not None for facts in history.workloads) >= 8

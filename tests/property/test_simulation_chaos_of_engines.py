@@ -126,16 +126,16 @@ def _cluster(model: Model, seed: int) -> Cluster:
 
 def _over_bounds(cluster: Cluster, model: Model) -> Iterator[str]:
     """Yield namespaces, or queues, that hold more than they may."""
-    world = cluster.world
+    cluster_state = cluster.cluster_state
     held: Counter[str] = Counter()
-    for pod in world.pods.values():
-        made = world.store.get("Pod", pod.namespace, pod.name)
+    for pod in cluster_state.pods.values():
+        made = cluster_state.store.get("Pod", pod.namespace, pod.name)
         assert made is not None
         gpus = pod_requests(made["spec"]).get(_GPU, 0)
         if model is NATIVE:
             held[pod.namespace] += gpus
         elif pod.is_bound and not pod.leaving:
-            held[world.history.workloads[pod.workload].queue] += gpus
+            held[cluster_state.history.workloads[pod.workload].queue] += gpus
     name, bound = ("ns0", _QUOTA) if model is NATIVE else ("q0", _BOUND)
     if held[name] > bound:
         yield f"{name} holds {held[name]} devices and may hold {bound}"
@@ -150,16 +150,18 @@ def test_invariants_hold_after_every_event(model: Model, seed: int) -> None:
     n_events = 0
     while cluster.step():
         n_events += 1
-        world = cluster.world
-        found = broken(world, cluster.workloads.running, cluster.engine.starts_together)
-        assert found == [], f"event {n_events} at {world.elapsed_s}"
+        cluster_state = cluster.cluster_state
+        found = broken(cluster_state, cluster.workloads.running, cluster.engine.starts_together)
+        assert found == [], f"event {n_events} at {cluster_state.elapsed_s}"
         assert list(_over_bounds(cluster, model)) == []
         if n_events % 25 == 0:
-            there = world.store.list(rng.choice(("Pod", "Pod", "Pod", "Job", "RayCluster", "Deployment")))
+            there = cluster_state.store.list(rng.choice(("Pod", "Pod", "Pod", "Job", "RayCluster", "Deployment")))
             if there:
                 metadata = rng.choice(there)["metadata"]
                 kind = rng.choice(there)["kind"]
-                world.events.plan(world.now, ObjectDeleted(kind, metadata.get("namespace", ""), metadata["name"]))
+                cluster_state.events.plan(
+                    cluster_state.now, ObjectDeleted(kind, metadata.get("namespace", ""), metadata["name"])
+                )
     history = cluster.finish()
     assert n_events > 100
     assert sum(facts.started_s is not None for facts in history.workloads) >= 2

@@ -61,7 +61,7 @@ def cluster_until(moment: float, rendered: Path) -> Cluster:
     ]
     scenario = read_scenario((_EXAMPLE / "scenario.yaml").read_text(), read, ACK.workload_labels)
     cluster = Cluster(objects, scenario, ACK)
-    while (cluster.world.events.next_at() or 0.0) <= scenario.start + moment:
+    while (cluster.cluster_state.events.next_at() or 0.0) <= scenario.start + moment:
         cluster.step()
     return cluster
 
@@ -70,7 +70,7 @@ def queue_status(cluster: Cluster, path: str) -> Any:
     """Return where the jobs of a quota stand, from the Queue that names it."""
     (found,) = (
         made
-        for made in cluster.world.store.list("Queue")
+        for made in cluster.cluster_state.store.list("Queue")
         if made["metadata"]["annotations"]["kube-queue/quota-fullname"] == path
     )
     return found["status"]["queueItemDetails"]
@@ -78,7 +78,7 @@ def queue_status(cluster: Cluster, path: str) -> Any:
 
 def test_kube_queue_has_a_queue_for_every_node_of_the_tree_and_finds_them_by_annotation(rendered: Path) -> None:
     cluster = cluster_until(0.0, rendered)
-    queues = cluster.world.store.list("Queue")
+    queues = cluster.cluster_state.store.list("Queue")
     named = {made["metadata"]["annotations"]["kube-queue/quota-fullname"]: made["metadata"] for made in queues}
     assert sorted(named) == [
         "root", "root/algorithm", "root/algorithm/intern-text", "root/algorithm/intern-video", "root/algorithm/text",
@@ -90,7 +90,7 @@ def test_kube_queue_has_a_queue_for_every_node_of_the_tree_and_finds_them_by_ann
     assert text["labels"] == {"create-by-kubequeue": "true"}
     assert text["annotations"]["kube-queue/parent-quota-fullname"] == "algorithm"
     assert named["root/algorithm/video"]["name"] == "video-by-priority"
-    tree = cluster.world.store.get("ElasticQuotaTree", "kube-system", "elasticquotatree")
+    tree = cluster.cluster_state.store.get("ElasticQuotaTree", "kube-system", "elasticquotatree")
     assert tree is not None
     leaves = {leaf["name"]: leaf for node in tree["spec"]["root"]["children"] for leaf in node.get("children", [])}
     video = leaves["video"]
@@ -101,7 +101,9 @@ def test_kube_queue_has_a_queue_for_every_node_of_the_tree_and_finds_them_by_ann
 
 def test_the_first_job_goes_and_the_second_waits_as_the_guide_shows(facts: Facts, rendered: Path) -> None:
     cluster = cluster_until(3.0, rendered)
-    first, second = (cluster.world.store.get("RayJob", "video", f"rayjob-video-{name}") for name in ("g2lvn", "h4x2q"))
+    first, second = (
+        cluster.cluster_state.store.get("RayJob", "video", f"rayjob-video-{name}") for name in ("g2lvn", "h4x2q")
+    )
     assert first is not None
     assert second is not None
     assert first["metadata"]["annotations"]["kube-queue/job-dequeue-timestamp"] == (
@@ -116,7 +118,7 @@ def test_the_first_job_goes_and_the_second_waits_as_the_guide_shows(facts: Facts
         "active": [],
         "backoff": [{"name": "rayjob-video-h4x2q-ray-qu", "namespace": "video", "position": 1, "priority": 0}],
     }
-    unit = cluster.world.store.get("QueueUnit", "video", "rayjob-video-h4x2q-ray-qu")
+    unit = cluster.cluster_state.store.get("QueueUnit", "video", "rayjob-video-h4x2q-ray-qu")
     assert unit is not None
     assert unit["spec"]["resource"] == {"cpu": "12000m", "memory": "12000000000"}, "a head and twice a worker"
     assert of(facts, "backoff", "rayjob-video-h4x2q")[0]["why"].startswith(

@@ -22,7 +22,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 STUCK_S = 120.0
-"""After which a turn that does not end makes the scheduler unwell."""
+"""The health check fails when no cycle has ended for this long."""
 
 IDLE_S = 10.0
 """After which a connection is closed on which nothing arrives."""
@@ -34,7 +34,7 @@ MOST_CONNECTIONS = 64
 class Counters(Collector):
     """What happened since the start. Written by one thread, read by others."""
 
-    turns: int = 0
+    cycles: int = 0
     bound: int = 0
     evicted: int = 0
     refused: int = 0
@@ -46,16 +46,16 @@ class Counters(Collector):
 
     def collect(self) -> Iterator[Metric]:
         counted = (
-            ("turns", "Turns taken", self.turns),
+            ("turns", "Scheduling cycles run", self.cycles),
             ("pods_bound", "Pods given a node", self.bound),
             ("pods_evicted", "Pods taken back", self.evicted),
             ("writes_refused", "Writes that the API server did not take", self.refused),
-            ("turn_seconds", "Time spent in turns", self.seconds),
+            ("turn_seconds", "Time spent in scheduling cycles", self.seconds),
         )
         for name, meaning, value in counted:
             yield CounterMetricFamily(f"apportion_scheduler_{name}", meaning, value)
         yield GaugeMetricFamily(
-            "apportion_scheduler_pods_waiting", "Pods that the last turn left waiting", self.waiting
+            "apportion_scheduler_pods_waiting", "Pods that the last cycle left waiting", self.waiting
         )
         yield GaugeMetricFamily("apportion_scheduler_leader", "Whether it holds the lease", int(self.is_leader))
 
@@ -108,7 +108,7 @@ def served(port: int, counters: Counters) -> Iterator[int]:
             elif self.path == "/readyz" and not counters.is_ready:
                 status, text = HTTPStatus.SERVICE_UNAVAILABLE, "not listed yet\n"
             elif self.path == "/healthz" and time.monotonic() - counters.alive_at >= STUCK_S:
-                status, text = HTTPStatus.SERVICE_UNAVAILABLE, f"no turn has ended for {STUCK_S:g} s\n"
+                status, text = HTTPStatus.SERVICE_UNAVAILABLE, f"no cycle has ended for {STUCK_S:g} s\n"
             elif self.path not in ("/healthz", "/readyz"):
                 status, text = HTTPStatus.NOT_FOUND, "there are /healthz, /readyz and /metrics\n"
             body = text.encode()

@@ -1,4 +1,4 @@
-"""One turn of the live scheduler: group, decide, and do what was decided."""
+"""One cycle of the live scheduler: group pods, decide, and carry out the decisions."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _CLAIMS = "asks for devices by resource claims, which this scheduler does not ha
 
 
 @dataclass(slots=True)
-class Turn:
-    """What one turn did, each as `namespace/name`; `refused` are writes that the API server did not take."""
+class CycleResult:
+    """What one cycle did, each as `namespace/name`; `refused` are writes that the API server rejected."""
 
     bound: list[str] = field(default_factory=list)
     evicted: list[str] = field(default_factory=list)
@@ -41,7 +41,9 @@ class Turn:
     faults: tuple[Fault, ...] = ()
 
 
-def run_cycle(cluster: Cluster, now: float, *, scheduler: str = api_names.SCHEDULER, shard: str | None = None) -> Turn:
+def run_cycle(
+    cluster: Cluster, now: float, *, scheduler: str = api_names.SCHEDULER, shard: str | None = None
+) -> CycleResult:
     """Decide one cycle over a cluster as it is, and do what was decided.
 
     Args:
@@ -53,20 +55,20 @@ def run_cycle(cluster: Cluster, now: float, *, scheduler: str = api_names.SCHEDU
     Raises:
         KeyError: If there is no such shard.
     """
-    turn = Turn()
-    _group(cluster, scheduler, turn)
+    result = CycleResult()
+    _group(cluster, scheduler, result)
     faults: list[Fault] = []
     found = [Found(dict(manifest), Place(0, number)) for number, manifest in enumerate(cluster.objects())]
     read = read_cluster(found, faults, now=now, shard=shard)
     session = cycle(read.snapshot, read.settings)
-    turn.faults = tuple(faults)
-    _evict(cluster, session, turn)
-    _bind(cluster, session, turn)
-    _note(cluster, session, turn)
-    return turn
+    result.faults = tuple(faults)
+    _evict(cluster, session, result)
+    _bind(cluster, session, result)
+    _note(cluster, session, result)
+    return result
 
 
-def _group(cluster: Cluster, scheduler: str, turn: Turn) -> None:
+def _group(cluster: Cluster, scheduler: str, result: CycleResult) -> None:
     """Have every pod that asks for the scheduler belong to a pod group."""
     for pod in [one for one in cluster.objects() if one["kind"] == POD]:
         if api_names.POD_GROUP in annotations_of(pod) or _is_over(pod):
@@ -76,11 +78,11 @@ def _group(cluster: Cluster, scheduler: str, turn: Turn) -> None:
             if grouping is not None:
                 _put_group(cluster, grouping)
                 _mark(cluster, pod, grouping)
-                turn.grouped.append(_name(pod))
+                result.grouped.append(_name(pod))
         except GroupingError as wrong:
-            _wait(cluster, pod, str(wrong), turn)
+            _wait(cluster, pod, str(wrong), result)
         except Refused as refused:
-            turn.refused.append(f"{_name(pod)}: {refused}")
+            result.refused.append(f"{_name(pod)}: {refused}")
 
 
 def _put_group(cluster: Cluster, grouping: Grouping) -> None:
@@ -100,7 +102,7 @@ def _mark(cluster: Cluster, pod: Manifest, grouping: Grouping) -> None:
     cluster.merge(POD, metadata["namespace"], metadata["name"], {"metadata": marks})
 
 
-def _evict(cluster: Cluster, session: Session, turn: Turn) -> None:
+def _evict(cluster: Cluster, session: Session, result: CycleResult) -> None:
     done: set[str] = set()
     for told in evictions(session):
         namespace, _, name = told.name.rpartition("/")
@@ -110,13 +112,13 @@ def _evict(cluster: Cluster, session: Session, turn: Turn) -> None:
         done.add(told.pod)
         try:
             cluster.evict(pod, told.message)
-            turn.evicted.append(told.name)
+            result.evicted.append(told.name)
         except Refused as refused:
-            turn.refused.append(f"{told.name}: {refused}")
+            result.refused.append(f"{told.name}: {refused}")
 
 
-def _bind(cluster: Cluster, session: Session, turn: Turn) -> None:
-    """Bind gangs whole as far as the API server lets one: a pod that is refused is tried again with the next turn."""
+def _bind(cluster: Cluster, session: Session, result: CycleResult) -> None:
+    """Bind whole gangs; a pod whose binding the API server rejects is retried in the next cycle."""
     for task in session.decided.binds:
         # A later action may have taken the pod for a victim: where it stands by then is promised for later, at best.
         if task.status != BINDING:
@@ -125,13 +127,13 @@ def _bind(cluster: Cluster, session: Session, turn: Turn) -> None:
         if pod is None or pod["metadata"]["uid"] != task.uid:
             continue
         if (why := _not_ours_to_give(task, pod)) is not None:
-            _wait(cluster, pod, why, turn)
+            _wait(cluster, pod, why, result)
             continue
         try:
             cluster.bind(pod, session.nodes.names[task.node])
-            turn.bound.append(_name(pod))
+            result.bound.append(_name(pod))
         except Refused as refused:
-            turn.refused.append(f"{_name(pod)}: {refused}")
+            result.refused.append(f"{_name(pod)}: {refused}")
 
 
 def _not_ours_to_give(task: Task, pod: Manifest) -> str | None:
@@ -140,19 +142,19 @@ def _not_ours_to_give(task: Task, pod: Manifest) -> str | None:
     return _CLAIMS if task.pod.claims else None
 
 
-def _note(cluster: Cluster, session: Session, turn: Turn) -> None:
+def _note(cluster: Cluster, session: Session, result: CycleResult) -> None:
     """Keep what the engine writes to pod groups, and say at pods why they wait."""
     for job in session.jobs_of_cycle():
-        _keep_times(cluster, job, turn)
+        _keep_times(cluster, job, result)
     for pending in pending_jobs(session):
         why = pending.noted or "; ".join(reason.text for reason in pending.reasons)
         for task in session.jobs[pending.job].tasks.values():
             pod = cluster.get(POD, task.pod.namespace, task.pod.name)
             if why and pod is not None and not pod["spec"].get("nodeName"):
-                _wait(cluster, pod, why, turn)
+                _wait(cluster, pod, why, result)
 
 
-def _keep_times(cluster: Cluster, job: Job, turn: Turn) -> None:
+def _keep_times(cluster: Cluster, job: Job, result: CycleResult) -> None:
     group = job.group
     wanted = {LAST_START: (group.last_start, job.last_start), STALE_SINCE: (group.stale_since, job.stale_since)}
     changed = {key: at if at is None else time_text(at) for key, (was, at) in wanted.items() if was != at}
@@ -162,15 +164,15 @@ def _keep_times(cluster: Cluster, job: Job, turn: Turn) -> None:
     try:
         cluster.merge(POD_GROUP, namespace or group.namespace, name, {"metadata": {"annotations": changed}})
     except Refused as refused:
-        turn.refused.append(f"PodGroup {job.name}: {refused}")
+        result.refused.append(f"PodGroup {job.name}: {refused}")
 
 
-def _wait(cluster: Cluster, pod: Manifest, why: str, turn: Turn) -> None:
-    turn.waiting.append(_name(pod))
+def _wait(cluster: Cluster, pod: Manifest, why: str, result: CycleResult) -> None:
+    result.waiting.append(_name(pod))
     try:
         cluster.wait(pod, why)
     except Refused as refused:
-        turn.refused.append(f"{_name(pod)}: {refused}")
+        result.refused.append(f"{_name(pod)}: {refused}")
 
 
 def _is_over(pod: Manifest) -> bool:

@@ -1,4 +1,4 @@
-"""The live scheduler from its start to its end: turns as long as it leads and anything changes."""
+"""The process of the live scheduler: runs cycles while it holds the lease and something changes."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Options:
     Attributes:
         scheduler: The name by which pods ask for it.
         shard: Its part of the cluster, where there are several.
-        period_s: The least time between the starts of two turns.
-        idle_s: After which a turn is taken though nothing changed: times pass, too.
+        period_s: The least time between the starts of two cycles.
+        idle_s: A cycle runs after this time even if nothing changed, since some decisions depend on time.
     """
 
     scheduler: str
@@ -93,17 +93,17 @@ def _turns(
         mirror.changed.clear()
         began = time.monotonic()
         try:
-            turn = run_cycle(mirror, now, scheduler=options.scheduler, shard=options.shard)
+            result = run_cycle(mirror, now, scheduler=options.scheduler, shard=options.shard)
         except (Refused, Unreachable) as failed:
-            say(f"the turn was not finished: {failed}")
+            say(f"the cycle was not finished: {failed}")
             continue
-        counters.turns += 1
-        counters.bound += len(turn.bound)
-        counters.evicted += len(turn.evicted)
-        counters.refused += len(turn.refused)
-        counters.waiting = len(set(turn.waiting))
+        counters.cycles += 1
+        counters.bound += len(result.bound)
+        counters.evicted += len(result.evicted)
+        counters.refused += len(result.refused)
+        counters.waiting = len(set(result.waiting))
         counters.seconds += time.monotonic() - began
-        for word, done in (("bound", turn.bound), ("evicted", turn.evicted), ("refused", turn.refused)):
+        for word, done in (("bound", result.bound), ("evicted", result.evicted), ("refused", result.refused)):
             if done:
                 say(f"{word} {', '.join(done)}")
 

@@ -1,6 +1,6 @@
 """A simulation from end to end: what the compiler emitted, a scenario, and the loop that lets things happen.
 
-Every event is taken in its order; when anything changed, the scheduler looks at the cluster at its next turn.
+Events are handled in order; after any change the scheduler runs its next cycle.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from apportion_runtime.admission.objects import name_of, namespace_of
 from apportion_runtime.engines.base.model import Model
 from apportion_runtime.engines.kai.model import MODEL as KAI
 from apportion_runtime.sim.api.clock import Clock
-from apportion_runtime.sim.api.cluster_state import World
+from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.api.events import (
     Arrives,
     AutoscaleDue,
@@ -34,7 +34,7 @@ from apportion_runtime.sim.api.events import (
     Scaled,
     WorkDone,
 )
-from apportion_runtime.sim.api.object_store import Conflict, Store
+from apportion_runtime.sim.api.object_store import Conflict, ObjectStore
 from apportion_runtime.sim.api.scheduler_records import Records
 from apportion_runtime.sim.controllers.autoscaler import Autoscalers
 from apportion_runtime.sim.controllers.cluster_retention import ClusterExpires
@@ -72,7 +72,7 @@ class Cluster:
 
     Attributes:
         engine: What decides.
-        world: Everything that is there.
+        cluster_state: Everything that is there.
         history: Everything that happened.
     """
 
@@ -88,26 +88,26 @@ class Cluster:
     ) -> None:
         self.scenario = scenario
         clock = Clock(scenario.start, scenario.start)
-        store = Store(clock, may_evict)
+        store = ObjectStore(clock, may_evict)
         fixed = [
             *_made(store, (*objects, *scenario.objects)),
             *_made(store, _default_classes(store, model.priority_classes)),
         ]
         records = Records([made for made in fixed if model.reads(made)], scenario.start)
         self.history = History(keeps_facts=keeps_facts)
-        self.world = World(clock, EventQueue(), store, records, self.history, scenario.timing)
-        engine = self.engine = model.make(self.world)
-        self.workloads = Workloads(self.world, engine, admit)
-        self.pools = NodePools(self.world, scenario.pools)
+        self.cluster_state = ClusterState(clock, EventQueue(), store, records, self.history, scenario.timing)
+        engine = self.engine = model.make(self.cluster_state)
+        self.workloads = Workloads(self.cluster_state, engine, admit)
+        self.pools = NodePools(self.cluster_state, scenario.pools)
         engine.begin(self.workloads, self.pools)
         self.history.parents = dict(engine.parents)
-        self._autoscalers = Autoscalers(self.world, self.workloads)
+        self._autoscalers = Autoscalers(self.cluster_state, self.workloads)
         self._handlers: dict[type, Callable[[Any], None]] = {
             ClusterExpires: lambda event: self.workloads.expire(event.workload),
             Arrives: lambda event: self.workloads.arrive(event.workload),
             AutoscaleDue: lambda event: self._autoscalers.look(event.number),
             CronDue: lambda event: self.workloads.cron_jobs.make(event.workload, event.number),
-            CycleDue: lambda _: engine.run_cycle() if self.world.takes_turn() else None,
+            CycleDue: lambda _: engine.run_cycle() if self.cluster_state.begins_cycle() else None,
             FillDue: lambda event: self.workloads.try_again(event.workload),
             Leaves: lambda event: self.workloads.leave(event.workload, only_if_unstarted=event.only_if_unstarted),
             NodeDrains: lambda event: self._drain(event.node),
@@ -126,19 +126,19 @@ class Cluster:
         self._begin(records, model.title)
 
     def _begin(self, records: Records, engine: str) -> None:
-        for made in self.world.store.list("Node"):
+        for made in self.cluster_state.store.list("Node"):
             records.put_node(made)
-            note_capacity(self.world, made["metadata"]["name"])
+            note_capacity(self.cluster_state, made["metadata"]["name"])
         self.pools.begin()
         start = self.scenario.start
         for work in self.scenario.works:
-            self.world.events.plan(start + work.arrives_s, Arrives(self.workloads.add(work)))
+            self.cluster_state.events.plan(start + work.arrives_s, Arrives(self.workloads.add(work)))
         self._autoscalers.begin()
         for number, incident in enumerate(self.scenario.incidents):
             event = _event_of(incident)
             if type(event) not in self._handlers:
                 raise ScenarioError(f"events[{number}]: {engine} knows nothing of it")
-            self.world.events.plan(start + incident.at_s, event)
+            self.cluster_state.events.plan(start + incident.at_s, event)
 
     @property
     def ends_at(self) -> float | None:
@@ -151,11 +151,11 @@ class Cluster:
 
         Where the clock was moved past it, it happens late: now.
         """
-        at = self.world.events.next_at()
+        at = self.cluster_state.events.next_at()
         if at is None or (self.ends_at is not None and at > self.ends_at):
             return False
-        at, event = self.world.events.take()
-        self.world.clock.advance(max(at, self.world.now))
+        at, event = self.cluster_state.events.take()
+        self.cluster_state.clock.advance(max(at, self.cluster_state.now))
         self._handlers[type(event)](event)
         return True
 
@@ -167,19 +167,19 @@ class Cluster:
             if n_events % _CHECKED_EVERY == 0:
                 self._check()
             if told is not None:
-                told(self.world.elapsed_s)
+                told(self.cluster_state.elapsed_s)
         if self.ends_at is not None:
-            self.world.clock.advance(max(self.world.now, self.ends_at))
+            self.cluster_state.clock.advance(max(self.cluster_state.now, self.ends_at))
         return self.finish()
 
     def _check(self) -> None:
-        found = broken(self.world, self.workloads.running, self.engine.starts_together)
+        found = broken(self.cluster_state, self.workloads.running, self.engine.starts_together)
         if found:
-            raise BrokenError(f"after {self.world.elapsed_s:g} s: {found[0]}")
+            raise BrokenError(f"after {self.cluster_state.elapsed_s:g} s: {found[0]}")
 
     def finish(self) -> History:
         """Close the history where the simulation stands, and return it."""
-        self.history.end(self.world.elapsed_s)
+        self.history.end(self.cluster_state.elapsed_s)
         return self.history
 
     def _pod_gone(self, event: PodGone) -> None:
@@ -187,12 +187,12 @@ class Cluster:
         self.pools.settle()
 
     def _work_done(self, event: WorkDone) -> None:
-        self.workloads.work_done(event.workload, event.slot, event.turn)
+        self.workloads.work_done(event.workload, event.slot, event.generation)
         self.pools.settle()
 
     def _join(self, node: str, pool: str) -> None:
-        if self.world.store.get("Node", "", node) is not None:
-            set_ready(self.world, node, ready=True)
+        if self.cluster_state.store.get("Node", "", node) is not None:
+            set_ready(self.cluster_state, node, ready=True)
         elif pool:
             self.pools.join(node, pool)
         else:
@@ -200,56 +200,56 @@ class Cluster:
 
     def _fail(self, node: str) -> None:
         if self._has_node(node, "fails"):
-            set_ready(self.world, node, ready=False)
+            set_ready(self.cluster_state, node, ready=False)
             self.workloads.kubelet.lose_node(node)
 
     def _drain(self, node: str) -> None:
         if self._has_node(node, "drains"):
-            cordon(self.world, node)
-            for uid in list(self.world.pods_on.get(node, ())):
-                self.workloads.kubelet.stop(self.world.pods[uid], ENDED_BY_EVICTION)
+            cordon(self.cluster_state, node)
+            for uid in list(self.cluster_state.pods_on.get(node, ())):
+                self.workloads.kubelet.stop(self.cluster_state.pods[uid], ENDED_BY_EVICTION)
 
     def _has_node(self, node: str, what: str) -> bool:
         """Tell whether a node of an event is there, and note where it is not."""
-        if self.world.store.get("Node", "", node) is not None:
+        if self.cluster_state.store.get("Node", "", node) is not None:
             return True
         self._miss(f"node {node} {what}, and there is no such node then")
         return False
 
     def _miss(self, why: str) -> None:
         """Note an event of the scenario that nothing came of."""
-        self.history.missed_events.append(f"{self.world.elapsed_s:g} s: {why}")
-        self.world.note("event-without-effect", why=why)
+        self.history.missed_events.append(f"{self.cluster_state.elapsed_s:g} s: {why}")
+        self.cluster_state.note("event-without-effect", why=why)
 
     def _make(self, manifests: Iterable[Manifest]) -> None:
         """Somebody made objects; what is there already is passed over."""
-        for made in _made(self.world.store, manifests):
-            self.world.note("made", why=f"{made['kind']} {namespace_of(made)}/{name_of(made)}")
+        for made in _made(self.cluster_state.store, manifests):
+            self.cluster_state.note("made", why=f"{made['kind']} {namespace_of(made)}/{name_of(made)}")
 
     def _deleted(self, kind: str, namespace: str, name: str) -> None:
         """Somebody deleted an object; what is not there any more is passed over."""
-        world = self.world
-        made = world.store.get(kind, namespace, name)
+        cluster_state = self.cluster_state
+        made = cluster_state.store.get(kind, namespace, name)
         if made is None:
             self._miss(f"{kind} {namespace}/{name} is deleted, and there is no such object then")
             return
-        world.note("deleted", why=f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}")
+        cluster_state.note("deleted", why=f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}")
         if kind == "Pod":
             self.workloads.remove_pod(made["metadata"]["uid"], ENDED_BY_DELETION)
         elif kind == "Node":
-            for uid in list(world.pods_on.get(name, ())):
+            for uid in list(cluster_state.pods_on.get(name, ())):
                 self.workloads.remove_pod(uid, ENDED_BY_NODE)
-            remove_node(world, name)
+            remove_node(cluster_state, name)
             self.pools.gone(name)
         elif kind == "PodGroup":
             self.workloads.group_deleted(namespace, name)
         elif kind in _ANSWERED:
-            world.store.delete(kind, namespace, name)
+            cluster_state.store.delete(kind, namespace, name)
         else:
             self.workloads.deleted(kind, namespace, name)
 
 
-def _made(store: Store, objects: Iterable[Manifest]) -> list[Manifest]:
+def _made(store: ObjectStore, objects: Iterable[Manifest]) -> list[Manifest]:
     """Make objects, each once: what two trees have alike is one object."""
     made: list[Manifest] = []
     for manifest in objects:
@@ -261,7 +261,7 @@ def _made(store: Store, objects: Iterable[Manifest]) -> list[Manifest]:
     return [each for each in made if each["kind"] != "Node"]
 
 
-def _default_classes(store: Store, classes: Mapping[str, int]) -> Iterable[Manifest]:
+def _default_classes(store: ObjectStore, classes: Mapping[str, int]) -> Iterable[Manifest]:
     for name, value in classes.items():
         if store.get("PriorityClass", "", name) is None:
             yield {

@@ -1,7 +1,7 @@
-"""What an engine is to the embedded cluster.
+"""The protocol between the simulated cluster and an engine.
 
-The cluster asks it about every object that is made, tells it what became of workloads, and lets it take its turns; an
-engine answers by binding pods, stopping them, and changing workloads.
+The cluster calls the engine to admit each object, reports what becomes of workloads, and runs its scheduling cycles; the
+engine binds and evicts pods, and suspends and releases workloads.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Engine(Protocol):
         ...
 
     def run_cycle(self) -> None:
-        """Look at the cluster and decide. It is called at the scheduler's next turn after anything changed."""
+        """Run one scheduling cycle. It is called for the first cycle after a change."""
         ...
 
     def admit(self, made: Manifest) -> Manifest:

@@ -1,6 +1,6 @@
 """What holds after every event, whatever happens: reckoned from the objects, not from what the scheduler believes.
 
-A run may check it now and then (`broken(world, …)` is a pass over all pods); tests check it after every event.
+A run may check it now and then (`broken(cluster_state, …)` is a pass over all pods); tests check it after every event.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from apportion_runtime.core.resources import MEMORY
 from apportion_runtime.core.snapshot import Node
 from apportion_runtime.core.status import RUNNING
-from apportion_runtime.sim.api.cluster_state import PodState, World
+from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.controllers.progress import is_satisfied
 from apportion_runtime.sim.controllers.running_workload import Running
 
@@ -19,23 +19,30 @@ _TOLERANCE = 1e-6
 
 
 def broken(
-    world: World, running: Mapping[int, Running], starts_together: Callable[[Running], bool] = lambda running: True
+    cluster_state: ClusterState,
+    running: Mapping[int, Running],
+    starts_together: Callable[[Running], bool] = lambda running: True,
 ) -> list[str]:
     """Return what does not hold, in words; empty where everything does.
 
     Args:
-        world: What is simulated.
+        cluster_state: What is simulated.
         running: The workloads that are there, by number.
         starts_together: Tells of which of them the engine keeps the gang together.
     """
     gangs = [workload for workload in running.values() if starts_together(workload)]
-    return [*_lost_pods(world, running), *_objects(world), *_overfull_nodes(world), *_half_started(gangs, world)]
+    return [
+        *_lost_pods(cluster_state, running),
+        *_objects(cluster_state),
+        *_overfull_nodes(cluster_state),
+        *_half_started(gangs, cluster_state),
+    ]
 
 
-def _lost_pods(world: World, running: Mapping[int, Running]) -> Iterator[str]:
+def _lost_pods(cluster_state: ClusterState, running: Mapping[int, Running]) -> Iterator[str]:
     """Every slot that is wanted has a pod, or waits for its last one to go; every pod belongs to a workload."""
     by_workload: dict[int, Counter[str]] = {}
-    for pod in world.pods.values():
+    for pod in cluster_state.pods.values():
         by_workload.setdefault(pod.workload, Counter())[pod.slot] += 1
         if pod.workload not in running:
             yield f"pod {pod.name} is there, and its workload is not"
@@ -51,29 +58,29 @@ def _lost_pods(world: World, running: Mapping[int, Running]) -> Iterator[str]:
             continue
         if at_once is not None:
             if sum(have[key] > 0 for key in wanted) < min(at_once, len(wanted)):
-                yield f"{world.history.workloads[number].name} has fewer pods than it wants"
+                yield f"{cluster_state.history.workloads[number].name} has fewer pods than it wants"
             continue
         for key in wanted:
             if not have[key]:
-                yield f"{world.history.workloads[number].name} has no pod for {key or 'itself'}"
+                yield f"{cluster_state.history.workloads[number].name} has no pod for {key or 'itself'}"
 
 
-def _objects(world: World) -> Iterator[str]:
+def _objects(cluster_state: ClusterState) -> Iterator[str]:
     """Each pod is one object, and stands where the object says."""
-    stored = {made["metadata"]["uid"]: made for made in world.store.list("Pod")}
-    for uid in stored.keys() ^ world.pods.keys():
+    stored = {made["metadata"]["uid"]: made for made in cluster_state.store.list("Pod")}
+    for uid in stored.keys() ^ cluster_state.pods.keys():
         yield f"pod {uid} is known on one side alone"
-    for uid in stored.keys() & world.pods.keys():
-        said, known = stored[uid]["spec"].get("nodeName"), world.pods[uid].record.node
+    for uid in stored.keys() & cluster_state.pods.keys():
+        said, known = stored[uid]["spec"].get("nodeName"), cluster_state.pods[uid].record.node
         if said != known:
-            yield f"pod {world.pods[uid].name} stands on {said}, and the scheduler believes {known}"
+            yield f"pod {cluster_state.pods[uid].name} stands on {said}, and the scheduler believes {known}"
 
 
-def _overfull_nodes(world: World) -> Iterator[str]:
+def _overfull_nodes(cluster_state: ClusterState) -> Iterator[str]:
     """No node holds more than it has, and no device is promised twice."""
-    for name, uids in world.pods_on.items():
-        pods = [world.pods[uid] for uid in uids]
-        node = world.records.nodes.get(name)
+    for name, uids in cluster_state.pods_on.items():
+        pods = [cluster_state.pods[uid] for uid in uids]
+        node = cluster_state.records.nodes.get(name)
         if node is None:
             if pods:
                 yield f"pods stand on {name}, which is not there"
@@ -102,9 +109,9 @@ def _mib(pod: PodState, node: Node) -> int:
     return gpu.memory if gpu.memory > 0 else int(gpu.portion * ((node.gpu_memory or 100) // 100 * 100))
 
 
-def _half_started(gangs: Iterable[Running], world: World) -> Iterator[str]:
+def _half_started(gangs: Iterable[Running], cluster_state: ClusterState) -> Iterator[str]:
     """A pod group that never lost a pod has none of its pods placed, or its minimum."""
-    groups = world.records.session_cache.groups()
+    groups = cluster_state.records.session_cache.groups()
     for workload in gangs:
         for group in workload.groups.values():
             record = groups.get(group.name)
@@ -114,12 +121,12 @@ def _half_started(gangs: Iterable[Running], world: World) -> Iterator[str]:
                 yield f"{group.name} has {sum(group.placed.values())} pods placed, less than its minimum"
 
 
-def over_limit(world: World) -> Iterator[str]:
+def over_limit(cluster_state: ClusterState) -> Iterator[str]:
     """Yield queues whose pods hold more than their limit; what is leaving does not count, as in the engine."""
     held: Counter[tuple[str, int]] = Counter()
-    queues = {queue.name: queue for queue in world.records.session_cache.cluster_info.queues}
-    groups = world.records.session_cache.groups()
-    for pod in world.pods.values():
+    queues = {queue.name: queue for queue in cluster_state.records.session_cache.cluster_info.queues}
+    groups = cluster_state.records.session_cache.groups()
+    for pod in cluster_state.pods.values():
         group = groups.get(pod.record.group or "")
         if group is None or pod.record.status != RUNNING:
             continue

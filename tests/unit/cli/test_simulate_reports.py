@@ -108,7 +108,7 @@ def test_what_was_simulated_before_an_interruption_is_kept(
     step = Cluster.step
 
     def interrupted(cluster: Cluster) -> bool:
-        if cluster.world.elapsed_s > 3600:
+        if cluster.cluster_state.elapsed_s > 3600:
             raise KeyboardInterrupt
         return step(cluster)
 

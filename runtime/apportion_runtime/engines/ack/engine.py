@@ -15,7 +15,7 @@ from apportion_runtime.engines.ack.tree import Tree, TreeError, read_tree
 from apportion_runtime.engines.base.engine import PlainEngine
 from apportion_runtime.engines.kube_scheduler import read_profiles
 from apportion_runtime.engines.kube_scheduler.profiles import KIND
-from apportion_runtime.sim.api.cluster_state import PodState, World
+from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.controllers.job_events import JobChanged
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.controllers.workloads import Workloads
@@ -32,14 +32,14 @@ class Ack(PlainEngine):
 
     name = "ack"
 
-    def __init__(self, world: World) -> None:
-        super().__init__(world)
-        self.tree = _tree_of(world)
+    def __init__(self, cluster_state: ClusterState) -> None:
+        super().__init__(cluster_state)
+        self.tree = _tree_of(cluster_state)
         self._shown = self.tree.shown()
         self._waited: Mapping[str, int] = {}
-        self._profiles, _ = read_profiles(world.store.list(KIND))
+        self._profiles, _ = read_profiles(cluster_state.store.list(KIND))
         try:
-            self.queue = KubeQueue(world, self.tree, self.pods.gangs)
+            self.queue = KubeQueue(cluster_state, self.tree, self.pods.gangs)
         except ValueError as wrong:
             raise UnreadableError(str(wrong)) from None
 
@@ -53,7 +53,7 @@ class Ack(PlainEngine):
         """Take in what it acts upon."""
         super().begin(workloads, pools)
         self.queue.begin(workloads)
-        self.scheduler = AckScheduler(self.world, workloads, self.pods.facts, self._profiles, self.tree)
+        self.scheduler = AckScheduler(self.cluster_state, workloads, self.pods.facts, self._profiles, self.tree)
 
     def handlers(self) -> Handlers:
         """Return what is done at events of the autoscaler, and when somebody changes a job's place in its queue."""
@@ -77,7 +77,7 @@ class Ack(PlainEngine):
         """Note the quota of a workload, and have it come into the queue of that if it is suspended."""
         path = self.tree.quota_of(running.manifest)
         if path is not None:
-            self.world.history.workloads[running.number].queue = self._shown[path]
+            self.cluster_state.history.workloads[running.number].queue = self._shown[path]
         self.queue.take_in(running)
 
     def finished(self, running: Running) -> None:
@@ -92,8 +92,8 @@ class Ack(PlainEngine):
             n_members = sum(not slot.comes_last for slot in running.slots.values())
             marks = {api_names.GANG_NAME: str(owner["name"]), api_names.GANG_MIN: str(n_members)}
             metadata = {**made["metadata"], "labels": {**labels_of(made), **marks}}
-            made = self.world.store.update({**made, "metadata": metadata})
-        self.scheduler.members.take_in(made, self.world.now)
+            made = self.cluster_state.store.update({**made, "metadata": metadata})
+        self.scheduler.members.take_in(made, self.cluster_state.now)
         return super().take_in(running, made)
 
     def starts_together(self, running: Running) -> bool:
@@ -108,7 +108,7 @@ class Ack(PlainEngine):
 
     def run_cycle(self) -> None:
         """Let jobs go, and give places to pods."""
-        self.world.history.n_cycles += 1
+        self.cluster_state.history.n_cycles += 1
         self.queue.run_cycle()
         waiting = self.pods.waiting()
         unplaced = self.scheduler.run_cycle([pod for pod in waiting if self.scheduler.is_mine(pod.record)])
@@ -136,17 +136,19 @@ class Ack(PlainEngine):
             used, promised = members.used[path].get(GPU, 0), self.tree.quotas[path].minimum.get(GPU, 0)
             wanted = used + queue.asked[path] + waiting.get(path, 0)
             sample = Sample(
-                self.world.elapsed_s, float(used), float(min(promised, wanted)), float(promised), float(wanted)
+                self.cluster_state.elapsed_s, float(used), float(min(promised, wanted)), float(promised), float(wanted)
             )
-            self.world.history.sample(self._shown[path], sample)
+            self.cluster_state.history.sample(self._shown[path], sample)
         self._waited = waiting
         members.touched.clear()
         queue.touched.clear()
 
 
-def _tree_of(world: World) -> Tree:
+def _tree_of(cluster_state: ClusterState) -> Tree:
     """Return the tree. Raises `UnreadableError` where there is not one, or one that cannot be read."""
-    found = [made for made in world.store.list("ElasticQuotaTree") if namespace_of(made) == api_names.TREE_NAMESPACE]
+    found = [
+        made for made in cluster_state.store.list("ElasticQuotaTree") if namespace_of(made) == api_names.TREE_NAMESPACE
+    ]
     if len(found) != 1:
         how_many = "no ElasticQuotaTree" if not found else f"{len(found)} ElasticQuotaTrees"
         raise UnreadableError(f"there is {how_many} in {api_names.TREE_NAMESPACE}; ACK reads exactly one")

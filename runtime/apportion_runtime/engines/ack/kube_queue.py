@@ -22,7 +22,7 @@ from apportion_runtime.engines.ack.quota_accounts import QuotaAccounts
 from apportion_runtime.engines.ack.timestamps import stamp
 from apportion_runtime.engines.ack.tree import Tree
 from apportion_runtime.engines.base.gangs import Gangs
-from apportion_runtime.sim.api.cluster_state import World
+from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.api.object_store import Conflict
 from apportion_runtime.sim.controllers.job_events import JobChanged
 from apportion_runtime.sim.controllers.running_workload import Running
@@ -35,18 +35,18 @@ class KubeQueue:
     """The queues of a tree.
 
     Args:
-        world: What is simulated.
+        cluster_state: What is simulated.
         tree: The quotas.
         gangs: Knows what the group of a job's pods will be called.
     """
 
-    def __init__(self, world: World, tree: Tree, gangs: Gangs) -> None:
-        self._world = world
+    def __init__(self, cluster_state: ClusterState, tree: Tree, gangs: Gangs) -> None:
+        self._cluster_state = cluster_state
         self._tree = tree
         self._gangs = gangs
-        known, missing = settings(tree, world.store.list("Queue"))
+        known, missing = settings(tree, cluster_state.store.list("Queue"))
         for made in missing:
-            world.store.create(made)
+            cluster_state.store.create(made)
         ranks = {path: number for number, path in enumerate(tree.quotas)}
         order = sorted(known.values(), key=lambda each: (-each.priority, ranks.get(each.quota, len(ranks)), each.name))
         self.queues = {each.name: JobQueue(each) for each in order}
@@ -71,7 +71,7 @@ class KubeQueue:
         """Have a job that was made come into its queue, if it is suspended and of a kind that is known."""
         if not running.is_suspended:
             return
-        world, job = self._world, running.manifest
+        cluster_state, job = self._cluster_state, running.manifest
         path = self._tree.quota_of(job)
         if not jobs.is_known(job):
             self._never(running, f"kube-queue knows no {'/'.join(filter(None, kind_of(job)))}: it stays suspended")
@@ -81,46 +81,50 @@ class KubeQueue:
             return
         quota = self._tree.quotas[path]
         try:
-            name = queue_of(job, quota, (q.settings for q in self.queues.values()), world.store.list("Queue"))
+            name = queue_of(job, quota, (q.settings for q in self.queues.values()), cluster_state.store.list("Queue"))
         except ValueError as refused:
             self._never(running, str(refused))
             return
-        running.manifest = world.store.update(jobs.noted(job, {api_names.ENQUEUED_AT: self._stamp()}))
+        running.manifest = cluster_state.store.update(jobs.noted(job, {api_names.ENQUEUED_AT: self._stamp()}))
         unit = Unit(
             job=running.number,
             name=jobs.unit_name(job),
             namespace=namespace_of(job),
             quota=path,
             demand=jobs.demand(job),
-            priority=jobs.priority(job, world.store),
+            priority=jobs.priority(job, cluster_state.store),
             preemptible=jobs.is_preemptible(job),
-            since=world.now,
+            since=cluster_state.now,
         )
         try:
-            world.store.create(_unit_object(running, unit, name))
+            cluster_state.store.create(_unit_object(running, unit, name))
         except Conflict as there:
             self._never(running, str(there))
             return
         self._put(self.queues[name], unit)
         group = self._gangs.name_of(running)
-        world.history.begin_wait(group, unit.job, world.history.workloads[unit.job].queue, world.elapsed_s)
-        world.note("enqueued", workload=unit.job, why=self._place(unit))
-        world.touch()
+        cluster_state.history.begin_wait(
+            group, unit.job, cluster_state.history.workloads[unit.job].queue, cluster_state.elapsed_s
+        )
+        cluster_state.note("enqueued", workload=unit.job, why=self._place(unit))
+        cluster_state.request_cycle()
 
     def _never(self, running: Running, why: str) -> None:
-        world = self._world
-        facts = world.history.workloads[running.number]
+        cluster_state = self._cluster_state
+        facts = cluster_state.history.workloads[running.number]
         facts.why_waiting = why
-        world.history.begin_wait(self._gangs.name_of(running), running.number, facts.queue, world.elapsed_s)
-        world.note("waiting", workload=running.number, why=why)
+        cluster_state.history.begin_wait(
+            self._gangs.name_of(running), running.number, facts.queue, cluster_state.elapsed_s
+        )
+        cluster_state.note("waiting", workload=running.number, why=why)
 
     def run_cycle(self) -> None:
         """Let go whom the quotas have room for."""
         self._take_back()
         vain = self.book.is_vain
         for queue in self._busy.values():
-            queue.catch_up(self._world.now, vain)
-            if queue.wake(self._world.now, vain):
+            queue.catch_up(self._cluster_state.now, vain)
+            if queue.wake(self._cluster_state.now, vain):
                 self._note_change(queue)
         tried = {name: iter(queue.active()) for name, queue in self._busy.items()}
         while tried:
@@ -140,61 +144,63 @@ class KubeQueue:
             self._release(queue, unit)
             return
         at, why = refusal
-        refused = queue.refuse(unit.job, self._world.now, at, self.book.n_given.get(at, 0))
+        refused = queue.refuse(unit.job, self._cluster_state.now, at, self.book.n_given.get(at, 0))
         self._note_change(queue)
-        facts = self._world.history.workloads[unit.job]
+        facts = self._cluster_state.history.workloads[unit.job]
         if facts.why_waiting != why:
             facts.why_waiting = why
-            self._world.note("backoff", workload=unit.job, why=f"{why}; {self._place(refused)}")
+            self._cluster_state.note("backoff", workload=unit.job, why=f"{why}; {self._place(refused)}")
         self._set_phase(unit, "Enqueued", why)
 
     def _release(self, queue: JobQueue, unit: Unit) -> None:
-        world = self._world
+        cluster_state = self._cluster_state
         self._drop(queue, unit.job)
         self.book.take(unit.quota, unit.demand, preemptible=unit.preemptible)
-        self._let_go[unit.job] = (unit, queue, world.now)
+        self._let_go[unit.job] = (unit, queue, cluster_state.now)
         self._set_phase(unit, "Dequeued", "Dequeued because schedule successfully")
-        world.history.workloads[unit.job].end_waiting()
-        world.note("dequeued", workload=unit.job, why=f"from {queue.settings.name}")
+        cluster_state.history.workloads[unit.job].end_waiting()
+        cluster_state.note("dequeued", workload=unit.job, why=f"from {queue.settings.name}")
         running = self._workloads.running[unit.job]
         self._workloads.change(unit.job, jobs.resumed(running.manifest, self._stamp()))
 
     def _take_back(self) -> None:
         """Have jobs go back into their queues whose pods did not run in time."""
-        world, limit = self._world, self._world.timing.requeue_s
+        cluster_state, limit = self._cluster_state, self._cluster_state.timing.requeue_s
         if limit is None:
             return
         for number, (unit, queue, since) in list(self._let_go.items()):
-            if since + limit > world.now or self._has_run(number):
+            if since + limit > cluster_state.now or self._has_run(number):
                 continue
             del self._let_go[number]
             self._put(queue, unit)
-            refused = queue.refuse(number, world.now, "", 0)
+            refused = queue.refuse(number, cluster_state.now, "", 0)
             self._give_back(unit)
             self._set_phase(refused, "Backoff", "Backoff due to running timeout")
-            world.note("requeued", workload=number, why=f"Backoff due to running timeout; {self._place(refused)}")
+            cluster_state.note(
+                "requeued", workload=number, why=f"Backoff due to running timeout; {self._place(refused)}"
+            )
             self._workloads.change(number, jobs.suspended(self._workloads.running[number].manifest))
 
     def _has_run(self, number: int) -> bool:
-        return self._world.history.workloads[number].started_s is not None
+        return self._cluster_state.history.workloads[number].started_s is not None
 
     def finished(self, running: Running) -> None:
         """A job is over: it leaves its queue, or gives back its quota."""
         number = running.number
         queue, held = self._queue_of.get(number), self._let_go.pop(number, None)
         if running.is_suspended:
-            self._world.history.drop_wait(self._gangs.name_of(running))
+            self._cluster_state.history.drop_wait(self._gangs.name_of(running))
         if queue is not None:
             self._drop(queue, number)
         if held is not None:
             self._give_back(held[0])
         if queue is not None or held is not None:
-            self._world.store.delete(_UNIT, namespace_of(running.manifest), jobs.unit_name(running.manifest))
-            self._world.touch()
+            self._cluster_state.store.delete(_UNIT, namespace_of(running.manifest), jobs.unit_name(running.manifest))
+            self._cluster_state.request_cycle()
 
     def _give_back(self, unit: Unit) -> None:
         for queue in self._busy.values():
-            queue.catch_up(self._world.now, self.book.is_vain)
+            queue.catch_up(self._cluster_state.now, self.book.is_vain)
         self.book.give_back(unit.quota, unit.demand, preemptible=unit.preemptible)
         for queue in self._busy.values():
             if queue.given_back(self.book.is_vain):
@@ -202,7 +208,7 @@ class KubeQueue:
 
     def change(self, event: JobChanged) -> None:
         """Have a queued job stand elsewhere in its queue: somebody changed the priority of its QueueUnit."""
-        world = self._world
+        cluster_state = self._cluster_state
         number = next(
             (
                 number
@@ -213,10 +219,10 @@ class KubeQueue:
         )
         if number is None:
             why = f"{event.namespace}/{event.name} is in no queue; what left one cannot be changed"
-            world.note("priority-refused", why=why)
+            cluster_state.note("priority-refused", why=why)
             return
         queue = self._queue_of[number]
-        queue.catch_up(world.now, self.book.is_vain)
+        queue.catch_up(cluster_state.now, self.book.is_vain)
         before = queue.units[number]
         if event.priority is None:
             unit = queue.jump(number)
@@ -227,11 +233,11 @@ class KubeQueue:
         what = "jumped" if event.priority is None else "priority"
         rank = sorted(each.rank for each in queue.units.values()).index(unit.rank) + 1
         said = f"{before.priority} to {unit.priority}, number {rank} of {len(queue.units)}; {self._place(unit)}"
-        world.note(what, workload=number, why=said)
-        made = world.store.get(_UNIT, unit.namespace, unit.name)
+        cluster_state.note(what, workload=number, why=said)
+        made = cluster_state.store.get(_UNIT, unit.namespace, unit.name)
         assert made is not None
-        world.store.update({**made, "spec": {**made["spec"], "priority": unit.priority}})
-        world.touch()
+        cluster_state.store.update({**made, "spec": {**made["spec"], "priority": unit.priority}})
+        cluster_state.request_cycle()
 
     @staticmethod
     def _is_named(running: Running, namespace: str, name: str) -> bool:
@@ -268,15 +274,15 @@ class KubeQueue:
             position = [each.job for each in queue.active()].index(unit.job) + 1
             return f"position {position} of {queue.settings.name}"
         position = [each.job for each in queue.silent()].index(unit.job) + 1
-        wait = unit.silent_until - self._world.now
+        wait = unit.silent_until - self._cluster_state.now
         return f"position {position} in backoff of {queue.settings.name} for {wait:g}s"
 
     def _stamp(self) -> str:
-        return stamp(self._world.clock.start, self._world.elapsed_s)
+        return stamp(self._cluster_state.clock.start, self._cluster_state.elapsed_s)
 
     def _set_phase(self, unit: Unit, phase: str, message: str) -> None:
-        status = {"phase": phase, "message": message, "lastUpdateTime": self._world.clock.text}
-        self._world.store.patch_status(_UNIT, unit.namespace, unit.name, status)
+        status = {"phase": phase, "message": message, "lastUpdateTime": self._cluster_state.clock.text}
+        self._cluster_state.store.patch_status(_UNIT, unit.namespace, unit.name, status)
 
     def _note_change(self, queue: JobQueue) -> None:
         self._changed[queue.settings.name] = None
@@ -285,21 +291,21 @@ class KubeQueue:
         """Write where everybody stands into the status of the queues where that changed."""
         for name in self._changed:
             details = {"queueItemDetails": self.queues[name].details()}
-            self._world.store.patch_status("Queue", api_names.QUEUE_NAMESPACE, name, details)
+            self._cluster_state.store.patch_status("Queue", api_names.QUEUE_NAMESPACE, name, details)
         self._changed.clear()
 
     def _wake_in_time(self) -> None:
-        world = self._world
+        cluster_state = self._cluster_state
         moments = [at for queue in self._busy.values() if (at := queue.wakes_at(self.book.is_vain)) is not None]
-        if world.timing.requeue_s is not None:
+        if cluster_state.timing.requeue_s is not None:
             moments += [
-                since + world.timing.requeue_s
+                since + cluster_state.timing.requeue_s
                 for number, (_, _, since) in self._let_go.items()
                 if not self._has_run(number)
             ]
         at = min(moments, default=None)
         if at is not None:
-            world.touch(at)
+            cluster_state.request_cycle(at)
 
 
 def _unit_object(running: Running, unit: Unit, queue: str) -> dict[str, Any]:

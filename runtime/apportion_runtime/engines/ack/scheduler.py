@@ -27,7 +27,7 @@ from apportion_runtime.engines.kube_scheduler.filters import explained
 from apportion_runtime.engines.kube_scheduler.profiles import DEFAULT
 from apportion_runtime.engines.kube_scheduler.scheduler import Unplaced, alike
 from apportion_runtime.engines.kube_scheduler.scores import scores
-from apportion_runtime.sim.api.cluster_state import PodState, World
+from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.controllers.workloads import Workloads
 from apportion_runtime.sim.kubelet.eviction import evict
 
@@ -90,7 +90,7 @@ class AckScheduler(KubeScheduler):
     """A scheduler of pods that count at quotas.
 
     Args:
-        world: What is simulated.
+        cluster_state: What is simulated.
         workloads: Told of pods that were given a place.
         facts: Returns what is known of a pod by its uid.
         profiles: By `schedulerName`.
@@ -99,13 +99,13 @@ class AckScheduler(KubeScheduler):
 
     def __init__(
         self,
-        world: World,
+        cluster_state: ClusterState,
         workloads: Workloads,
         facts: Callable[[str], PodFacts | None],
         profiles: Mapping[str, Profile],
         tree: Tree,
     ) -> None:
-        super().__init__(world, workloads, facts, profiles)
+        super().__init__(cluster_state, workloads, facts, profiles)
         self._tree = tree
         self.members = Members(tree)
         self._attempts: dict[str, Attempts] = {}
@@ -131,14 +131,14 @@ class AckScheduler(KubeScheduler):
 
     def run_cycle(self, waiting: Sequence[PodFacts]) -> list[Unplaced]:
         """Give places to pods and gangs, the most important and then the oldest first; return those that got none."""
-        world = self._world
+        cluster_state = self._cluster_state
         if not waiting:
             return []
         self.nodes.refresh()
         nodes_now = self.nodes.nodes
         self._version += [*map(id, nodes_now)] != [*map(id, self._nodes_then)]
         self._nodes_then = nodes_now
-        for uid in [uid for uid in self._nominated if uid not in world.pods]:
+        for uid in [uid for uid in self._nominated if uid not in cluster_state.pods]:
             del self._nominated[uid]
         unplaced: list[Unplaced] = []
         moments: list[float] = []
@@ -146,7 +146,7 @@ class AckScheduler(KubeScheduler):
         for gang in sorted(self._gangs(waiting), key=lambda gang: -gang.priority):
             attempts = self._attempts.get(gang.key)
             again_at = 0.0 if attempts is None else attempts.again_at(self._version)
-            if again_at > world.now:
+            if again_at > cluster_state.now:
                 moments.append(again_at)
                 continue
             first = gang.pods[0]
@@ -156,17 +156,17 @@ class AckScheduler(KubeScheduler):
                 self._note_failure(first.uid)
                 unplaced.append(Unplaced(first, known.why, known.is_held))
                 continue
-            n_evicted = len(world.history.taken)
+            n_evicted = len(cluster_state.history.taken)
             failed = self._try(gang)
             unplaced.extend(failed)
-            if len(world.history.taken) > n_evicted:
+            if len(cluster_state.history.taken) > n_evicted:
                 # What leaves for these pods may leave room for others, too.
                 hopeless.clear()
             elif failed and kind is not None and first.uid not in self._nominated:
                 hopeless[kind] = failed[0]
         at = min(moments, default=math.inf)
         if at < math.inf:
-            world.touch(at)
+            cluster_state.request_cycle(at)
         return unplaced
 
     def _gangs(self, waiting: Sequence[PodFacts]) -> Iterator[Gang]:
@@ -203,12 +203,12 @@ class AckScheduler(KubeScheduler):
 
     def _fail(self, gang: Gang, failed: Sequence[Unplaced]) -> list[Unplaced]:
         """A gang has no places: say so of each of its pods, have it wait, and make room for it where it may."""
-        world, attempts = self._world, self._note_failure(gang.key)
+        cluster_state, attempts = self._cluster_state, self._note_failure(gang.key)
         why = failed[0].why
         for pod in gang.pods:
-            state = world.pods[pod.uid]
+            state = cluster_state.pods[pod.uid]
             said = f"{state.name} in gang failed to be scheduled in cycle {attempts.cycle}: {why}"
-            world.note(api_names.GANG_FAILED, workload=state.workload, pod=state.name, why=said)
+            cluster_state.note(api_names.GANG_FAILED, workload=state.workload, pod=state.name, why=said)
         self._make_room(gang.key, gang.pods)
         is_held = all(each.is_held for each in failed)
         return [Unplaced(pod, why, is_held=is_held) for pod in gang.pods]
@@ -216,7 +216,7 @@ class AckScheduler(KubeScheduler):
     def _note_failure(self, key: str) -> Attempts:
         attempts = self._attempts.setdefault(key, Attempts())
         attempts.cycle += 1
-        attempts.since, attempts.version = self._world.now, self._version
+        attempts.since, attempts.version = self._cluster_state.now, self._version
         return attempts
 
     def _assume(self, pods: Sequence[PodFacts]) -> tuple[Places, list[Unplaced]]:
@@ -227,7 +227,7 @@ class AckScheduler(KubeScheduler):
             quota = self.members[pod.uid].quota
             full = over_max(self._tree, self.members.used, quota, pod.request)
             if full is not None:
-                name = self._world.pods[pod.uid].name
+                name = self._cluster_state.pods[pod.uid].name
                 said = (
                     f"Pod {pod.record.namespace}/{name} is rejected in PreFilter because ElasticQuota {full} is more "
                     "than Max"
@@ -259,9 +259,9 @@ class AckScheduler(KubeScheduler):
 
     def _make_room(self, key: str, pods: Sequence[PodFacts]) -> None:
         """Evict whom the quotas let pods take the places of, if that gives a place to each of them."""
-        world = self._world
+        cluster_state = self._cluster_state
         attempts = self._attempts.get(key)
-        if attempts is not None and any(uid in world.pods for uid in attempts.awaited):
+        if attempts is not None and any(uid in cluster_state.pods for uid in attempts.awaited):
             return
         quota = self.members[pods[0].uid].quota
         found = victims(
@@ -276,7 +276,7 @@ class AckScheduler(KubeScheduler):
         right, going = found
         for pod, node in self._without(pods, going) or ():
             self._nominated[pod.uid] = node.name
-        self._evict(right, going, world.pods[pods[0].uid], quota)
+        self._evict(right, going, cluster_state.pods[pods[0].uid], quota)
         self._attempts.setdefault(key, Attempts()).awaited = frozenset(pod.uid for pod in going)
 
     def _wanting(self, quota: str | None, pods: Sequence[PodFacts]) -> Wanting:
@@ -291,7 +291,7 @@ class AckScheduler(KubeScheduler):
     def _standing(self, quota: str) -> Iterator[Held]:
         """Yield the pods of a quota that have a place and are not leaving it."""
         for uid, request in self.members.placed(quota):
-            if not self._world.pods[uid].leaving:
+            if not self._cluster_state.pods[uid].leaving:
                 member, facts = self.members[uid], self._facts(uid)
                 assert facts is not None
                 yield Held(uid, member.quota, request, facts.priority, member.since)
@@ -300,7 +300,7 @@ class AckScheduler(KubeScheduler):
         """Return places for pods once others are gone; None where one of them has none."""
         left: Places = []
         for held in gone:
-            facts, node = self._facts(held.uid), self.nodes.get(self._world.pods[held.uid].record.node or "")
+            facts, node = self._facts(held.uid), self.nodes.get(self._cluster_state.pods[held.uid].record.node or "")
             if facts is not None and node is not None:
                 left.append((facts, node))
         self._forget(left)
@@ -314,14 +314,14 @@ class AckScheduler(KubeScheduler):
                 self.members.use(self.members[facts.uid].quota, facts.request)
 
     def _evict(self, right: str, going: Sequence[Held], by: PodState, quota: str | None) -> None:
-        world = self._world
+        cluster_state = self._cluster_state
         for held in going:
-            pod = world.pods[held.uid]
+            pod = cluster_state.pods[held.uid]
             if right == RECLAIM:
                 because = f"{held.quota} uses more than its min, and {quota} is within its own"
             else:
                 because = f"priority {held.priority} is lower than that of {by.name} in {quota}"
             evict(
-                world, self._workloads.kubelet, pod, action=right, rule="ElasticQuota", by=by, because=because,
+                cluster_state, self._workloads.kubelet, pod, action=right, rule="ElasticQuota", by=by, because=because,
                 message=f"Preempted by {by.namespace}/{by.name} on node {pod.record.node}",
             )  # fmt: skip

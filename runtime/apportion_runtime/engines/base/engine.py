@@ -13,7 +13,7 @@ from apportion_runtime.core.snapshot import Expression, Pod
 from apportion_runtime.engines.base.gangs import Gangs
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts, pod_facts
 from apportion_runtime.sim.api.admission import Admission
-from apportion_runtime.sim.api.cluster_state import PodState, World
+from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.controllers.workloads import Workloads
 from apportion_runtime.sim.engine import Handlers
@@ -28,12 +28,12 @@ _SPREAD_BY_DEFAULT = frozenset((("apps", "ReplicaSet"), ("apps", "StatefulSet"))
 class Pods:
     """The pods of a cluster, as kube-scheduler knows them."""
 
-    def __init__(self, world: World, gangs: Gangs | None = None) -> None:
-        self._world = world
+    def __init__(self, cluster_state: ClusterState, gangs: Gangs | None = None) -> None:
+        self._cluster_state = cluster_state
         self._facts: dict[str, PodFacts] = {}
         self._shapes: dict[tuple[int, str], tuple[Manifest, PodFacts]] = {}
         self._unplaced: dict[str, None] = {}
-        self.gangs = gangs or Gangs(world)
+        self.gangs = gangs or Gangs(cluster_state)
 
     def take_in(self, running: Running, made: Manifest) -> Pod:
         """Read a pod that was just made, and have it belong to its gang."""
@@ -59,7 +59,7 @@ class Pods:
     def _owner(self, made: Manifest) -> tuple[Expression, ...] | None:
         """Return what chooses the pods of a pod's ReplicaSet or StatefulSet, among which it spreads by default."""
         for reference in made["metadata"].get("ownerReferences") or ():
-            owner = self._world.store.get(reference["kind"], made["metadata"]["namespace"], reference["name"])
+            owner = self._cluster_state.store.get(reference["kind"], made["metadata"]["namespace"], reference["name"])
             if owner is not None and kind_of(owner) in _SPREAD_BY_DEFAULT:
                 return label_selector(owner["spec"].get("selector") or {"matchLabels": dict(labels_of(made))})
         return None
@@ -71,7 +71,7 @@ class Pods:
     def facts(self, uid: str) -> PodFacts | None:
         """Return what is known of a pod, with its record as it is."""
         known = self._facts.get(uid)
-        pod = self._world.pods.get(uid)
+        pod = self._cluster_state.pods.get(uid)
         if known is None or pod is None:
             return None
         if known.record is not pod.record:
@@ -96,10 +96,10 @@ class Pods:
     def waiting(self, is_mine: Callable[[Pod], bool] = lambda pod: True) -> list[PodFacts]:
         """Return the pods that wait for a place, in the order in which they came."""
         found: list[PodFacts] = []
-        if not self._world.n_pending:
+        if not self._cluster_state.n_pending:
             return found
         for uid in list(self._unplaced):
-            pod = self._world.pods.get(uid)
+            pod = self._cluster_state.pods.get(uid)
             if pod is None or pod.is_bound:
                 # A pod that has a place keeps it until it is gone.
                 del self._unplaced[uid]
@@ -118,10 +118,10 @@ class PlainEngine:
 
     name = ""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.pods = Pods(world)
-        self.admission = Admission(world)
+    def __init__(self, cluster_state: ClusterState) -> None:
+        self.cluster_state = cluster_state
+        self.pods = Pods(cluster_state)
+        self.admission = Admission(cluster_state)
 
     @property
     def parents(self) -> Mapping[str, str | None]:
@@ -136,7 +136,7 @@ class PlainEngine:
 
     def make_autoscaler(self) -> Autoscaler:
         """Return what answers ProvisioningRequests."""
-        return Autoscaler(self.world, self.workloads, self.pools.pools)
+        return Autoscaler(self.cluster_state, self.workloads, self.pools.pools)
 
     def handlers(self) -> Handlers:
         """Return what is done at each event of the autoscaler."""
@@ -147,7 +147,7 @@ class PlainEngine:
 
     def admit(self, made: Manifest) -> Manifest:
         """Return an object as the API server keeps it; a pod that names a ProvisioningRequest is bound to its nodes."""
-        return self.admission.admit(consuming(made, self.world.store))
+        return self.admission.admit(consuming(made, self.cluster_state.store))
 
     def made(self, running: Running) -> None:
         """Note the queue of a workload."""
@@ -186,8 +186,8 @@ class PlainEngine:
 
     def explain(self, pod: PodFacts, why: str) -> None:
         """Note why a workload waits, by the first of its pods."""
-        state = self.world.pods[pod.uid]
-        facts = self.world.history.workloads[state.workload]
+        state = self.cluster_state.pods[pod.uid]
+        facts = self.cluster_state.history.workloads[state.workload]
         if facts.why_waiting != why:
             facts.why_waiting = why
-            self.world.note("waiting", workload=state.workload, pod=state.name, why=why)
+            self.cluster_state.note("waiting", workload=state.workload, pod=state.name, why=why)

@@ -17,7 +17,7 @@ from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.grouping.pod_group import pod_group
 from apportion_runtime.admission.objects import GroupingError, annotations_of, name_of, namespace_of
 from apportion_runtime.core.snapshot import Pod
-from apportion_runtime.sim.api.cluster_state import World
+from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.controllers.pod_groups import Lookup
 from apportion_runtime.sim.controllers.running_workload import Group, Running
 from apportion_runtime.sim.scenario.format import Manifest
@@ -30,14 +30,14 @@ class Gangs:
     """Groups the pods of workloads by what these need.
 
     Args:
-        world: What is simulated.
+        cluster_state: What is simulated.
         least: Asked of each pod how many of its group an engine starts together; None leaves it to the workload.
     """
 
     def __init__(
-        self, world: World, least: Callable[[Running, Manifest], int | None] = lambda running, pod: None
+        self, cluster_state: ClusterState, least: Callable[[Running, Manifest], int | None] = lambda running, pod: None
     ) -> None:
-        self._world = world
+        self._cluster_state = cluster_state
         self._least = least
         self._first: dict[int, str] = {}
 
@@ -48,11 +48,11 @@ class Gangs:
 
     def take_in(self, running: Running, made: Manifest) -> Pod:
         """Have a pod belong to its group, and return its record, which is among the records."""
-        world = self._world
+        cluster_state = self._cluster_state
         group, part = self._group(running, made)
         kept = {key: value for key, value in annotations_of(made).items() if key not in _OF_KAI}
-        record = world.records.put_pod({**made, "metadata": {**made["metadata"], "annotations": kept}})
-        return world.records.set_pod(replace(record, group=group, sub_group=part))
+        record = cluster_state.records.put_pod({**made, "metadata": {**made["metadata"], "annotations": kept}})
+        return cluster_state.records.set_pod(replace(record, group=group, sub_group=part))
 
     def regroup(self, running: Running, made: Manifest) -> None:
         """Have the group of a pod need what the workload needs by now."""
@@ -67,9 +67,9 @@ class Gangs:
         if can_suspend(running.manifest) and self._first.setdefault(running.number, name) == name:
             name = self.name_of(running)
         before = running.groups.get(name)
-        needed = _object(grouping, name, self._world.clock.text)
+        needed = _object(grouping, name, self._cluster_state.clock.text)
         if before is None or before.made["spec"] != needed["spec"]:
-            record = self._world.records.put_group(needed)
+            record = self._cluster_state.records.put_group(needed)
             assert record is not None
             if before is None:
                 running.groups[name] = Group(name, needed)
@@ -81,7 +81,7 @@ class Gangs:
         as_kai = {**made, "spec": {**made["spec"], "schedulerName": api_names.SCHEDULER}}
         lone = Grouping(made, namespace_of(made), f"pg-{name_of(made)}-{made['metadata']['uid']}", "", "")
         try:
-            return group_of(as_kai, Lookup(self._world)) or lone
+            return group_of(as_kai, Lookup(self._cluster_state)) or lone
         except GroupingError:
             return lone
 

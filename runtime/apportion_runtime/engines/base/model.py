@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from apportion_runtime.admission.objects import kind_of
-from apportion_runtime.sim.api.cluster_state import World
+from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.engine import Engine
 from apportion_runtime.sim.scenario.format import Manifest
 from apportion_runtime.sim.scenario.workload_labels import PLAIN_WORKLOAD_LABELS, WorkloadLabels
@@ -43,16 +43,16 @@ class Model:
     name: str
     title: str
     is_of: Callable[[Manifest], bool]
-    made_by: Callable[[World], Engine] | None = None
+    made_by: Callable[[ClusterState], Engine] | None = None
     workload_labels: WorkloadLabels = PLAIN_WORKLOAD_LABELS
     reads: Callable[[Manifest], bool] = _is_plain
     priority_classes: Mapping[str, int] = field(default_factory=lambda: SYSTEM_CLASSES)
 
-    def make(self, world: World) -> Engine:
+    def make(self, cluster_state: ClusterState) -> Engine:
         """Create the engine on a cluster. Raises `NoModelError` where it cannot be simulated."""
         if self.made_by is None:
             raise NoModelError(f"{self.title} has no model here")
-        return self.made_by(world)
+        return self.made_by(cluster_state)
 
 
 def of_groups(*groups: str) -> Callable[[Manifest], bool]:

@@ -12,7 +12,7 @@ from apportion_runtime.core.session import Session
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.status import PENDING
 from apportion_runtime.engines.kai.scheduling_loop import Scheduler
-from apportion_runtime.sim.api.cluster_state import PodState, World
+from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.controllers.pod_groups import PodGrouper
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.controllers.workloads import Workloads
@@ -39,20 +39,20 @@ class Kai:
 
     name = "kai"
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._grouper = PodGrouper(world)
+    def __init__(self, cluster_state: ClusterState) -> None:
+        self._cluster_state = cluster_state
+        self._grouper = PodGrouper(cluster_state)
 
     @property
     def parents(self) -> Mapping[str, str | None]:
         """Its queues, and of each the one above."""
-        return self._world.records.parents
+        return self._cluster_state.records.parents
 
     def begin(self, workloads: Workloads, pools: NodePools) -> None:
         """Take in what it acts upon."""
         self._pools = pools
-        self._scheduler = Scheduler(self._world, workloads, self._after_cycle, lambda: pools.can_grow)
-        self._autoscaler = Autoscaler(self._world, workloads, pools.pools)
+        self._scheduler = Scheduler(self._cluster_state, workloads, self._after_cycle, lambda: pools.can_grow)
+        self._autoscaler = Autoscaler(self._cluster_state, workloads, pools.pools)
 
     def handlers(self) -> Handlers:
         """Return what is done at each event of the autoscaler."""
@@ -69,7 +69,7 @@ class Kai:
         """
         if kind_of(made) == ("ray.io", "RayJob") and submission_mode(made) == BY_JOB:
             raise Denied(_REFUSED_MODE)
-        return consuming(made, self._world.store)
+        return consuming(made, self._cluster_state.store)
 
     def made(self, running: Running) -> None:
         """Pods are what it looks at."""
@@ -84,8 +84,8 @@ class Kai:
         """Make the pod's group if need be, and read the pod."""
         spec = made["spec"]
         if running.manifest["kind"] in _SCHEDULED_BY_OPERATOR and spec.get("schedulerName") != api_names.SCHEDULER:
-            made = self._world.store.update({**made, "spec": {**spec, "schedulerName": api_names.SCHEDULER}})
-        return self._world.records.put_pod(self._grouper.grouped(running, made))
+            made = self._cluster_state.store.update({**made, "spec": {**spec, "schedulerName": api_names.SCHEDULER}})
+        return self._cluster_state.records.put_pod(self._grouper.grouped(running, made))
 
     def starts_together(self, running: Running) -> bool:
         """Tell that it keeps every gang together."""

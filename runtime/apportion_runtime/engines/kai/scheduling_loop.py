@@ -13,7 +13,7 @@ from apportion_runtime.core.session import Session
 from apportion_runtime.core.shares import QueueShare
 from apportion_runtime.core.status import BINDING
 from apportion_runtime.core.task import Task
-from apportion_runtime.sim.api.cluster_state import World
+from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.controllers.workloads import Workloads
 from apportion_runtime.sim.history import ENDED_BY_EVICTION, Sample, Taken
 from apportion_runtime.sim.kubelet.devices import Devices
@@ -21,7 +21,7 @@ from apportion_runtime.sim.kubelet.devices import Devices
 _SAMPLE_S = 300.0
 """How old the numbers of queues may be while nobody waits, in seconds."""
 _MOST_FRUITLESS = 10
-"""Turns in a row whose decisions the cluster refused, after which the scheduler waits for something to happen."""
+"""Consecutive cycles whose decisions the cluster refused, after which the scheduler waits for something to happen."""
 _PROMISED_TWICE = "the node has no device left for it: the engine promised one twice"
 
 
@@ -29,16 +29,20 @@ class Scheduler:
     """Runs cycles.
 
     Args:
-        world: What is simulated.
+        cluster_state: What is simulated.
         workloads: Told of pods that were given a place.
         after: Told of each session whose actions have run.
-        asks_all: Whether `after` looks at why jobs wait, of each in each turn.
+        asks_all: Whether `after` looks at why jobs wait, of each in each cycle.
     """
 
     def __init__(
-        self, world: World, workloads: Workloads, after: Callable[[Session], None], asks_all: Callable[[], bool]
+        self,
+        cluster_state: ClusterState,
+        workloads: Workloads,
+        after: Callable[[Session], None],
+        asks_all: Callable[[], bool],
     ) -> None:
-        self._world = world
+        self._cluster_state = cluster_state
         self._workloads = workloads
         self._after = after
         self._asks_all = asks_all
@@ -50,13 +54,13 @@ class Scheduler:
 
     def run_cycle(self) -> None:
         """Run a cycle if it could decide anything."""
-        world = self._world
-        waits = world.n_pending > 0
-        if not waits and not self._was_waiting and world.elapsed_s - self._sampled_s < _SAMPLE_S:
+        cluster_state = self._cluster_state
+        waits = cluster_state.n_pending > 0
+        if not waits and not self._was_waiting and cluster_state.elapsed_s - self._sampled_s < _SAMPLE_S:
             return
         self._was_waiting = waits
-        world.history.n_cycles += 1
-        session = world.records.open(world.now)
+        cluster_state.history.n_cycles += 1
+        session = cluster_state.records.open(cluster_state.now)
         if waits:
             session.reasons.report_filter = self._is_unexplained
             session.reasons.are_brief = not self._asks_all()
@@ -76,7 +80,7 @@ class Scheduler:
         # and what its eviction came to does not make room there.
         by_job: dict[str, list[tuple[Task, str]]] = {}
         for task in decided.binds:
-            pod = self._world.pods.get(task.uid)
+            pod = self._cluster_state.pods.get(task.uid)
             if pod is None:
                 continue
             if task.status != BINDING:
@@ -90,16 +94,16 @@ class Scheduler:
         n_asked = len(decided.binds) + len(decided.evictions)
         self._n_fruitless = 0 if n_done else self._n_fruitless + 1
         if n_asked and self._n_fruitless < _MOST_FRUITLESS:
-            self._world.touch()
+            self._cluster_state.request_cycle()
 
     def _bind(self, placed: Sequence[tuple[Task, str]]) -> int:
         """Give pods of one job their places, and return how many got theirs; none where the devices are not there."""
-        world = self._world
-        devices = {node: Devices(world, node) for _, node in placed}
+        cluster_state = self._cluster_state
+        devices = {node: Devices(cluster_state, node) for _, node in placed}
         for task, node in placed:
             if not devices[node].take(task.pod.gpu.count, task.gpu_groups):
-                pod = world.pods[task.uid]
-                world.note("bind-refused", workload=pod.workload, pod=pod.name, node=node, why=_PROMISED_TWICE)
+                pod = cluster_state.pods[task.uid]
+                cluster_state.note("bind-refused", workload=pod.workload, pod=pod.name, node=node, why=_PROMISED_TWICE)
                 return 0
         n_done = 0
         for task, node in placed:
@@ -110,37 +114,37 @@ class Scheduler:
         return n_done
 
     def _evict(self, told: Eviction) -> bool:
-        world = self._world
-        pod = world.pods.get(told.pod)
+        cluster_state = self._cluster_state
+        pod = cluster_state.pods.get(told.pod)
         if pod is None or pod.leaving:
             return False
         gpus, node = pod.gpus, pod.record.node or ""
         if not self._workloads.kubelet.stop(pod, ENDED_BY_EVICTION):
             return False
-        facts = world.history.workloads[pod.workload]
+        facts = cluster_state.history.workloads[pod.workload]
         for_group = (told.for_job or "").rpartition("/")[2]
         for_workload = self._workload_of(for_group)
-        for_name = world.history.workloads[for_workload].name if for_workload >= 0 else ""
-        last = world.history.taken[-1] if world.history.taken else None
-        if last is None or (last.at_s, last.workload) != (world.elapsed_s, pod.workload):
+        for_name = cluster_state.history.workloads[for_workload].name if for_workload >= 0 else ""
+        last = cluster_state.history.taken[-1] if cluster_state.history.taken else None
+        if last is None or (last.at_s, last.workload) != (cluster_state.elapsed_s, pod.workload):
             facts.n_evictions += 1
-        world.history.taken.append(
+        cluster_state.history.taken.append(
             Taken(
-                world.elapsed_s, pod.name, pod.workload, facts.queue, node, gpus, told.action, for_group, for_workload,
+                cluster_state.elapsed_s, pod.name, pod.workload, facts.queue, node, gpus, told.action, for_group, for_workload,
                 told.for_queue or "", told.rule, told.message,
             )
         )  # fmt: skip
-        world.note("evicted", workload=pod.workload, pod=pod.name, node=node, by=for_name, why=told.because)
+        cluster_state.note("evicted", workload=pod.workload, pod=pod.name, node=node, by=for_name, why=told.because)
         return True
 
     def _workload_of(self, group: str) -> int:
-        pods = self._world.records.session_cache.pods_of(group)
-        uid = next((uid for uid in pods if uid in self._world.pods), None)
-        return -1 if uid is None else self._world.pods[uid].workload
+        pods = self._cluster_state.records.session_cache.pods_of(group)
+        uid = next((uid for uid in pods if uid in self._cluster_state.pods), None)
+        return -1 if uid is None else self._cluster_state.pods[uid].workload
 
     def _note_jobs(self, session: Session) -> None:
         """Keep what the engine writes to pod groups, and why they wait."""
-        records = self._world.records
+        records = self._cluster_state.records
         for job in session.jobs_of_cycle():
             group = job.group
             times = (job.last_start, job.last_eviction, job.stale_since)
@@ -152,34 +156,34 @@ class Scheduler:
 
     def _is_unexplained(self, job: Job) -> bool:
         """Tell whether nobody has said yet why a job waits: the first reason is kept."""
-        pod = self._world.pods.get(next(iter(job.tasks), ""))
-        return pod is not None and not self._world.history.workloads[pod.workload].why_waiting
+        pod = self._cluster_state.pods.get(next(iter(job.tasks), ""))
+        return pod is not None and not self._cluster_state.history.workloads[pod.workload].why_waiting
 
     def _explain(self, job: Job) -> None:
         why = next((message for error in job.fit_errors for message in error.messages), "")
         uid = next(iter(job.tasks), None)
-        pod = None if uid is None else self._world.pods.get(uid)
+        pod = None if uid is None else self._cluster_state.pods.get(uid)
         if why and pod is not None:
-            facts = self._world.history.workloads[pod.workload]
+            facts = self._cluster_state.history.workloads[pod.workload]
             if not facts.why_waiting:
-                self._world.note("waiting", workload=pod.workload, why=why)
+                self._cluster_state.note("waiting", workload=pod.workload, why=why)
                 facts.why_waiting = why
 
     def _sample(self, session: Session) -> None:
-        at = self._sampled_s = self._world.elapsed_s
+        at = self._sampled_s = self._cluster_state.elapsed_s
         for queue in session.shares.queues.values():
             if self._sampled.get(queue.name) == (queue, queue.version):
                 continue
             self._sampled[queue.name] = queue, queue.version
             sample = Sample(at, queue.allocated[GPU], queue.fair[GPU], queue.deserved[GPU], queue.request[GPU])
-            self._world.history.sample(queue.name, sample)
+            self._cluster_state.history.sample(queue.name, sample)
 
     def _wake_in_time(self, session: Session) -> None:
-        """Have the next turn when the time itself changes what may be decided."""
-        now = self._world.now
+        """Have the next cycle when the time itself changes what may be decided."""
+        now = self._cluster_state.now
         at = min((moment for moment in _moments(session) if moment > now), default=None)
         if at is not None:
-            self._world.touch(at)
+            self._cluster_state.request_cycle(at)
 
 
 def _moments(session: Session) -> Iterator[float]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from apportion_runtime.core.snapshot import Node
 from apportion_runtime.engines.kube_scheduler.misfit import Misfit
 from apportion_runtime.engines.kube_scheduler.pods import PodFacts
-from apportion_runtime.sim.api.cluster_state import World
+from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.api.pod_requests import PODS, Amounts, amounts
 
 _MOST_KINDS = 1_000
@@ -80,10 +80,10 @@ class NodeState:
 
 
 class Nodes:
-    """The nodes of a cluster in the order of their names, brought up to date at each turn."""
+    """The nodes of a cluster in the order of their names, brought up to date at each cycle."""
 
-    def __init__(self, world: World, pod: Callable[[str], PodFacts | None]) -> None:
-        self._world = world
+    def __init__(self, cluster_state: ClusterState, pod: Callable[[str], PodFacts | None]) -> None:
+        self._cluster_state = cluster_state
         self._pod = pod
         self._states: dict[str, NodeState] = {}
         self._shunning = [0]
@@ -92,8 +92,8 @@ class Nodes:
 
     def refresh(self) -> bool:
         """Have every node be as the cluster has it; tell whether any became other than it was left."""
-        records = self._world.records.nodes
-        pods_on = self._world.pods_on
+        records = self._cluster_state.records.nodes
+        pods_on = self._cluster_state.pods_on
         states: dict[str, NodeState] = {}
         has_changed = False
         for name in sorted(records):
@@ -122,7 +122,7 @@ class Nodes:
         return self._shunning[0] > 0
 
     def _made(self, record: Node, here: Mapping[str, None]) -> NodeState:
-        made = self._world.store.get("Node", "", record.name)
+        made = self._cluster_state.store.get("Node", "", record.name)
         assert made is not None
         state = NodeState(record, amounts(made["status"].get("allocatable")), self._shunning)
         for uid in here:

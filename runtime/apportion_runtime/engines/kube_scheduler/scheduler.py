@@ -1,7 +1,7 @@
-"""kube-scheduler's turn: each waiting pod by itself, the most important and then the oldest first.
+"""kube-scheduler's cycle: each waiting pod by itself, the most important and then the oldest first.
 
 Of nodes that score alike it takes any; here it is the first by name. A pod that found no place is tried again at the
-next turn after anything changed: there is no back-off between.
+next cycle after anything changed: there is no back-off between.
 
 Source: pkg/scheduler/schedule_one.go, pkg/scheduler/framework/plugins/queuesort at v1.36.3.
 """
@@ -20,7 +20,7 @@ from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.engines.kube_scheduler.preemption import best_candidate
 from apportion_runtime.engines.kube_scheduler.profiles import DEFAULT, Profile
 from apportion_runtime.engines.kube_scheduler.scores import scores
-from apportion_runtime.sim.api.cluster_state import World
+from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.api.pod_requests import CPU
 from apportion_runtime.sim.controllers.workloads import Workloads
 from apportion_runtime.sim.kubelet.eviction import evict
@@ -43,7 +43,7 @@ class KubeScheduler:
     """A scheduler with its profiles.
 
     Args:
-        world: What is simulated.
+        cluster_state: What is simulated.
         workloads: Told of pods that were given a place.
         facts: Returns what is known of a pod by its uid.
         profiles: By `schedulerName`.
@@ -53,7 +53,7 @@ class KubeScheduler:
 
     def __init__(
         self,
-        world: World,
+        cluster_state: ClusterState,
         workloads: Workloads,
         facts: Callable[[str], PodFacts | None],
         profiles: Mapping[str, Profile],
@@ -61,7 +61,7 @@ class KubeScheduler:
         held: Callable[[PodFacts], str | None] = lambda pod: None,
         may_evict: Callable[[PodFacts, PodFacts], bool] = lambda victim, pod: True,
     ) -> None:
-        self._world = world
+        self._cluster_state = cluster_state
         self._workloads = workloads
         self._facts = facts
         self._profiles = profiles
@@ -71,7 +71,7 @@ class KubeScheduler:
         self._next = 0
         self._hopeless: dict[Alike, str] = {}
         """Why pods have no place, by what they have in common, as long as no place becomes free."""
-        self.nodes = Nodes(world, facts)
+        self.nodes = Nodes(cluster_state, facts)
 
     def is_mine(self, pod: Pod) -> bool:
         """Tell whether a pod names one of the profiles."""
@@ -82,7 +82,7 @@ class KubeScheduler:
         if self.nodes.refresh():
             self._hopeless.clear()
         has_shunning = self.nodes.has_shunning
-        for uid in [uid for uid in self._nominated if uid not in self._world.pods]:
+        for uid in [uid for uid in self._nominated if uid not in self._cluster_state.pods]:
             del self._nominated[uid]
         unplaced: list[Unplaced] = []
         hopeless = self._hopeless
@@ -98,7 +98,7 @@ class KubeScheduler:
                 continue
             why = self._place(pod)
             if why is None:
-                # Those that are more important may take its place at their next turn.
+                # Those that are more important may take its place at their next cycle.
                 for key in [key for key in hopeless if key.priority > pod.priority]:
                     del hopeless[key]
                 has_shunning = has_shunning or bool(pod.record.anti_affinity)
@@ -195,7 +195,7 @@ class KubeScheduler:
 
     def _preempt(self, pod: PodFacts, profile: Profile, misfits: Mapping[str, Misfit]) -> str:
         """Evict what stands in a pod's way, and return why that is not done; empty where it is."""
-        world = self._world
+        cluster_state = self._cluster_state
         n_nodes = len(self.nodes.all)
         nowhere = f"0/{n_nodes} nodes are available: {n_nodes} "
         if not profile.preempts:
@@ -206,7 +206,8 @@ class KubeScheduler:
         if nominated is not None:
             misfit = misfits.get(nominated.name)
             if (misfit is None or not misfit.for_good) and any(
-                other.priority < pod.priority and world.pods[other.uid].leaving for other in nominated.pods.values()
+                other.priority < pod.priority and cluster_state.pods[other.uid].leaving
+                for other in nominated.pods.values()
             ):
                 return "not eligible due to a terminating pod on the nominated node."
         possible = [self.nodes.get(name) for name, misfit in misfits.items() if not misfit.for_good]
@@ -231,10 +232,10 @@ class KubeScheduler:
             said = [(len(nodes), "No preemption victims found for incoming pod")] if nodes else []
             said += [(n_unhelpful, "Preemption is not helpful for scheduling")] if n_unhelpful else []
             return f"0/{n_nodes} nodes are available: {', '.join(f'{count} {what}' for count, what in said)}."
-        by = world.pods[pod.uid]
+        by = cluster_state.pods[pod.uid]
         for victim in chosen.victims:
             evict(
-                world, self._workloads.kubelet, world.pods[victim.uid],
+                cluster_state, self._workloads.kubelet, cluster_state.pods[victim.uid],
                 action="preempt", rule="DefaultPreemption", by=by,
                 message=f"Preempted by pod {by.uid} on node {chosen.node.name}",
                 because=f"priority {victim.priority} is lower than {pod.priority} of {by.name}",
@@ -247,11 +248,11 @@ class KubeScheduler:
         return ""
 
     def _started(self, uid: str) -> float:
-        pod = self._world.pods[uid]
-        made = self._world.store.get("Pod", pod.namespace, pod.name)
+        pod = self._cluster_state.pods[uid]
+        made = self._cluster_state.store.get("Pod", pod.namespace, pod.name)
         assert made is not None
         started = (made.get("status") or {}).get("startTime")
-        return self._world.now if started is None else parse_time(started)
+        return self._cluster_state.now if started is None else parse_time(started)
 
 
 def feasible_nodes_to_find(n_nodes: int) -> int:

@@ -22,7 +22,7 @@ class ReadyDue(EngineEvent):
     """The pods of a workload should all be ready by now."""
 
     key: str
-    turn: int
+    n_releases: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class RecoveryDue(EngineEvent):
     """A pod of a workload that was lost should have been replaced by now."""
 
     key: str
-    turn: int
+    n_releases: int
     lost_at: float
 
 
@@ -39,7 +39,7 @@ class TimeIsUp(EngineEvent):
     """A workload may not go on any longer."""
 
     key: str
-    turn: int
+    n_releases: int
 
 
 class Deadlines:
@@ -54,25 +54,31 @@ class Deadlines:
 
     def begin(self, unit: WorkloadState) -> None:
         """A workload was admitted."""
-        world, ready = self._engine.world, self._engine.configured.settings.pods_ready
-        unit.admitted_at, unit.was_ready, unit.lost_at = world.now, False, None
+        cluster_state, ready = self._engine.cluster_state, self._engine.configured.settings.pods_ready
+        unit.admitted_at, unit.was_ready, unit.lost_at = cluster_state.now, False, None
         if ready is not None:
-            world.events.plan(world.now + ready.timeout_s, ReadyDue(unit.key, unit.turn))
+            cluster_state.events.plan(cluster_state.now + ready.timeout_s, ReadyDue(unit.key, unit.n_releases))
         if unit.longest_s is not None:
-            world.events.plan(world.now + unit.longest_s - unit.spent_s, TimeIsUp(unit.key, unit.turn))
+            cluster_state.events.plan(
+                cluster_state.now + unit.longest_s - unit.spent_s, TimeIsUp(unit.key, unit.n_releases)
+            )
 
     def lost(self, unit: WorkloadState) -> None:
         """A pod of an admitted workload is gone before its work was done."""
-        world, ready = self._engine.world, self._engine.configured.settings.pods_ready
+        cluster_state, ready = self._engine.cluster_state, self._engine.configured.settings.pods_ready
         if ready is None or ready.recovery_s is None or not unit.was_ready:
             return
         if unit.lost_at is None or self._n_missing(unit) <= 1:
-            unit.lost_at = world.now
-            world.events.plan(world.now + ready.recovery_s, RecoveryDue(unit.key, unit.turn, world.now))
+            unit.lost_at = cluster_state.now
+            cluster_state.events.plan(
+                cluster_state.now + ready.recovery_s, RecoveryDue(unit.key, unit.n_releases, cluster_state.now)
+            )
 
     def _admitted(self, event: ReadyDue | RecoveryDue | TimeIsUp) -> WorkloadState | None:
         unit = self._engine.units.get(event.key)
-        return unit if unit is not None and unit.turn == event.turn and unit.phase is Phase.ADMITTED else None
+        return (
+            unit if unit is not None and unit.n_releases == event.n_releases and unit.phase is Phase.ADMITTED else None
+        )
 
     def _n_missing(self, unit: WorkloadState) -> int:
         """Return how many pods are not ready of those that should be."""

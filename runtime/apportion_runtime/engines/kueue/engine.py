@@ -1,6 +1,6 @@
 """Kueue in the embedded cluster: jobs are held back, their workloads wait in queues, and are released with quota.
 
-A turn is as many of Kueue's cycles as change anything, and then one of kube-scheduler's, which places what was released.
+Each call runs Kueue's cycles until one changes nothing, and then one of kube-scheduler's, which places what was released.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from apportion_runtime.engines.kueue.records import Holder, Pending, PodSet, Que
 from apportion_runtime.engines.kueue.scheduling_cycle import Entry, Outcome, run_cycle
 from apportion_runtime.engines.kueue.usage_tree import UsageTree
 from apportion_runtime.engines.kueue.workload_state import Phase, WorkloadState, set_status, workload_object
-from apportion_runtime.sim.api.cluster_state import PodState, World
+from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.api.events import EngineEvent
 from apportion_runtime.sim.api.object_store import Change
 from apportion_runtime.sim.controllers.running_workload import Running
@@ -67,11 +67,11 @@ class Kueue(PlainEngine):
 
     name = "kueue"
 
-    def __init__(self, world: World) -> None:
-        super().__init__(world)
-        self.configured: Configured = readable(world.store.list)
-        world.records.faults.extend(unmodelled(world.store.list))
-        self._jobs = Jobs(world.store, lambda: self.configured)
+    def __init__(self, cluster_state: ClusterState) -> None:
+        super().__init__(cluster_state)
+        self.configured: Configured = readable(cluster_state.store.list)
+        cluster_state.records.faults.extend(unmodelled(cluster_state.store.list))
+        self._jobs = Jobs(cluster_state.store, lambda: self.configured)
         self._pod_workloads = PodWorkloads(self, self._jobs)
         self.units: dict[str, WorkloadState] = {}
         self._by_number: dict[int, WorkloadState] = {}
@@ -80,7 +80,7 @@ class Kueue(PlainEngine):
         self._freed: list[str] = []
         self._releasing = False
         self._dirty = True
-        self._profiles, unknown = read_profiles(world.store.list(KIND))
+        self._profiles, unknown = read_profiles(cluster_state.store.list(KIND))
         if unknown:
             raise UnreadableError(
                 f"KubeSchedulerConfiguration: kube-scheduler knows no plugin {', '.join(unknown)}, and does not start"
@@ -94,16 +94,16 @@ class Kueue(PlainEngine):
     def begin(self, workloads: Workloads, pools: NodePools) -> None:
         """Take in what it acts upon."""
         super().begin(workloads, pools)
-        self._scheduler = KubeScheduler(self.world, workloads, self.pods.facts, self._profiles)
+        self._scheduler = KubeScheduler(self.cluster_state, workloads, self.pods.facts, self._profiles)
         self.leaving = QuotaRelease(self)
         self.deadlines = Deadlines(self)
-        self.world.store.watch("LocalQueue", self._queue_changed)
+        self.cluster_state.store.watch("LocalQueue", self._queue_changed)
 
     def make_autoscaler(self) -> Autoscaler:
         """Return what answers ProvisioningRequests, and tells Kueue."""
         self.provisioner = Provisioner(self)
         return Autoscaler(
-            self.world,
+            self.cluster_state,
             self.workloads,
             self.pools.pools,
             told=self.provisioner.answered,
@@ -124,7 +124,7 @@ class Kueue(PlainEngine):
     def made(self, running: Running) -> None:
         """Make the Workload of a job, and have it wait in its queue."""
         job = running.manifest
-        self.world.history.workloads[running.number].queue = ""
+        self.cluster_state.history.workloads[running.number].queue = ""
         unit = self._jobs.unit(running.number, job, places(job)) if self._jobs.manages(job) else None
         if unit is None:
             return
@@ -132,9 +132,9 @@ class Kueue(PlainEngine):
             self.note_waiting(running.number, unit)
             return
         self.units[unit.key] = self._by_number[running.number] = unit
-        self.world.history.workloads[running.number].queue = unit.queue
-        self.world.store.create(workload_object(job, unit, labels_of(job).get(PRIORITY_CLASS, "")))
-        self.world.note("queued", workload=running.number, why=f"Created Workload: {unit.key}")
+        self.cluster_state.history.workloads[running.number].queue = unit.queue
+        self.cluster_state.store.create(workload_object(job, unit, labels_of(job).get(PRIORITY_CLASS, "")))
+        self.cluster_state.note("queued", workload=running.number, why=f"Created Workload: {unit.key}")
         self.wait(unit)
 
     def take_in(self, running: Running, made: Manifest) -> Pod:
@@ -145,11 +145,11 @@ class Kueue(PlainEngine):
 
     def wait(self, unit: WorkloadState) -> None:
         """Have a workload wait in its queue, not before its time."""
-        world = self.world
+        cluster_state = self.cluster_state
         unit.phase, self._dirty = Phase.WAITING, True
         if not unit.pods:
             gang = self.pods.gangs.name_of(self.workloads.running[unit.number])
-            world.history.begin_wait(gang, unit.number, unit.queue, world.elapsed_s)
+            cluster_state.history.begin_wait(gang, unit.number, unit.queue, cluster_state.elapsed_s)
         if unit.queue not in self.waiting:
             missing = (
                 f"LocalQueue {unit.local_queue} doesn't exist"
@@ -158,18 +158,18 @@ class Kueue(PlainEngine):
             )
             self.note_waiting(unit.number, missing)
             return
-        self.waiting[unit.queue].push(unit.pending(), now=world.now, not_before=unit.not_before)
-        if unit.not_before > world.now:
-            world.events.plan(unit.not_before, BackoffEnds())
-        world.touch()
+        self.waiting[unit.queue].push(unit.pending(), now=cluster_state.now, not_before=unit.not_before)
+        if unit.not_before > cluster_state.now:
+            cluster_state.events.plan(unit.not_before, BackoffEnds())
+        cluster_state.request_cycle()
 
     def wake(self, queue: str) -> None:
         """Have the workloads of a queue's whole cohort looked at again: there may be room."""
         self._dirty = True
         self._freed.append(queue)
         for waiting in self._cohort_of(queue):
-            waiting.wake(self.world.now)
-        self.world.touch()
+            waiting.wake(self.cluster_state.now)
+        self.cluster_state.request_cycle()
 
     def _cohort_of(self, queue: str) -> Iterator[PendingQueue]:
         root = self._root(queue)
@@ -186,14 +186,14 @@ class Kueue(PlainEngine):
 
     def _backoff_ends(self) -> None:
         for waiting in self.waiting.values():
-            waiting.wake(self.world.now)
-        self.world.touch()
+            waiting.wake(self.cluster_state.now)
+        self.cluster_state.request_cycle()
 
     def _queue_changed(self, change: Change) -> None:
         """A LocalQueue was made after the beginning: its work may go on."""
         if change.what != "added":
             return
-        self.configured = readable(self.world.store.list)
+        self.configured = readable(self.cluster_state.store.list)
         for unit in self.units.values():
             if not unit.queue:
                 unit.queue = self.configured.local_queues.get((unit.namespace, unit.local_queue), "")
@@ -201,7 +201,7 @@ class Kueue(PlainEngine):
 
     def run_cycle(self) -> None:
         """Admit workloads, and place the pods of those that were."""
-        self.world.history.n_cycles += 1
+        self.cluster_state.history.n_cycles += 1
         while self._run_cycle():
             self._dirty = True
         waiting = self.pods.waiting()
@@ -217,8 +217,8 @@ class Kueue(PlainEngine):
             self._dirty = False
 
     def _consumes(self, pod: PodFacts) -> bool:
-        state = self.world.pods[pod.uid]
-        made = self.world.store.get("Pod", state.namespace, state.name)
+        state = self.cluster_state.pods[pod.uid]
+        made = self.cluster_state.store.get("Pod", state.namespace, state.name)
         annotations = {} if made is None else made["metadata"].get("annotations") or {}
         return any(key in annotations for key in CONSUMES)
 
@@ -231,7 +231,9 @@ class Kueue(PlainEngine):
                 heads.append(head)
         if not heads:
             return False
-        entries = run_cycle(self.configured.rules, heads, self.book.situation(self.world.now), refuses=self._refusal)
+        entries = run_cycle(
+            self.configured.rules, heads, self.book.situation(self.cluster_state.now), refuses=self._refusal
+        )
         self._freed = []
         goes_on = False
         for entry in entries:
@@ -267,11 +269,17 @@ class Kueue(PlainEngine):
 
     def _reserve(self, unit: WorkloadState, entry: Entry) -> None:
         """Give a workload its quota; it is admitted when its checks are ready."""
-        world, assignment = self.world, entry.assignment
+        cluster_state, assignment = self.cluster_state, entry.assignment
         unit.phase, unit.flavors, unit.message = Phase.RESERVED, assignment.flavors, ""
         unit.assigned = assignment.pod_sets
         unit.holder = Holder(
-            unit.key, unit.queue, assignment.usage, unit.uid, unit.priority, unit.ordered_at, reserved_at=world.now
+            unit.key,
+            unit.queue,
+            assignment.usage,
+            unit.uid,
+            unit.priority,
+            unit.ordered_at,
+            reserved_at=cluster_state.now,
         )
         self.book.put(unit.holder)
         self.waiting[unit.queue].remove(unit.key)
@@ -281,9 +289,11 @@ class Kueue(PlainEngine):
         unit.ready = {}
         message = f"Quota reserved in ClusterQueue {unit.queue}"
         fewer = [f"{got.count} of {all_.count} pods" for got, all_ in _pairs(unit) if got.count < all_.count]
-        world.note("reserved", workload=unit.number, why=", ".join((message, f"flavors {', '.join(given)}", *fewer)))
+        cluster_state.note(
+            "reserved", workload=unit.number, why=", ".join((message, f"flavors {', '.join(given)}", *fewer))
+        )
         set_status(
-            world.store, unit, world.clock.text,
+            cluster_state.store, unit, cluster_state.clock.text,
             (("QuotaReserved", True, "QuotaReserved", message), ("Evicted", False, "QuotaReserved", message)),
             admission={
                 "clusterQueue": unit.queue,
@@ -301,14 +311,14 @@ class Kueue(PlainEngine):
         """Release the job of a workload whose checks are all ready."""
         if unit.phase is not Phase.RESERVED or any(check not in unit.ready for check in unit.checks):
             return
-        world = self.world
-        unit.phase, unit.turn, self._dirty = Phase.ADMITTED, unit.turn + 1, True
+        cluster_state = self.cluster_state
+        unit.phase, unit.n_releases, self._dirty = Phase.ADMITTED, unit.n_releases + 1, True
         message = f"Admitted by ClusterQueue {unit.queue}"
-        world.note("admitted", workload=unit.number, why=message)
-        set_status(world.store, unit, world.clock.text, (("Admitted", True, "Admitted", message),))
+        cluster_state.note("admitted", workload=unit.number, why=message)
+        set_status(cluster_state.store, unit, cluster_state.clock.text, (("Admitted", True, "Admitted", message),))
         if unit.pods:
             released = {place.name: self._released(unit, place.name, place.template) for place in unit.places}
-            world.history.workloads[unit.number].end_waiting()
+            cluster_state.history.workloads[unit.number].end_waiting()
             self._pod_workloads.release(unit, released)
             self.deadlines.begin(unit)
             return
@@ -320,7 +330,7 @@ class Kueue(PlainEngine):
         }
         if any(got.count < all_.count for got, all_ in _pairs(unit)):
             templates |= resized(running.manifest, unit.assigned[0].count)
-        world.history.workloads[unit.number].end_waiting()
+        cluster_state.history.workloads[unit.number].end_waiting()
         self._change(unit, with_suspended(with_templates(running.manifest, templates), suspended=False))
         self.deadlines.begin(unit)
 
@@ -370,7 +380,7 @@ class Kueue(PlainEngine):
             return
         self.forget(unit)
         # A job that never had pods would wait for ever in the history otherwise.
-        self.world.history.drop_wait(self.pods.gangs.name_of(running))
+        self.cluster_state.history.drop_wait(self.pods.gangs.name_of(running))
 
     def forget(self, unit: WorkloadState) -> None:
         """A workload is over: its quota is free."""
@@ -379,8 +389,8 @@ class Kueue(PlainEngine):
         if unit.queue in self.waiting:
             self.waiting[unit.queue].remove(unit.key)
         self.provisioner.forget(unit)
-        if self.world.store.get(WORKLOAD, unit.namespace, unit.name) is not None:
-            self.world.store.delete(WORKLOAD, unit.namespace, unit.name)
+        if self.cluster_state.store.get(WORKLOAD, unit.namespace, unit.name) is not None:
+            self.cluster_state.store.delete(WORKLOAD, unit.namespace, unit.name)
         if unit.holder is not None:
             self.wake(unit.queue)
 
@@ -414,18 +424,18 @@ class Kueue(PlainEngine):
 
     def note_waiting(self, number: int, why: str) -> None:
         """Note why a workload waits, where it changed."""
-        facts = self.world.history.workloads[number]
+        facts = self.cluster_state.history.workloads[number]
         if why and facts.why_waiting != why:
             facts.why_waiting = why
-            self.world.note("waiting", workload=number, why=why)
+            self.cluster_state.note("waiting", workload=number, why=why)
 
     def pods_of(self, unit: WorkloadState) -> list[PodState]:
         """Return the pods of a workload that are there."""
         if unit.pods:
-            return [self.world.pods[uid] for uid in unit.pods if uid in self.world.pods]
+            return [self.cluster_state.pods[uid] for uid in unit.pods if uid in self.cluster_state.pods]
         running = self.workloads.running[unit.number]
         uids = [uid for group in running.groups.values() for uid in group.pods]
-        return [self.world.pods[uid] for uid in uids if uid in self.world.pods]
+        return [self.cluster_state.pods[uid] for uid in uids if uid in self.cluster_state.pods]
 
     def path_of(self, queue: str) -> str:
         """Return a queue with the cohorts above it, as Kueue's messages have it."""
@@ -444,7 +454,7 @@ class Kueue(PlainEngine):
 
     def job_name(self, unit: WorkloadState) -> str:
         """Return the name of a workload's job."""
-        return self.world.history.workloads[unit.number].name
+        return self.cluster_state.history.workloads[unit.number].name
 
 
 def _pairs(unit: WorkloadState) -> Iterator[tuple[PodSet, PodSet]]:

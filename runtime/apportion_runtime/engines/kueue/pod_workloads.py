@@ -54,7 +54,7 @@ class PodWorkloads:
     def _pods_of(self, namespace: str, group: str) -> list[Manifest]:
         return [
             made
-            for made in self._engine.world.store.list("Pod")
+            for made in self._engine.cluster_state.store.list("Pod")
             if namespace_of(made) == namespace and labels_of(made).get(GROUP_NAME) == group
         ]
 
@@ -92,29 +92,29 @@ class PodWorkloads:
         unit.name = group or unit.name
         engine.units[unit.key] = unit
         self._units |= dict.fromkeys(unit.pods, unit)
-        world = engine.world
-        world.history.workloads[number].queue = unit.queue
-        world.store.create(workload_object(first, unit, labels_of(first).get(PRIORITY_CLASS, "")))
-        world.note("queued", workload=number, why=f"Created Workload: {unit.key}")
+        cluster_state = engine.cluster_state
+        cluster_state.history.workloads[number].queue = unit.queue
+        cluster_state.store.create(workload_object(first, unit, labels_of(first).get(PRIORITY_CLASS, "")))
+        cluster_state.note("queued", workload=number, why=f"Created Workload: {unit.key}")
         engine.wait(unit)
 
     def release(self, unit: WorkloadState, templates: Mapping[str, Manifest]) -> None:
         """Take the gates of a workload's pods away, each with what its pod set gets of the flavors and the checks."""
-        engine, world = self._engine, self._engine.world
+        engine, cluster_state = self._engine, self._engine.cluster_state
         for state in engine.pods_of(unit):
-            made = world.store.get("Pod", state.namespace, state.name)
+            made = cluster_state.store.get("Pod", state.namespace, state.name)
             running = engine.workloads.running.get(state.workload)
             if made is None or running is None or state.leaving:
                 continue
-            released = consuming(ungated(made, templates[unit.pods[state.uid]]), world.store)
-            state.record = engine.pods.take_in(running, world.store.update(released))
+            released = consuming(ungated(made, templates[unit.pods[state.uid]]), cluster_state.store)
+            state.record = engine.pods.take_in(running, cluster_state.store.update(released))
             if state.waits:
-                world.n_pending += 1
-        world.touch()
+                cluster_state.n_pending += 1
+        cluster_state.request_cycle()
 
     def is_held_back(self, pod: PodState) -> bool:
         """Tell whether a pod waits for quota."""
-        made = self._engine.world.store.get("Pod", pod.namespace, pod.name)
+        made = self._engine.cluster_state.store.get("Pod", pod.namespace, pod.name)
         return made is not None and is_gated(made)
 
     def left(self, pod: PodState) -> bool:
@@ -131,7 +131,7 @@ class PodWorkloads:
         elif unit.phase is Phase.WAITING:
             # What is left of the group waits until it is whole again.
             key = (unit.namespace, unit.name)
-            self._gathering[key] = {uid: engine.world.pods[uid].workload for uid in unit.pods}
+            self._gathering[key] = {uid: engine.cluster_state.pods[uid].workload for uid in unit.pods}
             for uid in unit.pods:
                 del self._units[uid]
             engine.forget(unit)

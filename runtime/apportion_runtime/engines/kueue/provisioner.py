@@ -32,7 +32,7 @@ class Provisioner:
 
     def __init__(self, engine: Kueue) -> None:
         self._engine = engine
-        engine.world.store.watch(REQUEST, self._changed)
+        engine.cluster_state.store.watch(REQUEST, self._changed)
 
     def owner(self, made: Manifest) -> int:
         """Return the workload that a request was made for; -1 where somebody made it by hand."""
@@ -48,14 +48,14 @@ class Provisioner:
         if not is_needed(unit.assigned, config):
             unit.ready[check] = {}
             return
-        store = engine.world.store
+        store = engine.cluster_state.store
         workload = store.get(WORKLOAD, unit.namespace, unit.name)
         assert workload is not None
         name = request_name(unit.name, check, unit.retries.get(check, 0) + 1)
         flavors = engine.configured.rules.flavors
         updates = {each.name: flavor_update(flavors, unit.flavors.get(each.name, {})) for each in unit.assigned}
         unit.requests[check] = name
-        engine.world.note("requested", workload=unit.number, why=f"Created ProvisioningRequest: {name}")
+        engine.cluster_state.note("requested", workload=unit.number, why=f"Created ProvisioningRequest: {name}")
         for made in request_objects(workload, name, config, unit.assigned, updates):
             if made["kind"] == _TEMPLATE:
                 unit.templates.add(name_of(made))
@@ -101,7 +101,7 @@ class Provisioner:
         elif answer is Answer.READY and check not in unit.ready:
             unit.ready[check] = consuming_updates(request, config, unit.assigned)
             engine.admit_if_ready(unit)
-            engine.world.touch()
+            engine.cluster_state.request_cycle()
         elif answer is Answer.PENDING:
             said = [each for each in request["status"]["conditions"] if each["type"] == "Provisioned"]
             if said:
@@ -109,7 +109,7 @@ class Provisioner:
 
     def forget(self, unit: WorkloadState) -> None:
         """Delete the requests of a workload that is over, or is leaving, and their templates."""
-        store = self._engine.world.store
+        store = self._engine.cluster_state.store
         names, unit.requests = tuple(unit.requests.values()), {}
         templates, unit.templates = sorted(unit.templates), set()
         for name in templates:

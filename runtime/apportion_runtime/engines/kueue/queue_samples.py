@@ -28,10 +28,10 @@ def sample(engine: Kueue) -> None:
             held[at] += own
             asked[at] += wanted
             at = parents[at]
-    at_s = engine.world.elapsed_s
+    at_s = engine.cluster_state.elapsed_s
     for name in parents:
         fair = min(asked[name], quota[name])
-        engine.world.history.sample(name, Sample(at_s, held[name], fair, quota[name], asked[name]))
+        engine.cluster_state.history.sample(name, Sample(at_s, held[name], fair, quota[name], asked[name]))
 
 
 def _quotas(engine: Kueue) -> Mapping[str, float]:

@@ -44,37 +44,39 @@ class QuotaRelease:
             f"{_IN_WORDS[reason]}; preemptor path: {engine.path_of(by.queue)}; "
             f"preemptee path: {engine.path_of(unit.queue)}"
         )
-        engine.world.note("preempted", workload=unit.number, by=engine.job_name(by), why=f"{reason}: {message}")
+        engine.cluster_state.note("preempted", workload=unit.number, by=engine.job_name(by), why=f"{reason}: {message}")
         self.leave(unit, "Preempted", message, by=by, rule=reason)
         return True
 
     def try_again(self, unit: WorkloadState, check: str, message: str, base_s: float, most_s: float) -> None:
         """A check has failed and is tried again: the workload gives its quota back, and backs off."""
-        world = self._engine.world
+        cluster_state = self._engine.cluster_state
         retries = unit.retries[check] = unit.retries.get(check, 0) + 1
         wait = backoff_s(retries, base_s, most_s)
-        unit.not_before, unit.ordered_at = world.now + wait, world.now
-        world.note("retried", workload=unit.number, why=f"{check}: {message}; not before {wait:.0f}s have gone by")
+        unit.not_before, unit.ordered_at = cluster_state.now + wait, cluster_state.now
+        cluster_state.note(
+            "retried", workload=unit.number, why=f"{check}: {message}; not before {wait:.0f}s have gone by"
+        )
         self.leave(unit, "AdmissionCheck", f"Evicted due to {check} requesting Retry: {message}")
 
     def not_ready(self, unit: WorkloadState) -> None:
         """The pods of a workload were not ready in time."""
-        world, ready = self._engine.world, self._engine.configured.settings.pods_ready
+        cluster_state, ready = self._engine.cluster_state, self._engine.configured.settings.pods_ready
         assert ready is not None
         message = f"Exceeded the PodsReady timeout {unit.key}"
         if ready.limit is not None and unit.n_requeued + 1 > ready.limit:
             self.deactivate(unit, "exceeding the maximum number of re-queuing retries")
             return
         unit.n_requeued += 1
-        unit.not_before = world.now + backoff_s(unit.n_requeued, ready.base_s, ready.most_s)
+        unit.not_before = cluster_state.now + backoff_s(unit.n_requeued, ready.base_s, ready.most_s)
         if ready.by_eviction:
-            unit.ordered_at = world.now
+            unit.ordered_at = cluster_state.now
         self.leave(unit, "PodsReadyTimeout", message)
 
     def deactivate(self, unit: WorkloadState, message: str) -> None:
         """Have a workload go for good: somebody has to activate it again."""
         engine = self._engine
-        engine.world.note("deactivated", workload=unit.number, why=message)
+        engine.cluster_state.note("deactivated", workload=unit.number, why=message)
         self._deactivated[unit.key] = message
         self.leave(unit, "Deactivated", message)
 
@@ -82,16 +84,16 @@ class QuotaRelease:
         self, unit: WorkloadState, reason: str, message: str, *, by: WorkloadState | None = None, rule: str = ""
     ) -> None:
         """Have a workload go: its job is suspended, and its pods leave with their grace."""
-        engine, world = self._engine, self._engine.world
+        engine, cluster_state = self._engine, self._engine.cluster_state
         was_admitted = unit.phase is Phase.ADMITTED
         if was_admitted:
-            unit.spent_s += world.now - unit.admitted_at
+            unit.spent_s += cluster_state.now - unit.admitted_at
         unit.phase = Phase.LEAVING
         if unit.holder is not None:
             unit.holder = replace(unit.holder, evicted=True)
             engine.book.put(unit.holder)
         conditions = [("Evicted", True, reason, message), ("Admitted", False, "NoReservation", message)]
-        set_status(world.store, unit, world.clock.text, conditions)
+        set_status(cluster_state.store, unit, cluster_state.clock.text, conditions)
         engine.provisioner.forget(unit)
         if was_admitted:
             running = engine.workloads.running.get(unit.number)
@@ -101,7 +103,7 @@ class QuotaRelease:
             for pod in engine.pods_of(unit):
                 if pod.is_bound:
                     evict(
-                        world, engine.workloads.kubelet, pod,
+                        cluster_state, engine.workloads.kubelet, pod,
                         action="preempt" if by is not None else "evict", rule=rule or reason, message=message,
                         for_workload=-1 if by is None else by.number,
                     )  # fmt: skip
@@ -117,10 +119,12 @@ class QuotaRelease:
         engine = self._engine
         if any(not engine.is_held_back(pod) for pod in engine.pods_of(unit)):
             return
-        world = engine.world
+        cluster_state = engine.cluster_state
         unit.holder, unit.flavors, unit.ready, unit.assigned = None, {}, {}, ()
         engine.book.remove(unit.queue, unit.key)
-        set_status(world.store, unit, world.clock.text, (("QuotaReserved", False, "Pending", unit.message),))
+        set_status(
+            cluster_state.store, unit, cluster_state.clock.text, (("QuotaReserved", False, "Pending", unit.message),)
+        )
         engine.wake(unit.queue)
         if unit.key in self._deactivated:
             unit.phase = Phase.INACTIVE

@@ -46,7 +46,7 @@ class WorkloadState:
         lost_at: When one of them was lost after that while the others were ready; None where none was.
         ready: By check that is ready, what it adds to the pod sets.
         retries: By check how often it was tried again.
-        turn: How often it was released.
+        n_releases: How often it was released.
         not_before: When it may be looked at again.
         pods: Of pods that are held back themselves by uid the pod set; empty where it stands for a job.
     """
@@ -80,7 +80,7 @@ class WorkloadState:
     """By check the name of its ProvisioningRequest."""
     templates: set[str] = field(default_factory=set)
     """The PodTemplates of these."""
-    turn: int = 0
+    n_releases: int = 0
     n_requeued: int = 0
     not_before: float = 0.0
     message: str = ""

@@ -8,7 +8,7 @@ from apportion_runtime.admission.objects import name_of
 from apportion_runtime.engines.base.engine import PlainEngine
 from apportion_runtime.engines.kube_scheduler import KubeScheduler, read_profiles
 from apportion_runtime.engines.kube_scheduler.profiles import KIND
-from apportion_runtime.sim.api.cluster_state import World
+from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.api.pod_requests import GPUS
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.controllers.workloads import Workloads
@@ -26,10 +26,10 @@ class Native(PlainEngine):
 
     name = "native"
 
-    def __init__(self, world: World) -> None:
-        super().__init__(world)
+    def __init__(self, cluster_state: ClusterState) -> None:
+        super().__init__(cluster_state)
         with reading(KIND):
-            self.profiles, unknown = read_profiles(world.store.list(KIND))
+            self.profiles, unknown = read_profiles(cluster_state.store.list(KIND))
         if unknown:
             raise UnreadableError(
                 f"KubeSchedulerConfiguration: kube-scheduler knows no plugin {', '.join(unknown)}, and does not start"
@@ -38,23 +38,23 @@ class Native(PlainEngine):
     @property
     def parents(self) -> Mapping[str, str | None]:
         """The namespaces: they are what is bounded."""
-        return {name_of(made): None for made in self.world.store.list("Namespace")}
+        return {name_of(made): None for made in self.cluster_state.store.list("Namespace")}
 
     def begin(self, workloads: Workloads, pools: NodePools) -> None:
         """Take in what it acts upon."""
         super().begin(workloads, pools)
-        self._scheduler = KubeScheduler(self.world, workloads, self.pods.facts, self.profiles)
+        self._scheduler = KubeScheduler(self.cluster_state, workloads, self.pods.facts, self.profiles)
 
     def made(self, running: Running) -> None:
         """Note the namespace, which may be one that nobody declared."""
-        history = self.world.history
+        history = self.cluster_state.history
         facts = history.workloads[running.number]
         facts.queue = facts.namespace
         history.parents.setdefault(facts.namespace, None)
 
     def run_cycle(self) -> None:
         """Give places to pods."""
-        self.world.history.n_cycles += 1
+        self.cluster_state.history.n_cycles += 1
         waiting = self.pods.waiting()
         unplaced = self._scheduler.run_cycle([pod for pod in waiting if self._scheduler.is_mine(pod.record)])
         for each in unplaced:
@@ -69,11 +69,11 @@ class Native(PlainEngine):
         """Note the devices of each namespace; fair is what its quota lets it have of what it asks for."""
         held: dict[str, float] = {}
         asked: dict[str, float] = {}
-        for uid, pod in self.world.pods.items():
+        for uid, pod in self.cluster_state.pods.items():
             if not pod.leaving:
                 counted = held if pod.is_bound else asked
                 counted[pod.namespace] = counted.get(pod.namespace, 0.0) + self.pods.gpus(uid)
-        for name in self.world.history.parents:
+        for name in self.cluster_state.history.parents:
             has, wants = held.get(name, 0.0), asked.get(name, 0.0)
             hard = [
                 quota.hard[each] / NANO
@@ -82,4 +82,4 @@ class Native(PlainEngine):
             ]
             bound = min(hard, default=_UNBOUND)
             fair = min(has + wants, bound) if hard else has + wants
-            self.world.history.sample(name, Sample(self.world.elapsed_s, has, fair, bound, has + wants))
+            self.cluster_state.history.sample(name, Sample(self.cluster_state.elapsed_s, has, fair, bound, has + wants))

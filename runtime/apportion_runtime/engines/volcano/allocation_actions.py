@@ -69,7 +69,7 @@ def _for_job(session: Session, job: Job, tasks: list[Task], hopeless: dict[objec
     """Place pods until the job is ready; return what was decided, None where that was taken back.
 
     Args:
-        session: The turn.
+        session: The cycle.
         job: It.
         tasks: Its pods that wait, which are taken out as they are tried.
         hopeless: Why pods of a shape have no place, found before anything was placed for their job.

@@ -63,7 +63,7 @@ def queue_spec(made: Mapping[str, Any]) -> QueueSpec:
 
 @dataclass(slots=True)
 class Queue:
-    """A queue in a turn. `real` is what it may hold: what the others are guaranteed, and its bound, left out."""
+    """A queue in a cycle. `real` is what it may hold: what the others are guaranteed, and its bound, left out."""
 
     spec: QueueSpec
     ancestors: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ class Victim(Protocol):
 
 
 class Capacity:
-    """The queues of a turn.
+    """The queues of a cycle.
 
     Args:
         specs: The queues; `root` and `default`, which Volcano makes itself, are added.

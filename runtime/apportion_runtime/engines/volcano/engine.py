@@ -1,4 +1,4 @@
-"""Volcano at work: its controllers, its scheduler, and what its turns come to."""
+"""Volcano at work: its controllers, its scheduler, and what its cycles come to."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from apportion_runtime.engines.volcano.pod_groups import (
     is_preemptable,
 )
 from apportion_runtime.engines.volcano.session import Session, Statement
-from apportion_runtime.sim.api.cluster_state import PodState, World
+from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.api.pod_requests import CPU, GPUS, amounts, pod_requests
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.controllers.workloads import Workloads
@@ -51,17 +51,17 @@ class Volcano(PlainEngine):
 
     name = "volcano"
 
-    def __init__(self, world: World) -> None:
-        super().__init__(world)
-        self.pods = Pods(world, Gangs(world, least=self._least))
+    def __init__(self, cluster_state: ClusterState) -> None:
+        super().__init__(cluster_state)
+        self.pods = Pods(cluster_state, Gangs(cluster_state, least=self._least))
         with reading(f"ConfigMap {CONFIG_MAP}"):
-            self._configuration = read_configuration(world.store.list("ConfigMap"))
-        self._specs = {spec.name: spec for spec in map(_spec, world.store.list("Queue"))}
+            self._configuration = read_configuration(cluster_state.store.list("ConfigMap"))
+        self._specs = {spec.name: spec for spec in map(_spec, cluster_state.store.list("Queue"))}
         self._groups: dict[str, GroupState] = {}
         self._jobs: dict[str, Job] = {}
         self._tasks: dict[str, Task] = {}
         self._coming: dict[str, Task] = {}
-        """Pods that were made since the last turn began."""
+        """Pods that were made since the last cycle began."""
         self._nominated: dict[str, str] = {}
 
     @property
@@ -75,9 +75,9 @@ class Volcano(PlainEngine):
     def begin(self, workloads: Workloads, pools: NodePools) -> None:
         """Take in what it acts upon."""
         super().begin(workloads, pools)
-        self._nodes = Nodes(self.world, self.pods.facts)
-        profiles, _ = read_profiles(self.world.store.list(KIND))
-        self._beside = KubeScheduler(self.world, workloads, self.pods.facts, profiles)
+        self._nodes = Nodes(self.cluster_state, self.pods.facts)
+        profiles, _ = read_profiles(self.cluster_state.store.list(KIND))
+        self._beside = KubeScheduler(self.cluster_state, workloads, self.pods.facts, profiles)
 
     def _least(self, running: Running, made: Manifest) -> int | None:
         """Return how many pods start together where a controller says that; a PodGroup that pods name may be of many."""
@@ -85,20 +85,20 @@ class Volcano(PlainEngine):
             return None
         if kind_of(running.manifest)[0] in OWN_MINIMUM:
             return None
-        return group_of(self.world, running, made).least
+        return group_of(self.cluster_state, running, made).least
 
     def take_in(self, running: Running, made: Manifest) -> Pod:
         """Have a pod belong to its pod group, which is made if need be."""
         record = super().take_in(running, made)
         if record.scheduler != SCHEDULER:
             return record
-        group = group_of(self.world, running, made)
+        group = group_of(self.cluster_state, running, made)
         known = self._groups.setdefault(group.key, group)
         known.least, known.least_resources = group.least, group.least_resources
         job = self._jobs.setdefault(known.key, Job(known))
         facts = self.pods.facts_of(record)
         self._coming[record.uid] = Task(facts, job, Status.PENDING, None, is_preemptable(made))
-        self.world.history.workloads[running.number].queue = known.queue
+        self.cluster_state.history.workloads[running.number].queue = known.queue
         return record
 
     def starts_together(self, running: Running) -> bool:
@@ -133,10 +133,10 @@ class Volcano(PlainEngine):
 
     def run_cycle(self) -> None:
         """Run the actions in their order, and carry out what they decided."""
-        world = self.world
-        world.history.n_cycles += 1
+        cluster_state = self.cluster_state
+        cluster_state.history.n_cycles += 1
         self._nodes.refresh()
-        resources = total(self._allocatable(name) for name in world.records.nodes)
+        resources = total(self._allocatable(name) for name in cluster_state.records.nodes)
         capacity = Capacity(self._specs.values(), resources, hierarchy=self._configuration.has_hierarchy)
         session = Session(
             self._configuration, self._nodes, capacity, self._wanted(), self._tasks, nominated=self._nominated
@@ -149,13 +149,13 @@ class Volcano(PlainEngine):
         self._sample(capacity)
         self.grow([*unplaced, *self._place_beside()])
         if any(statement.evicted or statement.placed for statement in session.committed):
-            world.touch()
+            cluster_state.request_cycle()
 
     def _allocatable(self, node: str) -> Amounts:
-        record = self.world.records.nodes[node]
+        record = self.cluster_state.records.nodes[node]
         if not record.ready or record.unschedulable:
             return {}
-        made = self.world.store.get("Node", "", node)
+        made = self.cluster_state.store.get("Node", "", node)
         assert made is not None
         return amounts(made["status"].get("allocatable"))
 
@@ -166,7 +166,7 @@ class Volcano(PlainEngine):
             task.job.add(task)
         self._coming.clear()
         for uid, task in list(self._tasks.items()):
-            pod = self.world.pods.get(uid)
+            pod = self.cluster_state.pods.get(uid)
             if pod is None:
                 task.job.remove(self._tasks.pop(uid))
                 continue
@@ -184,11 +184,11 @@ class Volcano(PlainEngine):
         return jobs
 
     def _carry_out(self, statement: Statement) -> None:
-        world, kubelet = self.world, self.workloads.kubelet
+        cluster_state, kubelet = self.cluster_state, self.workloads.kubelet
         for victim, by, action in statement.evicted:
             evict(
-                world, kubelet, world.pods[victim.uid],
-                action=action, rule=action, by=world.pods.get(by.uid),
+                cluster_state, kubelet, cluster_state.pods[victim.uid],
+                action=action, rule=action, by=cluster_state.pods.get(by.uid),
                 message=f"Pod is evicted, because of {action}",
                 because=_because(victim, by, action),
             )  # fmt: skip
@@ -238,11 +238,11 @@ class Volcano(PlainEngine):
 
     def _sample(self, capacity: Capacity) -> None:
         """Note what queues hold; fair is what they deserve, as far as they ask for it, and what they hold if nothing."""
-        at = self.world.elapsed_s
+        at = self.cluster_state.elapsed_s
         for queue in capacity.queues.values():
             held, deserved, asked = (_gpus(part) for part in (queue.allocated, queue.deserved, queue.requested))
             fair = min(held + asked, deserved) if deserved else held
-            self.world.history.sample(queue.name, Sample(at, held, fair, deserved, held + asked))
+            self.cluster_state.history.sample(queue.name, Sample(at, held, fair, deserved, held + asked))
 
 
 def _spec(made: Manifest) -> QueueSpec:

@@ -1,4 +1,4 @@
-"""A job of Volcano's (a pod group with its pods), as one turn sees it.
+"""A job of Volcano's (a pod group with its pods), as one cycle sees it.
 
 Source: pkg/scheduler/api/job_info.go, pkg/scheduler/plugins/gang, pkg/scheduler/plugins/priority,
 pkg/scheduler/framework/session.go (getPodGroupPhase).
@@ -16,7 +16,7 @@ from apportion_runtime.engines.volcano.amounts import Amounts, exceeding
 
 
 class Status(IntEnum):
-    """How far a pod is, in a turn."""
+    """How far a pod is, in a cycle."""
 
     PENDING = 0
     GATED = 1
@@ -41,7 +41,7 @@ class Phase(Enum):
 
 @dataclass(slots=True)
 class GroupState:
-    """A pod group between turns: what its object says, how far it is, and how many of its pods are done."""
+    """A pod group between cycles: what its object says, how far it is, and how many of its pods are done."""
 
     key: str
     queue: str
@@ -57,7 +57,7 @@ class GroupState:
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """A pod in a turn."""
+    """A pod in a cycle."""
 
     pod: PodFacts
     job: Job
@@ -99,10 +99,10 @@ class Task:
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """A pod group with its pods, as a turn sees and changes them.
+    """A pod group with its pods, as a cycle sees and changes them.
 
     Attributes:
-        reasons: By pod why it got no place in the turn.
+        reasons: By pod why it got no place in the cycle.
         counts: By state how many pods are in it.
         allocated: What its pods hold.
         has_best_effort: Whether any of its pods asked for nothing.
@@ -220,7 +220,7 @@ class Job:
         return exceeding(least, self.allocated)
 
     def next_phase(self) -> Phase:
-        """Return how far it is after a turn."""
+        """Return how far it is after a cycle."""
         if self.counts[Status.RUNNING] and not self.is_ready:
             return Phase.UNKNOWN
         n_scheduled = self.n_holding + self.counts[Status.RELEASING] + self.group.n_succeeded

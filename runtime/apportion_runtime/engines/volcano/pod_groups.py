@@ -26,7 +26,7 @@ from apportion_runtime.admission.objects import (
 from apportion_runtime.engines.volcano.amounts import total
 from apportion_runtime.engines.volcano.capacity import DEFAULT
 from apportion_runtime.engines.volcano.jobs import GroupState
-from apportion_runtime.sim.api.cluster_state import World
+from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.api.pod_requests import amounts, pod_requests
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.scenario.format import Manifest
@@ -43,24 +43,24 @@ OWN_MINIMUM = ("ray.io", "kubeflow.org")
 _BY_OWNER = frozenset((("batch", "Job"), ("apps", "ReplicaSet"), ("apps", "StatefulSet")))
 
 
-def group_of(world: World, running: Running, made: Manifest) -> GroupState:
+def group_of(cluster_state: ClusterState, running: Running, made: Manifest) -> GroupState:
     """Return the pod group that a pod is of, as its object or its controller says."""
     named = annotations_of(made).get(GROUP_ANNOTATION)
     if named:
-        return _named(world, running, made, named)
+        return _named(cluster_state, running, made, named)
     workload = running.manifest
     group, _ = kind_of(workload)
     if group in (*OWN_MINIMUM, "batch.volcano.sh"):
-        return _of_workload(world, running, made)
+        return _of_workload(cluster_state, running, made)
     if group == "leaderworkerset.x-k8s.io":
-        return _of_replica(world, running, made)
-    return _of_owner(world, running, made)
+        return _of_replica(cluster_state, running, made)
+    return _of_owner(cluster_state, running, made)
 
 
-def _named(world: World, running: Running, made: Manifest, name: str) -> GroupState:
+def _named(cluster_state: ClusterState, running: Running, made: Manifest, name: str) -> GroupState:
     namespace = namespace_of(made)
     key = f"{namespace}/{name}"
-    written = world.store.get("PodGroup", namespace, name) or world.store.get("PodGroup", "", name)
+    written = cluster_state.store.get("PodGroup", namespace, name) or cluster_state.store.get("PodGroup", "", name)
     spec: Mapping[str, object] = {} if written is None else written.get("spec") or {}
     least = nested(spec, "minResources")
     return GroupState(
@@ -68,8 +68,8 @@ def _named(world: World, running: Running, made: Manifest, name: str) -> GroupSt
         str(spec.get("queue") or DEFAULT),
         int(str(spec.get("minMember") or 1)) if written is not None else _NEVER,
         None if least is None else amounts(least),
-        _priority(world, str(spec.get("priorityClassName") or ""), made),
-        world.now,
+        _priority(cluster_state, str(spec.get("priorityClassName") or ""), made),
+        cluster_state.now,
         running.number,
     )
 
@@ -77,7 +77,7 @@ def _named(world: World, running: Running, made: Manifest, name: str) -> GroupSt
 _NEVER = 2**31
 
 
-def _of_workload(world: World, running: Running, made: Manifest) -> GroupState:
+def _of_workload(cluster_state: ClusterState, running: Running, made: Manifest) -> GroupState:
     """Return the group that a workload's own operator makes for all of its pods."""
     workload = running.manifest
     labels, spec = labels_of(workload), workload.get("spec") or {}
@@ -100,8 +100,8 @@ def _of_workload(world: World, running: Running, made: Manifest) -> GroupState:
         str(queue),
         least,
         needed,
-        _priority(world, str(class_name), made),
-        world.now,
+        _priority(cluster_state, str(class_name), made),
+        cluster_state.now,
         running.number,
     )
 
@@ -130,7 +130,7 @@ def _cluster_of(workload: Manifest) -> Manifest:
     return spec.get("rayClusterSpec") or spec.get("rayClusterConfig") or spec
 
 
-def _of_replica(world: World, running: Running, made: Manifest) -> GroupState:
+def _of_replica(cluster_state: ClusterState, running: Running, made: Manifest) -> GroupState:
     """Return the group of one leader and its workers, as LeaderWorkerSet makes it for each of its replicas."""
     number = labels_of(made).get(api_names.LWS_GROUP, "0")
     own = [slot for slot in running.slots.values() if slot.labels.get(api_names.LWS_GROUP, "0") == number]
@@ -139,20 +139,20 @@ def _of_replica(world: World, running: Running, made: Manifest) -> GroupState:
         annotations_of(made).get(QUEUE_ANNOTATION) or DEFAULT,
         len(own),
         total(pod_requests(slot.spec) for slot in own),
-        _priority(world, text(made, "spec", "priorityClassName"), made),
-        world.now,
+        _priority(cluster_state, text(made, "spec", "priorityClassName"), made),
+        cluster_state.now,
         running.number,
     )
 
 
-def _of_owner(world: World, running: Running, made: Manifest) -> GroupState:
+def _of_owner(cluster_state: ClusterState, running: Running, made: Manifest) -> GroupState:
     """Return the group that Volcano's controller makes for the pods of one owner."""
     namespace = namespace_of(made)
     references = made["metadata"].get("ownerReferences") or ()
     owner = next((each for each in references if each.get("controller")), None)
     least = 1
     if owner is not None:
-        found = world.store.get(owner["kind"], namespace, owner["name"])
+        found = cluster_state.store.get(owner["kind"], namespace, owner["name"])
         said: dict[str, str] = {}
         if found is not None and kind_of(found) in _BY_OWNER:
             # A ReplicaSet has its Deployment's annotations.
@@ -166,14 +166,14 @@ def _of_owner(world: World, running: Running, made: Manifest) -> GroupState:
         annotations_of(made).get(QUEUE_ANNOTATION) or DEFAULT,
         least,
         {name: value * least for name, value in asked.items()},
-        _priority(world, text(made, "spec", "priorityClassName"), made),
-        world.now,
+        _priority(cluster_state, text(made, "spec", "priorityClassName"), made),
+        cluster_state.now,
         running.number,
     )
 
 
-def _priority(world: World, name: str, made: Manifest) -> int:
-    found = world.store.get("PriorityClass", "", name) if name else None
+def _priority(cluster_state: ClusterState, name: str, made: Manifest) -> int:
+    found = cluster_state.store.get("PriorityClass", "", name) if name else None
     if found is not None:
         return int(found.get("value") or 0)
     return int(nested(made, "spec", "priority") or 0)

@@ -1,4 +1,4 @@
-"""One turn of Volcano's scheduler: jobs, queues and nodes, and what is decided about them, which can be taken back.
+"""One cycle of Volcano's scheduler: jobs, queues and nodes, and what is decided about them, which can be taken back.
 
 Source: pkg/scheduler/framework (session.go, session_plugins.go, statement.go), pkg/scheduler/plugins/nodeorder,
 resource-strategy-fit, binpack, predicates.
@@ -46,7 +46,7 @@ class Statement:
 
 
 class Session:
-    """A turn.
+    """A cycle.
 
     Args:
         configuration: What is on.

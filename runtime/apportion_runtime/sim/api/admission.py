@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from apportion_runtime.admission.expanding.expansion import defaulted
 from apportion_runtime.admission.objects import kind_of, name_of, namespace_of
-from apportion_runtime.sim.api.cluster_state import PodState, World
+from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.api.limit_ranges import check_limits, with_defaults
 from apportion_runtime.sim.api.pod_requests import pod_requests
 from apportion_runtime.sim.api.priority_classes import with_priority
@@ -22,11 +22,11 @@ _POD = ("", "Pod")
 class Admission:
     """The admission of one cluster: LimitRanger, Priority, and ResourceQuota, which is asked last."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self.quotas = Quotas(world.store.list("ResourceQuota"))
+    def __init__(self, cluster_state: ClusterState) -> None:
+        self._cluster_state = cluster_state
+        self.quotas = Quotas(cluster_state.store.list("ResourceQuota"))
         self._ranges: dict[str, list[Manifest]] = {}
-        for made in sorted(world.store.list("LimitRange"), key=name_of):
+        for made in sorted(cluster_state.store.list("LimitRange"), key=name_of):
             self._ranges.setdefault(namespace_of(made), []).append(made)
 
     def admit(self, made: Manifest) -> Manifest:
@@ -44,7 +44,7 @@ class Admission:
     def _pod(self, made: Manifest) -> Manifest:
         ranges = self._ranges.get(namespace_of(made), ())
         made = with_defaults({**made, "spec": defaulted(made["spec"])}, ranges)
-        made = with_priority(made, self._world.store)
+        made = with_priority(made, self._cluster_state.store)
         check_limits(made, ranges)
         pod_requests(made["spec"])
         self.quotas.charge(made)

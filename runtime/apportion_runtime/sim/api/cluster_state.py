@@ -1,4 +1,4 @@
-"""The state that the parts of a simulation share: time, objects, records, history, and the pods there are."""
+"""The state that the parts of a simulation share: clock, API objects, scheduler records, history, pods."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.status import PENDING
 from apportion_runtime.sim.api.clock import Clock
 from apportion_runtime.sim.api.events import CycleDue, EventQueue
-from apportion_runtime.sim.api.object_store import Store
+from apportion_runtime.sim.api.object_store import ObjectStore
 from apportion_runtime.sim.api.scheduler_records import Records
 from apportion_runtime.sim.history import Fact, History
 from apportion_runtime.sim.scenario.format import Timing
@@ -17,7 +17,7 @@ from apportion_runtime.sim.scenario.format import Timing
 
 @dataclass(slots=True)
 class PodState:
-    """A pod: whose it is, its record, and how far its life has come. `leaving` says why it is being deleted."""
+    """A pod: its workload, its record and its phase. `leaving` is the reason it is being deleted."""
 
     uid: str
     namespace: str
@@ -33,51 +33,51 @@ class PodState:
 
     @property
     def waits(self) -> bool:
-        """Whether the scheduler has to find it a place."""
+        """Whether the scheduler has to find a node for it."""
         return self.record.group is not None and self.record.status == PENDING
 
 
 @dataclass(slots=True)
-class World:
-    """What is simulated."""
+class ClusterState:
+    """What the parts of a simulation share. `store` holds the API objects, `records` the scheduler core's view of them."""
 
     clock: Clock
     events: EventQueue
-    store: Store
+    store: ObjectStore
     records: Records
     history: History
     timing: Timing
     pods: dict[str, PodState] = field(default_factory=dict)
     pods_on: dict[str, dict[str, None]] = field(default_factory=dict)
-    """By node the uids of the pods that were given a place there."""
+    """The UIDs of the pods bound to each node."""
     n_pending: int = 0
-    """Pods of pod groups that have no place."""
+    """Pods of pod groups that are not bound."""
     _cycle_at: float | None = None
     _last_cycle_at: float = -math.inf
 
     @property
     def now(self) -> float:
-        """The moment, in seconds since 1970."""
+        """The simulated time, in seconds since 1970."""
         return self.clock.now
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the beginning."""
+        """Seconds since the simulation began."""
         return self.clock.elapsed_s
 
-    def touch(self, at: float | None = None) -> None:
-        """Have the scheduler look at the cluster at its next turn, or at its first one from a moment on."""
+    def request_cycle(self, at: float | None = None) -> None:
+        """Request a scheduling cycle: the next one of the period, or the first one at or after a given time."""
         earliest = self.now if at is None else max(at, self.now)
         period, start = self.timing.period_s, self.clock.start
-        turn = start + math.ceil((earliest - start) / period) * period
-        if turn <= self._last_cycle_at:
-            turn = self._last_cycle_at + period
-        if self._cycle_at is None or turn < self._cycle_at:
-            self._cycle_at = turn
-            self.events.plan(turn, CycleDue())
+        cycle_at = start + math.ceil((earliest - start) / period) * period
+        if cycle_at <= self._last_cycle_at:
+            cycle_at = self._last_cycle_at + period
+        if self._cycle_at is None or cycle_at < self._cycle_at:
+            self._cycle_at = cycle_at
+            self.events.plan(cycle_at, CycleDue())
 
-    def takes_turn(self) -> bool:
-        """Tell whether the scheduler's turn is now, and count it; one that was moved forward is passed over."""
+    def begins_cycle(self) -> bool:
+        """Whether a requested cycle is due; marks it as begun. An event left over from a cycle that was moved is skipped."""
         if self._cycle_at is None or self._cycle_at > self.now:
             return False
         self._cycle_at, self._last_cycle_at = None, self.now
@@ -95,7 +95,7 @@ class World:
         gpus: float = 0.0,
         gpu_groups: tuple[str, ...] = (),
     ) -> None:
-        """Note a fact, with what is known of the workload and the pod."""
+        """Record an event in the history, with the name and queue of its workload."""
         if not self.history.keeps_facts:
             return
         name = queue = ""

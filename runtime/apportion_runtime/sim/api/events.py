@@ -35,11 +35,11 @@ class PodReady:
 
 @dataclass(frozen=True, slots=True)
 class WorkDone:
-    """The work of a pod, or of a whole workload, is done, unless its pace changed since (`turn` tells)."""
+    """The work of a pod, or of a whole workload, is done, unless its pace changed since (`generation` tells)."""
 
     workload: int
     slot: str
-    turn: int
+    generation: int
 
 
 @dataclass(frozen=True, slots=True)

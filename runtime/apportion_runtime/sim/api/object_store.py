@@ -1,6 +1,6 @@
 """The objects of a cluster as Kubernetes' API holds them: plain dictionaries by kind, namespace and name.
 
-`ClusterApi` is what the simulation asks of a cluster, and all that it asks; `Store` holds the objects itself. What it
+`ClusterApi` is what the simulation asks of a cluster, and all that it asks; `ObjectStore` holds the objects itself. What it
 returns is its own: whoever wants another object writes one, and shares what stays the same.
 """
 
@@ -80,7 +80,7 @@ class ClusterApi(Protocol):
         ...
 
 
-class Store:
+class ObjectStore:
     """A cluster that is held in memory.
 
     Args:

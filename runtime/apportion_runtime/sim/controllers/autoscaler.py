@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apportion_runtime.admission.objects import kind_of, name_of, namespace_of, whole
-from apportion_runtime.sim.api.cluster_state import World
+from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.api.events import AutoscaleDue
 from apportion_runtime.sim.controllers.replica_recommendation import (
     SYNC_S,
@@ -56,10 +56,10 @@ class _NoMetricError(ValueError):
 class Autoscalers:
     """The autoscalers of a cluster."""
 
-    def __init__(self, world: World, workloads: Workloads) -> None:
-        self._world = world
+    def __init__(self, cluster_state: ClusterState, workloads: Workloads) -> None:
+        self._cluster_state = cluster_state
         self._workloads = workloads
-        self._all = [_read(made) for made in world.store.list(KIND)]
+        self._all = [_read(made) for made in cluster_state.store.list(KIND)]
 
     def begin(self) -> None:
         """Plan the first look of each, when its target comes.
@@ -72,10 +72,10 @@ class Autoscalers:
                 raise ScenarioError(f"{work.place}.demand: {_unfollowed(work.manifest)}")
         for number, scaler in enumerate(self._all):
             for at in self._arrivals(scaler):
-                self._world.events.plan(at, AutoscaleDue(number))
+                self._cluster_state.events.plan(at, AutoscaleDue(number))
 
     def _arrivals(self, scaler: _Autoscaler) -> list[float]:
-        start = self._world.clock.start
+        start = self._cluster_state.clock.start
         return [start + work.arrives_s for work in self._workloads.works if _is_target(scaler, work.manifest)]
 
     def _target(self, scaler: _Autoscaler) -> Running | None:
@@ -87,10 +87,10 @@ class Autoscalers:
         running = self._target(scaler)
         if running is not None:
             self._scale(scaler, running)
-            self._world.events.plan(self._world.now + SYNC_S, AutoscaleDue(number))
+            self._cluster_state.events.plan(self._cluster_state.now + SYNC_S, AutoscaleDue(number))
 
     def _scale(self, scaler: _Autoscaler, running: Running) -> None:
-        world, spec = self._world, scaler.made["spec"]
+        cluster_state, spec = self._cluster_state, scaler.made["spec"]
         current = 1 if (said := whole(running.manifest, "spec", "replicas")) is None else said
         least, most = int(spec.get("minReplicas") or 1), int(spec.get("maxReplicas") or 1)
         if current == 0:
@@ -106,13 +106,13 @@ class Autoscalers:
                 return
             wanted, metric = found
             why = f"{metric} above target" if wanted > current else "All metrics below target"
-            wanted = stabilised(scaler.past, scaler.behavior, world.now, current, wanted)
+            wanted = stabilised(scaler.past, scaler.behavior, cluster_state.now, current, wanted)
             wanted = limited(
-                scaler.past, scaler.behavior, world.now, current=current, wanted=wanted, bounds=(least, most)
+                scaler.past, scaler.behavior, cluster_state.now, current=current, wanted=wanted, bounds=(least, most)
             )
         if wanted != current:
-            remember(scaler.past, world.now, current, wanted)
-            world.note("autoscaled", workload=running.number, why=f"New size: {wanted}; reason: {why}")
+            remember(scaler.past, cluster_state.now, current, wanted)
+            cluster_state.note("autoscaled", workload=running.number, why=f"New size: {wanted}; reason: {why}")
             self._workloads.scale(running.number, wanted, "")
 
     def _wanted(self, scaler: _Autoscaler, running: Running, current: int) -> tuple[int, str] | None:
@@ -147,8 +147,8 @@ class Autoscalers:
             raise _NoMetricError(
                 f"unable to get {_name(metric)}: the scenario says no demand for {name_of(running.manifest)}"
             )
-        pods = [self._world.pods[uid] for uid in running.pods.values()]
-        total = demand_at(work, self._world.elapsed_s)
+        pods = [self._cluster_state.pods[uid] for uid in running.pods.values()]
+        total = demand_at(work, self._cluster_state.elapsed_s)
         n_ready = sum(pod.is_ready for pod in pods)
         if kind in ("External", "Object"):
             if "averageValue" in target:
@@ -167,7 +167,7 @@ class Autoscalers:
     def _explain(self, scaler: _Autoscaler, running: Running, why: str) -> None:
         if scaler.said != why:
             scaler.said = why
-            self._world.note("autoscaler-blind", workload=running.number, why=why)
+            self._cluster_state.note("autoscaler-blind", workload=running.number, why=why)
 
 
 def _read(made: Manifest) -> _Autoscaler:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from apportion_runtime.admission.expanding import job_of
-from apportion_runtime.sim.api.cluster_state import World
+from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.api.events import CronDue
 from apportion_runtime.sim.controllers.cron_schedule import due_times
 from apportion_runtime.sim.scenario.format import Manifest
@@ -23,17 +23,17 @@ _FORBID, _REPLACE = "Forbid", "Replace"
 class CronJobs:
     """The CronJobs of a simulation, by the number of their workload."""
 
-    def __init__(self, world: World, workloads: Workloads) -> None:
-        self._world = world
+    def __init__(self, cluster_state: ClusterState, workloads: Workloads) -> None:
+        self._cluster_state = cluster_state
         self._workloads = workloads
         self._made: dict[int, list[int]] = {}
 
     def begin(self, number: int, made: Manifest) -> None:
         """Plan the first Job of a CronJob that was made. Raises `ValueError` for a schedule that cannot be read."""
-        at = self._next(made, self._world.now)
-        self._world.note("arrived", workload=number)
+        at = self._next(made, self._cluster_state.now)
+        self._cluster_state.note("arrived", workload=number)
         if at is not None:
-            self._world.events.plan(at, CronDue(number, 1))
+            self._cluster_state.events.plan(at, CronDue(number, 1))
 
     def _next(self, made: Manifest, after: float) -> float | None:
         spec = made["spec"]
@@ -41,19 +41,19 @@ class CronJobs:
 
     def make(self, number: int, count: int) -> None:
         """Make the next Job of a CronJob, and have the one after it come in time."""
-        world, work = self._world, self._workloads.works[number]
-        facts = world.history.workloads[number]
-        cron_job = world.store.get("CronJob", facts.namespace, facts.name)
+        cluster_state, work = self._cluster_state, self._workloads.works[number]
+        facts = cluster_state.history.workloads[number]
+        cron_job = cluster_state.store.get("CronJob", facts.namespace, facts.name)
         if cron_job is None:
             return
-        at = self._next(cron_job, world.now + 1)
+        at = self._next(cron_job, cluster_state.now + 1)
         if at is not None:
-            world.events.plan(at, CronDue(number, count + 1))
+            cluster_state.events.plan(at, CronDue(number, count + 1))
         if cron_job["spec"].get("suspend") or not self._has_way(number, cron_job):
             return
         made = job_of(cron_job, count)
         made["metadata"]["ownerReferences"][0]["uid"] = cron_job["metadata"]["uid"]
-        own = replace(work, manifest=made, arrives_s=world.elapsed_s, lifetime_s=None, scalings=())
+        own = replace(work, manifest=made, arrives_s=cluster_state.elapsed_s, lifetime_s=None, scalings=())
         job = self._workloads.add(own)
         self._made.setdefault(number, []).append(job)
         self._workloads.arrive(job)
@@ -64,7 +64,7 @@ class CronJobs:
         active = [job for job in self._made.get(number, ()) if job in self._workloads.running]
         if active and policy == _FORBID:
             why = "Not starting job because prior execution is running and concurrency policy is Forbid"
-            self._world.note("skipped", workload=number, why=why)
+            self._cluster_state.note("skipped", workload=number, why=why)
             return False
         if policy == _REPLACE:
             for job in active:

@@ -10,7 +10,7 @@ from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.grouping.pod_group import pod_group
 from apportion_runtime.admission.objects import GroupingError, annotations_of, labels_of
 from apportion_runtime.core.explain.pending_reasons import UnusableQueue
-from apportion_runtime.sim.api.cluster_state import World
+from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.controllers.running_workload import Group, Running
 from apportion_runtime.sim.scenario.format import Manifest
 
@@ -18,14 +18,16 @@ from apportion_runtime.sim.scenario.format import Manifest
 class PodGrouper:
     """Makes pod groups, and has pods belong to them."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, cluster_state: ClusterState) -> None:
+        self._cluster_state = cluster_state
 
     def grouped(self, running: Running, made: Manifest) -> Manifest:
         """Have a pod belong to its group, which is made, or changed, if need be."""
-        world = self._world
+        cluster_state = self._cluster_state
         try:
-            grouping = group_of(made, Lookup(world), scheduler=world.records.engine.settings.scheduler_name)
+            grouping = group_of(
+                made, Lookup(cluster_state), scheduler=cluster_state.records.engine.settings.scheduler_name
+            )
         except GroupingError as wrong:
             self._explain(running, str(wrong))
             return made
@@ -38,47 +40,47 @@ class PodGrouper:
         labels = labels_of(made)
         if grouping.sub_group:
             labels = {**labels, api_names.SUB_GROUP: grouping.sub_group}
-        return world.store.update(
+        return cluster_state.store.update(
             {**made, "metadata": {**made["metadata"], "annotations": annotations, "labels": labels}}
         )
 
     def _put_group(self, running: Running, grouping: Grouping) -> None:
-        world = self._world
-        before = world.store.get("PodGroup", grouping.namespace, grouping.name)
+        cluster_state = self._cluster_state
+        before = cluster_state.store.get("PodGroup", grouping.namespace, grouping.name)
         made = pod_group(grouping, before)
         group = running.groups.get(grouping.name)
         if before is not None and group is not None and before["spec"] == made["spec"]:
             return
-        made_now = world.store.create(made) if before is None else world.store.update(made)
-        world.records.put_group(made_now)
+        made_now = cluster_state.store.create(made) if before is None else cluster_state.store.update(made)
+        cluster_state.records.put_group(made_now)
         if group is None:
             running.groups[grouping.name] = Group(grouping.name, made_now)
         else:
             group.made = made_now
         queue = made_now["spec"]["queue"]
-        world.history.workloads[running.number].queue = queue
-        if not grouping.has_queue and queue not in world.records.leaves:
+        cluster_state.history.workloads[running.number].queue = queue
+        if not grouping.has_queue and queue not in cluster_state.records.leaves:
             kind = running.manifest.get("kind")
             self._explain(running, f"Queue label missing from {kind}; pods will remain pending")
-        elif queue in world.records.parents and queue not in world.records.leaves:
+        elif queue in cluster_state.records.parents and queue not in cluster_state.records.leaves:
             self._explain(running, UnusableQueue(queue, None).text)
 
     def _explain(self, running: Running, why: str) -> None:
-        facts = self._world.history.workloads[running.number]
+        facts = self._cluster_state.history.workloads[running.number]
         if facts.why_waiting != why:
             facts.why_waiting = why
-            self._world.note("waiting", workload=running.number, why=why)
+            self._cluster_state.note("waiting", workload=running.number, why=why)
 
 
 class Lookup:
     """The store, as grouping asks it."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, cluster_state: ClusterState) -> None:
+        self._cluster_state = cluster_state
 
     def get(self, kind: str, namespace: str, name: str) -> Manifest | None:
         """Return an object, None where there is none."""
-        return self._world.store.get(kind, namespace, name)
+        return self._cluster_state.store.get(kind, namespace, name)
 
     def has_pods(self, namespace: str, labels: Mapping[str, str]) -> bool:
         """Tell whether there is a pod with these labels that is not being deleted."""
@@ -86,5 +88,5 @@ class Lookup:
             pod.namespace == namespace
             and not pod.leaving
             and all(pod.record.labels.get(key) == value for key, value in labels.items())
-            for pod in self._world.pods.values()
+            for pod in self._cluster_state.pods.values()
         )

@@ -17,7 +17,7 @@ _DEFAULT_PART = "default"
 class Progress:
     """Work that is done at a pace, and lost back to the last checkpoint when it stops.
 
-    `checkpoint` is the work between two checkpoints: 0 keeps everything, None nothing. `turn` counts changes of pace.
+    `checkpoint` is the work between two checkpoints: 0 keeps everything, None nothing. `generation` counts changes of pace.
     """
 
     total: float
@@ -26,13 +26,13 @@ class Progress:
     done: float = 0.0
     pace: float = 0.0
     at: float = 0.0
-    turn: int = 0
+    generation: int = 0
 
     def change_pace(self, now: float, pace: float) -> None:
         """Go on with another number of workers."""
         self.done = min(self.total, self.done + self.pace * (now - self.at))
         self.at, self.pace = now, pace
-        self.turn += 1
+        self.generation += 1
 
     def stop(self, now: float) -> float:
         """Stop, and return the GPU seconds that have to be spent again."""

@@ -11,7 +11,7 @@ from apportion_runtime.admission.expanding import Ending, Replacing, Slot, expan
 from apportion_runtime.admission.objects import GroupingError, kind_of, labels_of, name_of, namespace_of
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.status import SUCCEEDED
-from apportion_runtime.sim.api.cluster_state import PodState, World
+from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.api.events import FillDue, Leaves, Scaled
 from apportion_runtime.sim.api.object_store import Conflict
 from apportion_runtime.sim.controllers.cluster_retention import ClusterExpires, stays_s
@@ -46,34 +46,34 @@ DELETED, LOST, REFUSED = "deleted", "lost", "refused"
 class Workloads:
     """The workloads of a simulation, by their number."""
 
-    def __init__(self, world: World, engine: Engine, admit: Callable[[Manifest], None]) -> None:
-        self._world = world
+    def __init__(self, cluster_state: ClusterState, engine: Engine, admit: Callable[[Manifest], None]) -> None:
+        self._cluster_state = cluster_state
         self._engine = engine
         self._admit = admit
         self.works: list[Work] = []
         self.running: dict[int, Running] = {}
-        self._work_rate = WorkRate(world)
-        self.cron_jobs = CronJobs(world, self)
-        self.kubelet = Kubelet(world, startup_s=self._startup_s, ready=self._ready, stops=self._stops)
+        self._work_rate = WorkRate(cluster_state)
+        self.cron_jobs = CronJobs(cluster_state, self)
+        self.kubelet = Kubelet(cluster_state, startup_s=self._startup_s, ready=self._ready, stops=self._stops)
 
     def add(self, work: Work) -> int:
         """Take in a workload that is to come, and return its number."""
         manifest, number = work.manifest, len(self.works)
         self.works.append(work)
         namespace = namespace_of(manifest) or _DEFAULT_NAMESPACE
-        self._world.history.workloads.append(
+        self._cluster_state.history.workloads.append(
             WorkloadFacts(number, name_of(manifest), str(manifest.get("kind")), namespace, work.arrives_s)
         )
         return number
 
     def arrive(self, number: int) -> None:
         """Make a workload with its objects and pods."""
-        world, work = self._world, self.works[number]
-        facts = world.history.workloads[number]
+        cluster_state, work = self._cluster_state, self.works[number]
+        facts = cluster_state.history.workloads[number]
         metadata = {**work.manifest["metadata"], "namespace": facts.namespace}
         try:
             self._admit(work.manifest)
-            made = world.store.create(self._engine.admit({**work.manifest, "metadata": metadata}))
+            made = cluster_state.store.create(self._engine.admit({**work.manifest, "metadata": metadata}))
             if kind_of(made) == _CRON_JOB:
                 self.cron_jobs.begin(number, made)
                 return
@@ -82,7 +82,7 @@ class Workloads:
             self._refuse(number, f"nothing is known of {refused}" if isinstance(refused, KeyError) else str(refused))
             return
         facts.queue = labels_of(made).get(api_names.QUEUE, "")
-        world.note("arrived", workload=number)
+        cluster_state.note("arrived", workload=number)
         running = self.running[number] = Running(number, work, made, expansion)
         running.slots = {slot.key: slot for slot in expansion.slots}
         facts.gpus = gpus_of(expansion)
@@ -91,19 +91,19 @@ class Workloads:
         if not running.is_suspended:
             self._start(running)
         for scaling in work.scalings:
-            event, at = Scaled(number, scaling.replicas, scaling.group), world.clock.start + scaling.at_s
-            world.events.plan(max(world.now, at), event)
+            event, at = Scaled(number, scaling.replicas, scaling.group), cluster_state.clock.start + scaling.at_s
+            cluster_state.events.plan(max(cluster_state.now, at), event)
         if work.lifetime_s is not None:
-            world.events.plan(world.now + work.lifetime_s, Leaves(number))
+            cluster_state.events.plan(cluster_state.now + work.lifetime_s, Leaves(number))
         if work.cancelled_s is not None:
-            world.events.plan(world.now + work.cancelled_s, Leaves(number, only_if_unstarted=True))
+            cluster_state.events.plan(cluster_state.now + work.cancelled_s, Leaves(number, only_if_unstarted=True))
         if not running.slots and running.expansion.ending is not Ending.NEVER:
             self._finish(running, ENDED_BY_SUCCESS)
 
     def _refuse(self, number: int, why: str) -> None:
-        facts = self._world.history.workloads[number]
-        facts.outcome, facts.finished_s, facts.why_waiting = REFUSED, self._world.elapsed_s, why
-        self._world.note("refused", workload=number, why=why)
+        facts = self._cluster_state.history.workloads[number]
+        facts.outcome, facts.finished_s, facts.why_waiting = REFUSED, self._cluster_state.elapsed_s, why
+        self._cluster_state.note("refused", workload=number, why=why)
 
     def _start(self, running: Running) -> None:
         """Make what a workload consists of: the objects between it and its pods, and the pods."""
@@ -112,23 +112,23 @@ class Workloads:
             self._make_children(running, running.expansion.children)
             made, status = running.manifest, running.expansion.status
             if status:
-                running.manifest = self._world.store.patch_status(
+                running.manifest = self._cluster_state.store.patch_status(
                     made["kind"], namespace_of(made), name_of(made), status
                 )
         self._fill(running)
 
     def _make_children(self, running: Running, children: Iterable[dict[str, Any]]) -> None:
         """Make objects between a workload and its pods, as far as they are not there."""
-        world = self._world
+        cluster_state = self._cluster_state
         namespace = namespace_of(running.manifest)
         for made in children:
             if (made["kind"], made["metadata"]["name"]) in running.children:
                 continue
             reference = made["metadata"]["ownerReferences"][0]
-            owner = world.store.get(reference["kind"], namespace, reference["name"])
+            owner = cluster_state.store.get(reference["kind"], namespace, reference["name"])
             assert owner is not None
             owners = [{**reference, "uid": owner["metadata"]["uid"]}]
-            world.store.create({**made, "metadata": {**made["metadata"], "ownerReferences": owners}})
+            cluster_state.store.create({**made, "metadata": {**made["metadata"], "ownerReferences": owners}})
             running.children.append((made["kind"], made["metadata"]["name"]))
 
     def _fill(self, running: Running) -> None:
@@ -153,15 +153,15 @@ class Workloads:
 
     def _denied(self, running: Running, why: str) -> None:
         """A pod was not admitted: its controller tries again, each time after twice as long."""
-        world, manifest = self._world, running.manifest
-        facts = world.history.workloads[running.number]
+        cluster_state, manifest = self._cluster_state, running.manifest
+        facts = cluster_state.history.workloads[running.number]
         if facts.why_waiting != why:
             facts.why_waiting = why
-            world.note("denied", workload=running.number, why=why)
+            cluster_state.note("denied", workload=running.number, why=why)
         first, most = _BACKOFFS.get(kind_of(manifest), _BACKOFF)
         wait = min(most, first * 2.0 ** min(running.n_denied, 30))
         running.n_denied += 1
-        world.events.plan(world.now + wait, FillDue(running.number))
+        cluster_state.events.plan(cluster_state.now + wait, FillDue(running.number))
 
     def try_again(self, number: int) -> None:
         """Make the pods of a workload that were not admitted before, if they are by now."""
@@ -170,24 +170,24 @@ class Workloads:
             self._fill(running)
 
     def _make_pod(self, running: Running, slot: Slot) -> None:
-        world = self._world
-        facts = world.history.workloads[running.number]
+        cluster_state = self._cluster_state
+        facts = cluster_state.history.workloads[running.number]
         made = self._create_pod(running, slot)
         uid, name = made["metadata"]["uid"], made["metadata"]["name"]
         record = self._engine.take_in(running, made)
         state = PodState(uid, facts.namespace, name, running.number, slot.key, record)
-        world.pods[uid] = state
+        cluster_state.pods[uid] = state
         running.pods[slot.key] = uid
         group = running.groups.get(record.group or "")
         if group is not None:
             group.pods[uid] = None
             self._wait(group, state)
         if state.waits:
-            world.n_pending += 1
-        world.touch()
+            cluster_state.n_pending += 1
+        cluster_state.request_cycle()
 
     def _create_pod(self, running: Running, slot: Slot) -> Manifest:
-        world, manifest = self._world, running.manifest
+        cluster_state, manifest = self._cluster_state, running.manifest
         if slot.owner is None:
             return manifest
         number, name = running.n_made[slot.key], f"{slot.owner[1]}-{slot.key}"
@@ -197,7 +197,7 @@ class Workloads:
         kind, owner_name = slot.owner
         if slot.comes_last and running.expansion.last_child is not None:
             self._make_children(running, (running.expansion.last_child,))
-        owner = world.store.get(kind, namespace, owner_name)
+        owner = cluster_state.store.get(kind, namespace, owner_name)
         assert owner is not None
         reference = {
             "apiVersion": owner["apiVersion"],
@@ -216,31 +216,33 @@ class Workloads:
         made = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": slot.spec}
         admitted = self._engine.admit({**made, "status": {"phase": "Pending"}})
         running.n_made[slot.key] += 1
-        return world.store.create(admitted)
+        return cluster_state.store.create(admitted)
 
     def _wait(self, group: Group, pod: PodState) -> None:
         """Have a group wait, unless what it has is enough."""
-        record = self._world.records.session_cache.groups().get(group.name)
+        record = self._cluster_state.records.session_cache.groups().get(group.name)
         if record is None or not is_satisfied(record.root, group.placed):
-            queue = self._world.history.workloads[pod.workload].queue
-            self._world.history.begin_wait(group.name, pod.workload, queue, self._world.elapsed_s)
+            queue = self._cluster_state.history.workloads[pod.workload].queue
+            self._cluster_state.history.begin_wait(group.name, pod.workload, queue, self._cluster_state.elapsed_s)
 
     def placed(self, uid: str) -> None:
         """A pod was given a place."""
-        pod = self._world.pods[uid]
+        pod = self._cluster_state.pods[uid]
         group = self.group_of(pod)
         if group is None:
             return
         group.placed[part_of(pod.record.sub_group)] += 1
-        record = self._world.records.session_cache.groups()[group.name]
-        if is_satisfied(record.root, group.placed) and self._world.history.end_wait(group.name, self._world.elapsed_s):
-            facts = self._world.history.workloads[pod.workload]
+        record = self._cluster_state.records.session_cache.groups()[group.name]
+        if is_satisfied(record.root, group.placed) and self._cluster_state.history.end_wait(
+            group.name, self._cluster_state.elapsed_s
+        ):
+            facts = self._cluster_state.history.workloads[pod.workload]
             if facts.why_waiting:
                 facts.end_waiting()
-                self._world.records.session_cache.mark_unreported(self.running[pod.workload].groups)
+                self._cluster_state.records.session_cache.mark_unreported(self.running[pod.workload].groups)
             if facts.started_s is None:
-                facts.started_s = self._world.elapsed_s
-            self._world.note("started", workload=pod.workload, why=f"{sum(group.placed.values())} pods placed")
+                facts.started_s = self._cluster_state.elapsed_s
+            self._cluster_state.note("started", workload=pod.workload, why=f"{sum(group.placed.values())} pods placed")
 
     def group_of(self, pod: PodState) -> Group | None:
         """Return what there is to know of a pod's gang; None for one of a workload that is over, or without a gang."""
@@ -260,7 +262,7 @@ class Workloads:
         group = self.group_of(pod)
         if group is not None:
             group.ready[part_of(pod.record.sub_group)] += 1
-        if wants_last(running, pod, self._world.pods):
+        if wants_last(running, pod, self._cluster_state.pods):
             self._fill(running)
         self._work_rate.reckon(running, pod)
 
@@ -284,11 +286,11 @@ class Workloads:
                 del running.pods[pod.slot]
             self._fill(running)
 
-    def work_done(self, number: int, slot: str, turn: int) -> None:
+    def work_done(self, number: int, slot: str, generation: int) -> None:
         """The work of a workload, or of one of its pods, is done, unless its pace changed since that was planned."""
         running = self.running.get(number)
         progress = None if running is None else running.progress.get(slot)
-        if running is None or progress is None or progress.turn != turn or running.outcome:
+        if running is None or progress is None or progress.generation != generation or running.outcome:
             return
         if running.ends_together:
             self._finish(running, ENDED_BY_FAILURE if running.work.fails else ENDED_BY_SUCCESS)
@@ -300,32 +302,34 @@ class Workloads:
 
     def _end_pod(self, running: Running, slot: str) -> None:
         """A pod ends by itself; the engine knows it as one that succeeded until the workload is over."""
-        world, uid = self._world, running.pods.pop(slot)
-        pod = world.pods[uid]
+        cluster_state, uid = self._cluster_state, running.pods.pop(slot)
+        pod = cluster_state.pods[uid]
         running.over.add(slot)
         running.done.add(slot)
         how = ENDED_BY_FAILURE if running.work.fails else ENDED_BY_SUCCESS
         pod.leaving = how
         group, record = self.group_of(pod), pod.record
-        world.note(how, workload=running.number, pod=pod.name, node=record.node or "")
+        cluster_state.note(how, workload=running.number, pod=pod.name, node=record.node or "")
         self.kubelet.forget(uid, how)
         self._engine.left(pod)
         if group is not None and how == ENDED_BY_SUCCESS:
             group.pods.pop(uid, None)
-            world.records.set_pod(_succeeded(pod))
+            cluster_state.records.set_pod(_succeeded(pod))
 
     def scale(self, number: int, replicas: int, group: str) -> None:
         """Have a workload want another number of replicas."""
         running = self.running.get(number)
         if running is None or running.outcome:
             return
-        world = self._world
-        for made in scaled(running.manifest, replicas, group, Lookup(world)):
-            world.store.update(made)
-        found = world.store.get(running.manifest["kind"], namespace_of(running.manifest), name_of(running.manifest))
+        cluster_state = self._cluster_state
+        for made in scaled(running.manifest, replicas, group, Lookup(cluster_state)):
+            cluster_state.store.update(made)
+        found = cluster_state.store.get(
+            running.manifest["kind"], namespace_of(running.manifest), name_of(running.manifest)
+        )
         assert found is not None
         running.manifest = found
-        world.note("scaled", workload=number, why=f"{group or 'replicas'}: {replicas}")
+        cluster_state.note("scaled", workload=number, why=f"{group or 'replicas'}: {replicas}")
         self._follow(running)
 
     def change(self, number: int, manifest: Manifest) -> None:
@@ -333,12 +337,12 @@ class Workloads:
         running = self.running.get(number)
         if running is None or running.outcome:
             return
-        running.manifest = self._world.store.update(manifest)
+        running.manifest = self._cluster_state.store.update(manifest)
         was_suspended, running.is_suspended = running.is_suspended, is_suspended(manifest)
         if running.is_suspended and not was_suspended:
             running.was_whole = running.was_submitted = False
             for uid in list(running.pods.values()):
-                self.kubelet.stop(self._world.pods[uid], ENDED_BY_EVICTION)
+                self.kubelet.stop(self._cluster_state.pods[uid], ENDED_BY_EVICTION)
         self._follow(running)
 
     def _follow(self, running: Running) -> None:
@@ -348,7 +352,7 @@ class Workloads:
         for key, uid in list(running.pods.items()):
             if key not in running.slots:
                 running.over.add(key)
-                self.kubelet.stop(self._world.pods[uid], ENDED_BY_DELETION)
+                self.kubelet.stop(self._cluster_state.pods[uid], ENDED_BY_DELETION)
         running.over -= running.slots.keys() - running.done
         self._engine.changed(running)
         if not running.is_suspended:
@@ -357,9 +361,9 @@ class Workloads:
 
     def _regroup(self, running: Running) -> None:
         for uid in running.pods.values():
-            pod = self._world.pods.get(uid)
+            pod = self._cluster_state.pods.get(uid)
             if pod is not None and not pod.leaving and running.groups:
-                made = self._world.store.get("Pod", pod.namespace, pod.name)
+                made = self._cluster_state.store.get("Pod", pod.namespace, pod.name)
                 assert made is not None
                 self._engine.regroup(running, made)
                 return
@@ -369,7 +373,7 @@ class Workloads:
         running = self.running.get(number)
         if running is None or running.outcome:
             return
-        if only_if_unstarted and self._world.history.workloads[number].started_s is not None:
+        if only_if_unstarted and self._cluster_state.history.workloads[number].started_s is not None:
             return
         self._delete(running, DELETED)
 
@@ -382,36 +386,38 @@ class Workloads:
 
     def group_deleted(self, namespace: str, name: str) -> None:
         """Somebody deleted a pod group; its pods are grouped anew."""
-        world = self._world
-        world.store.delete("PodGroup", namespace, name)
-        world.records.drop_group(name)
+        cluster_state = self._cluster_state
+        cluster_state.store.delete("PodGroup", namespace, name)
+        cluster_state.records.drop_group(name)
         for running in self.running.values():
             group = running.groups.get(name)
             for uid in group.pods if group is not None else ():
-                pod = world.pods[uid]
-                made = world.store.get("Pod", pod.namespace, pod.name)
+                pod = cluster_state.pods[uid]
+                made = cluster_state.store.get("Pod", pod.namespace, pod.name)
                 assert made is not None
                 self._engine.regroup(running, made)
-                world.records.set_pod(pod.record)
-        world.touch()
+                cluster_state.records.set_pod(pod.record)
+        cluster_state.request_cycle()
 
     def _delete(self, running: Running, outcome: str) -> None:
         running.outcome = outcome
         for uid in list(running.pods.values()):
-            if uid in self._world.pods:
-                self.kubelet.stop(self._world.pods[uid], ENDED_BY_DELETION)
+            if uid in self._cluster_state.pods:
+                self.kubelet.stop(self._cluster_state.pods[uid], ENDED_BY_DELETION)
         self._clean_up(running)
 
     def pod_gone(self, uid: str) -> None:
         """A pod that was being deleted is gone."""
-        pod = self._world.pods.get(uid)
+        pod = self._cluster_state.pods.get(uid)
         if pod is not None:
-            self._world.note("gone", workload=pod.workload, pod=pod.name, node=pod.record.node or "", why=pod.leaving)
+            self._cluster_state.note(
+                "gone", workload=pod.workload, pod=pod.name, node=pod.record.node or "", why=pod.leaving
+            )
             self.remove_pod(uid)
 
     def remove_pod(self, uid: str, ended_by: str = "") -> None:
         """Take a pod away at once, and make the one that takes its place."""
-        pod = self._world.pods.get(uid)
+        pod = self._cluster_state.pods.get(uid)
         running = None if pod is None else self.running.get(pod.workload)
         group = None if pod is None else self.group_of(pod)
         self.kubelet.forget(uid, ended_by)
@@ -443,57 +449,57 @@ class Workloads:
             self._finish(running, running.ended)
 
     def _finish(self, running: Running, outcome: str) -> None:
-        world = self._world
+        cluster_state = self._cluster_state
         stays = stays_s(running.manifest)
         if stays and not running.ended:
-            facts = world.history.workloads[running.number]
+            facts = cluster_state.history.workloads[running.number]
             running.ended = facts.outcome = outcome
-            facts.finished_s = world.elapsed_s
+            facts.finished_s = cluster_state.elapsed_s
             running.progress.clear()
             for key in [key for key in running.pods if key in running.slots and running.slots[key].comes_last]:
                 self._end_pod(running, key)
-            world.note("done", workload=running.number, why=f"{outcome}; its cluster stays for {stays:g}s")
-            world.events.plan(world.now + stays, ClusterExpires(running.number))
+            cluster_state.note("done", workload=running.number, why=f"{outcome}; its cluster stays for {stays:g}s")
+            cluster_state.events.plan(cluster_state.now + stays, ClusterExpires(running.number))
             return
         running.outcome = outcome
         for slot in list(running.pods):
             uid = running.pods[slot]
-            if uid in world.pods and world.pods[uid].is_bound and not world.pods[uid].leaving:
+            if uid in cluster_state.pods and cluster_state.pods[uid].is_bound and not cluster_state.pods[uid].leaving:
                 self._end_pod(running, slot)
-            elif uid in world.pods:
-                self.kubelet.stop(world.pods[uid], ENDED_BY_DELETION)
+            elif uid in cluster_state.pods:
+                self.kubelet.stop(cluster_state.pods[uid], ENDED_BY_DELETION)
         self._clean_up(running)
 
     def _clean_up(self, running: Running) -> None:
         """Once the last pod is gone, take away the workload's groups and objects."""
-        world = self._world
-        if any(uid in world.pods for group in running.groups.values() for uid in group.pods):
+        cluster_state = self._cluster_state
+        if any(uid in cluster_state.pods for group in running.groups.values() for uid in group.pods):
             return
-        if any(uid in world.pods for uid in running.pods.values()):
+        if any(uid in cluster_state.pods for uid in running.pods.values()):
             return
         self._engine.finished(running)
         for name in list(running.groups):
             self._drop_group(running, name)
         namespace = namespace_of(running.manifest)
         for kind, name in (*reversed(running.children), (str(running.manifest["kind"]), name_of(running.manifest))):
-            if world.store.get(kind, namespace, name) is not None:
-                world.store.delete(kind, namespace, name)
-        facts = world.history.workloads[running.number]
+            if cluster_state.store.get(kind, namespace, name) is not None:
+                cluster_state.store.delete(kind, namespace, name)
+        facts = cluster_state.history.workloads[running.number]
         if not running.ended:
-            facts.outcome, facts.finished_s = running.outcome, world.elapsed_s
+            facts.outcome, facts.finished_s = running.outcome, cluster_state.elapsed_s
         facts.end_waiting()
-        world.note("finished", workload=running.number, why=running.outcome)
+        cluster_state.note("finished", workload=running.number, why=running.outcome)
         del self.running[running.number]
-        world.touch()
+        cluster_state.request_cycle()
 
     def _drop_group(self, running: Running, name: str) -> None:
-        world = self._world
+        cluster_state = self._cluster_state
         made = running.groups.pop(name).made
-        world.history.drop_wait(name)
-        world.records.drop_group(name)
+        cluster_state.history.drop_wait(name)
+        cluster_state.records.drop_group(name)
         namespace = namespace_of(made)
-        if world.store.get("PodGroup", namespace, name) is not None:
-            world.store.delete("PodGroup", namespace, name)
+        if cluster_state.store.get("PodGroup", namespace, name) is not None:
+            cluster_state.store.delete("PodGroup", namespace, name)
 
 
 def _succeeded(pod: PodState) -> Pod:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from apportion_runtime.sim.api.cluster_state import World
+from apportion_runtime.sim.api.cluster_state import ClusterState
 
 
 class Devices:
     """What is left on a node.
 
     Args:
-        world: What is simulated.
+        cluster_state: What is simulated.
         node: The node.
     """
 
-    def __init__(self, world: World, node: str) -> None:
-        record = world.records.nodes.get(node)
+    def __init__(self, cluster_state: ClusterState, node: str) -> None:
+        record = cluster_state.records.nodes.get(node)
         self._left = 0 if record is None else int(record.allocatable.get("gpu", 0))
         self._shared: set[str] = set()
-        for uid in world.pods_on.get(node, ()):
-            pod = world.pods[uid].record
+        for uid in cluster_state.pods_on.get(node, ()):
+            pod = cluster_state.pods[uid].record
             self.take(pod.gpu.count, pod.gpu_groups)
 
     def take(self, n_whole: int, gpu_groups: tuple[str, ...]) -> bool:

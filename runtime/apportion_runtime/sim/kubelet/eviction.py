@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from apportion_runtime.sim.api.cluster_state import PodState, World
+from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.history import ENDED_BY_EVICTION, Taken
 from apportion_runtime.sim.kubelet.kubelet import Kubelet
 
 
 def evict(
-    world: World,
+    cluster_state: ClusterState,
     kubelet: Kubelet,
     pod: PodState,
     *,
@@ -22,7 +22,7 @@ def evict(
     """Have a pod leave its node; tell whether the cluster let it go.
 
     Args:
-        world: Where it happens.
+        cluster_state: Where it happens.
         kubelet: Stops the pod.
         pod: It.
         action: Which part of the engine decided it.
@@ -37,19 +37,19 @@ def evict(
     gpus, node = pod.gpus, pod.record.node or ""
     if not kubelet.stop(pod, ENDED_BY_EVICTION):
         return False
-    facts = world.history.workloads[pod.workload]
-    last = world.history.taken[-1] if world.history.taken else None
-    if last is None or (last.at_s, last.workload) != (world.elapsed_s, pod.workload):
+    facts = cluster_state.history.workloads[pod.workload]
+    last = cluster_state.history.taken[-1] if cluster_state.history.taken else None
+    if last is None or (last.at_s, last.workload) != (cluster_state.elapsed_s, pod.workload):
         facts.n_evictions += 1
     for_workload = for_workload if by is None else by.workload
-    for_facts = None if for_workload < 0 else world.history.workloads[for_workload]
-    world.history.taken.append(
+    for_facts = None if for_workload < 0 else cluster_state.history.workloads[for_workload]
+    cluster_state.history.taken.append(
         Taken(
-            world.elapsed_s, pod.name, pod.workload, facts.queue, node, gpus, action,
+            cluster_state.elapsed_s, pod.name, pod.workload, facts.queue, node, gpus, action,
             "" if by is None else by.record.group or "", for_workload,
             "" if for_facts is None else for_facts.queue, rule, message,
         )
     )  # fmt: skip
     name = "" if for_facts is None else for_facts.name
-    world.note("evicted", workload=pod.workload, pod=pod.name, node=node, by=name, why=because or message)
+    cluster_state.note("evicted", workload=pod.workload, pod=pod.name, node=node, by=name, why=because or message)
     return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apportion_runtime.sim.api.cluster_state import World
+from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.api.object_store import Manifest
 from apportion_runtime.sim.scenario.format import Pool
 
@@ -41,51 +41,57 @@ def _conditions(*, ready: bool) -> list[dict[str, str]]:
     return [{"type": "Ready", "status": "True" if ready else "Unknown"}]
 
 
-def add_node(world: World, made: Manifest) -> None:
+def add_node(cluster_state: ClusterState, made: Manifest) -> None:
     """Have a node join."""
-    world.records.put_node(world.store.create(made))
+    cluster_state.records.put_node(cluster_state.store.create(made))
     labels = made["metadata"].get("labels") or {}
-    world.history.models[made["metadata"]["name"]] = next((labels[k] for k in _MODEL_LABELS if k in labels), "")
-    note_capacity(world, made["metadata"]["name"])
-    world.note("node-joined", node=made["metadata"]["name"])
-    world.touch()
+    cluster_state.history.models[made["metadata"]["name"]] = next((labels[k] for k in _MODEL_LABELS if k in labels), "")
+    note_capacity(cluster_state, made["metadata"]["name"])
+    cluster_state.note("node-joined", node=made["metadata"]["name"])
+    cluster_state.request_cycle()
 
 
-def remove_node(world: World, name: str) -> None:
+def remove_node(cluster_state: ClusterState, name: str) -> None:
     """Take a node away."""
-    world.store.delete("Node", "", name)
-    world.records.drop_node(name)
-    note_capacity(world, name)
-    world.note("node-left", node=name)
-    world.touch()
+    cluster_state.store.delete("Node", "", name)
+    cluster_state.records.drop_node(name)
+    note_capacity(cluster_state, name)
+    cluster_state.note("node-left", node=name)
+    cluster_state.request_cycle()
 
 
-def set_ready(world: World, name: str, *, ready: bool) -> None:
+def set_ready(cluster_state: ClusterState, name: str, *, ready: bool) -> None:
     """Have a node fail, or come back; one that comes back takes pods again."""
-    made = world.store.patch_status("Node", "", name, {"conditions": _conditions(ready=ready)})
+    made = cluster_state.store.patch_status("Node", "", name, {"conditions": _conditions(ready=ready)})
     if ready and made["spec"].get("unschedulable"):
-        made = world.store.update({**made, "spec": {k: v for k, v in made["spec"].items() if k != "unschedulable"}})
-    world.records.put_node(made)
-    note_capacity(world, name)
-    world.note("node-joined" if ready else "node-failed", node=name)
-    world.touch()
+        made = cluster_state.store.update(
+            {**made, "spec": {k: v for k, v in made["spec"].items() if k != "unschedulable"}}
+        )
+    cluster_state.records.put_node(made)
+    note_capacity(cluster_state, name)
+    cluster_state.note("node-joined" if ready else "node-failed", node=name)
+    cluster_state.request_cycle()
 
 
-def cordon(world: World, name: str) -> None:
+def cordon(cluster_state: ClusterState, name: str) -> None:
     """Have a node take no more pods."""
-    made = world.store.get("Node", "", name)
+    made = cluster_state.store.get("Node", "", name)
     assert made is not None
-    world.records.put_node(world.store.update({**made, "spec": {**made["spec"], "unschedulable": True}}))
-    note_capacity(world, name)
-    world.note("node-drained", node=name)
-    world.touch()
+    cluster_state.records.put_node(
+        cluster_state.store.update({**made, "spec": {**made["spec"], "unschedulable": True}})
+    )
+    note_capacity(cluster_state, name)
+    cluster_state.note("node-drained", node=name)
+    cluster_state.request_cycle()
 
 
-def note_capacity(world: World, name: str) -> None:
+def note_capacity(cluster_state: ClusterState, name: str) -> None:
     """Note the GPUs of the nodes that take pods, and of the one that changed."""
-    known = world.records.nodes
+    known = cluster_state.records.nodes
     gpus = sum(node.allocatable.get("gpu", 0.0) for node in known.values() if node.ready and not node.unschedulable)
-    world.history.set_capacity(gpus, world.elapsed_s)
+    cluster_state.history.set_capacity(gpus, cluster_state.elapsed_s)
     node = known.get(name)
     takes_pods = node is not None and node.ready and not node.unschedulable
-    world.history.set_machine(name, node.allocatable.get("gpu", 0.0) if node and takes_pods else 0.0, world.elapsed_s)
+    cluster_state.history.set_machine(
+        name, node.allocatable.get("gpu", 0.0) if node and takes_pods else 0.0, cluster_state.elapsed_s
+    )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apportion_runtime.admission.objects import annotations_of, kind_of, name_of, namespace_of, nested, uid_of
-from apportion_runtime.sim.api.cluster_state import PodState, World
+from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.api.events import EngineEvent
 from apportion_runtime.sim.api.object_store import Change, ClusterApi
 from apportion_runtime.sim.controllers.workloads import Workloads
@@ -108,7 +108,7 @@ class Autoscaler:
     """Answers requests.
 
     Args:
-        world: What is simulated.
+        cluster_state: What is simulated.
         workloads: Told of pods whose node is taken away.
         pools: The node pools of the cluster.
         told: Told of each request whose state changed.
@@ -117,25 +117,25 @@ class Autoscaler:
 
     def __init__(
         self,
-        world: World,
+        cluster_state: ClusterState,
         workloads: Workloads,
         pools: Mapping[str, Pool],
         *,
         told: Callable[[Manifest], None] = lambda request: None,
         owner: Callable[[Manifest], int] = lambda request: -1,
     ) -> None:
-        self._world = world
+        self._cluster_state = cluster_state
         self._workloads = workloads
         self._pools = {name: pool for name, pool in pools.items() if pool.queued is not None}
         self._told = told
         self._owner = owner
         self._standing: dict[str, _Standing] = {}
         self._n_made = dict.fromkeys(self._pools, 0)
-        world.store.watch(REQUEST, self._changed)
-        for made in world.store.list(REQUEST):
+        cluster_state.store.watch(REQUEST, self._changed)
+        for made in cluster_state.store.list(REQUEST):
             self._plan_look(made)
         for at_s in changes([pool.queued for pool in self._pools.values() if pool.queued is not None]):
-            world.events.plan(world.clock.start + at_s, CapacityChanges())
+            cluster_state.events.plan(cluster_state.clock.start + at_s, CapacityChanges())
 
     def handlers(self) -> Handlers:
         """Return what is done at each of its events."""
@@ -161,13 +161,15 @@ class Autoscaler:
             self._note("request-ignored", made, f"provisioning class {said} has no model here; nobody answers it")
             return
         wait = min((pool.queued.accept_s for pool in self._pools.values() if pool.queued), default=Queued().accept_s)
-        self._world.events.plan(self._world.now + wait, RequestDue(namespace_of(made), name_of(made)))
+        self._cluster_state.events.plan(self._cluster_state.now + wait, RequestDue(namespace_of(made), name_of(made)))
 
     def _look(self, namespace: str, name: str) -> None:
-        made = self._world.store.get(REQUEST, namespace, name)
+        made = self._cluster_state.store.get(REQUEST, namespace, name)
         if made is None or uid_of(made) in self._standing or nested(made, "status", "conditions"):
             return
-        templates = {name_of(t): t for t in self._world.store.list("PodTemplate") if namespace_of(t) == namespace}
+        templates = {
+            name_of(t): t for t in self._cluster_state.store.list("PodTemplate") if namespace_of(t) == namespace
+        }
         asked = judge(made, templates, list(self._pools.values()))
         if isinstance(asked, Asked) and (full := self._too_many(asked)) is not None:
             asked = full
@@ -180,7 +182,7 @@ class Autoscaler:
         self._note("request-accepted", made, f"{_nodes(asked.nodes)} of {asked.pool} for {asked.run_s:.0f}s")
         made = self._with(made, "Accepted", "True", "Accepted", "ProvisioningRequest is accepted by ClusterAutoscaler")
         queued = self._queued(asked.pool)
-        self._world.events.plan(self._world.now + queued.patience_s, PatienceEnds(uid))
+        self._cluster_state.events.plan(self._cluster_state.now + queued.patience_s, PatienceEnds(uid))
         self._told(made)
         self._serve()
 
@@ -204,10 +206,12 @@ class Autoscaler:
             if standing.held is not None or made is None:
                 continue
             held = [each.held for each in self._standing.values() if each.held is not None]
-            found = find(standing.asked, self._pools, held, self._world.elapsed_s)
+            found = find(standing.asked, self._pools, held, self._cluster_state.elapsed_s)
             if isinstance(found, Held):
                 standing.held = found
-                self._world.events.plan(self._world.now + self._queued(found.pool).boot_s, NodesReady(uid))
+                self._cluster_state.events.plan(
+                    self._cluster_state.now + self._queued(found.pool).boot_s, NodesReady(uid)
+                )
                 continue
             before = nested(made, "status", "conditions") or ()
             if not any(each["reason"] == found.reason for each in before):
@@ -219,20 +223,20 @@ class Autoscaler:
         made = None if standing is None else self._request(standing, uid)
         if standing is None or standing.held is None or made is None:
             return
-        world, held = self._world, standing.held
+        cluster_state, held = self._cluster_state, standing.held
         queued, label = self._queued(held.pool), request_name(made)
         standing.is_ready = True
         for _ in range(held.nodes):
             name = node_name(self._pools[held.pool], self._n_made[held.pool])
             self._n_made[held.pool] += 1
-            standing.nodes[name] = world.now
-            add_node(world, self._node(name, held, label))
+            standing.nodes[name] = cluster_state.now
+            add_node(cluster_state, self._node(name, held, label))
         self._note("request-provisioned", made, f"{_nodes(held.nodes)} of {held.pool} in {held.zone}")
-        made = world.store.patch_status(
+        made = cluster_state.store.patch_status(
             REQUEST, standing.namespace, standing.name, {"provisioningClassDetails": {"ResizeRequestName": label}}
         )
-        world.events.plan(world.now + queued.booking_s, BookingEnds(uid))
-        world.events.plan(world.now + standing.asked.run_s, RunEnds(uid))
+        cluster_state.events.plan(cluster_state.now + queued.booking_s, BookingEnds(uid))
+        cluster_state.events.plan(cluster_state.now + standing.asked.run_s, RunEnds(uid))
         self._told(self._with(made, "Provisioned", "True", "CapacityIsProvisioned", "Capacity is provisioned"))
 
     def _node(self, name: str, held: Held, request: str) -> dict[str, Any]:
@@ -251,7 +255,7 @@ class Autoscaler:
         made = None if standing is None else self._request(standing, uid)
         if standing is None or made is None:
             return
-        is_used = any(self._world.pods_on.get(name) for name in standing.nodes)
+        is_used = any(self._cluster_state.pods_on.get(name) for name in standing.nodes)
         if not is_used:
             self._note("booking-expired", made, f"no pod came to its {_nodes(len(standing.nodes))}")
         made = self._with(
@@ -268,7 +272,7 @@ class Autoscaler:
         if standing is None:
             return
         made = self._request(standing, uid)
-        if made is not None and any(self._world.pods_on.get(name) for name in standing.nodes):
+        if made is not None and any(self._cluster_state.pods_on.get(name) for name in standing.nodes):
             message = f"the maximum runtime of {standing.asked.run_s:.0f} seconds is over for its {_nodes(len(standing.nodes))}"
             self._note("capacity-revoked", made, message)
             # Whoever made the request knows before its pods are lost, and does not make them anew.
@@ -298,28 +302,30 @@ class Autoscaler:
         """A pod is gone: its node may be idle from now on."""
         node = pod.record.node
         for uid, standing in self._standing.items():
-            if node in standing.nodes and not self._world.pods_on.get(node or ""):
-                standing.nodes[node or ""] = self._world.now
-                self._world.events.plan(self._world.now + self._pools[standing.asked.pool].idle_s, IdleEnds(uid))
+            if node in standing.nodes and not self._cluster_state.pods_on.get(node or ""):
+                standing.nodes[node or ""] = self._cluster_state.now
+                self._cluster_state.events.plan(
+                    self._cluster_state.now + self._pools[standing.asked.pool].idle_s, IdleEnds(uid)
+                )
 
     def _take_idle(self, uid: str) -> None:
         """Take away the nodes of a request that nobody has used for long enough, once their booking is over."""
         standing = self._standing.get(uid)
         if standing is None:
             return
-        world, idle_s = self._world, self._pools[standing.asked.pool].idle_s
+        cluster_state, idle_s = self._cluster_state, self._pools[standing.asked.pool].idle_s
         later: list[float] = []
         for name in list(standing.nodes):
             since = standing.nodes[name]
-            if world.pods_on.get(name) or since is None:
+            if cluster_state.pods_on.get(name) or since is None:
                 continue
-            at = max(since + idle_s, world.now)
-            if since + idle_s <= world.now:
+            at = max(since + idle_s, cluster_state.now)
+            if since + idle_s <= cluster_state.now:
                 self._remove(standing, name)
             else:
                 later.append(at)
         if later:
-            world.events.plan(min(later), IdleEnds(uid))
+            cluster_state.events.plan(min(later), IdleEnds(uid))
         if not standing.nodes:
             self._release(uid)
 
@@ -330,11 +336,11 @@ class Autoscaler:
         self._serve()
 
     def _remove(self, standing: _Standing, name: str) -> None:
-        for uid in list(self._world.pods_on.get(name, ())):
+        for uid in list(self._cluster_state.pods_on.get(name, ())):
             self._workloads.remove_pod(uid, ENDED_BY_NODE)
         del standing.nodes[name]
-        if self._world.store.get("Node", "", name) is not None:
-            remove_node(self._world, name)
+        if self._cluster_state.store.get("Node", "", name) is not None:
+            remove_node(self._cluster_state, name)
 
     def _queued(self, pool: str) -> Queued:
         queued = self._pools[pool].queued
@@ -342,7 +348,7 @@ class Autoscaler:
         return queued
 
     def _request(self, standing: _Standing, uid: str) -> Manifest | None:
-        made = self._world.store.get(REQUEST, standing.namespace, standing.name)
+        made = self._cluster_state.store.get(REQUEST, standing.namespace, standing.name)
         return made if made is not None and uid_of(made) == uid else None
 
     def _with(self, made: Manifest, kind: str, status: str, reason: str, message: str) -> Manifest:
@@ -353,14 +359,14 @@ class Autoscaler:
             "status": status,
             "reason": reason,
             "message": message,
-            "lastTransitionTime": self._world.clock.text,
+            "lastTransitionTime": self._cluster_state.clock.text,
         }
-        return self._world.store.patch_status(
+        return self._cluster_state.store.patch_status(
             REQUEST, namespace_of(made), name_of(made), {"conditions": [*others, condition]}
         )
 
     def _note(self, what: str, made: Manifest, why: str) -> None:
-        self._world.note(what, workload=self._owner(made), why=f"{name_of(made)}: {why}")
+        self._cluster_state.note(what, workload=self._owner(made), why=f"{name_of(made)}: {why}")
 
 
 def _nodes(count: int) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from apportion_runtime.core.plugins.predicates import selected, tolerated
 from apportion_runtime.core.snapshot import Node, Pod
-from apportion_runtime.sim.api.cluster_state import World
+from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.api.events import NodeJoins, PoolCheck
 from apportion_runtime.sim.kubelet.nodes import add_node, node_manifest, node_name, remove_node
 from apportion_runtime.sim.scenario.format import Pool
@@ -32,8 +32,8 @@ class _Size:
 class NodePools:
     """The pools of a cluster."""
 
-    def __init__(self, world: World, pools: Sequence[Pool]) -> None:
-        self._world = world
+    def __init__(self, cluster_state: ClusterState, pools: Sequence[Pool]) -> None:
+        self._cluster_state = cluster_state
         self.pools = {pool.name: pool for pool in pools}
         self._sizes = {pool.name: _Size() for pool in pools}
         self._models: dict[str, Node | None] = {}
@@ -56,9 +56,9 @@ class NodePools:
         size = self._sizes[pool]
         size.coming.pop(name, None)
         size.names[name] = None
-        add_node(self._world, node_manifest(self.pools[pool], name))
+        add_node(self._cluster_state, node_manifest(self.pools[pool], name))
         if self.pools[pool].scales:
-            self._look_again(self._world.now)
+            self._look_again(self._cluster_state.now)
 
     def gone(self, name: str) -> None:
         """A node was taken away by somebody else."""
@@ -82,8 +82,8 @@ class NodePools:
             for _ in range(min(room, needed)):
                 name = self._next_name(pool)
                 size.coming[name] = None
-                self._world.events.plan(self._world.now + pool.scale_up_s, NodeJoins(name, pool.name))
-                self._world.note("node-asked", node=name)
+                self._cluster_state.events.plan(self._cluster_state.now + pool.scale_up_s, NodeJoins(name, pool.name))
+                self._cluster_state.note("node-asked", node=name)
 
     def _needed(self, pool: Pool, pods: Sequence[Pod]) -> int:
         """Return how many nodes pods would fill, each put on the first where there is room."""
@@ -107,12 +107,12 @@ class NodePools:
 
     def _model(self, pool: Pool) -> Node | None:
         if pool.name not in self._models:
-            self._models[pool.name] = self._world.records.read_node(node_manifest(pool, f"{pool.name}-model"))
+            self._models[pool.name] = self._cluster_state.records.read_node(node_manifest(pool, f"{pool.name}-model"))
         return self._models[pool.name]
 
     def check(self) -> None:
         """Take away nodes that stand idle for long enough, and look again when the next one might."""
-        world = self._world
+        cluster_state = self._cluster_state
         self._check_at = None
         following: list[float] = []
         for pool in self.pools.values():
@@ -120,14 +120,14 @@ class NodePools:
                 continue
             size = self._sizes[pool.name]
             for name in list(size.names):
-                if world.pods_on.get(name):
+                if cluster_state.pods_on.get(name):
                     size.idle_since.pop(name, None)
                     continue
-                since = size.idle_since.setdefault(name, world.now)
+                since = size.idle_since.setdefault(name, cluster_state.now)
                 if len(size.names) <= pool.least:
                     continue
-                if world.now - since >= pool.idle_s:
-                    remove_node(world, name)
+                if cluster_state.now - since >= pool.idle_s:
+                    remove_node(cluster_state, name)
                     self.gone(name)
                 else:
                     following.append(since + pool.idle_s)
@@ -137,9 +137,9 @@ class NodePools:
     def settle(self) -> None:
         """After pods came or went: look for idle nodes at once."""
         if self.can_grow:
-            self._look_again(self._world.now)
+            self._look_again(self._cluster_state.now)
 
     def _look_again(self, at: float) -> None:
         if self._check_at is None or at < self._check_at:
             self._check_at = at
-            self._world.events.plan(at, PoolCheck())
+            self._cluster_state.events.plan(at, PoolCheck())

@@ -1,4 +1,4 @@
-"""A simulation as it would be told: the turns that it took, each in a line, no more of them than one reads at once."""
+"""The main events of a simulation, one line each, at most as many as fit a screen."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WORDS = {
 
 
 @dataclass(slots=True)
-class _Turn:
+class _Entry:
     """Facts of one moment that are one thing to the reader: a gang's pods that go, nodes that come."""
 
     first: Fact
@@ -38,47 +38,47 @@ class _Turn:
 
 def story(history: History, most: int = MOST_LINES) -> list[str]:
     """Return what happened, at most so many lines; where it was more, the last line says how much is left out."""
-    turns = _turns(history.facts)
-    told = turns
+    entries = _entries(history.facts)
+    told = entries
     if len(told) > most:
-        ranked = sorted(range(len(turns)), key=lambda number: (_TOLD[turns[number].first.what], number))
-        told = [turns[number] for number in sorted(ranked[: most - 1])]
-    lines = [f"{elapsed(turn.first.at_s)}  {_line(turn)}" for turn in told]
-    if len(told) < len(turns):
-        lines.append(f"… and {counted(len(turns) - len(told), 'more turn')}: -o jsonl has every event")
+        ranked = sorted(range(len(entries)), key=lambda number: (_TOLD[entries[number].first.what], number))
+        told = [entries[number] for number in sorted(ranked[: most - 1])]
+    lines = [f"{elapsed(entry.first.at_s)}  {_line(entry)}" for entry in told]
+    if len(told) < len(entries):
+        lines.append(f"… and {counted(len(entries) - len(told), 'more event')}: -o jsonl has every event")
     return lines
 
 
-def _turns(facts: Sequence[Fact]) -> list[_Turn]:
-    found: list[_Turn] = []
-    last: dict[tuple[float, str, str, str], _Turn] = {}
+def _entries(facts: Sequence[Fact]) -> list[_Entry]:
+    found: list[_Entry] = []
+    last: dict[tuple[float, str, str, str], _Entry] = {}
     for fact in facts:
         if fact.what not in _TOLD:
             continue
         about = fact.node.rpartition("-")[0] if fact.what.startswith("node-") else fact.workload
         key = (fact.at_s, fact.what, about, fact.by)
-        turn = last.get(key)
-        if turn is not None and (fact.what == "evicted" or fact.what.startswith("node-")):
-            turn.count += 1
+        entry = last.get(key)
+        if entry is not None and (fact.what == "evicted" or fact.what.startswith("node-")):
+            entry.count += 1
             continue
-        turn = last[key] = _Turn(fact)
-        found.append(turn)
+        entry = last[key] = _Entry(fact)
+        found.append(entry)
     return found
 
 
-def _line(turn: _Turn) -> str:
-    fact = turn.first
+def _line(entry: _Entry) -> str:
+    fact = entry.first
     who = fact.workload or fact.node or "a request"
     if fact.queue:
         who = f"{who} ({fact.queue})"
     if fact.what == "evicted":
         for_whom = f" for {fact.by}" if fact.by else ""
-        return f"{who} loses {counted(turn.count, 'pod')}{for_whom}: {fact.why}"
-    if fact.what.startswith("node-") and turn.count > 1:
+        return f"{who} loses {counted(entry.count, 'pod')}{for_whom}: {fact.why}"
+    if fact.what.startswith("node-") and entry.count > 1:
         pool = fact.node.rpartition("-")[0]
         plural = {"joins": "join", "leaves": "leave", "fails": "fail", "drains": "drain"}
         word = _WORDS[fact.what]
-        return f"{counted(turn.count, 'node')} of {pool} {plural.get(word, 'are asked for')}"
+        return f"{counted(entry.count, 'node')} of {pool} {plural.get(word, 'are asked for')}"
     if fact.what == "deleted":
         return f"{fact.why} is deleted"
     return f"{who} {_WORDS[fact.what]}" + (f": {fact.why}" if fact.why else "")

@@ -179,7 +179,7 @@ def test_a_kubeconfig_that_does_not_do_is_one_sentence(
 
 
 def test_counters_and_readiness_are_told_over_http() -> None:
-    counters = Counters(turns=3, is_leader=True)
+    counters = Counters(cycles=3, is_leader=True)
     with served(0, counters) as port:
         with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
             text = answer.read().decode()

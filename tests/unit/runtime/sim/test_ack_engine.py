@@ -64,7 +64,7 @@ def run(text: str, *objects: Node) -> History:
     """Run to the end, with nothing broken after any event."""
     cluster = cluster_of(text, *objects)
     while cluster.step():
-        assert broken(cluster.world, cluster.workloads.running) == []
+        assert broken(cluster.cluster_state, cluster.workloads.running) == []
     return cluster.finish()
 
 
@@ -84,7 +84,8 @@ def job(name: str, namespace: str, cpu: int = 8, **more: Any) -> str:
 def test_every_node_of_the_tree_has_a_queue_and_objects_stand_for_their_own() -> None:
     cluster = cluster_of(NODES, TREE, queue("root/a", "Block", priority=3))
     made = {
-        each["metadata"]["annotations"]["kube-queue/quota-fullname"]: each for each in cluster.world.store.list("Queue")
+        each["metadata"]["annotations"]["kube-queue/quota-fullname"]: each
+        for each in cluster.cluster_state.store.list("Queue")
     }
     assert sorted(made) == ["root", "root/a", "root/b", "root/interns"]
     assert made["root/a"]["metadata"]["name"] == "own-a"
@@ -99,9 +100,9 @@ def test_every_node_of_the_tree_has_a_queue_and_objects_stand_for_their_own() ->
 def test_a_job_is_let_go_when_its_quota_has_room_and_carries_the_moments() -> None:
     cluster = cluster_of(NODES + "workloads:\n" + job("one", "a") + job("two", "a"))
     cluster.step()
-    while cluster.world.events.next_at() == cluster.world.now:
+    while cluster.cluster_state.events.next_at() == cluster.cluster_state.now:
         cluster.step()
-    one, two = (cluster.world.store.get("Job", "a", name) for name in ("one", "two"))
+    one, two = (cluster.cluster_state.store.get("Job", "a", name) for name in ("one", "two"))
     assert one is not None
     assert two is not None
     assert one["metadata"]["annotations"] == {
@@ -111,19 +112,19 @@ def test_a_job_is_let_go_when_its_quota_has_room_and_carries_the_moments() -> No
     assert not one["spec"]["suspend"]
     assert "kube-queue/job-dequeue-timestamp" not in two["metadata"]["annotations"]
     assert two["spec"]["suspend"]
-    unit = cluster.world.store.get("QueueUnit", "a", "two")
+    unit = cluster.cluster_state.store.get("QueueUnit", "a", "two")
     assert unit is not None
     assert unit["spec"]["resource"] == {"cpu": "8000m", "memory": "1073741824"}
     (status,) = (
         each["status"]["queueItemDetails"]
-        for each in cluster.world.store.list("Queue")
+        for each in cluster.cluster_state.store.list("Queue")
         if each["metadata"]["annotations"]["kube-queue/quota-fullname"] == "root/a"
     )
     assert status == {"active": [], "backoff": [{"name": "two", "namespace": "a", "position": 1, "priority": 0}]}
     cluster.run()
     # Silent for 1, 2, 4, 8, 16 seconds and then 20 each time, it is tried again 111 seconds after it came.
     assert at(cluster.history, "dequeued", "two") == [111.0]
-    assert cluster.world.store.list("QueueUnit") == ()
+    assert cluster.cluster_state.store.list("QueueUnit") == ()
 
 
 @pytest.mark.parametrize(
@@ -311,12 +312,12 @@ def test_an_annotation_suspends_the_jobs_of_the_training_operator() -> None:
         "spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 1, "template": pod}}},
     }  # fmt: skip
     cluster = cluster_of(NODES + f"workloads:\n  - {{manifest: {manifest}, duration: 100}}\n" + job("one", "a", at=1))
-    while (cluster.world.events.next_at() or 0.0) < cluster.scenario.start + 50:
+    while (cluster.cluster_state.events.next_at() or 0.0) < cluster.scenario.start + 50:
         cluster.step()
-    made = cluster.world.store.get("PyTorchJob", "a", "w")
+    made = cluster.cluster_state.store.get("PyTorchJob", "a", "w")
     assert made is not None
     assert made["metadata"]["annotations"]["scheduling.x-k8s.io/suspend"] == "false"
-    assert cluster.world.store.get("QueueUnit", "a", "w-py-qu") is not None
+    assert cluster.cluster_state.store.get("QueueUnit", "a", "w-py-qu") is not None
     history = cluster.run()
     assert history.workloads[0].outcome == "succeeded"
     assert at(history, "dequeued", "one") > at(history, "finished", "w")

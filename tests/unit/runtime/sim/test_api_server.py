@@ -8,7 +8,7 @@ import pytest
 
 from apportion_runtime.sim.api.clock import Clock
 from apportion_runtime.sim.api.limit_ranges import check_limits, with_defaults
-from apportion_runtime.sim.api.object_store import Store
+from apportion_runtime.sim.api.object_store import ObjectStore
 from apportion_runtime.sim.api.priority_classes import with_priority
 from apportion_runtime.sim.api.resource_quotas import Quotas, quantity_text
 from apportion_runtime.sim.engine import Denied, UnreadableError
@@ -193,8 +193,8 @@ def test_a_limit_range_has_bounds(item: Made, requests: Made | None, limits: Mad
     assert str(denied.value) == f'pods "a" is forbidden: {said}'
 
 
-def classes(*made: Made) -> Store:
-    store = Store(Clock())
+def classes(*made: Made) -> ObjectStore:
+    store = ObjectStore(Clock())
     for each in made:
         store.create({"kind": "PriorityClass", **each})
     return store

@@ -9,7 +9,7 @@ import pytest
 
 from apportion_runtime.sim.api.clock import Clock
 from apportion_runtime.sim.api.events import Arrives, CycleDue, EventQueue, PodGone
-from apportion_runtime.sim.api.object_store import Conflict, Refused, Store
+from apportion_runtime.sim.api.object_store import Conflict, ObjectStore, Refused
 from apportion_runtime.sim.cluster import BrokenError, Cluster
 from apportion_runtime.sim.controllers.cron_schedule import due_times
 from apportion_runtime.sim.history import History, Wait
@@ -105,7 +105,7 @@ events: [{at: 100s, node: gpu-0000, what: fails}]
     assert [stay.ended_by for stay in history.stays] == ["node-lost", "succeeded"]
     assert [stay.node for stay in history.stays] == ["gpu-0000", "gpu-0001"]
     assert [gpus for _, gpus in history.capacity] == [1.0, 2.0, 1.0]
-    assert cluster.world.pods == {}
+    assert cluster.cluster_state.pods == {}
 
 
 def test_a_bare_pod_that_is_evicted_is_lost() -> None:
@@ -130,7 +130,7 @@ workloads: [{name: j, kind: Job, queue: a, pods: 5, gpus: 1, duration: 10m}]
     assert times(history, "node-asked") == [0.0, 0.0]
     assert times(history, "node-joined") == [0.0, 120.0, 120.0]
     assert len(times(history, "node-left")) == 2
-    assert len(cluster.world.records.nodes) == 1
+    assert len(cluster.cluster_state.records.nodes) == 1
     assert history.workloads[0].outcome == "succeeded"
 
 
@@ -184,7 +184,7 @@ def test_the_clock_does_not_go_back() -> None:
 
 
 def test_the_store_refuses_what_an_api_server_refuses() -> None:
-    store = Store(Clock())
+    store = ObjectStore(Clock())
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "ns"}, "spec": {}}
     told: list[str] = []
     store.watch("Pod", lambda change: told.append(change.what))
@@ -298,8 +298,8 @@ def test_a_run_looks_now_and_then_whether_everything_holds(monkeypatch: pytest.M
     cluster = Cluster(QUEUES, read_scenario(text, lambda name: []))
 
     def lose(_: float) -> None:
-        for made in cluster.world.store.list("Pod"):
-            cluster.world.store.update({**made, "spec": {**made["spec"], "nodeName": "elsewhere"}})
+        for made in cluster.cluster_state.store.list("Pod"):
+            cluster.cluster_state.store.update({**made, "spec": {**made["spec"], "nodeName": "elsewhere"}})
 
     with pytest.raises(BrokenError, match="stands on elsewhere"):
         cluster.run(lose)

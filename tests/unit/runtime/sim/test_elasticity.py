@@ -28,7 +28,7 @@ def run(text: str) -> tuple[History, Cluster]:
     """Run a scenario, and hold every event to the invariants."""
     cluster = Cluster((QUEUE,), read_scenario(NODES + text, lambda name: []))
     while cluster.step():
-        assert broken(cluster.world, cluster.workloads.running) == []
+        assert broken(cluster.cluster_state, cluster.workloads.running) == []
     return cluster.finish(), cluster
 
 

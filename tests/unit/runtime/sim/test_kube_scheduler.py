@@ -341,7 +341,7 @@ def test_a_pod_waits_behind_its_gates() -> None:
     )
     history, cluster = run(text)
     assert nodes_of(history) == []
-    assert cluster.world.n_pending == 0
+    assert cluster.cluster_state.n_pending == 0
 
 
 def test_a_suspended_job_has_no_pods() -> None:
@@ -349,12 +349,12 @@ def test_a_suspended_job_has_no_pods() -> None:
     spec = {"suspend": True, "completions": 1, "template": template}
     text = f"until: 1m\n{TWO}workloads: [{{manifest: {{apiVersion: batch/v1, kind: Job, metadata: {{name: j}}, spec: {spec}}}}}]"
     history, cluster = run(text)
-    assert (nodes_of(history), cluster.world.pods) == ([], {})
+    assert (nodes_of(history), cluster.cluster_state.pods) == ([], {})
     running = cluster.workloads.running[0]
     cluster.workloads.change(0, {**running.manifest, "spec": {**running.manifest["spec"], "suspend": False}})
-    assert len(cluster.world.pods) == 1
+    assert len(cluster.cluster_state.pods) == 1
     cluster.workloads.change(0, running.manifest | {"spec": {**running.manifest["spec"], "suspend": True}})
-    while cluster.world.pods:
+    while cluster.cluster_state.pods:
         assert cluster.step()
     assert cluster.workloads.running[0].is_suspended
 

@@ -88,7 +88,7 @@ def test_work_without_a_queue_stays_suspended_where_the_configuration_manages_it
     cluster = cluster_of([job_of("loose", "", "0s", 1)], *queue_of("a", 2), config, until="1h")
     history = cluster.run()
     assert [fact.what for fact in history.facts if fact.workload == "loose"] == ["arrived", "waiting"]
-    job = cluster.world.store.get("Job", "ns", "loose")
+    job = cluster.cluster_state.store.get("Job", "ns", "loose")
     assert job is not None
     assert job["spec"]["suspend"] is True
     unmanaged = cluster_of([job_of("loose", "", "0s", 1)], *queue_of("a", 2)).run()
@@ -148,7 +148,7 @@ def test_what_the_objects_say_and_nothing_heeds_is_told() -> None:
     cluster = cluster_of(
         [], *queue_of("a", 2), topology, other, configuration_of(waitForPodsReady={"blockAdmission": True})
     )
-    said = {fault.address: fault.message for fault in cluster.world.records.faults}
+    said = {fault.address: fault.message for fault in cluster.cluster_state.records.faults}
     assert said == {
         "resourceflavor racks": "its topology is passed over: pods are placed as if it had none",
         "admissioncheck budget": "nothing is known of its controller acme.example/budget: work that needs it waits for ever",
@@ -172,7 +172,7 @@ def test_work_that_is_not_ready_in_time_backs_off_and_is_deactivated_at_last() -
     # Eight of its nine pods have a place; 30 seconds of grace, and twice as long until it is tried again.
     assert moments_of(history, "w", "admitted") == [0.0, 360.0, 780.0]
     assert moments_of(history, "w", "deactivated") == [1080.0]
-    assert not cluster.world.pods
+    assert not cluster.cluster_state.pods
 
 
 def test_a_ray_job_is_a_workload_of_its_groups_and_a_scaled_cluster_waits_anew() -> None:
@@ -182,9 +182,9 @@ def test_a_ray_job_is_a_workload_of_its_groups_and_a_scaled_cluster_waits_anew()
         | {"load": [{"at": "20m", "replicas": 3, "group": "workers"}]},
     ]
     cluster = cluster_of(jobs, *queue_of("a", 2), *queue_of("b", 4))
-    while cluster.step() and cluster.world.elapsed_s < 1.0:
+    while cluster.step() and cluster.cluster_state.elapsed_s < 1.0:
         pass
-    made = {each["metadata"]["ownerReferences"][0]["name"]: each for each in cluster.world.store.list("Workload")}
+    made = {each["metadata"]["ownerReferences"][0]["name"]: each for each in cluster.cluster_state.store.list("Workload")}
     assert [(each["name"], each["count"]) for each in made["job"]["spec"]["podSets"]] == [("head", 1), ("workers", 2)]
     history = cluster.run()
     assert moments_of(history, "cluster", "admitted") == [0.0, 1230.0]
@@ -234,7 +234,7 @@ def test_whatever_happens_no_quota_is_given_twice_and_no_pod_is_lost(seed: int) 
     engine, n_events = engine_of(cluster), 0
     while cluster.step():
         n_events += 1
-        wrong = broken(cluster.world, cluster.workloads.running, engine.starts_together)
+        wrong = broken(cluster.cluster_state, cluster.workloads.running, engine.starts_together)
         assert wrong == [], f"event {n_events}"
         rules = engine.configured.rules
         holders = [unit.holder for unit in engine.units.values() if unit.holder is not None]
@@ -243,10 +243,10 @@ def test_whatever_happens_no_quota_is_given_twice_and_no_pod_is_lost(seed: int) 
             assert ledger.available(name, ("gpu", GPU)) >= 0, f"event {n_events}: {name}"
         if n_events % 40 == 0:
             kind = rng.choice(("Pod", "Pod", "Job", "JobSet", "RayCluster"))
-            if there := cluster.world.store.list(kind):
+            if there := cluster.cluster_state.store.list(kind):
                 metadata = rng.choice(there)["metadata"]
                 event = ObjectDeleted(kind, metadata["namespace"], metadata["name"])
-                cluster.world.events.plan(cluster.world.now, event)
+                cluster.cluster_state.events.plan(cluster.cluster_state.now, event)
     assert n_events > 60
     assert sum(facts.started_s is not None for facts in cluster.finish().workloads) >= 2
 

@@ -147,7 +147,7 @@ def test_what_kueue_says_beside_and_nothing_heeds_is_told() -> None:
         read_scenario(_NODES, lambda name: []),
         KUEUE,
     )
-    said = [fault.message for fault in cluster.world.records.faults]
+    said = [fault.message for fault in cluster.cluster_state.records.faults]
     assert said == [
         "admissionFairSharing is passed over: what was used before does not count",
         "featureGates are passed over: PartialAdmission",

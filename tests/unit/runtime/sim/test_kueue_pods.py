@@ -66,7 +66,7 @@ def test_a_pod_waits_behind_a_gate_until_there_is_quota() -> None:
     (waiting,) = facts_of(history, "second", "waiting")
     assert "insufficient unused quota for nvidia.com/gpu" in waiting.why
     assert not engine_of(cluster).units
-    assert not broken(cluster.world, cluster.workloads.running)
+    assert not broken(cluster.cluster_state, cluster.workloads.running)
 
 
 def test_each_pod_of_a_deployment_is_a_workload() -> None:
@@ -75,9 +75,9 @@ def test_each_pod_of_a_deployment_is_a_workload() -> None:
     history = cluster.run()
     assert len(facts_of(history, "serve", "queued")) == 3
     assert len(facts_of(history, "serve", "bound")) == 2, "two have quota"
-    workloads = cluster.world.store.list("Workload")
+    workloads = cluster.cluster_state.store.list("Workload")
     assert {made["metadata"]["ownerReferences"][0]["kind"] for made in workloads} == {"Pod"}
-    gated = [made for made in cluster.world.store.list("Pod") if made["spec"].get("schedulingGates")]
+    gated = [made for made in cluster.cluster_state.store.list("Pod") if made["spec"].get("schedulingGates")]
     assert [made["spec"]["schedulingGates"] for made in gated] == [[{"name": "kueue.x-k8s.io/admission"}]]
 
 
@@ -98,7 +98,7 @@ def test_a_pod_of_a_deployment_that_is_preempted_is_made_anew_and_waits() -> Non
     assert len(facts_of(history, "serve", "queued")) == 3, "the pod that takes the place of the one that went"
     assert len(facts_of(history, "serve", "admitted")) == 3, "it gets its quota when the urgent job is over"
     assert not engine_of(cluster).units
-    assert not broken(cluster.world, cluster.workloads.running)
+    assert not broken(cluster.cluster_state, cluster.workloads.running)
 
 
 def test_a_group_of_pods_is_admitted_when_it_is_whole() -> None:

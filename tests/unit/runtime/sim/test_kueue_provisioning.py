@@ -40,16 +40,16 @@ def test_a_request_that_is_cancelled_brings_no_nodes() -> None:
     history = cluster.run()
     assert facts_of(history, "w", "request-accepted")
     assert not [fact for fact in history.facts if fact.what == "node-joined"]
-    assert not cluster.world.store.list("ProvisioningRequest")
-    assert not cluster.world.store.list("PodTemplate")
+    assert not cluster.cluster_state.store.list("ProvisioningRequest")
+    assert not cluster.cluster_state.store.list("PodTemplate")
 
 
 def test_a_request_that_somebody_deletes_is_made_anew_while_its_work_waits() -> None:
     cluster = cluster_of([job_of("w", "a", "0s", 4)], *queue_of("a", 8, **CHECKED), *CHECKS, nodes=DWS)
-    while not cluster.world.store.list("ProvisioningRequest"):
+    while not cluster.cluster_state.store.list("ProvisioningRequest"):
         assert cluster.step()
-    name = cluster.world.store.list("ProvisioningRequest")[0]["metadata"]["name"]
-    cluster.world.events.plan(cluster.world.now + 300.0, ObjectDeleted("ProvisioningRequest", "ns", name))
+    name = cluster.cluster_state.store.list("ProvisioningRequest")[0]["metadata"]["name"]
+    cluster.cluster_state.events.plan(cluster.cluster_state.now + 300.0, ObjectDeleted("ProvisioningRequest", "ns", name))
     history = cluster.run()
     assert moments_of(history, "w", "requested") == [0.0, 300.0]
     assert moments_of(history, "w", "request-provisioned") == [720.0]
@@ -101,9 +101,9 @@ def test_pod_sets_that_are_alike_are_one_of_the_request_and_two_are_too_many() -
     cluster = cluster_of(
         [jobset("alike", "1"), jobset("unlike", "2")], *queue_of("a", 8, **CHECKED), *CHECKS, nodes=DWS, until="1h"
     )
-    while cluster.step() and cluster.world.elapsed_s < 30.0:
+    while cluster.step() and cluster.cluster_state.elapsed_s < 30.0:
         pass
-    (request,) = [r for r in cluster.world.store.list("ProvisioningRequest") if "unlike" not in r["metadata"]["name"]]
+    (request,) = [r for r in cluster.cluster_state.store.list("ProvisioningRequest") if "unlike" not in r["metadata"]["name"]]
     assert [each["count"] for each in request["spec"]["podSets"]] == [3]
     history = cluster.run()
     failed = facts_of(history, "unlike", "request-failed")

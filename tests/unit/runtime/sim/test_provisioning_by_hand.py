@@ -87,7 +87,7 @@ def test_the_hundred_and_first_request_that_is_open_fails() -> None:
     cluster, history = _run([], [{"at": "0s", "made": made}])
     (failed,) = [fact.why for fact in history.facts if fact.what == "request-failed"]
     assert failed == "three: QuotaExceeded: Quota 'ACTIVE_RESIZE_REQUESTS' exceeded. Limit: 2.0 in region region."
-    request = cluster.world.store.get("ProvisioningRequest", "ns", "three")
+    request = cluster.cluster_state.store.get("ProvisioningRequest", "ns", "three")
     assert request is not None
     (condition,) = request["status"]["conditions"]
     assert (condition["type"], condition["status"], condition["reason"]) == ("Failed", "True", "QuotaExceeded")
@@ -111,7 +111,7 @@ def test_a_class_without_a_model_is_answered_by_nobody() -> None:
     made[1]["spec"]["provisioningClassName"] = "check-capacity.autoscaling.x-k8s.io"
     cluster, history = _run([], [{"at": "0s", "made": made}])
     assert _at(history, "request-ignored", "class check-capacity.autoscaling.x-k8s.io has no model here")
-    request = cluster.world.store.get("ProvisioningRequest", "ns", "mine")
+    request = cluster.cluster_state.store.get("ProvisioningRequest", "ns", "mine")
     assert request is not None
     assert "status" not in request
 

@@ -101,7 +101,7 @@ def test_the_job_that_submits_is_the_ray_jobs_own() -> None:
     cluster = _cluster(_ray_job())
     made = None
     while made is None and cluster.step():
-        made = cluster.world.store.get("Job", "ns", "ray")
+        made = cluster.cluster_state.store.get("Job", "ns", "ray")
     assert made is not None
     assert [reference["kind"] for reference in made["metadata"]["ownerReferences"]] == ["RayJob"]
 

@@ -1,4 +1,4 @@
-"""One turn of the live scheduler on a cluster in memory: groups, binds, evictions, and why a pod waits."""
+"""One cycle of the live scheduler on a cluster in memory: groups, binds, evictions, and why a pod waits."""
 
 from __future__ import annotations
 
@@ -119,12 +119,12 @@ TREE = (queue("all", None, 4), queue("nlp", "all", 2), queue("vision", "all", 2,
 
 def test_pods_are_grouped_and_bound_within_their_queues_limit() -> None:
     cluster = Memory(node("n1", 4), TRAIN, *TREE, pod("a", "vision", 2), pod("b", "vision", 1))
-    turn = run_cycle(cluster, NOW)
-    assert turn.grouped == ["team/a", "team/b"]
+    result = run_cycle(cluster, NOW)
+    assert result.grouped == ["team/a", "team/b"]
     assert sum(cluster.node_of(name) == "n1" for name in "ab") == 1
-    (waiting,) = set(turn.waiting)
+    (waiting,) = set(result.waiting)
     assert "vision" in cluster.told[waiting.removeprefix("team/")]
-    assert turn.faults == ()
+    assert result.faults == ()
 
 
 def test_a_second_turn_does_nothing_more() -> None:
@@ -138,8 +138,8 @@ def test_what_a_queue_is_promised_is_taken_back() -> None:
     cluster = Memory(node("n1", 4), TRAIN, *TREE, pod("b1", "nlp", 2), pod("b2", "nlp", 2))
     run_cycle(cluster, NOW)
     cluster.create(pod("mine", "vision", 2))
-    turn = run_cycle(cluster, NOW + 1)
-    assert len(turn.evicted) == 1
+    result = run_cycle(cluster, NOW + 1)
+    assert len(result.evicted) == 1
     assert set(cluster.evicted) < {"b1", "b2"}
     assert cluster.node_of("mine") is None
 
@@ -148,15 +148,15 @@ def test_pods_of_another_scheduler_are_left_alone() -> None:
     other = pod("a", "vision", 1)
     other["spec"]["schedulerName"] = "default-scheduler"
     cluster = Memory(node("n1", 4), TRAIN, *TREE, other)
-    turn = run_cycle(cluster, NOW)
-    assert (turn.bound, turn.grouped) == ([], [])
+    result = run_cycle(cluster, NOW)
+    assert (result.bound, result.grouped) == ([], [])
 
 
 def test_a_pod_that_shares_a_gpu_is_told_who_would_give_it_one() -> None:
     sharing = pod("a", "vision", 0, **{"gpu-fraction": "0.5"})
     cluster = Memory(node("n1", 4), TRAIN, *TREE, sharing)
-    turn = run_cycle(cluster, NOW)
-    assert turn.bound == []
+    result = run_cycle(cluster, NOW)
+    assert result.bound == []
     assert "binder" in cluster.told["a"]
 
 
