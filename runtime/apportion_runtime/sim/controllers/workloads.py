@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable
 
 from apportion_runtime.admission import api_names
 from apportion_runtime.admission.expanding import Ending, Replacing, Slot, expand, is_suspended
 from apportion_runtime.admission.objects import GroupingError, kind_of, labels_of, name_of, namespace_of
-from apportion_runtime.core.snapshot import Pod
-from apportion_runtime.core.status import SUCCEEDED
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
-from apportion_runtime.sim.api.events import FillDue, Leaves, Scaled
+from apportion_runtime.sim.api.events import FillDue
 from apportion_runtime.sim.api.object_store import Conflict
 from apportion_runtime.sim.controllers.cluster_retention import ClusterExpires, stays_s
 from apportion_runtime.sim.controllers.cron_jobs import CronJobs
 from apportion_runtime.sim.controllers.gpu_requests import gpus_of
+from apportion_runtime.sim.controllers.group_waits import begin_wait, note_placement
 from apportion_runtime.sim.controllers.job_submission import wants_last
+from apportion_runtime.sim.controllers.planned_changes import plan_changes
+from apportion_runtime.sim.controllers.pod_creation import create_children, create_pod, pod_object, retry_delay_s
 from apportion_runtime.sim.controllers.pod_groups import Lookup
-from apportion_runtime.sim.controllers.progress import is_satisfied, part_of
+from apportion_runtime.sim.controllers.progress import part_of
 from apportion_runtime.sim.controllers.replica_counts import scaled
 from apportion_runtime.sim.controllers.running_workload import Group, Running
 from apportion_runtime.sim.controllers.work_rate import WorkRate
+from apportion_runtime.sim.controllers.workload_cleanup import delete_objects, drop_group, has_pods, succeeded
 from apportion_runtime.sim.engine import Denied, Engine
 from apportion_runtime.sim.history import (
     ENDED_BY_DELETION,
@@ -36,10 +36,6 @@ from apportion_runtime.sim.scenario.format import Manifest, Work
 
 _CRON_JOB = ("batch", "CronJob")
 _DEFAULT_NAMESPACE = "default"
-_BACKOFFS = {("batch", "Job"): (1.0, 60.0)}
-_BACKOFF = (0.005, 1000.0)
-"""Seconds until the controller of a workload tries again, and at most: the job controller's own (DefaultJobApiBackOff,
-MaxJobApiBackOff), and client-go's DefaultTypedControllerRateLimiter, which the others have."""
 DELETED, LOST, REFUSED = "deleted", "lost", "refused"
 
 
@@ -90,13 +86,7 @@ class Workloads:
         self._engine.made(running)
         if not running.is_suspended:
             self._start(running)
-        for scaling in work.scalings:
-            event, at = Scaled(number, scaling.replicas, scaling.group), cluster_state.clock.start + scaling.at_s
-            cluster_state.events.plan(max(cluster_state.now, at), event)
-        if work.lifetime_s is not None:
-            cluster_state.events.plan(cluster_state.now + work.lifetime_s, Leaves(number))
-        if work.cancelled_s is not None:
-            cluster_state.events.plan(cluster_state.now + work.cancelled_s, Leaves(number, only_if_unstarted=True))
+        plan_changes(cluster_state, running)
         if not running.slots and running.expansion.ending is not Ending.NEVER:
             self._finish(running, ENDED_BY_SUCCESS)
 
@@ -109,27 +99,13 @@ class Workloads:
         """Make what a workload consists of: the objects between it and its pods, and the pods."""
         if not running.has_begun:
             running.has_begun = True
-            self._make_children(running, running.expansion.children)
+            create_children(self._cluster_state, running, running.expansion.children)
             made, status = running.manifest, running.expansion.status
             if status:
                 running.manifest = self._cluster_state.store.patch_status(
                     made["kind"], namespace_of(made), name_of(made), status
                 )
         self._fill(running)
-
-    def _make_children(self, running: Running, children: Iterable[dict[str, Any]]) -> None:
-        """Make objects between a workload and its pods, as far as they are not there."""
-        cluster_state = self._cluster_state
-        namespace = namespace_of(running.manifest)
-        for made in children:
-            if (made["kind"], made["metadata"]["name"]) in running.children:
-                continue
-            reference = made["metadata"]["ownerReferences"][0]
-            owner = cluster_state.store.get(reference["kind"], namespace, reference["name"])
-            assert owner is not None
-            owners = [{**reference, "uid": owner["metadata"]["uid"]}]
-            cluster_state.store.create({**made, "metadata": {**made["metadata"], "ownerReferences": owners}})
-            running.children.append((made["kind"], made["metadata"]["name"]))
 
     def _fill(self, running: Running) -> None:
         """Make the pods that are wanted and not there, until one is not admitted; that is tried again later."""
@@ -158,8 +134,7 @@ class Workloads:
         if facts.why_waiting != why:
             facts.why_waiting = why
             cluster_state.note("denied", workload=running.number, why=why)
-        first, most = _BACKOFFS.get(kind_of(manifest), _BACKOFF)
-        wait = min(most, first * 2.0 ** min(running.n_denied, 30))
+        wait = retry_delay_s(manifest, running.n_denied)
         running.n_denied += 1
         cluster_state.events.plan(cluster_state.now + wait, FillDue(running.number))
 
@@ -172,7 +147,7 @@ class Workloads:
     def _make_pod(self, running: Running, slot: Slot) -> None:
         cluster_state = self._cluster_state
         facts = cluster_state.history.workloads[running.number]
-        made = self._create_pod(running, slot)
+        made = create_pod(cluster_state, self._engine.admit, running, slot)
         uid, name = made["metadata"]["uid"], made["metadata"]["name"]
         record = self._engine.take_in(running, made)
         state = PodState(uid, facts.namespace, name, running.number, slot.key, record)
@@ -181,68 +156,18 @@ class Workloads:
         group = running.groups.get(record.group or "")
         if group is not None:
             group.pods[uid] = None
-            self._wait(group, state)
+            begin_wait(cluster_state, group, state)
         if state.waits:
             cluster_state.n_pending += 1
         cluster_state.request_cycle()
 
-    def _create_pod(self, running: Running, slot: Slot) -> Manifest:
-        cluster_state, manifest = self._cluster_state, running.manifest
-        if slot.owner is None:
-            return manifest
-        number, name = running.n_made[slot.key], f"{slot.owner[1]}-{slot.key}"
-        if number and running.expansion.replacing is not Replacing.SAME_NAME:
-            name = f"{name}-r{number}"
-        namespace = namespace_of(manifest)
-        kind, owner_name = slot.owner
-        if slot.comes_last and running.expansion.last_child is not None:
-            self._make_children(running, (running.expansion.last_child,))
-        owner = cluster_state.store.get(kind, namespace, owner_name)
-        assert owner is not None
-        reference = {
-            "apiVersion": owner["apiVersion"],
-            "kind": kind,
-            "name": owner_name,
-            "uid": owner["metadata"]["uid"],
-            "controller": True,
-        }
-        metadata = {
-            "name": name,
-            "namespace": namespace,
-            "labels": slot.labels,
-            "annotations": slot.annotations,
-            "ownerReferences": [reference],
-        }
-        made = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": slot.spec}
-        admitted = self._engine.admit({**made, "status": {"phase": "Pending"}})
-        running.n_made[slot.key] += 1
-        return cluster_state.store.create(admitted)
-
-    def _wait(self, group: Group, pod: PodState) -> None:
-        """Have a group wait, unless what it has is enough."""
-        record = self._cluster_state.records.session_cache.groups().get(group.name)
-        if record is None or not is_satisfied(record.root, group.placed):
-            queue = self._cluster_state.history.workloads[pod.workload].queue
-            self._cluster_state.history.begin_wait(group.name, pod.workload, queue, self._cluster_state.elapsed_s)
-
     def placed(self, uid: str) -> None:
-        """A pod was given a place."""
+        """A pod was bound to a node."""
         pod = self._cluster_state.pods[uid]
+        running = self.running.get(pod.workload)
         group = self.group_of(pod)
-        if group is None:
-            return
-        group.placed[part_of(pod.record.sub_group)] += 1
-        record = self._cluster_state.records.session_cache.groups()[group.name]
-        if is_satisfied(record.root, group.placed) and self._cluster_state.history.end_wait(
-            group.name, self._cluster_state.elapsed_s
-        ):
-            facts = self._cluster_state.history.workloads[pod.workload]
-            if facts.why_waiting:
-                facts.end_waiting()
-                self._cluster_state.records.session_cache.mark_unreported(self.running[pod.workload].groups)
-            if facts.started_s is None:
-                facts.started_s = self._cluster_state.elapsed_s
-            self._cluster_state.note("started", workload=pod.workload, why=f"{sum(group.placed.values())} pods placed")
+        if running is not None and group is not None:
+            note_placement(self._cluster_state, running, group, pod)
 
     def group_of(self, pod: PodState) -> Group | None:
         """Return what there is to know of a pod's gang; None for one of a workload that is over, or without a gang."""
@@ -314,7 +239,7 @@ class Workloads:
         self._engine.left(pod)
         if group is not None and how == ENDED_BY_SUCCESS:
             group.pods.pop(uid, None)
-            cluster_state.records.set_pod(_succeeded(pod))
+            cluster_state.records.set_pod(succeeded(pod))
 
     def scale(self, number: int, replicas: int, group: str) -> None:
         """Have a workload want another number of replicas."""
@@ -360,12 +285,10 @@ class Workloads:
         self._regroup(running)
 
     def _regroup(self, running: Running) -> None:
-        for uid in running.pods.values():
+        for uid in running.pods.values() if running.groups else ():
             pod = self._cluster_state.pods.get(uid)
-            if pod is not None and not pod.leaving and running.groups:
-                made = self._cluster_state.store.get("Pod", pod.namespace, pod.name)
-                assert made is not None
-                self._engine.regroup(running, made)
+            if pod is not None and not pod.leaving:
+                self._engine.regroup(running, pod_object(self._cluster_state, pod))
                 return
 
     def leave(self, number: int, *, only_if_unstarted: bool = False) -> None:
@@ -393,9 +316,7 @@ class Workloads:
             group = running.groups.get(name)
             for uid in group.pods if group is not None else ():
                 pod = cluster_state.pods[uid]
-                made = cluster_state.store.get("Pod", pod.namespace, pod.name)
-                assert made is not None
-                self._engine.regroup(running, made)
+                self._engine.regroup(running, pod_object(cluster_state, pod))
                 cluster_state.records.set_pod(pod.record)
         cluster_state.request_cycle()
 
@@ -440,7 +361,7 @@ class Workloads:
             return
         self._fill(running)
         if group is not None and not group.pods and not running.is_suspended and not running.n_denied:
-            self._drop_group(running, group.name)
+            drop_group(self._cluster_state, running, group.name)
 
     def expire(self, number: int) -> None:
         """What stayed of a workload whose work is done goes."""
@@ -473,17 +394,12 @@ class Workloads:
     def _clean_up(self, running: Running) -> None:
         """Once the last pod is gone, take away the workload's groups and objects."""
         cluster_state = self._cluster_state
-        if any(uid in cluster_state.pods for group in running.groups.values() for uid in group.pods):
-            return
-        if any(uid in cluster_state.pods for uid in running.pods.values()):
+        if has_pods(cluster_state, running):
             return
         self._engine.finished(running)
         for name in list(running.groups):
-            self._drop_group(running, name)
-        namespace = namespace_of(running.manifest)
-        for kind, name in (*reversed(running.children), (str(running.manifest["kind"]), name_of(running.manifest))):
-            if cluster_state.store.get(kind, namespace, name) is not None:
-                cluster_state.store.delete(kind, namespace, name)
+            drop_group(cluster_state, running, name)
+        delete_objects(cluster_state, running)
         facts = cluster_state.history.workloads[running.number]
         if not running.ended:
             facts.outcome, facts.finished_s = running.outcome, cluster_state.elapsed_s
@@ -491,16 +407,3 @@ class Workloads:
         cluster_state.note("finished", workload=running.number, why=running.outcome)
         del self.running[running.number]
         cluster_state.request_cycle()
-
-    def _drop_group(self, running: Running, name: str) -> None:
-        cluster_state = self._cluster_state
-        made = running.groups.pop(name).made
-        cluster_state.history.drop_wait(name)
-        cluster_state.records.drop_group(name)
-        namespace = namespace_of(made)
-        if cluster_state.store.get("PodGroup", namespace, name) is not None:
-            cluster_state.store.delete("PodGroup", namespace, name)
-
-
-def _succeeded(pod: PodState) -> Pod:
-    return replace(pod.record, status=SUCCEEDED, node=None, gpu_groups=())

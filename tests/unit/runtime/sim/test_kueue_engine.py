@@ -184,7 +184,9 @@ def test_a_ray_job_is_a_workload_of_its_groups_and_a_scaled_cluster_waits_anew()
     cluster = cluster_of(jobs, *queue_of("a", 2), *queue_of("b", 4))
     while cluster.step() and cluster.cluster_state.elapsed_s < 1.0:
         pass
-    made = {each["metadata"]["ownerReferences"][0]["name"]: each for each in cluster.cluster_state.store.list("Workload")}
+    made = {
+        each["metadata"]["ownerReferences"][0]["name"]: each for each in cluster.cluster_state.store.list("Workload")
+    }
     assert [(each["name"], each["count"]) for each in made["job"]["spec"]["podSets"]] == [("head", 1), ("workers", 2)]
     history = cluster.run()
     assert moments_of(history, "cluster", "admitted") == [0.0, 1230.0]

@@ -49,7 +49,9 @@ def test_a_request_that_somebody_deletes_is_made_anew_while_its_work_waits() -> 
     while not cluster.cluster_state.store.list("ProvisioningRequest"):
         assert cluster.step()
     name = cluster.cluster_state.store.list("ProvisioningRequest")[0]["metadata"]["name"]
-    cluster.cluster_state.events.plan(cluster.cluster_state.now + 300.0, ObjectDeleted("ProvisioningRequest", "ns", name))
+    cluster.cluster_state.events.plan(
+        cluster.cluster_state.now + 300.0, ObjectDeleted("ProvisioningRequest", "ns", name)
+    )
     history = cluster.run()
     assert moments_of(history, "w", "requested") == [0.0, 300.0]
     assert moments_of(history, "w", "request-provisioned") == [720.0]
@@ -103,7 +105,9 @@ def test_pod_sets_that_are_alike_are_one_of_the_request_and_two_are_too_many() -
     )
     while cluster.step() and cluster.cluster_state.elapsed_s < 30.0:
         pass
-    (request,) = [r for r in cluster.cluster_state.store.list("ProvisioningRequest") if "unlike" not in r["metadata"]["name"]]
+    (request,) = [
+        r for r in cluster.cluster_state.store.list("ProvisioningRequest") if "unlike" not in r["metadata"]["name"]
+    ]
     assert [each["count"] for each in request["spec"]["podSets"]] == [3]
     history = cluster.run()
     failed = facts_of(history, "unlike", "request-failed")

@@ -1,0 +1,32 @@
+"""When a pod group starts to wait, and when enough of its pods are bound."""
+
+from __future__ import annotations
+
+from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
+from apportion_runtime.sim.controllers.progress import is_satisfied, part_of
+from apportion_runtime.sim.controllers.running_workload import Group, Running
+
+
+def begin_wait(cluster_state: ClusterState, group: Group, pod: PodState) -> None:
+    """Record that a group waits, unless the pods that it has placed satisfy it."""
+    record = cluster_state.records.session_cache.groups().get(group.name)
+    if record is None or not is_satisfied(record.root, group.placed):
+        queue = cluster_state.history.workloads[pod.workload].queue
+        cluster_state.history.begin_wait(group.name, pod.workload, queue, cluster_state.elapsed_s)
+
+
+def note_placement(cluster_state: ClusterState, running: Running, group: Group, pod: PodState) -> None:
+    """Count a pod that was bound, and record the end of its group's wait once the group is satisfied."""
+    group.placed[part_of(pod.record.sub_group)] += 1
+    record = cluster_state.records.session_cache.groups()[group.name]
+    if not is_satisfied(record.root, group.placed):
+        return
+    if not cluster_state.history.end_wait(group.name, cluster_state.elapsed_s):
+        return
+    facts = cluster_state.history.workloads[pod.workload]
+    if facts.why_waiting:
+        facts.end_waiting()
+        cluster_state.records.session_cache.mark_unreported(running.groups)
+    if facts.started_s is None:
+        facts.started_s = cluster_state.elapsed_s
+    cluster_state.note("started", workload=pod.workload, why=f"{sum(group.placed.values())} pods placed")
