@@ -133,7 +133,7 @@ class Backend:
     """A target: its name, its table, its function, what of a single policy it refuses beyond the table, and which of
     its files the table relies on.
 
-    Versions are in `engine_versions.py`.
+    Versions are among the traits of its engine.
     """
 
     name: str

@@ -12,7 +12,7 @@ from apportion_compiler.bindings.defaults import WHOLE, gpus_of, name_of, refuse
 from apportion_compiler.bindings.elastic import make_elastic, workers_at_first
 from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.bindings.kind import Kind
-from apportion_compiler.bindings.notes import crowded, small_share, unspread, waiting
+from apportion_compiler.bindings.notes import crowded, small_share, unspread
 from apportion_compiler.bindings.options import Options
 from apportion_compiler.bindings.placement import placement
 from apportion_compiler.bindings.provisioning import ask_for_nodes
@@ -65,7 +65,7 @@ def bound(program: Program, queue_id: str, kind: str, options: Options) -> Bound
     kind = next(name for name in KINDS if KINDS[name] is template)
     elastic = None if options.least is None or options.most is None else (options.least, options.most)
     if elastic is not None:
-        n_workers = workers_at_first(kind, engine.name, *elastic)
+        n_workers = workers_at_first(kind, engine, *elastic)
     else:
         n_workers = 1 if options.workers is None else options.workers
     name = name_of(options.name, queue, kind, template, n_workers)
@@ -99,7 +99,7 @@ def bound(program: Program, queue_id: str, kind: str, options: Options) -> Bound
     )
     placed = replace(placed, notes=(*placed.notes, *(f"{name}: {clause}" for clause in small)))
     if elastic is not None:
-        make_elastic(placed.objects[-1], kind, engine.name, *elastic)
+        make_elastic(placed.objects[-1], kind, engine, *elastic)
     return replace(placed, objects=tuple(mapping(_in_order(made)) for made in placed.objects))
 
 
@@ -211,7 +211,9 @@ def _placed(
             raise BindingError(f"{workload['kind']} {name}: {refused}")
     made = engine.bind(binding, workloads)
     remarks += tuple(
-        dict.fromkeys(f"{label}: {clause}; it would never start" for clause in waiting(binding, made) if not remarks)
+        dict.fromkeys(
+            f"{label}: {clause}; it would never start" for clause in engine.unreachable(binding, made) if not remarks
+        )
     )
     return Bound((*requests, *made), remarks, notes)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from apportion_compiler.engine_rules.workload_rules.workload_context import Workload
 from apportion_compiler.ir.program import PriorityClass, Program, ProvisioningPlan, Queue
 from apportion_compiler.workload_shapes import Node
 
@@ -28,6 +29,18 @@ class Binding:
     plan: ProvisioningPlan | None
 
 
+Elastic = Callable[[Node, int, int], None]
+"""Writes the least and the greatest number of workers into a workload."""
+
+
+def _always(_: Workload) -> bool:
+    return True
+
+
+def _nothing(_: Binding, __: Sequence[Node]) -> Iterator[str]:
+    return iter(())
+
+
 @dataclass(frozen=True, slots=True)
 class EngineBinding:
     """How one engine is told where a workload belongs.
@@ -38,6 +51,10 @@ class EngineBinding:
         bind: From workloads that belong together, which it changes, to all objects to apply, in order.
         share: Writes thousandths of one GPU into a pod template; None where its queues count whole devices.
         asks_for_nodes: Whether the engine makes the ProvisioningRequest itself.
+        elastic: By the kinds of which it starts fewer workers than the most: writes both numbers into a workload.
+        scales_ray: Whether it admits Ray's kinds that change the number of their workers.
+        starts_together: Whether all pods of a workload start together or none does.
+        unreachable: Yields why it accepts workloads of a queue and never admits them.
     """
 
     name: str
@@ -45,3 +62,7 @@ class EngineBinding:
     bind: Callable[[Binding, tuple[Node, ...]], tuple[Node, ...]]
     share: Callable[[Node, int], None] | None = None
     asks_for_nodes: bool = False
+    elastic: Mapping[str, Elastic] = field(default_factory=dict[str, Elastic])
+    scales_ray: bool = True
+    starts_together: Callable[[Workload], bool] = _always
+    unreachable: Callable[[Binding, Sequence[Node]], Iterator[str]] = _nothing

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from apportion_compiler.backends.quota_tree import cluster_sizes, stands_for_no_size
 from apportion_compiler.bindings.requests import Requests, largest, pod_requests, total
 from apportion_compiler.bindings.work import GPU_RESOURCE
-from apportion_compiler.engines.native.emit.quotas import effective_limits
+from apportion_compiler.ir.effective_limits import effective_limits
 from apportion_compiler.ir.program import NodePool, PriorityClass, Program, Queue
 from apportion_compiler.workload_shapes import Node, PodSet, pod_sets
 from apportion_policy.quantity import Amount, Unlimited, is_over

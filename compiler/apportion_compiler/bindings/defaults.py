@@ -6,7 +6,7 @@ from apportion_compiler.bindings.binding import EngineBinding
 from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.bindings.kind import Kind
 from apportion_compiler.bindings.options import Options
-from apportion_compiler.engines.native.emit.quotas import effective_limits
+from apportion_compiler.ir.effective_limits import effective_limits
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.kubernetes_names import is_label, object_name, suggested_name
 from apportion_policy.quantity import Unlimited

@@ -7,21 +7,15 @@ least number would be ignored; that is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
+from apportion_compiler.bindings.binding import EngineBinding
 from apportion_compiler.bindings.errors import BindingError
-from apportion_compiler.bindings.workload_fields import annotate
-from apportion_compiler.engines.kai import names as kai
-from apportion_compiler.engines.kueue.names import MIN_PARALLELISM_ANNOTATION
-from apportion_compiler.engines.volcano.binding import MIN_MEMBER_ANNOTATION
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.workload_shapes import Node, found, mapping, section, sequence
 
-COMPLETIONS_ANNOTATION = "kueue.x-k8s.io/job-completions-equal-parallelism"
-"""Has an indexed Job that is admitted in part end with as many completions as it got pods."""
 _RAY = frozenset({"RayCluster", "RayJob", "RayService"})
 
 
-def workers_at_first(kind: str, engine: str, least: int, most: int) -> int:
+def workers_at_first(kind: str, engine: EngineBinding, least: int, most: int) -> int:
     """Return how many workers a template of a kind is made with.
 
     Raises:
@@ -30,20 +24,20 @@ def workers_at_first(kind: str, engine: str, least: int, most: int) -> int:
     if least > most:
         raise BindingError(f"--min {least} is more than --max {most}")
     if kind in _RAY:
-        if engine == "kueue":
+        if not engine.scales_ray:
             raise BindingError(
-                f"Kueue admits a {kind} as a whole and refuses one that scales itself: use --workers {most} instead"
+                f"{TRAITS[engine.name].versions.product} admits a {kind} as a whole and refuses one that scales itself: use --workers {most} instead"
             )
         return least
-    if (kind, engine) not in _STARTS:
-        can = sorted({known for known, of in _STARTS if of == engine} | ({*_RAY} if engine != "kueue" else set()))
+    if kind not in engine.elastic:
+        can = sorted({*engine.elastic} | (_RAY if engine.scales_ray else frozenset()))
         raise BindingError(
-            f"{engine} starts all workers of a {kind} or none, so --min has no meaning; it can be given for {', '.join(can)}"
+            f"{engine.name} starts all workers of a {kind} or none, so --min has no meaning; it can be given for {', '.join(can)}"
         )
     return most
 
 
-def make_elastic(workload: Node, kind: str, engine: str, least: int, most: int) -> None:
+def make_elastic(workload: Node, kind: str, engine: EngineBinding, least: int, most: int) -> None:
     """Write the bounds into a workload that was put into its queue."""
     if kind in _RAY:
         for path in (("spec",), ("spec", "rayClusterSpec"), ("spec", "rayClusterConfig")):
@@ -53,39 +47,4 @@ def make_elastic(workload: Node, kind: str, engine: str, least: int, most: int) 
             if groups:
                 section(workload, *path)["enableInTreeAutoscaling"] = True
         return
-    _STARTS[kind, engine](workload, least, most)
-
-
-def _kai_job(workload: Node, least: int, most: int) -> None:
-    annotate(workload, {kai.MIN_MEMBER_ANNOTATION: str(least)})
-
-
-def _kueue_job(workload: Node, least: int, most: int) -> None:
-    annotate(workload, {MIN_PARALLELISM_ANNOTATION: str(least), COMPLETIONS_ANNOTATION: "true"})
-
-
-def _volcano_job_of_kubernetes(workload: Node, least: int, most: int) -> None:
-    annotate(workload, {MIN_MEMBER_ANNOTATION: str(least)})
-
-
-def _volcano_job(workload: Node, least: int, most: int) -> None:
-    section(workload, "spec")["minAvailable"] = least
-
-
-def _pytorch_job(workload: Node, least: int, most: int) -> None:
-    """Torchrun's own rendezvous needs no master: all are workers, as the training operator's elastic jobs are."""
-    replicas = section(workload, "spec", "pytorchReplicaSpecs")
-    workers = mapping(replicas.get("Worker") or replicas.get("Master"))
-    replicas.pop("Master", None)
-    workers["replicas"] = most
-    replicas["Worker"] = workers
-    section(workload, "spec")["elasticPolicy"] = {"rdzvBackend": "c10d", "minReplicas": least, "maxReplicas": most}
-
-
-_STARTS: Mapping[tuple[str, str], Callable[[Node, int, int], None]] = {
-    ("Job", "kai"): _kai_job,
-    ("PyTorchJob", "kai"): _pytorch_job,
-    ("Job", "kueue"): _kueue_job,
-    ("Job", "volcano"): _volcano_job_of_kubernetes,
-    ("VolcanoJob", "volcano"): _volcano_job,
-}
+    engine.elastic[kind](workload, least, most)

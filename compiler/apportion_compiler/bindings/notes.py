@@ -8,10 +8,6 @@ from apportion_compiler.bindings.binding import Binding
 from apportion_compiler.bindings.requests import pod_requests
 from apportion_compiler.bindings.work import GPU_RESOURCE
 from apportion_compiler.engine_rules.workload_rules.provisioning import ANTI_AFFINITY_IGNORED
-from apportion_compiler.engine_rules.workload_rules.workload_context import context_of
-from apportion_compiler.engines.kueue.emit import BACKEND
-from apportion_compiler.engines.kueue.rules.potential_quota import unreachable
-from apportion_compiler.engines.kueue.rules.queued_pod_sets import several_pod_sets
 from apportion_compiler.engines.native.names import CPU_SCHEDULER, schedulers
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.workload_shapes import Node, found, pod_sets
@@ -47,16 +43,6 @@ def small_share(
                 f"{amount_text(GPU, gpus)} of a machine of pool {pool.id} stand for {share}: say --cpu and --memory"
             )
             return
-
-
-def waiting(binding: Binding, workloads: Sequence[Node]) -> Iterator[str]:
-    """Yield why a workload that Kueue accepts is never admitted: quotas it cannot reach, nodes that are not given so."""
-    if binding.program.engine != "kueue":
-        return
-    existing = BACKEND.emit(binding.program).manifests
-    context = context_of("kueue", workloads, existing)
-    for verdict in (*unreachable(context), *several_pod_sets(context)):
-        yield verdict.message
 
 
 def crowded(binding: Binding, workloads: Sequence[Node]) -> Iterator[str]:

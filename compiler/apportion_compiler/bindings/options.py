@@ -1,4 +1,4 @@
-"""What one asks for in a workload. What is None is chosen: `resolve.py` says how."""
+"""What one asks for in a workload. What is None is chosen: `defaults.py` and `queue_selection.py` say how."""
 
 from __future__ import annotations
 

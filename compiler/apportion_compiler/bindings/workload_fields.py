@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from apportion_compiler.bindings.binding import Binding
 from apportion_compiler.bindings.errors import BindingError
+from apportion_compiler.engine_rules.workload_rules.workload_context import Workload
 from apportion_compiler.kubernetes_names import object_name
+from apportion_compiler.plain_objects import integer
 from apportion_compiler.workload_shapes import Node, pod_sets, section, shape_of
 
 
@@ -84,3 +86,19 @@ def is_kind(workload: Node, group: str, *kinds: str) -> bool:
 def is_gang(workload: Node) -> bool:
     """Tell whether the pods of a workload are of use together only: not those of a server, which stand alone."""
     return not is_kind(workload, "apps") and not is_kind(workload, "", "ReplicationController")
+
+
+def is_whole_gang(workload: Workload, annotation: str, *, by_pods_alone: bool = False) -> bool:
+    """Tell whether a workload is a gang of all of its pods, by the least number of them that an annotation states.
+
+    Args:
+        workload: The workload.
+        annotation: The engine's key.
+        by_pods_alone: Whether no kind is a gang by itself, because the engine looks at pods alone.
+    """
+    stated = workload.values_of(annotation, annotation=True)
+    if by_pods_alone or workload.is_of("batch") or workload.is_of("jobset.x-k8s.io"):
+        least = [int(value) for value in stated if value.isdecimal()]
+        return bool(stated) and all(count >= workload.n_pods for count in least)
+    min_available = integer(workload.manifest, "spec", "minAvailable")
+    return min_available is None or min_available >= workload.n_pods

@@ -8,6 +8,7 @@ An engine is registered by its member of `apportion_policy.engine.Engine`; every
 | `emit` | `BACKEND` | `backends`: from the IR to the engine's objects |
 | `rules` | `RULES` | `engine_rules`: what its webhooks and validators say of raw objects |
 | `rules.pending` | `RULES` | `engine_rules.workloads`: workloads that it accepts and never runs |
+| `rules.pod_webhook` | `RULES` | `engine_rules.pod_admission`: pods that its webhook refuses |
 | `reader` | `READER` | `readers`: from its objects to the queues of the IR |
 | `binding` | `BINDING` | `bindings`: how a workload names its queue |
 | `updates` | `MODEL` | `rollout`: the order of updates, where its webhooks need one |

@@ -17,12 +17,14 @@ from apportion_compiler.bindings.workload_fields import (
     gang_name,
     give_class,
     is_kind,
+    is_whole_gang,
     label,
     n_pods,
     owners,
     schedule_by,
     templates,
 )
+from apportion_compiler.engine_rules.workload_rules.workload_context import Workload
 from apportion_compiler.engines.kai import names
 from apportion_compiler.kubernetes_names import object_name
 from apportion_compiler.workload_shapes import Node, found, mapping, section, sequence
@@ -105,4 +107,29 @@ def _share(template: Node, gpus: int) -> None:
     annotate(template, {names.GPU_FRACTION_ANNOTATION: gpu_text(gpus)})
 
 
-BINDING = EngineBinding("kai", names.workload_queue, _bind, _share)
+def _elastic_job(workload: Node, least: int, most: int) -> None:
+    annotate(workload, {names.MIN_MEMBER_ANNOTATION: str(least)})
+
+
+def _elastic_pytorch_job(workload: Node, least: int, most: int) -> None:
+    """Torchrun's own rendezvous needs no master: all are workers, as the training operator's elastic jobs are."""
+    replicas = section(workload, "spec", "pytorchReplicaSpecs")
+    workers = mapping(replicas.get("Worker") or replicas.get("Master"))
+    replicas.pop("Master", None)
+    workers["replicas"] = most
+    replicas["Worker"] = workers
+    section(workload, "spec")["elasticPolicy"] = {"rdzvBackend": "c10d", "minReplicas": least, "maxReplicas": most}
+
+
+def _starts_together(workload: Workload) -> bool:
+    return is_whole_gang(workload, names.MIN_MEMBER_ANNOTATION)
+
+
+BINDING = EngineBinding(
+    "kai",
+    names.workload_queue,
+    _bind,
+    _share,
+    elastic={"Job": _elastic_job, "PyTorchJob": _elastic_pytorch_job},
+    starts_together=_starts_together,
+)

@@ -12,11 +12,13 @@ from apportion_compiler.bindings.workload_fields import (
     gang_name,
     give_class,
     is_gang,
+    is_whole_gang,
     label,
     n_pods,
     schedule_by,
     templates,
 )
+from apportion_compiler.engine_rules.workload_rules.workload_context import Workload
 from apportion_compiler.engines.koordinator import names
 from apportion_compiler.workload_shapes import Node
 
@@ -42,4 +44,8 @@ def _preemptible(binding: Binding) -> dict[str, str]:
     return {names.PREEMPTIBLE_LABEL: str(binding.priority_class.preemptible).lower()}
 
 
-BINDING = EngineBinding("koordinator", names.workload_queue, _bind)
+def _starts_together(workload: Workload) -> bool:
+    return is_whole_gang(workload, GANG_MIN_ANNOTATION, by_pods_alone=True)
+
+
+BINDING = EngineBinding("koordinator", names.workload_queue, _bind, starts_together=_starts_together)

@@ -6,6 +6,8 @@ label. Its webhook refuses what it cannot count (pkg/controller/jobs/{rayjob,ray
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from apportion_compiler.bindings.binding import Binding, EngineBinding
 from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.bindings.workload_fields import (
@@ -19,7 +21,11 @@ from apportion_compiler.bindings.workload_fields import (
     suspend,
     templates,
 )
+from apportion_compiler.engine_rules.workload_rules.workload_context import Workload, context_of
 from apportion_compiler.engines.kueue import names
+from apportion_compiler.engines.kueue.emit import BACKEND
+from apportion_compiler.engines.kueue.rules.potential_quota import unreachable
+from apportion_compiler.engines.kueue.rules.queued_pod_sets import several_pod_sets
 from apportion_compiler.workload_shapes import Node, found, pod_sets, section
 
 POD_GROUP_LABEL = "kueue.x-k8s.io/pod-group-name"
@@ -70,4 +76,32 @@ def _countable(workload: Node) -> None:
         section(workload, "spec")["shutdownAfterJobFinishes"] = True
 
 
-BINDING = EngineBinding("kueue", names.workload_queue, _bind, asks_for_nodes=True)
+COMPLETIONS_ANNOTATION = "kueue.x-k8s.io/job-completions-equal-parallelism"
+"""Has an indexed Job that is admitted in part end with as many completions as it got pods."""
+
+
+def _elastic_job(workload: Node, least: int, most: int) -> None:
+    annotate(workload, {names.MIN_PARALLELISM_ANNOTATION: str(least), COMPLETIONS_ANNOTATION: "true"})
+
+
+def _starts_together(workload: Workload) -> bool:
+    return not workload.values_of(names.MIN_PARALLELISM_ANNOTATION, annotation=True)
+
+
+def _unreachable(binding: Binding, workloads: Sequence[Node]) -> Iterator[str]:
+    """Yield quotas that a workload cannot reach, and nodes that are not given as it asks for them."""
+    context = context_of("kueue", workloads, BACKEND.emit(binding.program).manifests)
+    for verdict in (*unreachable(context), *several_pod_sets(context)):
+        yield verdict.message
+
+
+BINDING = EngineBinding(
+    "kueue",
+    names.workload_queue,
+    _bind,
+    asks_for_nodes=True,
+    elastic={"Job": _elastic_job},
+    scales_ray=False,
+    starts_together=_starts_together,
+    unreachable=_unreachable,
+)

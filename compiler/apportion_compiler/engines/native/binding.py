@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from apportion_compiler.bindings.binding import Binding, EngineBinding
 from apportion_compiler.bindings.workload_fields import give_class, templates
+from apportion_compiler.engine_rules.workload_rules.workload_context import Workload
 from apportion_compiler.engines.native.names import DEFAULT_SCHEDULER, schedulers, workload_queue
 from apportion_compiler.workload_shapes import Node, found, section
 
@@ -22,4 +23,8 @@ def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
     return workloads
 
 
-BINDING = EngineBinding("native", workload_queue, _bind)
+def _never_together(_: Workload) -> bool:
+    return False
+
+
+BINDING = EngineBinding("native", workload_queue, _bind, starts_together=_never_together)

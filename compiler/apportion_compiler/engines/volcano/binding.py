@@ -15,12 +15,14 @@ from apportion_compiler.bindings.workload_fields import (
     gang_name,
     give_class,
     is_kind,
+    is_whole_gang,
     label,
     n_pods,
     owners,
     schedule_by,
     templates,
 )
+from apportion_compiler.engine_rules.workload_rules.workload_context import Workload
 from apportion_compiler.engines.volcano import names
 from apportion_compiler.kubernetes_names import object_name
 from apportion_compiler.workload_shapes import Node, section
@@ -99,4 +101,22 @@ def _pod_group(binding: Binding, count: int) -> Node:
     return group
 
 
-BINDING = EngineBinding("volcano", names.workload_queue, _bind)
+def _elastic_job(workload: Node, least: int, most: int) -> None:
+    annotate(workload, {MIN_MEMBER_ANNOTATION: str(least)})
+
+
+def _elastic_volcano_job(workload: Node, least: int, most: int) -> None:
+    section(workload, "spec")["minAvailable"] = least
+
+
+def _starts_together(workload: Workload) -> bool:
+    return is_whole_gang(workload, MIN_MEMBER_ANNOTATION)
+
+
+BINDING = EngineBinding(
+    "volcano",
+    names.workload_queue,
+    _bind,
+    elastic={"Job": _elastic_job, "VolcanoJob": _elastic_volcano_job},
+    starts_together=_starts_together,
+)

@@ -17,10 +17,12 @@ from apportion_compiler.bindings.workload_fields import (
     give_class,
     is_gang,
     is_kind,
+    is_whole_gang,
     label,
     n_pods,
     schedule_by,
 )
+from apportion_compiler.engine_rules.workload_rules.workload_context import Workload
 from apportion_compiler.engines.yunikorn import names
 from apportion_compiler.kubernetes_names import is_label_value
 from apportion_compiler.workload_shapes import Node, PodSet, pod_sets
@@ -79,4 +81,8 @@ def _group_name(pods: PodSet) -> str:
     return pods.name.lower() or _UNNAMED
 
 
-BINDING = EngineBinding("yunikorn", names.workload_queue, _bind)
+def _starts_together(workload: Workload) -> bool:
+    return is_whole_gang(workload, names.TASK_GROUPS_ANNOTATION, by_pods_alone=True)
+
+
+BINDING = EngineBinding("yunikorn", names.workload_queue, _bind, starts_together=_starts_together)

@@ -12,7 +12,7 @@ from apportion_compiler.engine_rules.workload_rules.workload_context import (
     template_field,
 )
 from apportion_compiler.engines.kai import names
-from apportion_compiler.engines.kai.rules.gpu_sharing import gpu_sharing
+from apportion_compiler.engines.kai.rules.pod_webhook import gpu_sharing
 from apportion_compiler.plain_objects import text
 
 

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.engines.native.names import GPU_RESOURCE
+from apportion_compiler.ir.effective_limits import effective_limits
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.kubernetes_names import object_name
 from apportion_policy.limit_range import LimitRange
-from apportion_policy.quantity import Amount, Unlimited, cpu_text, memory_text, smaller
+from apportion_policy.quantity import Amount, Unlimited, cpu_text, memory_text
 from apportion_policy.resources import CPU, GPU, MEMORY, Resources
 
 LIMIT_RANGE = "apportion"
@@ -27,18 +28,6 @@ _MANY_PODS = "150k"
 DEFAULT_REQUESTS = {"requests.cpu": ("cpu", "100m"), "requests.memory": ("memory", "256Mi")}
 """For containers that ask for nothing, which a quota on the resource would refuse. Never a GPU: every sidecar would
 take one."""
-
-
-def effective_limits(program: Program) -> Mapping[str, Mapping[str, Amount]]:
-    """Return each queue's limit with those of its ancestors applied: the smaller one counts."""
-    effective: dict[str, Mapping[str, Amount]] = {}
-    for queue in program.queues:
-        inherited = effective[queue.parent] if queue.parent is not None else {}
-        merged = dict(inherited)
-        for resource, amount in queue.limit.items():
-            merged[resource] = smaller(amount, merged[resource]) if resource in merged else amount
-        effective[queue.id] = merged
-    return effective
 
 
 def quotas(program: Program, *, bound_amounts: bool) -> Iterator[Manifest]:

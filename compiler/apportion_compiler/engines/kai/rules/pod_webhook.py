@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 from typing import cast
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engine_rules.workload_rules.workload_context import WorkloadContext, template_field
+from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, WorkloadContext, template_field
 from apportion_compiler.engines.kai import names
 from apportion_compiler.plain_objects import annotations_of, items, mapping
 from apportion_compiler.workload_shapes import PodSet
@@ -77,3 +77,6 @@ def _is_part(text: str) -> bool:
 
 def _is_positive(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) < 21 and 0 < int(text) < _MAX_UNSIGNED
+
+
+RULES: tuple[Rule, ...] = (gpu_sharing,)

@@ -1,0 +1,20 @@
+"""The limit that holds for each queue: its own, with those of its ancestors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apportion_compiler.ir.program import Program
+from apportion_policy.quantity import Amount, smaller
+
+
+def effective_limits(program: Program) -> Mapping[str, Mapping[str, Amount]]:
+    """Return each queue's limit with those of its ancestors applied: the smaller one counts."""
+    effective: dict[str, Mapping[str, Amount]] = {}
+    for queue in program.queues:
+        inherited = effective[queue.parent] if queue.parent is not None else {}
+        merged = dict(inherited)
+        for resource, amount in queue.limit.items():
+            merged[resource] = smaller(amount, merged[resource]) if resource in merged else amount
+        effective[queue.id] = merged
+    return effective
