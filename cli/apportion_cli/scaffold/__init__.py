@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.resources import files
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 SERVICES = ("github", "gitlab")
 """Those whose continuous integration is written."""
@@ -33,55 +37,54 @@ _PULUMI = (
 )
 _WORKFLOWS = ".github/workflows/apportion"
 _PIPELINE = ".gitlab-ci.yml"
-_APPLYING = "  up:\n"
-"""How the job of the overrides' workflow begins that needs stacks."""
-_OF_STACKS = (
-    (
-        "is a pull request, or, where the repository's variable APPORTION_OVERRIDES is `apply`, goes to the clusters.",
-        "is a pull request.",
-    ),
-    ("vars.APPORTION_OVERRIDES != 'apply' && ", ""),
-)
-"""What that workflow says of the job, and what it says instead."""
 
 
 def scaffold_files(
     organisation: str, version: str, *, with_pulumi: bool = False, service: str = "github"
 ) -> Mapping[str, str]:
     """Return the scaffold as relative path to text; with Pulumi's project and stacks where they are wanted."""
-    written = {name: _template(name) for name in (*_TEMPLATES, *(_PULUMI if with_pulumi else ()))}
-    written |= _github(with_pulumi=with_pulumi) if service == "github" else _gitlab(with_pulumi=with_pulumi)
     values = {
-        "@ORGANISATION@": organisation,
-        "@VERSION@": version,
-        "@REQUIREMENT@": "apportion[pulumi]" if with_pulumi else "apportion",
-        "@STAGES@": "check, up, overrides" if with_pulumi else "check, overrides",
+        "organisation": organisation,
+        "version": version,
+        "requirement": "apportion[pulumi]" if with_pulumi else "apportion",
+        "stages": "check, up, overrides" if with_pulumi else "check, overrides",
+        "with_pulumi": with_pulumi,
     }
-    return {name: _filled(text, values) for name, text in written.items()}
+    parts: dict[str, tuple[str, ...]] = {name: (name,) for name in (*_TEMPLATES, *(_PULUMI if with_pulumi else ()))}
+    parts |= _github(with_pulumi=with_pulumi) if service == "github" else _gitlab(with_pulumi=with_pulumi)
+    environment = _environment()
+    return {
+        file: "".join(environment.from_string(_template(name)).render(values) for name in names)
+        for file, names in parts.items()
+    }
 
 
-def _github(*, with_pulumi: bool) -> Mapping[str, str]:
-    overrides = _template(f"{_WORKFLOWS}-overrides.yml")
-    found = {f"{_WORKFLOWS}.yml": _template(f"{_WORKFLOWS}.yml")}
-    if with_pulumi:
-        found |= {f"{_WORKFLOWS}-{name}.yml": _template(f"{_WORKFLOWS}-{name}.yml") for name in ("preview", "deploy")}
-    else:
-        overrides = overrides.partition(_APPLYING)[0]
-        for with_stacks, without in _OF_STACKS:
-            overrides = overrides.replace(with_stacks, without)
-    return {**found, f"{_WORKFLOWS}-overrides.yml": overrides}
+def _github(*, with_pulumi: bool) -> Mapping[str, tuple[str, ...]]:
+    kinds = ("", *(("-preview", "-deploy") if with_pulumi else ()), "-overrides")
+    return {f"{_WORKFLOWS}{kind}.yml": (f"{_WORKFLOWS}{kind}.yml",) for kind in kinds}
 
 
-def _gitlab(*, with_pulumi: bool) -> Mapping[str, str]:
+def _gitlab(*, with_pulumi: bool) -> Mapping[str, tuple[str, ...]]:
     # A pipeline is one file, and a job whose rules name what is not there would stop it.
-    parts = ("gitlab-ci.yml", *(("gitlab-ci-deploy.yml",) if with_pulumi else ()), "gitlab-ci-overrides.yml")
-    return {_PIPELINE: "".join(map(_template, parts))}
+    return {
+        _PIPELINE: ("gitlab-ci.yml", *(("gitlab-ci-deploy.yml",) if with_pulumi else ()), "gitlab-ci-overrides.yml")
+    }
 
 
-def _filled(text: str, values: Mapping[str, str]) -> str:
-    for mark, value in values.items():
-        text = text.replace(mark, value)
-    return text
+def _environment() -> Environment:
+    from jinja2 import Environment, StrictUndefined
+
+    # The default delimiters are those of expressions in GitHub's workflows.
+    return Environment(
+        variable_start_string="@{",
+        variable_end_string="}@",
+        block_start_string="@%",
+        block_end_string="%@",
+        comment_start_string="@#",
+        comment_end_string="#@",
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+    )
 
 
 def _template(name: str) -> str:
