@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from apportion_runtime.cases.devices import (
+    claimed_gpus,
+    claims_of,
+    device_classes_of,
+    devices_of,
+    n_devices_on,
+    references_of,
+)
 from apportion_runtime.core.resources import GpuRequest, whole_or_fraction
 from apportion_runtime.core.snapshot import (
-    Allocation,
-    Claim,
-    ClaimReference,
-    Device,
-    DeviceClass,
-    DeviceRequest,
     Expression,
     Node,
     NodeTerm,
@@ -42,7 +44,6 @@ Case = Mapping[str, Any]
 NOW = 1_000_000.0
 NODE_NAME_LABEL = "kai.scheduler/type"
 _OBSERVED_ZONES = "kai.scheduler/numa-placement-observed"
-_DRIVER = "nvidia.com/gpu"
 _MOST = 2**63 - 1
 _MINUTE = 60
 _MOMENT = 1e-6
@@ -117,9 +118,9 @@ def snapshot_of(case: Case) -> Snapshot:
         pod_groups=tuple(groups),
         pods=tuple(pods),
         topologies=tuple(Topology(t["name"], tuple(t["levels"])) for t in case.get("topologies", ())),
-        claims=tuple(_claim(made) for made in _dra(case, "resource_claims")),
-        devices=tuple(_devices(case)),
-        device_classes=tuple(DeviceClass(name) for name in _dra(case, "device_classes")),
+        claims=claims_of(case),
+        devices=tuple(devices_of(case)),
+        device_classes=device_classes_of(case),
         now=NOW,
     )
 
@@ -171,7 +172,7 @@ def _node(node: Case, case: Case, standing: Counter[int]) -> Node:
         **(node.get("mig_instances") or {}),
     }
     # The engine's test code adds these devices to the node, without the mark of a node that has them.
-    allocatable["gpu"] += sum(_count(made) for made in _dra(case, "resource_slices") if _of_node(made) == node["name"])
+    allocatable["gpu"] += n_devices_on(node["name"], case)
     synced = node.get("gpu_memory_synced")
     return Node(
         name=node["name"],
@@ -317,17 +318,10 @@ def _pod(job: Case, task: Case, number: int, case: Case, listed: set[str]) -> Po
         affinity=_company(task, "pod_affinity_topology_key"),
         anti_affinity=_company(task, "pod_anti_affinity_topology_key"),
         qos_class=job.get("qos_class", ""),
-        claims=tuple(_references(task)),
+        claims=tuple(references_of(task)),
         missing_claims=tuple(task.get("pvc_names") or ()),
         numa_placement=_placed_in_zones(task),
     )
-
-
-def _references(task: Case) -> Iterator[ClaimReference]:
-    for name in task.get("resource_claim_names") or ():
-        yield ClaimReference(name, name)
-    for template, name in (task.get("resource_claim_templates") or {}).items():
-        yield ClaimReference(template, name, of_template=True)
 
 
 def _placed_in_zones(task: Case) -> tuple[tuple[str, Mapping[str, float]], ...]:
@@ -367,7 +361,7 @@ def _request(job: Case, task: Case, case: Case, listed: set[str]) -> tuple[GpuRe
         made = whole_or_fraction(portion)
     if devices is not None and (memory > 0 or 0 < portion < 1):
         made = GpuRequest(devices, portion, memory)
-    made = replace(made, dra=_claimed(task, case))
+    made = replace(made, dra=claimed_gpus(task, case))
     for name, count in sorted((task.get("mig_instances") or {}).items()):
         # The engine's test code writes them as annotations, too, of which one takes the place of everything else; the
         # vector has no place for a profile that no container before asked for.
@@ -375,71 +369,6 @@ def _request(job: Case, task: Case, case: Case, listed: set[str]) -> tuple[GpuRe
         if name not in listed:
             request[name] = 0.0
     return made, request
-
-
-def _claimed(task: Case, case: Case) -> int:
-    claims = {claim["name"]: claim for claim in _dra(case, "resource_claims")}
-    asked: dict[str, int] = {}
-    for reference in _references(task):
-        claim = claims.get(reference.claim or "")
-        if claim is not None and "gpu" in claim["device_class_name"].lower():
-            of_class = claim["device_class_name"]
-            asked[of_class] = min(asked.get(of_class, 0) + _asked(claim), _MOST)
-    return min(sum(asked.values()), _MOST)
-
-
-def _dra(case: Case, key: str) -> Sequence[Any]:
-    return (case.get("dra") or {}).get(key) or ()
-
-
-def _count(resource_slice: Case) -> int:
-    return int(resource_slice.get("Count", resource_slice.get("count", 0)))
-
-
-def _of_node(resource_slice: Case) -> str:
-    return str(resource_slice.get("nodeName", resource_slice.get("node_name", "")))
-
-
-def _asked(claim: Case) -> int:
-    return int(claim.get("count") or 1)
-
-
-def _devices(case: Case) -> Iterator[Device]:
-    classes = frozenset(_dra(case, "device_classes"))
-    for made in _dra(case, "resource_slices"):
-        node = _of_node(made)
-        for number in range(_count(made)):
-            yield Device(_DRIVER, node, str(number), classes, node, None, bool(made.get("allNodes")))
-
-
-def _claim(claim: Case) -> Claim:
-    status = claim.get("status") or {}
-    allocation = status.get("allocation")
-    return Claim(
-        namespace=claim.get("namespace", ""),
-        name=claim["name"],
-        requests=(DeviceRequest("request", claim["device_class_name"], _asked(claim)),),
-        queue=(claim.get("labels") or {}).get("kai.scheduler/queue", ""),
-        allocation=None if allocation is None else _allocation(allocation),
-        reserved_for=tuple(user["uid"] for user in status.get("reservedFor") or ()),
-        # The engine's test code gives claims no ids.
-        uid="",
-    )
-
-
-def _allocation(allocation: Case) -> Allocation:
-    results = (allocation.get("devices") or {}).get("results") or ()
-    selector = allocation.get("nodeSelector")
-    terms = None if selector is None else tuple(map(_node_term, selector.get("nodeSelectorTerms") or ()))
-    return Allocation(tuple((made["driver"], made["pool"], made["device"]) for made in results), terms)
-
-
-def _node_term(term: Case) -> NodeTerm:
-    def expressions(key: str) -> tuple[Expression, ...]:
-        found = term.get(key) or ()
-        return tuple(Expression(e["key"], e["operator"], tuple(e.get("values") or ())) for e in found)
-
-    return NodeTerm(expressions("matchExpressions"), expressions("matchFields"))
 
 
 def _affinity(task: Case) -> tuple[NodeTerm, ...] | None:
