@@ -16,8 +16,6 @@ class ExitCode(IntEnum):
     """It could not be done: unreadable input, unreachable cluster, missing program."""
     CHANGES = 10
     """Something differs from what is written or deployed, where the command was asked to tell."""
-    IMPACT = 11
-    """The impact is over a threshold, or an approval is missing."""
     INTERNAL = 70
     """A fault of this program."""
     INTERRUPTED = 130

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.engines.traits import Reference
-from apportion_compiler.plain_objects import Manifest, group_of, labels_of, mapping
+from apportion_compiler.plain_objects import Manifest, group_of, mapping
 from apportion_compiler.rollout.differences import ObjectChange
 from apportion_compiler.rollout.identity import Identity
 
@@ -31,15 +30,6 @@ def hazards(changes: Sequence[ObjectChange]) -> Iterator[Hazard]:
     """Yield what is hurtful among the changes of one target."""
     yield from _class_values(changes)
     yield from _queues_with_children(changes)
-
-
-def queue_ids_deleted(changes: Iterable[ObjectChange]) -> frozenset[str]:
-    """Return the label's values of queues that lose the objects that make them."""
-    return frozenset(
-        labels_of(change.shown)[QUEUE_ID_LABEL]
-        for change in changes
-        if change.action == "delete" and is_queue(change.shown) and QUEUE_ID_LABEL in labels_of(change.shown)
-    )
 
 
 def is_queue(manifest: Manifest) -> bool:

@@ -44,7 +44,6 @@ Case = Mapping[str, Any]
 NOW = 1_000_000.0
 NODE_NAME_LABEL = "kai.scheduler/type"
 _OBSERVED_ZONES = "kai.scheduler/numa-placement-observed"
-_MOST = 2**63 - 1
 _MINUTE = 60
 _MOMENT = 1e-6
 _MEGABYTE = 1_000_000

@@ -18,11 +18,6 @@ from apportion_runtime.core.status import BINDING, NAMES, PIPELINED, RELEASING
 from apportion_runtime.core.task import NO_NODE
 
 
-def open_case(case: Case) -> Session:
-    """Return a session on a case in which no action has run."""
-    return cycle(snapshot_of(case), replace(settings_of(case), actions=()))
-
-
 def run_rounds(case: Case, actions: tuple[str, ...] | None = None) -> Iterator[tuple[Session, Case]]:
     """Yield each round's session after its actions, and the case as the next round finds it; without end."""
     current: Case = case

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from apportion_compiler.backends.partitions import workload_queue_names
 from apportion_compiler.ir.program import Program, Queue
-from apportion_compiler.kubernetes_names import is_label_value
 
 DOMAIN = "yunikorn.apache.org"
 PARENT_QUEUE_ANNOTATION = f"{DOMAIN}/parentqueue"
@@ -55,11 +54,6 @@ def workload_queue(program: Program, queue: Queue) -> str | None:
     """
     names = workload_queue_names(program).get(queue.id)
     return names[0] if names else None
-
-
-def names_by_label(path: str) -> bool:
-    """Tell whether a path fits the label; otherwise only the annotation can hold it."""
-    return is_label_value(path)
 
 
 def application_id(namespace: str, name: str) -> str:
