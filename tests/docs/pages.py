@@ -10,6 +10,7 @@ case "$1" in
   get | --context) cat "$HOME/cluster.json" ;;
   apply) case " $* " in *" -f - "*) cat >/dev/null ;; esac ;;
   delete) ;;
+  kustomize) test -f "$2/kustomization.yaml" ;;
   *) echo "kubectl: not expected here: $*" >&2; exit 2 ;;
 esac
 """
