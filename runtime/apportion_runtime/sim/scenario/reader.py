@@ -11,19 +11,18 @@ import yaml
 from apportion_runtime.admission.objects import name_of, namespace_of
 from apportion_runtime.sim.api.clock import DEFAULT_START
 from apportion_runtime.sim.controllers.serve_autoscaler import autoscaling_of, scalings_of
-from apportion_runtime.sim.provisioning.offers import GpuQuota, Offer, Queued
 from apportion_runtime.sim.scenario.fields import Fields, ScenarioError
 from apportion_runtime.sim.scenario.format import (
     Demand,
     Incident,
     Manifest,
     NodeShape,
-    Pool,
     Scaling,
     Scenario,
     Timing,
     Work,
 )
+from apportion_runtime.sim.scenario.pool_reader import pool_of
 from apportion_runtime.sim.scenario.workload_labels import KAI_WORKLOAD_LABELS, WorkloadLabels
 from apportion_runtime.sim.scenario.workload_manifests import KINDS, Size, WorkloadFields, manifest_of
 from apportion_runtime.snapshots.places import line_of
@@ -32,9 +31,6 @@ from apportion_runtime.snapshots.yaml_bounds import BoundsError, check_bounds
 
 Reader = Callable[[str], Sequence[Manifest]]
 """From a file's name, as the scenario says it, to the objects in it. Raises `OSError`, `ValueError`."""
-
-_DEFAULT_GPU_MEMORY = 81_920
-_GPU_COUNT_LABEL, _GPU_MEMORY_LABEL = "nvidia.com/gpu.count", "nvidia.com/gpu.memory"
 
 
 def read_scenario(
@@ -82,7 +78,7 @@ def _scenario(
         start=_start(fields),
         until_s=fields.maybe_seconds("until"),
         timing=_timing(fields.maybe("timing")),
-        pools=tuple(_pool(each, policy_nodes) for each in fields.each("nodes")),
+        pools=tuple(pool_of(each, policy_nodes) for each in fields.each("nodes")),
         works=tuple(work for each in fields.each("workloads") for work in _works(each, read, workload_labels)),
         objects=tuple(_objects(fields, read)),
         incidents=tuple(_incident(each, read) for each in fields.each("events")),
@@ -124,97 +120,6 @@ def _timing(fields: Fields | None) -> Timing:
         raise fields.fault("period", "the scheduler's period is more than 0")
     fields.done()
     return made
-
-
-def _pool(fields: Fields, policy_nodes: Mapping[str, NodeShape] | None) -> Pool:
-    of_policy = fields.text("policy_pool")
-    name = fields.object_name("pool", of_policy)
-    if not name:
-        raise fields.fault("pool", "a pool has a name")
-    base: NodeShape | None = None
-    if of_policy:
-        if policy_nodes is None:
-            raise fields.fault("policy_pool", "a rendered tree has no node pools: describe the nodes here")
-        base = policy_nodes.get(of_policy)
-        if base is None:
-            known = ", ".join(sorted(policy_nodes)) or "none"
-            raise fields.fault("policy_pool", f"the cluster has no node pool {of_policy}; it has {known}")
-    count = fields.whole("count", 1)
-    least = count if (said := fields.maybe_whole("min")) is None else said
-    most = count if (said := fields.maybe_whole("max")) is None else said
-    if not least <= count <= most:
-        raise fields.fault("count", f"{count} is not between min {least} and max {most}")
-    made = Pool(
-        name,
-        _shape(fields, base or NodeShape({}, {})),
-        count,
-        least,
-        most,
-        fields.seconds("scale_up", 180.0),
-        fields.seconds("idle", 600.0),
-        None if (queued := fields.maybe("queued")) is None else _queued(queued),
-    )
-    if made.queued is not None and made.size:
-        raise fields.fault("count", "a pool whose nodes come for whole requests begins with none")
-    fields.done()
-    return made
-
-
-def _queued(fields: Fields) -> Queued:
-    known = Queued()
-    offers: list[Offer] = []
-    for each in fields.each("capacity"):
-        offers.append(Offer(each.text("zone", "zone"), each.whole("nodes"), each.seconds("at")))
-        each.done()
-    made = Queued(
-        offers=tuple(offers),
-        region=fields.text("region", known.region),
-        boot_s=fields.seconds("boot", known.boot_s),
-        accept_s=fields.seconds("accept", known.accept_s),
-        gpu_quotas=tuple(_gpu_quotas(fields)),
-        open_requests=fields.whole("open_requests", known.open_requests),
-        nodes_per_request=fields.whole("nodes_per_request", known.nodes_per_request),
-        booking_s=fields.seconds("booking", known.booking_s),
-        longest_s=fields.seconds("longest_run", known.longest_s),
-        shortest_s=fields.seconds("shortest_run", known.shortest_s),
-        patience_s=fields.seconds("patience", known.patience_s),
-    )
-    fields.done()
-    return made
-
-
-def _gpu_quotas(fields: Fields) -> Iterator[GpuQuota]:
-    """Yield a quota that is a number, or a list of numbers with the moments from which they hold."""
-    if not isinstance(fields.raw("gpu_quota"), list):
-        quota = fields.maybe_whole("gpu_quota")
-        if quota is not None:
-            yield GpuQuota(quota)
-        return
-    for each in fields.each("gpu_quota"):
-        yield GpuQuota(each.whole("gpus"), each.seconds("at"))
-        each.done()
-
-
-def _shape(fields: Fields, base: NodeShape) -> NodeShape:
-    """Return what nodes are like: what is written, then `base`, then the defaults."""
-    held = base.allocatable
-    gpus = fields.whole("gpus", base.gpus)
-    allocatable = {
-        "cpu": fields.quantity("cpu", held.get("cpu", "64")),
-        "memory": fields.quantity("memory", held.get("memory", "512Gi")),
-        "pods": str(fields.whole("pods", int(held.get("pods", "110")))),
-    }
-    labels = dict(base.labels)
-    memory = fields.whole("gpu_memory", int(labels.get(_GPU_MEMORY_LABEL, _DEFAULT_GPU_MEMORY)))
-    if gpus:
-        allocatable["nvidia.com/gpu"] = str(gpus)
-        labels |= {_GPU_COUNT_LABEL: str(gpus), _GPU_MEMORY_LABEL: str(memory)}
-    labels |= fields.texts("labels")
-    taints: list[Mapping[str, str]] = []
-    for taint in fields.each("taints"):
-        taints.append({key: taint.text(key) for key in ("key", "value", "effect")})
-        taint.done()
-    return NodeShape(labels, allocatable, (*base.taints, *(t for t in taints if t not in base.taints)))
 
 
 def _works(fields: Fields, read: Reader, workload_labels: WorkloadLabels) -> Iterator[Work]:
