@@ -123,6 +123,7 @@ class Cluster:
             WorkDone: self._work_done,
             **engine.handlers(),
         }
+        self._retried: set[int] = set()
         self._begin(records, model.title)
 
     def _begin(self, records: Records, engine: str) -> None:
@@ -154,10 +155,27 @@ class Cluster:
         at = self.cluster_state.events.next_at()
         if at is None or (self.ends_at is not None and at > self.ends_at):
             return False
+        if self.ends_at is None and self._is_denied_for_good():
+            return False
         at, event = self.cluster_state.events.take()
+        self._note_retry(event)
         self.cluster_state.clock.advance(max(at, self.cluster_state.now))
         self._handlers[type(event)](event)
         return True
+
+    def _note_retry(self, event: Event) -> None:
+        if type(event) is FillDue:
+            self._retried.add(event.workload)
+        elif type(event) is not CycleDue:
+            self._retried.clear()
+
+    def _is_denied_for_good(self) -> bool:
+        """Whether all that is left are retries of pods that were denied again since anything last changed.
+
+        Such a controller never stops, and without other events its next attempt is denied for the same reason.
+        """
+        events = self.cluster_state.events
+        return 0 < len(events) <= len(self._retried) and events.kinds() == {FillDue}
 
     def run(self, told: Callable[[float], None] | None = None) -> History:
         """Let everything happen, and return what did; `told` is told the seconds gone by after each event."""

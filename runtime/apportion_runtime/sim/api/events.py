@@ -170,6 +170,10 @@ class EventQueue:
     def __len__(self) -> int:
         return len(self._heap)
 
+    def kinds(self) -> set[type[Event]]:
+        """Return the kinds of the events to come."""
+        return {type(event) for *_, event in self._heap}
+
     def plan(self, at: float, event: Event) -> None:
         """Have an event happen at a moment (seconds since 1970)."""
         self._n_planned += 1

@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
+from apportion_runtime.engines.detection import NATIVE
 from apportion_runtime.sim.api.clock import Clock
 from apportion_runtime.sim.api.limit_ranges import check_limits, with_defaults
 from apportion_runtime.sim.api.object_store import ObjectStore
 from apportion_runtime.sim.api.priority_classes import with_priority
 from apportion_runtime.sim.api.resource_quotas import Quotas, quantity_text
+from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.engine import Denied, UnreadableError
+from apportion_runtime.sim.scenario.reader import read_scenario
 from apportion_runtime.snapshots.quantities import parse_quantity
 
 Made = dict[str, Any]
@@ -218,3 +221,20 @@ def test_a_pod_gets_the_priority_of_its_class_and_a_class_that_is_not_there_is_r
     with pytest.raises(Denied, match=r"the integer value of priority \(5\) must not be provided"):
         with_priority(pod(priorityClassName="high", priority=5), store)
     assert with_priority(pod(), classes())["spec"]["priority"] == 0
+
+
+@pytest.mark.parametrize("others", [0, 2])
+def test_a_run_without_an_end_stops_where_only_denied_retries_are_left(others: int) -> None:
+    small = "".join(
+        f"  - {{name: s{n}, kind: Job, namespace: ai, cpu: 2, at: {n}s, duration: 600s}}\n" for n in range(others)
+    )
+    text = (
+        "nodes: [{pool: cpu, count: 1, cpu: 32, memory: 128Gi}]\nworkloads:\n"
+        f"{small}  - {{name: big, kind: Job, namespace: ai, cpu: 8, duration: 60s}}\n"
+    )
+    history = Cluster(
+        [quota({"requests.cpu": "4"})], read_scenario(text, lambda name: [], NATIVE.workload_labels), NATIVE
+    ).run()
+    outcomes = {workload.name: workload.outcome for workload in history.workloads}
+    assert outcomes == {**{f"s{n}": "succeeded" for n in range(others)}, "big": ""}
+    assert "exceeded quota: ai-quota" in history.workloads[others].why_waiting
