@@ -11,6 +11,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, WithJsonSchema
 
+from apportion_policy.refused_values import kind_of_value
+
 _PART = re.compile(r"(\d+)(d|h|m|s)")
 _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 
@@ -31,7 +33,7 @@ def parse_duration(value: object) -> int:
     if isinstance(value, int):
         return value
     if not isinstance(value, str):
-        raise ValueError(f'a duration is text such as "10m" or a timedelta, not {type(value).__name__}')
+        raise ValueError(f'a duration is text such as "10m" or a timedelta, not {kind_of_value(value)}')
     text = value.strip()
     parts = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:

@@ -105,7 +105,7 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
         yield from _models(argument)
 
 
-def _kind(value: object) -> str:
+def kind_of_value(value: object) -> str:
     """Return what a value is, in the words of somebody who writes Python or YAML."""
     if value is None:
         return "nothing"
@@ -132,7 +132,7 @@ def _given(value: object) -> str:
         return f'"{value}"' if len(value) <= _MAX_SHOWN else f'"{value[:_MAX_SHOWN]}…"'
     if isinstance(value, int | float) and not isinstance(value, bool) and len(repr(value)) <= _MAX_SHOWN:
         return repr(value)
-    return _kind(value)
+    return kind_of_value(value)
 
 
 def _shown(part: str | int) -> str:
@@ -207,7 +207,7 @@ MESSAGES: Mapping[str, _Said] = {
     **_same(("enum", "literal_error"), _one_of),
     **_same(("tuple_type", "list_type", "set_type", "frozen_set_type", "iterable_type"), _must_be("a list")),
     **_same(("dict_type", "mapping_type"), _must_be("a mapping")),
-    "invalid_key": lambda value, _: f"has a key that is not text but {_kind(value)}",
+    "invalid_key": lambda value, _: f"has a key that is not text but {kind_of_value(value)}",
     **_same(
         (
             "date_type",

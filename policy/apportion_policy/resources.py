@@ -29,6 +29,7 @@ from apportion_policy.quantity import (
     readable_memory,
     weight_text,
 )
+from apportion_policy.refused_values import kind_of_value
 
 _GPU_MODEL = re.compile(GPU_MODEL_PATTERN)
 
@@ -55,7 +56,7 @@ def _canonical(parse: Callable[[QuantityInput], Any], text: Callable[[Any], str]
             found = None
         if found is None:
             if not isinstance(value, _QUANTITY_TYPES):
-                raise QuantityError(f"a quantity is a number or text, not {type(value).__name__}")
+                raise QuantityError(f"a quantity is a number or text, not {kind_of_value(value)}")
             found = text(parse(value))
             if len(known) < _MAX_KNOWN:
                 known[key] = found

@@ -114,7 +114,7 @@ def test_a_pool_with_a_character_more_or_less_is_named(name: str, near: str | No
     (found,) = _found("AP109", queues=(Queue(id="v", pools=(name,)),), pools=pools)
     expected = f"name `{near}` if that is meant; otherwise add `{name}` to `node_pools` of the policy"
     assert found.hint == (expected if near else "add it to `node_pools` of the policy, or remove the name")
-    assert found.fix is None
+    assert (found.fix and found.fix.value) == near
 
 
 def test_a_pool_left_out_of_the_policy_is_not_mistaken_for_another() -> None:

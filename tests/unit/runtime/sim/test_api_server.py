@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.engines.detection import NATIVE
+from apportion_runtime.engines.native.model import MODEL as NATIVE
 from apportion_runtime.sim.api.clock import Clock
 from apportion_runtime.sim.api.limit_ranges import check_limits, with_defaults
 from apportion_runtime.sim.api.object_store import ObjectStore
