@@ -70,6 +70,6 @@ def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
             check=False,
         )
     except FileNotFoundError:
-        raise CannotError("git is not on PATH", hint="install git, or leave the revision out") from None
+        raise CannotError("git is not on PATH", hint="install git, or omit the revision") from None
     except subprocess.TimeoutExpired:
         raise CannotError(f"git did not respond within {_LIMIT_S} s") from None

@@ -47,7 +47,7 @@ def content_found(file: Path | str, at_most: int) -> bytes:
 
     Raises:
         OSError: If it cannot be read.
-        UnreadableFileError: If it is no regular file, or has more bytes.
+        UnreadableFileError: If it is not a regular file, or has more bytes.
     """
     # A device or a pipe must not be waited for.
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -60,13 +60,13 @@ def text_named_by(folder: Path, name: str) -> str:
 
     Raises:
         OSError: If it cannot be read.
-        UnreadableFileError: If it leads out of the document's repository, or out of its folder where that is in
-            none; if it is no regular file, too long, or no text in UTF-8.
+        UnreadableFileError: If it points outside the document's repository, or out of its folder where that is in
+            none; if it is not a regular file, too long, or no text in UTF-8.
     """
     bounds = _bounds(folder.resolve())
     real = (folder / name).resolve()
     if not real.is_relative_to(bounds):
-        raise UnreadableFileError(f"it leads out of {bounds}")
+        raise UnreadableFileError(f"it points outside {bounds}")
     # A device or a pipe must not be waited for; between the two calls the folder may change.
     descriptor = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as opened:  # noqa: PTH123
@@ -81,7 +81,7 @@ def _bounds(folder: Path) -> Path:
 def _regular(descriptor: int) -> os.stat_result:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
-        raise UnreadableFileError("it is a folder" if stat.S_ISDIR(status.st_mode) else "it is no regular file")
+        raise UnreadableFileError("it is a folder" if stat.S_ISDIR(status.st_mode) else "it is not a regular file")
     return status
 
 
@@ -89,7 +89,7 @@ def _bounded(opened: BufferedReader, status: os.stat_result, at_most: int) -> by
     # The size of a regular file says it before gigabytes are read.
     content = b"" if status.st_size > at_most else opened.read(at_most + 1)
     if max(status.st_size, len(content)) > at_most:
-        raise UnreadableFileError(f"it has more than the {at_most} bytes that are read")
+        raise UnreadableFileError(f"it exceeds the limit of {at_most} bytes")
     return content
 
 
@@ -97,4 +97,4 @@ def _decoded(content: bytes) -> str:
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError:
-        raise UnreadableFileError("it is not text in UTF-8") from None
+        raise UnreadableFileError("it is not UTF-8 text") from None

@@ -118,7 +118,7 @@ def _text(file: str) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as undecodable:
-        raise CannotError(f"{file} is not text in UTF-8: byte {undecodable.start} is none") from None
+        raise CannotError(f"{file} is not UTF-8 text: byte {undecodable.start} is none") from None
 
 
 def _finding(fault: Fault) -> Diagnostic:

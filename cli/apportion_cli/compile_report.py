@@ -131,7 +131,7 @@ def report_text(compiled: CompileReport, *, check: bool, width: int, brief: bool
     lines += _fidelity(reports, width)
     exact = sum(line.verdict == "exact" for report in reports for line in report.fidelity)
     provided = sum(line.verdict == "exact" and bool(line.provided) for r in reports for line in r.fidelity)
-    relying = f", {provided} of them provided that the files named are applied" if provided else ""
+    relying = f", {provided} of them only if the files below are applied" if provided else ""
     lines += [
         "",
         (
@@ -156,7 +156,7 @@ def _fidelity(reports: tuple[TargetReport, ...], width: int) -> list[str]:
     order = tuple(Feature)
     lines: list[str] = []
     for engine, features in found.items():
-        lines += ["", f"what becomes of the policy on {engine} ({', '.join(places[engine])})"]
+        lines += ["", f"how the policy maps to {engine} ({', '.join(places[engine])})"]
         for line in sorted(features, key=lambda line: order.index(line.feature)):
             some = "" if features[line] == places[engine] else f" (in {', '.join(features[line])})"
             lines += wrap(
@@ -238,8 +238,8 @@ def _deletions(reports: Sequence[TargetReport], width: int, *, check: bool) -> l
     undeclared = [(r, r.change.undeclared_deletions) for r in reports if check and r.change.undeclared_deletions]
     for title, found in (
         ("to delete from the cluster (prune.json):", pruned),
-        ("kept on the cluster with everything in it; delete it by hand:", retained),
-        ("in prune.json, but not objects that this change removes; restore the file:", undeclared),
+        ("kept on the cluster with all its contents; delete it manually:", retained),
+        ("in prune.json, but not removed by this change; restore the file:", undeclared),
     ):
         if found:
             lines.append(title)

@@ -23,9 +23,9 @@ def report_crash(fault: Exception, arguments: Sequence[str], *, debug: bool) -> 
     try:
         path = _write_report(trace, arguments)
     except OSError:
-        console.err("  this is a fault of apportion; run it again with --debug to see where it is")
+        console.err("  this is a bug in apportion; run it again with --debug for the traceback")
     else:
-        console.err(f"  this is a fault of apportion; the report is {path}")
+        console.err(f"  this is a bug in apportion; the report is {path}")
     return ExitCode.INTERNAL
 
 

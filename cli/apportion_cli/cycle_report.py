@@ -25,7 +25,10 @@ def decisions_text(session: Session, style: Style) -> str:
     pending = sorted(pending_jobs(session), key=lambda job: (job.namespace, job.name))
     evicted = list(_evicted(sorted(evictions(session), key=lambda made: made.name)))
     lines = [*_wrapped(_head(session, document)), ""]
-    for title, placed in (("Bound", document["binds"]), ("Waiting for a release", document["pipelines"])):
+    for title, placed in (
+        ("Bound", document["binds"]),
+        ("Waiting for resources to be released", document["pipelines"]),
+    ):
         if placed:
             lines += [style("heading", title), *_indented(_placed(placed)), ""]
     if evicted:
@@ -78,7 +81,7 @@ def _head(session: Session, document: Mapping[str, Any]) -> Iterator[str]:
     yield f"actions: {', '.join(document['actions'])}"
     decided = (
         f"{_count(len(document['binds']), 'pod')} bound",
-        f"{len(document['pipelines'])} waiting for a release",
+        f"{len(document['pipelines'])} waiting for resources to be released",
         f"{len(document['evictions'])} evicted",
         f"{_count(len(document['pending']), 'job')} pending",
     )
@@ -135,7 +138,7 @@ def _amounts(queue: Mapping[str, Any]) -> Iterator[str]:
         if not has["requested"] and not has["allocated"]:
             continue
         numbers = f"{quantity(has['allocated'], r)} allocated, fair share {quantity(has['fairShare'], r)}"
-        yield f"{numbers}, quota {quantity(has['quota'], r)}, asked {quantity(has['requested'], r)}"
+        yield f"{numbers}, quota {quantity(has['quota'], r)}, requested {quantity(has['requested'], r)}"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -31,7 +31,7 @@ def fidelity_text(report: str) -> str:
             verdicts.setdefault(target["target"], {})[line["feature"]] = _verdict(line)
     rows = [["", *verdicts], *([f, *(of.get(f, _UNUSED) for of in verdicts.values())] for f in features)]
     relying = any(_RELYING in row for row in rows)
-    return _table(rows) + (f"\n{_RELYING}: provided that configuration of the engine is applied" if relying else "")
+    return _table(rows) + (f"\n{_RELYING}: only if configuration of the engine is applied" if relying else "")
 
 
 def _verdict(line: Mapping[str, Any]) -> str:

@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 _SAID = {
     "missing": "is missing",
-    "changed": "is not as it was written",
-    "left": "is there and no longer written",
-    "unmanaged": "is not managed by the policy, and takes a part in what is",
+    "changed": "differs from what was applied",
+    "left": "exists but is no longer in the policy",
+    "unmanaged": "is not managed by the policy, but affects what is",
 }
 
 
 def drift_text(environment: str, found: Sequence[Drifted]) -> str:
     """Return a line for each object that has drifted, and one below it for each field."""
     if not found:
-        return f"{environment}: nothing has drifted\n"
+        return f"{environment}: no drift\n"
     lines: list[str] = []
     for one in found:
         lines.append(f"{environment}: {identity_text(one.identity)} {_SAID[one.state]}")

@@ -70,7 +70,7 @@ def fix_policy(console: Console, evaluate: Evaluate, *, unsafe: bool) -> None:
     left = 0 if unsafe else sum(f.edit is not None and f.is_unsafe and f.level != "waived" for f in report.findings)
     if left:
         fixes = "1 more fix changes" if left == 1 else f"{left} more fixes change"
-        console.err(f"{fixes} what the policy grants or names: look at each, then --unsafe-fixes\n")
+        console.err(f"{fixes} quotas, names or machines: review each, then pass --unsafe-fixes\n")
 
 
 def _next_step(report: Report, refused: dict[str, str], *, unsafe: bool) -> list[Finding]:

@@ -82,14 +82,15 @@ def read_policy(entry: str, limits: Limits) -> Inputs:
 
 
 def _refuse_a_way_out(entry: str) -> None:
-    """Refuse a path inside a repository that a symbolic link of the repository leads out of. Raises `CannotError`."""
+    """Refuse a path inside a repository that a symbolic link of the repository points outside. Raises `CannotError`."""
     root: Path | None = None
     lexical = Path(os.path.abspath(entry))  # noqa: PTH100 - links are what is looked for.
     for folder in (*reversed(lexical.parents), lexical):
         if root is not None and folder.is_symlink() and not folder.resolve().is_relative_to(root.resolve()):
             shown = folder.relative_to(root)
             raise CannotError(
-                f"`{shown}` is a symbolic link that leads out of the repository", hint="name the policy by its own path"
+                f"`{shown}` is a symbolic link that points outside the repository",
+                hint="name the policy by its own path",
             )
         if (folder / ".git").exists() and not folder.is_symlink():
             root = folder
@@ -104,7 +105,7 @@ def _warn_of_missing_layers(layers: tuple[str, ...]) -> None:
     for layer in missing_layers(layers):
         if layer.name not in said:
             said.add(layer.name)
-            current().err(f"apportion: warning: without `{layer.name}` nothing stops the policy from {layer.stops}")
+            current().err(f"apportion: warning: without `{layer.name}` nothing prevents the policy from {layer.stops}")
 
 
 def _evaluated(outcome: Evaluated) -> Inputs:

@@ -130,7 +130,7 @@ def files_of(path: str) -> list[str]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             file = os.path.join(folder, name)  # noqa: PTH118
-            # A link that leads out of the folder is not the folder's own.
+            # A link that points outside the folder is not the folder's own.
             if name.endswith(_SUFFIXES) and not name.startswith(".") and _is_within(file, root):
                 found.append(file)
     if not found:
@@ -151,5 +151,5 @@ def _bytes(file: str, at_most: int) -> bytes:
     except OSError as refused:
         raise CannotError(f"{file} cannot be read: {refused.strerror}") from refused
     if len(content) > at_most:
-        raise UnreadableFileError(f"it has more than the {at_most} bytes that are read")
+        raise UnreadableFileError(f"it exceeds the limit of {at_most} bytes")
     return content

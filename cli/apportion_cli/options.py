@@ -43,7 +43,7 @@ def parse_seconds(text: str) -> float:
     except (ValueError, KeyError):
         raise ValueError(f"`{text}` is not a time such as 30s or 2m") from None
     if not _LEAST_TIME_S <= seconds <= _MOST_TIME_S:
-        raise ValueError(f"a time limit lies between 0.1s and 24h; `{text}` does not")
+        raise ValueError(f"a time limit is between 0.1s and 24h; `{text}` is not")
     return seconds
 
 
@@ -75,7 +75,7 @@ def parse_output(text: str, formats: Sequence[str]) -> Output:
     if format_ not in formats:
         raise ValueError(f"`{format_}` is not one of {', '.join(formats)}")
     if equals and not file:
-        raise ValueError("there is no file after `=`")
+        raise ValueError("the file after `=` is missing")
     return Output(format_, file if equals and file != "-" else None)
 
 

@@ -103,7 +103,7 @@ class Outcome:
         __tracebackhide__ = True
         share = self.queue(queue).share
         if share is None:
-            raise AssertionError(f"{queue} was owed nothing: the load does not ask for its GPUs")
+            raise AssertionError(f"{queue} had no fair share: no workload requests its GPUs")
         if share < at_least:
             raise AssertionError(f"{queue} used {percent(share)} of its fair share, not {percent(at_least)} at least")
 
@@ -143,7 +143,9 @@ class Outcome:
         found = self.workloads(queue, gpus=gpus)
         if not found:
             most = "" if gpus == math.inf else f" that asks for no more than {devices(gpus)} GPUs"
-            raise AssertionError(f"the load has no workload {_of(queue).replace(': ', '')}{most}, so it shows nothing")
+            raise AssertionError(
+                f"the load has no workload {_of(queue).replace(': ', '')}{most}, so the assertion is vacuous"
+            )
         return found
 
     def _below(self, name: str) -> set[str]:
@@ -166,7 +168,7 @@ class Outcome:
         if not over:
             return
         worst = sorted(over, key=lambda pair: -pair[0])[:_MOST_NAMED]
-        lines = [f"  {found.name} ({found.queue}), which came at {elapsed(found.arrived_s)}: {said(value, found)}"
+        lines = [f"  {found.name} ({found.queue}), which arrived at {elapsed(found.arrived_s)}: {said(value, found)}"
                  for value, found in worst]  # fmt: skip
         rest = [] if len(over) <= _MOST_NAMED else [f"  … and {len(over) - _MOST_NAMED} more"]
         raise AssertionError("\n".join([f"{what}: {len(over)} of {counted(len(asked), 'workload')}", *lines, *rest]))
@@ -211,7 +213,7 @@ def run(
     except click.UsageError as wrong:
         raise OutcomeError(wrong.format_message()) from None
     if not isinstance(found, Simulated):
-        raise OutcomeError(f"{policy} has findings, which stand on standard error: apportion validate {policy}")
+        raise OutcomeError(f"{policy} has findings, listed on standard error: apportion validate {policy}")
     return Outcome(found.report, found.history)
 
 

@@ -44,7 +44,7 @@ def refuse_policy_options(source: str, *, env: str | None, cluster: str | None) 
     for option, value in (("--env", env), ("--cluster", cluster)):
         if value is not None:
             raise click.UsageError(
-                f"{option} {value} chooses a cluster of a policy, and {source} is a rendered tree: "
+                f"{option} {value} selects a cluster of a policy, but {source} is a rendered tree: "
                 "name the policy, or the tree of that cluster"
             )
     clusters = clusters_below(source)

@@ -84,7 +84,7 @@ def one_shard(objects: Sequence[Mapping[str, Any]], shard: str | None, source: s
         raise CannotError(f"{source}: there is no shard {shard}; {alternatives(names)}")
     if shard is None and len(names) > 1:
         raise CannotError(
-            f"{source}: the cluster is divided into the shards {listed}, and a simulation covers one",
+            f"{source}: the cluster has the shards {listed}, and a simulation covers one",
             hint="pass --shard; its queues are those of its GPU model, such as vision-h100",
         )
     return [made for made in objects if made.get("kind") != _SHARD or made["metadata"]["name"] == (shard or names[0])]
@@ -161,7 +161,7 @@ def _one_cluster(wanted: Sequence[Target], cluster: str | None, engine: str | No
     except NoModelError:
         environment, name = chosen[0]
         raise CannotError(
-            f"{environment}/{name} runs {engines[chosen[0]]}, which has no model here; choose one of {known()}: "
+            f"{environment}/{name} runs {engines[chosen[0]]}, which cannot be simulated; choose one of {known()}: "
             "none stands in for another"
         ) from None
     return tuple(by_cluster[chosen[0]])

@@ -131,7 +131,7 @@ def simulate(choice: Choice, load: str | TraceInput, *, as_of: date, keeps_facts
     for missed in history.missed_events[:_MOST_REFUSED]:
         console.err(f"apportion: warning: event at {missed}")
     if len(history.missed_events) > _MOST_REFUSED:
-        console.err(f"apportion: warning: {len(history.missed_events) - _MOST_REFUSED} more events named nothing")
+        console.err(f"apportion: warning: {len(history.missed_events) - _MOST_REFUSED} more events matched nothing")
     if not isinstance(load, str):
         load.show_packing(history.stays)
     inputs = Inputs(
@@ -153,7 +153,7 @@ def _run(console: Console, simulated: Cluster) -> int:
             simulated.run(told)
     except KeyboardInterrupt:
         at = simulated.cluster_state.clock.text
-        console.err(f"apportion: interrupted at {at} of the simulation; what follows is up to then")
+        console.err(f"apportion: interrupted at {at} of the simulation; the results are partial")
         return ExitCode.INTERRUPTED
     return ExitCode.OK
 
@@ -161,7 +161,7 @@ def _run(console: Console, simulated: Cluster) -> int:
 def _show_faults(console: Console, simulated: Cluster) -> None:
     if not simulated.scenario.pools and not simulated.cluster_state.store.list("Node"):
         console.err(
-            "apportion: warning: there is no node, so nothing can run: list `nodes` in a scenario (--scenario FILE)"
+            "apportion: warning: there are no nodes, so nothing can run: list `nodes` in a scenario (--scenario FILE)"
         )
     for fault in simulated.cluster_state.records.faults:
         console.err(f"apportion: warning: {fault.address}: {fault.message}")
@@ -175,7 +175,7 @@ def _show_refused(console: Console, history: History) -> None:
     for facts in refused[:_MOST_REFUSED]:
         console.err(f"apportion: warning: {facts.kind} {facts.namespace}/{facts.name} was refused: {facts.why_waiting}")
     if len(refused) > _MOST_REFUSED:
-        console.err(f"apportion: warning: {len(refused) - _MOST_REFUSED} more were refused; -o jsonl says why")
+        console.err(f"apportion: warning: {len(refused) - _MOST_REFUSED} more were refused; -o jsonl gives the reasons")
 
 
 def _scenario(load: str | TraceInput, objects: ScenarioObjects) -> Scenario:

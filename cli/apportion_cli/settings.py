@@ -22,13 +22,13 @@ from apportion_cli.errors import CannotError
 FILE_NAME = "apportion.toml"
 KEYS: Mapping[str, str] = {
     "policy": "the policy's file or folder",
-    "env": "environments that `validate` and `compile` look at",
-    "output": "formats of the report of `validate`",
-    "fail-on": "least severity that makes the exit code 1",
-    "time-limit": "seconds that the evaluation of a policy may take",
-    "memory-limit": "memory that it may use",
-    "reserved-namespaces": "namespaces that no queue may have, besides the built-in ones",
-    "weaker-enforcement": "environments and clusters that may enforce less than the policy says",
+    "env": "environments for `validate` and `compile`",
+    "output": "output formats of `validate`",
+    "fail-on": "lowest severity that makes the exit code 1",
+    "time-limit": "time limit for evaluating a policy, in seconds",
+    "memory-limit": "memory limit for evaluating a policy",
+    "reserved-namespaces": "namespaces that queues must not use, in addition to the built-in ones",
+    "weaker-enforcement": "environments and clusters that may enforce less than the policy",
     "color": "whether text is coloured",
 }
 DECIDING = ("policy", "env", "fail-on", "time-limit", "memory-limit", "reserved-namespaces", "weaker-enforcement")
@@ -82,7 +82,7 @@ def read_settings(folder: Path | None = None) -> Settings:
 
     Raises:
         CannotError: If the file is no TOML or cannot be read.
-        click.UsageError: If it holds what is no setting.
+        click.UsageError: If it holds what is not a setting.
     """
     start = folder or Path.cwd()
     for above in (start, *start.parents):
@@ -101,12 +101,12 @@ def read_settings_at(ref: str, folder: Path | None = None) -> Settings:
 
     Raises:
         CannotError: If there is no repository or no such revision, or the file is no TOML.
-        click.UsageError: If the file holds what is no setting.
+        click.UsageError: If the file holds what is not a setting.
     """
     start = folder or Path.cwd()
     root = repository_root(start)
     if root is None:
-        raise CannotError(f"{start} is in no git repository, so there is no revision `{ref}`")
+        raise CannotError(f"{start} is not in a git repository, so there is no revision `{ref}`")
     commit = commit_of(root, ref)
     for above in (start, *start.parents):
         for name, table in ((FILE_NAME, ()), ("pyproject.toml", ("tool", "apportion"))):
@@ -126,7 +126,7 @@ def settings_of(ref: str | None) -> tuple[Settings, Settings]:
 
     Raises:
         CannotError: If a file cannot be read, or there is no such revision.
-        click.UsageError: If a file holds what is no setting.
+        click.UsageError: If a file holds what is not a setting.
     """
     in_tree = read_settings()
     return in_tree.without_deciding() if ref is None else read_settings_at(ref), in_tree
@@ -198,5 +198,5 @@ def _inside(policy: str, file: Path) -> str:
     folder = file.parent
     named = Path(os.path.normpath(folder / policy))
     if not named.is_relative_to(folder):
-        raise click.UsageError(f"{file}: `policy` leads out of the folder of this file")
+        raise click.UsageError(f"{file}: `policy` points outside the directory of this file")
     return os.path.relpath(named)

@@ -50,12 +50,12 @@ def _model_lines(models: Sequence[ModelSummary]) -> list[str]:
 
 
 def comparison_text(comparison: Comparison) -> str:
-    """Return what differs: of the cluster, of each queue, and of the workloads whose end moved most."""
+    """Return what differs: of the cluster, of each queue, and of the workloads with the largest change of end time."""
     from apportion_runtime.sim.report.comparison_labels import both, named
 
     name = comparison.after.name
     if comparison.is_empty:
-        return f"{name}: nothing differs\n"
+        return f"{name}: no differences\n"
     lines = [f"{name}: before → after"]
     lines += [f"{named(change.field)} {both(change)}" for change in comparison.cluster]
     for changed in comparison.queues:
@@ -64,8 +64,10 @@ def comparison_text(comparison: Comparison) -> str:
     if comparison.workloads:
         all_of_them = counted(len(comparison.workloads), "workload")
         shown = sorted(comparison.workloads, key=_moved, reverse=True)[:_MOST_WORKLOADS]
-        most = f", the {len(shown)} whose end moved most" if len(shown) < len(comparison.workloads) else ""
-        lines += ["", f"{all_of_them} fared otherwise{most}"]
+        most = (
+            f", the {len(shown)} with the largest change of end time" if len(shown) < len(comparison.workloads) else ""
+        )
+        lines += ["", f"{all_of_them} changed{most}"]
         for changed in shown:
             said = ", ".join(f"{named(change.field)} {both(change)}" for change in changed.changes)
             lines.append(f"  {changed.name}: {said}")

@@ -36,7 +36,7 @@ def plan_text(plan: Plan) -> str:
     if plan.n_updates > 1:
         lines += [
             "",
-            f"{plan.n_updates} updates one after another, each of them valid by itself: no engine takes all of it at once",
+            f"{plan.n_updates} updates in sequence, each valid: the engine does not accept them at once",
         ]
     if plan.warnings:
         lines += ["", *(f"careful: {warning}" for warning in plan.warnings)]
@@ -46,7 +46,7 @@ def plan_text(plan: Plan) -> str:
 def _deletions(plan: Plan) -> list[str]:
     """Return by name what leaves each cluster, and what leaves the stack and stays on the cluster."""
     lines: list[str] = []
-    for title, is_retained in (("deletes", False), ("keeps on the cluster, with everything in it", True)):
+    for title, is_retained in (("deletes", False), ("keeps on the cluster, with all its contents", True)):
         for target in plan.targets:
             gone = [
                 identity_text(change.identity)

@@ -239,9 +239,7 @@ def _project(folder: Path) -> Path:
     for above in (here, *here.parents):
         if (above / PROJECT).is_file():
             return above
-    raise CannotError(
-        f"there is no {PROJECT} in {folder} or above it", hint="apportion init --pulumi writes a first one"
-    )
+    raise CannotError(f"there is no {PROJECT} in {folder} or above it", hint="`apportion init --pulumi` writes one")
 
 
 def _variables(folder: Path) -> dict[str, str]:
@@ -274,8 +272,8 @@ def _said() -> Iterator[None]:
         yield
     except ConcurrentUpdateError:
         raise LockedError(
-            "another update of this stack is running, or one was killed and left its lock",
-            hint="wait for it; if nothing runs, use --unlock",
+            "another update of this stack is running, or an interrupted one left its lock",
+            hint="wait for it; if no update is running, pass --unlock",
         ) from None
     except InvalidVersionError as old:
         raise CannotError(str(old), hint=f"install a newer one: {_INSTALL}") from None
@@ -283,7 +281,7 @@ def _said() -> Iterator[None]:
         output = str(failed)
         if missing := _MISSING_PLUGIN.search(output):
             raise CannotError(
-                f"the engine has no plugin `{missing['plugin']}`, and could not fetch it",
+                f"the engine has no plugin `{missing['plugin']}`, and could not download it",
                 hint=f"install it: {missing['command']} ({_INSTALL_PLUGIN})",
             ) from None
         raise CannotError(_reason(output)) from None

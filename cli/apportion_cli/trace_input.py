@@ -112,7 +112,7 @@ class TraceInput:
         for name, made in rows:
             current().err(
                 f"apportion: {name:12} {made.allocated:6.1%} of the GPUs allocated, {made.n_placed:,} of "
-                f"{made.n_jobs:,} jobs placed; {made.fragmentation:6.1%} of what is free is of no use to a job"
+                f"{made.n_jobs:,} jobs placed; {made.fragmentation:6.1%} of the free GPUs fit no job"
             )
 
     def _read(self) -> Trace:
@@ -139,15 +139,15 @@ class TraceInput:
         console = current()
         faults = trace.faults
         if faults and not self.skips_faults:
-            more = f" ({len(faults) - 1} more rows have faults)" if len(faults) > 1 else ""
-            raise CannotError(f"{faults[0].text}{more}", hint="--trace-skip-faults leaves out every row with a fault")
+            more = f" ({len(faults) - 1} more rows are invalid)" if len(faults) > 1 else ""
+            raise CannotError(f"{faults[0].text}{more}", hint="--trace-skip-faults skips every invalid row")
         for fault in faults:
-            console.err(f"apportion: warning: {fault.text}; it is left out")
+            console.err(f"apportion: warning: {fault.text}; skipped")
         if console.quiet:
             return
         console.err(
             f"apportion: {trace.n_rows:,} rows: {len(trace.nodes):,} nodes, {len(trace.jobs):,} jobs, "
-            f"{len(trace.skips):,} left out; queues {', '.join(trace.queues)}"
+            f"{len(trace.skips):,} skipped; queues {', '.join(trace.queues)}"
         )
 
     def _transformed(self, trace: Trace) -> Trace:

@@ -67,7 +67,7 @@ def _settings_from(ctx: click.Context, _: click.Parameter, value: str | None) ->
             )
         elif chosen[setting.key] != setting.value:
             current(ctx).err(
-                f"apportion: note: {setting.source}: `{setting.key}` differs from that of {ref}, which holds"
+                f"apportion: note: {setting.source}: `{setting.key}` differs from that of {ref}, which applies"
             )
 
 

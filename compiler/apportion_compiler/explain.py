@@ -84,12 +84,12 @@ def _guarantees(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValue
         elif node.children:
             at, origin = NOWHERE, "unset: the sum of its children"
         else:
-            at, origin = NOWHERE, "unset: nothing is promised"
+            at, origin = NOWHERE, "unset: no guarantee"
         yield Explained(f"guaranteed {resource}", amount_text(resource, amount), origin, at)
     for resource in (CPU, MEMORY, GPU):
         if resource not in values.guaranteed:
             yield Explained(
-                f"guaranteed {resource}", "not managed", "no queue of the policy speaks of it: no bound", NOWHERE
+                f"guaranteed {resource}", "not managed", "no queue of the policy declares it: no limit", NOWHERE
             )
 
 
@@ -101,7 +101,7 @@ def _limits(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) -
                 f"limit {resource}", _bound(resource, effective), *_origin(graph, scope, node, "limit", resource)
             )
         elif isinstance(effective, Unlimited):
-            yield Explained(f"limit {resource}", "none", "unset, here and above", NOWHERE)
+            yield Explained(f"limit {resource}", "none", "unset, here and in ancestors", NOWHERE)
         else:
             holders = (a for a in reversed(node.path) if scope.values[a].limit.get(resource) == effective)
             holder = next(holders, None)
@@ -164,7 +164,7 @@ def _min_runtimes(graph: PolicyGraph, scope: Scope, node: Node) -> Iterator[Expl
             if default is not None and scope.cluster is not None:
                 yield Explained(label, str(default), "the cluster's default", scope.cluster.kai.source)
             else:
-                yield Explained(label, "0s", "unset, here and above", NOWHERE)
+                yield Explained(label, "0s", "unset, here and in ancestors", NOWHERE)
 
 
 def _sharing(graph: PolicyGraph, node: Node) -> Iterator[Explained]:
@@ -174,7 +174,7 @@ def _sharing(graph: PolicyGraph, node: Node) -> Iterator[Explained]:
             origin = "on the queue" if ancestor == node.id else f"inherited from `{ancestor}`"
             yield Explained("gpu sharing", "allowed" if queue.gpu_sharing else "not allowed", origin, queue.source)
             return
-    yield Explained("gpu sharing", "not allowed", "unset, here and above", NOWHERE)
+    yield Explained("gpu sharing", "not allowed", "unset, here and in ancestors", NOWHERE)
 
 
 def _pools(graph: PolicyGraph, scope: Scope, node: Node) -> Iterator[Explained]:

@@ -55,7 +55,7 @@ def installation(program: Program, output: Output, export: Sequence[Manifest]) -
         if artifact.name == _KUBERAY_FILE:
             yield from _batch_scheduler(text(yaml.safe_load(artifact.content), "batchScheduler", "name"), export)
         elif artifact.name in _VALUES_FILES:
-            yield Installed(artifact.name, "missing", "no object shows these; compare them with `helm get values`")
+            yield Installed(artifact.name, "missing", "no object contains these; compare them with `helm get values`")
 
 
 def _served(manifests: Iterable[Manifest], export: Sequence[Manifest]) -> Iterator[Installed]:
@@ -89,7 +89,7 @@ def _version(program: Program, export: Sequence[Manifest]) -> Iterator[Installed
     wanted = parse_version(program.engine_version)
     tags = {match["version"] for image in _images(export) if (match := pattern.search(image))}
     if not tags:
-        yield Installed(f"{program.engine} version", "missing", f"no image of {program.engine} is in the export")
+        yield Installed(f"{program.engine} version", "missing", f"the export has no image of {program.engine}")
     for tag in sorted(tags):
         found = parse_version(tag)
         same = found is None or wanted is None or found == wanted
@@ -127,13 +127,15 @@ def _configurations(output: Output, export: Sequence[Manifest]) -> Iterator[Inst
     for config_map in wanted:
         installed = found.get((text(config_map, "metadata", "namespace"), name_of(config_map)))
         if installed is None:
-            yield Installed(described(config_map), "missing", "it is not in the export")
+            yield Installed(described(config_map), "missing", "it is missing from the export")
             continue
         differing = next(_differences(_parsed(config_map), _parsed(installed)), None)
         yield Installed(
             described(config_map),
             "ok" if differing is None else "bad",
-            "it says what the policy relies on" if differing is None else f"{differing} is not as the policy needs it",
+            "it says what the policy relies on"
+            if differing is None
+            else f"{differing} differs from what the policy requires",
         )
 
 
@@ -171,7 +173,7 @@ def _differences(wanted: object, found: object, path: str = "") -> Iterator[str]
 def _batch_scheduler(wanted: str | None, export: Sequence[Manifest]) -> Iterator[Installed]:
     operators = [c for c in _containers(export) if _KUBERAY.search(text(c, "image") or "")]
     if not operators:
-        yield Installed("KubeRay", "missing", "no operator of KubeRay is in the export")
+        yield Installed("KubeRay", "missing", "the export has no KubeRay operator")
     for container in operators:
         arguments = [str(a) for a in (*items(container, "command"), *items(container, "args"))]
         found = next((a.removeprefix(_BATCH_SCHEDULER) for a in arguments if a.startswith(_BATCH_SCHEDULER)), None)

@@ -11,7 +11,7 @@ from apportion_policy.errors import AgreementError
 RESERVED_NAMESPACES = "APPORTION_RESERVED_NAMESPACES"
 """Variable with namespaces that no queue may have."""
 WEAKER_ENFORCEMENT = "APPORTION_WEAKER_ENFORCEMENT"
-"""Variable with the environments and clusters that may enforce less than the policy says."""
+"""Variable with the environments and clusters that may enforce less than the policy."""
 NAMESPACE_PATTERN = r"^[a-z0-9][a-z0-9-]{0,62}\*?$"
 _SCOPE_PATTERN = r"[a-z0-9][a-z0-9-]{0,62}(/[a-z0-9][a-z0-9-]{0,62})?"
 

@@ -45,7 +45,7 @@ def collect(folder: str, kind: type[T]) -> tuple[T, ...]:
     author = Path(sys._getframe(1).f_code.co_filename).resolve()
     directory = author.parent / folder
     if not directory.is_dir():
-        raise CollectError(f"collect: there is no folder {folder} beside {author.name}")
+        raise CollectError(f"collect: there is not a directory {folder} beside {author.name}")
     files = sorted(_python_files(directory, folder))
     if not any(not file.name.startswith("_") for file in files):
         raise CollectError(f"collect: the folder {folder} holds no Python file")
@@ -85,9 +85,11 @@ def _python_files(directory: Path, folder: str) -> Iterator[Path]:
             if name.endswith(_SUFFIX):
                 if not is_utf8(str(file)):
                     shown = plain_text(Path(folder, os.path.relpath(file, directory)).as_posix())
-                    raise CollectError(f"collect: the name of {shown} is not text in UTF-8: rename it")
+                    raise CollectError(f"collect: the name of {shown} is not UTF-8 text: rename it")
                 if not file.is_file():
-                    raise CollectError(f"collect: {folder}/{file.relative_to(directory).as_posix()} is no regular file")
+                    raise CollectError(
+                        f"collect: {folder}/{file.relative_to(directory).as_posix()} is not a regular file"
+                    )
                 yield file
 
 

@@ -52,14 +52,14 @@ def load_documents(path: Path) -> tuple[Policy, tuple[str, ...]]:
     include = body.pop("include", [])
     for pattern in include if isinstance(include, list) else [include]:
         if Path(str(pattern)).is_absolute() or ".." in Path(str(pattern)).parts:
-            message = f"include: {pattern} leads out of the document's folder"
+            message = f"include: {pattern} points outside the document's folder"
             raise _fault("unreadable-input", message, path, node, ("include",))
         matches = sorted(path.parent.glob(str(pattern)))
         if not matches:
             raise _fault("unreadable-input", f"include: no file matches {pattern}", path, node, ("include",))
         for match in matches:
             if not is_utf8(str(match)) or not match.is_file():
-                message = f"include: {plain_text(match.name)} is no regular file with a name in UTF-8"
+                message = f"include: {plain_text(match.name)} is not a regular file with a name in UTF-8"
                 raise _fault("unreadable-input", message, path, node, ("include",))
             included, included_node = _read(match)
             files.append(str(match))

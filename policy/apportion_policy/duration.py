@@ -21,7 +21,7 @@ def parse_duration(value: object) -> int:
     """Return whole seconds.
 
     Raises:
-        ValueError: If the text is no duration, is negative, or is finer than a second.
+        ValueError: If the text is not a duration, is negative, or is finer than a second.
     """
     if isinstance(value, timedelta):
         seconds, rest = divmod(value, timedelta(seconds=1))

@@ -63,17 +63,17 @@ MAX_AMOUNT = 2**63 - 1
 
 
 def parse_cpu(value: QuantityInput) -> Amount:
-    """Return millicores. Raises `QuantityError` for text that is no quantity or finer than a millicore."""
+    """Return millicores. Raises `QuantityError` for text that is not a quantity or finer than a millicore."""
     return _parse(value, 1000, "CPU", "millicores")
 
 
 def parse_memory(value: QuantityInput) -> Amount:
-    """Return bytes. Raises `QuantityError` for text that is no quantity or not a whole number of bytes."""
+    """Return bytes. Raises `QuantityError` for text that is not a quantity or not a whole number of bytes."""
     return _parse(value, 1, "memory", "bytes")
 
 
 def parse_gpu(value: QuantityInput) -> Amount:
-    """Return thousandths of a GPU. Raises `QuantityError` for text that is no quantity or finer than that."""
+    """Return thousandths of a GPU. Raises `QuantityError` for text that is not a quantity or finer than that."""
     return _parse(value, 1000, "GPU", "thousandths of a GPU")
 
 
@@ -83,7 +83,7 @@ def parse_count(value: QuantityInput) -> Amount:
 
 
 def parse_weight(value: QuantityInput) -> int:
-    """Return thousandths of a weight. Raises `QuantityError` for text that is no number, and for UNLIMITED."""
+    """Return thousandths of a weight. Raises `QuantityError` for text that is not a number, and for UNLIMITED."""
     amount = _parse(value, 1000, "weight", "thousandths")
     if isinstance(amount, Unlimited):
         raise QuantityError("a weight is a number; it cannot be unlimited")
@@ -148,7 +148,7 @@ def count_text(amount: Amount) -> str:
 def kubernetes_value(value: float | str) -> Decimal:
     """Return the exact value of a quantity as Kubernetes reads it, whatever its sign and fineness.
 
-    Raises `QuantityError` for what is no quantity.
+    Raises `QuantityError` for what is not a quantity.
     """
     written = repr(value) if isinstance(value, float) else str(value)
     match = _QUANTITY.fullmatch(written[:64].removeprefix("-" if written.startswith("-") else "+"))
@@ -163,7 +163,7 @@ def kubernetes_value(value: float | str) -> Decimal:
 def kubernetes_units(value: float | str, scale: int) -> int:
     """Return a quantity in units of `1 / scale`, rounded away from zero, as Kubernetes' `ScaledValue` is.
 
-    Raises `QuantityError` for what is no quantity.
+    Raises `QuantityError` for what is not a quantity.
     """
     scaled = _EXACT.multiply(kubernetes_value(value), Decimal(scale))
     return int(scaled.to_integral_value(rounding=ROUND_UP, context=_EXACT))
@@ -172,7 +172,7 @@ def kubernetes_units(value: float | str, scale: int) -> int:
 def kubernetes_text(value: float | str) -> str:
     """Return a quantity in Kubernetes' canonical spelling, as its messages have it: `12000` is `12k`.
 
-    Raises `QuantityError` for what is no quantity.
+    Raises `QuantityError` for what is not a quantity.
     """
     exact, written = kubernetes_value(value), repr(value) if isinstance(value, float) else str(value)
     if written.endswith("i") and abs(exact) >= 1024 and exact == int(exact):

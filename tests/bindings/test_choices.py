@@ -180,7 +180,7 @@ def test_a_queue_without_a_namespace_gets_no_work() -> None:
 
 @pytest.mark.parametrize("engine", ["kueue", "volcano", "ack", "koordinator", "native", "yunikorn"])
 def test_an_engine_that_counts_no_parts_of_gpus_says_so(engine: str) -> None:
-    with pytest.raises(BindingError, match=f"{engine} counts no parts of GPUs in a queue; ask for 1"):
+    with pytest.raises(BindingError, match=f"{engine} has no quota for fractions of a GPU; request 1"):
         bind(program(engine), "vision", "Job", Options(gpus=500))
 
 
@@ -197,7 +197,7 @@ def test_non_preemptible_work_over_the_guarantee_is_remarked_on_kai_alone() -> N
     assert bound(program("kueue"), "vision", "Job", asked).remarks == ()
     (remark,) = bound(program("kai"), "vision", "Job", asked).remarks
     assert remark.startswith(
-        "vision-job asks for 16 GPUs, and queue vision is guaranteed, which bounds build work, 8 GPUs"
+        "vision-job asks for 16 GPUs, and queue vision is guaranteed, which limits build work, 8 GPUs"
     )
 
 
@@ -216,7 +216,7 @@ def test_a_gang_larger_than_all_machines_is_remarked() -> None:
     (remark,) = bound(program("volcano", wide), "vision", "Job", many).remarks
     held = 8 * H100.max_nodes
     assert remark == (
-        f"vision-job asks for {held + 8} GPUs, and all machines that queue vision may use have {held} GPUs at their "
+        f"vision-job asks for {held + 8} GPUs, and all nodes that queue vision may use have {held} GPUs at their "
         "most; it would never start"
     )
     # A server's replicas start one by one, and so do all pods where no engine holds them back.
@@ -253,7 +253,7 @@ def test_a_schedule(text: str) -> None:
     ],
 )  # fmt: skip
 def test_a_schedule_that_is_none(text: str) -> None:
-    with pytest.raises(ValueError, match="is no schedule such as"):
+    with pytest.raises(ValueError, match="is not a schedule such as"):
         parse_schedule(text)
 
 

@@ -84,7 +84,7 @@ def test_a_small_part_of_a_machine_is_noted() -> None:
     (note,) = notes
     assert note == (
         "vision-job: each pod asks for 1 cpu and 4Gi memory, where 8 GPUs of a machine of pool h100 stand for 64 cpu and "
-        "512Gi memory: say --cpu and --memory"
+        "512Gi memory: pass --cpu and --memory"
     )
     assert bound(program("kai", VISION), "vision", "Job", Options(gpus=8000, cpu=32000)).notes == ()
 
@@ -138,6 +138,6 @@ def test_a_gang_that_whole_machines_do_not_hold_is_remarked() -> None:
     free = program("kai", Queue(id="vision", namespaces=("vision",)))
     (remark,) = bound(free, "vision", "Job", Options(gpus=5000, workers=5)).remarks
     assert remark == (
-        "vision-job asks for 5 pods that start together, and all machines that queue vision may use hold 4 of them, "
+        "vision-job asks for 5 pods that start together, and all nodes that queue vision may use hold 4 of them, "
         "at most 1 in one; it would never start"
     )

@@ -64,7 +64,7 @@ def test_a_reader_comes_from_nothing_to_a_stack_and_back(kubectl: Kubectl, tmp_p
     after = dict(_said(done.stdout))
     assert "vision" in after["kubectl --context dev get queues.scheduling.run.ai"]
     assert after["apportion preview dev --plan-only"] == "dev: nothing to do\n"
-    assert after["apportion drift dev"] == "dev: nothing has drifted\n"
+    assert after["apportion drift dev"] == "dev: no drift\n"
     assert "kai.scheduler/queue" in after["pulumi stack output queues --stack dev"]
     left = kubectl.get("queues.scheduling.run.ai", "--selector=app.kubernetes.io/managed-by=apportion")
     assert left["items"] == []

@@ -42,7 +42,7 @@ class Outcome:
     eviction is gone by then; pkg/scheduler/framework/statement.go, unpipeline and unevict).
 
     `promised` are nodes from which a pod was evicted that only waited there for its place: the engine counts that place
-    as one that is being released, and may promise it to another pod beside the first (pkg/scheduler/api/node_info,
+    as one that is being released, and may guarantee it to another pod beside the first (pkg/scheduler/api/node_info,
     addTaskResources; ../conformance/kai_more has such a cluster).
     """
 

@@ -40,7 +40,7 @@ pytestmark = pytest.mark.property
 
 ACME = Path(__file__).parents[2] / "examples" / "acme"
 ANYTHING = {"kai", "volcano", "yunikorn"}
-"""Engines whose objects come back whatever the policy. Of others only sound ones do: they write what is promised over a
+"""Engines whose objects come back whatever the policy. Of others only sound ones do: they write guarantees over a
 limit, or over all there is, as what the engine takes."""
 UNSHRUNK = settings(max_examples=15, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 """A failing policy is large and slow to write and run: to make it smaller takes minutes."""
@@ -173,7 +173,7 @@ def _restricted(queue: Queue, program: Program) -> tuple[str, ...] | None:
 
 
 def _some(amounts: Mapping[str, Amount]) -> dict[str, Amount]:
-    """What is promised, without what is promised without bound: engines say that by saying nothing."""
+    """What is promised, without guarantees without bound: engines say that by saying nothing."""
     return {resource: amount for resource, amount in amounts.items() if amount not in (0, UNLIMITED)}
 
 

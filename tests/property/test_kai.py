@@ -50,7 +50,7 @@ def test_reader_gives_back_what_was_declared(policy: Policy) -> None:
 
 
 def _record(record: Mapping[str, QueueRecord], id_: str) -> QueueRecord:
-    """An id that is no name comes back as one that stands for the same objects."""
+    """An id that is not a name comes back as one that stands for the same objects."""
     return record[id_] if id_ in record else record[object_name(id_)]
 
 

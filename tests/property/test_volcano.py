@@ -1,6 +1,6 @@
 """What Volcano's backend writes, Volcano's rules pass, and Volcano's reader reads back as the IR's own values.
 
-Random policies do not make sense: sums that do not fit, limits below what is promised. The checks refuse them; what is
+Random policies do not make sense: sums that do not fit, limits below guarantees. The checks refuse them; what is
 written for them passes all the same, and is not compared. Their numbers are put right for that.
 """
 
@@ -45,7 +45,7 @@ def _programs(policy: Policy) -> Iterator[Program]:
 
 
 def _sound(program: Program) -> Program:
-    """The same with numbers that make sense: whole GPUs, sums that fit, limits that hold what is promised."""
+    """The same with numbers that make sense: whole GPUs, sums that fit, limits that hold guarantees."""
     by_id: dict[str, Queue] = {}
     for queue in reversed(program.queues):
         below = [by_id[child] for child in queue.children]

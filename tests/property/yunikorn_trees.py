@@ -29,7 +29,7 @@ _CLASSES = (
     PriorityClass(name="kept", value=1000, preemptible=False),
 )
 _ROOM = st.none() | st.sampled_from((0, 0, 5, 1000))
-"""How far a limit lies above what is promised; None is no limit."""
+"""How far a limit lies above guarantees; None is no limit."""
 
 
 @st.composite

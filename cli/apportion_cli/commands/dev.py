@@ -39,8 +39,8 @@ def demo(out: Path) -> int:
     reports = {form: out / f"report.{form}" for form in ("json", "text")}
     wanted = [part for form, file in reports.items() for part in ("-o", f"{form}={file}")]
     steps = (
-        ("is the policy sound?", ["validate", str(example)]),
-        ("who is promised what on the first cluster of production?", _DRAWN),
+        ("is the policy valid?", ["validate", str(example)]),
+        ("what is each queue guaranteed on the first production cluster?", _DRAWN),
         ("what do the engines read?", ["compile", str(example), "--out", str(out), *wanted]),
     )
     console = current()
@@ -51,9 +51,9 @@ def demo(out: Path) -> int:
         _show(console, question, [*arguments, *permitted])
     report = reports["json"].read_text(encoding="utf-8")
     console.out(clusters_text(report))
-    console.out(f"\n# what becomes of each feature of the policy?\n\n{fidelity_text(report)}")
+    console.out(f"\n# how does each target support each feature of the policy?\n\n{fidelity_text(report)}")
     console.out(
-        f"\napprox: {reports['text']} says what is lost. AP5xx: the engine has no field for it.\n"
+        f"\napprox: {reports['text']} lists what is lost. AP5xx: the engine has no field for it.\n"
         f"The rendered trees are in {out}. Next: apportion bind nlp --kind RayJob -p {example} --env prod --cluster gpu-eu"
     )
     page = out / "report.html"

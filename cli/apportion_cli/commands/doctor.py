@@ -176,7 +176,7 @@ def _confinement(*, is_allowed: bool) -> list[Finding]:
 
 def _layer(layer: Layer, active: tuple[str, ...], *, is_required: bool) -> Finding:
     if is_required:
-        text = f"{layer.stops}; without it policies are evaluated with --allow-missing-layers only"
+        text = f"{layer.stops}; without it, policies are evaluated only with --allow-missing-layers"
         return Finding("confinement", layer.name, "bad", text)
     return Finding("confinement", layer.name, "ok" if layer.name in active else "missing", layer.stops)
 
@@ -204,10 +204,13 @@ def _settings() -> list[Finding]:
     held = {setting.key for setting in in_force}
     unapplied = [setting for setting in in_tree.settings if setting.key not in held]
     if not in_force and not unapplied:
-        return [Finding("settings", "file", "ok", f"{in_tree.file or 'none'}; everything is at its default")]
+        return [Finding("settings", "file", "ok", f"{in_tree.file or 'none'}; using defaults")]
     return [
         *(Finding("settings", s.key, "ok", f"{s.value} ({s.source})") for s in in_force),
-        *(Finding("settings", s.key, "ok", f"not applied, as it decides: {s.source}") for s in unapplied),
+        *(
+            Finding("settings", s.key, "ok", f"not applied, because it affects the verdict: {s.source}")
+            for s in unapplied
+        ),
     ]
 
 

@@ -81,7 +81,7 @@ def _read(file: str) -> list[dict[str, Any]]:
     try:
         text = sys.stdin.read(_MAX_CHARACTERS + 1) if file == "-" else text_of(file, _MAX_CHARACTERS)
     except UnicodeDecodeError:
-        raise CannotError(f"{file} is not text in UTF-8") from None
+        raise CannotError(f"{file} is not UTF-8 text") from None
     except (OSError, ValueError) as refused:
         reason = refused.strerror if isinstance(refused, OSError) else refused
         raise CannotError(f"{file} cannot be read: {reason}") from None

@@ -78,7 +78,7 @@ def up(
             stack.unlock()
             n_updates = stack.up(say, done, refresh=refresh)
     for output in outputs or (Output("text"),):
-        text = up_json(plan, n_updates) if output.format == "json" else f"{environment} is as the policy says\n"
+        text = up_json(plan, n_updates) if output.format == "json" else f"{environment} matches the policy\n"
         deliver(console, output, text)
 
 

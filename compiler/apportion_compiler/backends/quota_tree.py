@@ -123,15 +123,17 @@ def beyond_numbers(
     for queue, resource in _promised_everything_twice(program.queues, by_model=by_model):
         yield _refusal(
             queue,
-            f"a second unlimited promise of {resource} beside a sibling's: a minimum is a number, and siblings' add up",
-            "promise each of them an amount, or one of them everything",
+            f"a second unlimited guarantee of {resource} among siblings: a minimum is a number, and the minimums of siblings add up",
+            "guarantee each of them an amount, or only one of them UNLIMITED",
         )
     for queue in program.queues:
         for resource, amount in queue.guaranteed.items():
             # An inner queue's part of a GPU is its children's, or rounds off nothing that anybody can use.
             if queue.is_leaf and _counts_gpus(resource) and amount != whole_gpus(amount):
                 yield _refusal(
-                    queue, f"a promise of a part of a GPU ({resource}): devices are counted whole", "promise whole GPUs"
+                    queue,
+                    f"a guarantee of a fraction of a GPU ({resource}): devices are counted whole",
+                    "guarantee whole GPUs",
                 )
     for total in totals:
         for resource, amount in total.items():

@@ -129,7 +129,7 @@ def adopt(program: Program, queue_id: str, documents: Sequence[Mapping[str, obje
         remarks += placed.remarks
         notes += placed.notes
     if all(shape_of(document) is None for document in documents):
-        raise BindingError(f"there is no workload in the file; bind knows {some(KINDS)}")
+        raise BindingError(f"there is no workload in the file; bind supports {some(KINDS)}")
     return Bound(tuple(objects), tuple(remarks), tuple(notes))
 
 
@@ -162,9 +162,7 @@ def _adopted(program: Program, queue: Queue, engine: EngineBinding, manifest: No
     if options.namespace is not None and stated not in {None, options.namespace}:
         raise BindingError(f"{manifest['kind']} {name} is in namespace {stated}, not {options.namespace}")
     if any(found(pods.spec, "nodeName") for pods in sets):
-        raise BindingError(
-            f"{manifest['kind']} {name} sets nodeName, which passes every scheduler by: use nodeSelector"
-        )
+        raise BindingError(f"{manifest['kind']} {name} sets nodeName, which bypasses the scheduler: use nodeSelector")
     asked = [pod_requests(pods.spec).get(GPU_RESOURCE, 0) for pods in sets]
     for gpus in asked:
         refuse_share(queue, engine, gpus)
@@ -220,7 +218,7 @@ def _placed(
 
 def _engine(program: Program) -> EngineBinding:
     if program.engine not in ENGINES:
-        raise BindingError(f"cluster {program.cluster} runs {program.engine}, for which there are no bindings")
+        raise BindingError(f"cluster {program.cluster} runs {program.engine}, which bind does not support")
     return ENGINES[program.engine]
 
 

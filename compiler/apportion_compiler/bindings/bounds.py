@@ -108,7 +108,7 @@ def _beyond_pools(program: Program, queue: Queue, asked: Requests) -> Iterator[s
     for resource, amount in named.items():
         if not stands_for_no_size(resource, sizes[resource]) and amount > sizes[resource]:
             yield (
-                f"asks for {amount_text(resource, amount)}, and all machines that queue {queue.id} may use have "
+                f"asks for {amount_text(resource, amount)}, and all nodes that queue {queue.id} may use have "
                 f"{amount_text(resource, sizes[resource])} at their most"
             )
 
@@ -132,7 +132,7 @@ def _beyond_nodes(program: Program, queue: Queue, pods: PodSet) -> Iterator[str]
         per_machine = max(per_machine, min(known))
     if 0 < n_places < pods.count:
         yield (
-            f"asks for {pods.count} pods that start together, and all machines that queue {queue.id} may use hold "
+            f"asks for {pods.count} pods that start together, and all nodes that queue {queue.id} may use hold "
             f"{n_places} of them, at most {per_machine} in one"
         )
 

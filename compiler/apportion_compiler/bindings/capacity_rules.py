@@ -34,7 +34,7 @@ _SELECTED_BY = (GPU_MODEL_LABEL, POOL_LABEL, *_OF_PROVIDERS)
 
 
 def capacity_verdicts(program: Program, manifests: Sequence[Manifest]) -> Iterator[Verdict]:
-    """Yield what would wait for ever of workloads in the namespaces of a cluster's queues."""
+    """Yield what would stay pending of workloads in the namespaces of a cluster's queues."""
     queues = {namespace: queue for queue in program.queues for namespace in queue.namespaces}
     for workload in context_of(program.engine, manifests, ()).workloads:
         queue = queues.get(workload.namespace)
@@ -45,7 +45,7 @@ def capacity_verdicts(program: Program, manifests: Sequence[Manifest]) -> Iterat
             yield from _of_pods(program, queue, workload)
             yield from _of_workload(program, queue, workload)
         except BindingError:
-            # An amount that is no quantity; the rules on devices and the API server's schema say so.
+            # An amount that is not a quantity; the rules on devices and the API server's schema say so.
             continue
 
 

@@ -68,8 +68,8 @@ def refuse_share(queue: Queue, engine: EngineBinding, gpus: int) -> None:
     if not gpus % WHOLE:
         return
     if gpus > WHOLE:
-        raise BindingError("a part of a GPU is less than one: ask for whole GPUs from one on")
+        raise BindingError("a fraction of a GPU is less than 1: request whole GPUs above that")
     if engine.share is None:
-        raise BindingError(f"{engine.name} counts no parts of GPUs in a queue; ask for 1")
+        raise BindingError(f"{engine.name} has no quota for fractions of a GPU; request 1")
     if not queue.gpu_sharing:
-        raise BindingError(f"queue {queue.id} may not share GPUs: set gpu_sharing in the policy, or ask for 1")
+        raise BindingError(f"queue {queue.id} may not share GPUs: set gpu_sharing in the policy, or request 1")

@@ -40,7 +40,7 @@ def small_share(
             share = " and ".join(amount_text(resource, amount) for resource, amount in shares.items())
             yield (
                 f"each pod asks for {amount_text(CPU, cpu)} and {amount_text(MEMORY, memory)}, where "
-                f"{amount_text(GPU, gpus)} of a machine of pool {pool.id} stand for {share}: say --cpu and --memory"
+                f"{amount_text(GPU, gpus)} of a machine of pool {pool.id} correspond to {share}: pass --cpu and --memory"
             )
             return
 

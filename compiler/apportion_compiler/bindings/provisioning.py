@@ -41,7 +41,7 @@ def ask_for_nodes(binding: Binding, plan: ProvisioningPlan, workloads: Sequence[
     """
     sets = [pods for workload in workloads for pods in pod_sets(workload) if pods.count]
     if not sets:
-        raise BindingError("the workload has no pods to ask nodes for")
+        raise BindingError("the workload has no pods to request nodes for")
     if any(is_kind(workload, "batch", "CronJob") for workload in workloads):
         raise BindingError("a request brings nodes for one run, and a CronJob runs again and again")
     name = gang_name(binding)
@@ -80,7 +80,7 @@ def _parameters(plan: ProvisioningPlan) -> dict[str, str]:
     if plan.max_run_duration is not None:
         if plan.provisioning_class == QUEUED_PROVISIONING_GKE and plan.max_run_duration > MAX_RUN_SECONDS:
             raise BindingError(
-                f"plan {plan.id} lets nodes run {plan.max_run_duration} s; seven days, {MAX_RUN_SECONDS} s, is most"
+                f"plan {plan.id} lets nodes run {plan.max_run_duration} s; the maximum is seven days, {MAX_RUN_SECONDS} s"
             )
         parameters[MAX_RUN_DURATION_PARAMETER] = str(plan.max_run_duration)
     return parameters

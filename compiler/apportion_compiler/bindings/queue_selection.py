@@ -108,10 +108,12 @@ def named_queue(
     if not with_gpus:
         return names[None], None
     if model is None and len(models) > 1:
-        raise BindingError(f"queue {queue.id} has several GPU models: say which with --gpu-model {' or '.join(models)}")
+        raise BindingError(
+            f"queue {queue.id} has several GPU models: choose one with --gpu-model {' or '.join(models)}"
+        )
     chosen = models[0] if model is None and models else model
     if chosen not in models:
-        asked = "GPUs of any model that quotas tell apart" if chosen is None else f"{chosen} GPUs"
+        asked = "GPUs of a model with a quota of its own" if chosen is None else f"{chosen} GPUs"
         raise BindingError(f"queue {queue.id} may use no pool with {asked}; {alternatives(models)}")
     return names[chosen], chosen
 

@@ -32,7 +32,7 @@ def pod_requests(spec: Node) -> Requests:
     A limit stands for a request that is missing.
 
     Raises:
-        BindingError: If an amount is no quantity.
+        BindingError: If an amount is not a quantity.
     """
     # A sidecar (an init container that is always restarted) runs beside the others.
     starting = [mapping(c) for c in sequence(spec.get("initContainers"))]

@@ -53,7 +53,7 @@ def gang_name(binding: Binding) -> str:
         BindingError: If the workload has none of its own: all that its manifest makes would be one gang.
     """
     if binding.gang is None:
-        raise BindingError("what starts together needs a name: write metadata.name in place of generateName")
+        raise BindingError("a gang needs a name: set metadata.name instead of generateName")
     return binding.gang
 
 

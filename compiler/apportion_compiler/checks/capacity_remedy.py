@@ -97,7 +97,10 @@ def shortage_places(shortage: Shortage) -> tuple[Related, ...]:
         if scope.cluster is not None
     )
     queued = (
-        Related(pool.source, f"nodes of `{pool.id}` are queued for: nobody has promised them, so they back no promise")
+        Related(
+            pool.source,
+            f"nodes of `{pool.id}` are provisioned on request and may never arrive, so they back no guarantee",
+        )
         for pool in shortage.queued[:_MAX_RELATED]
     )
     return (*queues, *pools, *queued, *clusters)

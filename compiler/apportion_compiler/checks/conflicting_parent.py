@@ -9,7 +9,7 @@ from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule,
 from apportion_compiler.graph.declarations import Declarations
 
 CONFLICTING_PARENT = Rule(
-    "AP108", "conflicting-parent", Severity.ERROR, "a nested queue names another queue as its parent", required=True
+    "AP108", "conflicting-parent", Severity.ERROR, "a nested queue names a different parent", required=True
 )
 
 
@@ -25,6 +25,6 @@ def conflicting_parent(declarations: Declarations, as_of: date) -> Iterator[Diag
             f"`{queue.id}` is nested in `{outer.id}`, but names `{declared.conflicting_parent}` as its parent",
             queue.source,
             (Related(outer.source, f"`{queue.id}` is nested in `{outer.id}`"),),
-            f"leave `parent` out to keep it in `{outer.id}`, or take it out of the `children` of `{outer.id}`",
+            f"remove `parent` to keep it in `{outer.id}`, or take it out of the `children` of `{outer.id}`",
             ValueEdit(queue.source, ("parent",), None),
         )

@@ -9,9 +9,7 @@ from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
 from apportion_compiler.graph.declarations import Declarations
 from apportion_policy.omission import FILE, FOLDER
 
-DECLARATION_LEFT_OUT = Rule(
-    "AP118", "declaration-left-out", Severity.ERROR, "a declaration is made and is not part of the policy"
-)
+DECLARATION_LEFT_OUT = Rule("AP118", "declaration-left-out", Severity.ERROR, "a declaration is not part of the policy")
 
 FIELDS = {
     "cluster": "`clusters` of an environment",
@@ -37,7 +35,7 @@ def declaration_left_out(declarations: Declarations, as_of: date) -> Iterator[Di
         yield Diagnostic(
             DECLARATION_LEFT_OUT,
             f"{omission.kind} {omission.name}",
-            f"the {omission.kind} `{omission.name}` is declared here and is not part of the policy",
+            f"the {omission.kind} `{omission.name}` is declared here but is not part of the policy",
             omission.source,
             hint=f"add it to {FIELDS[omission.kind]}; otherwise remove it",
             severity=Severity.WARNING if omission.shared else None,

@@ -1,4 +1,4 @@
-"""AP103: two objects of one kind have the same name."""
+"""AP103: two objects of the same kind have the same name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apportion_compiler.graph.declarations import Declarations
 from apportion_compiler.graph.named_objects import Named
 
 DUPLICATE_ID = Rule(
-    "AP103", "duplicate-id", Severity.ERROR, "two objects of one kind have the same name", required=True
+    "AP103", "duplicate-id", Severity.ERROR, "two objects of the same kind have the same name", required=True
 )
 
 

@@ -1,4 +1,4 @@
-"""AP125: an environment or a cluster enforces less than the policy says, and the caller has not agreed to it.
+"""AP125: an environment or a cluster enforces less than the policy, and the caller has not agreed to it.
 
 The rule is required. It is an error where the caller says which clusters may do so (a flag, a variable or the settings
 of a base revision), and a warning where nobody has been asked, so that a cluster can be adopted step by step.
@@ -16,7 +16,7 @@ ENFORCEMENT_WEAKENED = Rule(
     "AP125",
     "enforcement-weakened",
     Severity.ERROR,
-    "an environment or a cluster enforces less than the policy says",
+    "an environment or a cluster enforces less than the policy",
     required=True,
 )
 
@@ -43,7 +43,7 @@ def enforcement_weakened(graph: PolicyGraph) -> Iterator[Diagnostic]:
             if left:
                 scope = f"{environment.name}/{cluster.name}"
                 kinds = " and ".join((", ".join(left[:-1]), left[-1]) if left[1:] else left)
-                message = f"the {kinds} of `{scope}` are left to others, who may enforce less than the policy says"
+                message = f"the {kinds} of `{scope}` are left to others, who may enforce less than the policy"
                 yield from _finding(graph, scope, f"cluster {scope}", message, cluster)
 
 
@@ -59,7 +59,7 @@ def _finding(
         address,
         message,
         at.source,
-        hint=f"write {what}, or have whoever runs this agree: `--weaker-enforcement {scope}`, or `weaker-enforcement` "
+        hint=f"write {what}, or have the operator agree: `--weaker-enforcement {scope}`, or `weaker-enforcement` "
         "in the settings of the base branch",
         severity=Severity.WARNING if agreed.weaker_enforcement is None else None,
         scope=scope,

@@ -1,4 +1,4 @@
-"""AP404: two classes with one value: neither goes before the other, and neither may preempt the other.
+"""AP404: two classes with one value: neither takes precedence, and neither may preempt the other.
 
 KAI orders such work by its age (framework/session_plugins.go, JobOrderFn), kube-scheduler by its time in the queue.
 """
@@ -31,7 +31,7 @@ def equal_priorities(graph: PolicyGraph) -> Iterator[Diagnostic]:
             EQUAL_PRIORITIES,
             f"priority class {cls.name}",
             f"`{cls.name}` and `{other.name}`{' (which KAI installs)' if built_in else ''} both have value {cls.value}: "
-            "neither goes before the other",
+            "neither takes precedence",
             cls.source,
             () if built_in else (Related(other.source, f"`{other.name}` has value {other.value}"),),
             f"give one of them another value, such as {free} for `{cls.name}`",

@@ -12,19 +12,19 @@ from apportion_policy.source import NOWHERE, SourceLocation
 _SUMMARIES: tuple[tuple[FaultKind, str], ...] = (
     ("syntax-error", "the policy is not valid Python"),
     ("policy-exception", "the policy raised an exception"),
-    ("time-limit", "the policy ran longer than it may"),
-    ("memory-limit", "the policy needed more memory than it may have"),
-    ("missing-import", "the policy imports a module that is not there"),
-    ("invalid-value", "a value that its field does not take"),
+    ("time-limit", "the policy exceeded its time limit"),
+    ("memory-limit", "the policy exceeded its memory limit"),
+    ("missing-import", "the policy imports a missing module"),
+    ("invalid-value", "a value is invalid for its field"),
     ("unreadable-input", "the policy, or a file that it includes, cannot be read"),
-    ("document-too-large", "a file of the policy is larger than any policy can be"),
+    ("document-too-large", "a file of the policy exceeds the size limit"),
     ("malformed-document", "a YAML or JSON document is not a policy"),
     ("invalid-encoding", "a file of the policy is not UTF-8 text"),
     ("no-policy", "the file declares no policy"),
     ("several-policies", "more than one policy is declared"),
-    ("sandbox-violation", "the policy tried what a policy may not do"),
-    ("output-too-large", "the policy, or what it prints, is larger than it may be"),
-    ("evaluation-crashed", "the process that evaluated the policy ended without an answer"),
+    ("sandbox-violation", "the policy attempted a forbidden operation"),
+    ("output-too-large", "the policy, or its output, exceeds the size limit"),
+    ("evaluation-crashed", "the policy's process exited without a result"),
 )
 
 AUTHORING: Mapping[FaultKind, Rule] = {

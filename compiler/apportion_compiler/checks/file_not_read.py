@@ -10,7 +10,7 @@ from apportion_compiler.graph.declarations import Declarations
 from apportion_policy.omission import FILE, FOLDER
 
 FILE_NOT_READ = Rule(
-    "AP119", "file-not-read", Severity.ERROR, "a file in the policy's folder declares something and is not read"
+    "AP119", "file-not-read", Severity.ERROR, "a file in the policy's directory has declarations but is not read"
 )
 
 
@@ -30,7 +30,7 @@ def file_not_read(declarations: Declarations, as_of: date) -> Iterator[Diagnosti
             yield Diagnostic(
                 FILE_NOT_READ,
                 f"file {omission.name}",
-                f"{omission.name} declares a part of a policy, and this policy does not read it",
+                f"{omission.name} has declarations, but this policy does not read it",
                 omission.source,
                 hint="move it to a folder that the policy collects or includes, with the suffix of its neighbours; "
                 "import it; or remove it",

@@ -14,7 +14,7 @@ from apportion_compiler.graph.graph import PolicyGraph
 from apportion_policy.cluster import Environment
 
 GPU_MODEL_WITHOUT_POOL = Rule(
-    "AP603", "gpu-model-without-pool", Severity.ERROR, "a GPU model is promised or limited that no node pool has"
+    "AP603", "gpu-model-without-pool", Severity.ERROR, "a quota names a GPU model that no node pool has"
 )
 _MAX_RELATED = 10
 

@@ -1,4 +1,4 @@
-"""AP202: a queue is promised more than it, or a queue above it, may ever use."""
+"""AP202: a queue is guaranteed more than its limit, or an ancestor's, allows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from apportion_policy.resources import GPU, Resources, amount_text
 from apportion_policy.source import SourceLocation
 
 GUARANTEE_OVER_LIMIT = Rule(
-    "AP202", "guarantee-over-limit", Severity.ERROR, "a queue is promised more than it may ever use"
+    "AP202", "guarantee-over-limit", Severity.ERROR, "a queue is guaranteed more than its limit allows"
 )
 
 

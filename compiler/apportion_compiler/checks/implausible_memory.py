@@ -14,7 +14,7 @@ from apportion_policy.quantity import Unlimited, parse_memory
 from apportion_policy.resources import Resources
 
 IMPLAUSIBLE_MEMORY = Rule(
-    "AP210", "implausible-memory", Severity.ERROR, "an amount of memory is below 1Mi: its unit was forgotten"
+    "AP210", "implausible-memory", Severity.ERROR, "an amount of memory is below 1Mi; its unit is probably missing"
 )
 SMALLEST = 2**20
 """Bytes. A container's own runtime needs more."""

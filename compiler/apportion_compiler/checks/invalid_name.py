@@ -23,9 +23,7 @@ from apportion_policy.queue import Queue
 from apportion_policy.source import SourceLocation
 
 # Required, because names become paths of files: `../../escape` must never get as far as writing.
-INVALID_NAME = Rule(
-    "AP104", "invalid-name", Severity.ERROR, "a name that Kubernetes does not take as it stands", required=True
-)
+INVALID_NAME = Rule("AP104", "invalid-name", Severity.ERROR, "a name is not valid in Kubernetes", required=True)
 
 _LABEL = "lower-case letters, digits and dashes, with a letter or digit at both ends"
 # Cluster administrators make these objects too, and Kubernetes lets their names have dots.

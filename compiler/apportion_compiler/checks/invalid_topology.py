@@ -13,7 +13,7 @@ from apportion_compiler.graph.graph import PolicyGraph
 from apportion_compiler.kubernetes_names import is_label_key
 from apportion_policy.placement import Topology
 
-INVALID_TOPOLOGY = Rule("AP301", "invalid-topology", Severity.ERROR, "a topology has levels that no engine takes")
+INVALID_TOPOLOGY = Rule("AP301", "invalid-topology", Severity.ERROR, "a topology has levels that no engine supports")
 
 HOSTNAME = "kubernetes.io/hostname"
 

@@ -56,7 +56,7 @@ def _faults(pool: NodePool, machine: Machine) -> Iterator[_Fault]:
             f"{counted} GPUs a machine, and {pool.machine_type} has {machine.n_gpus}",
             f"count {machine.n_gpus}, or name the machine type that has {counted}"
             if machine.n_gpus
-            else f"take the accelerator out of `{pool.id}`, or name a machine type that has GPUs",
+            else f"remove the accelerator from `{pool.id}`, or name a machine type that has GPUs",
             _edit(at, "count", machine.n_gpus) if machine.n_gpus else None,
         )
     elif gpus is not None and isinstance(pool.provider, Gke) and gpus.provider_name not in (None, machine.accelerator):

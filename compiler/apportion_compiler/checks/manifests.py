@@ -7,17 +7,15 @@ from collections.abc import Mapping
 from apportion_compiler.diagnostics.diagnostic import Rule, Severity
 
 MANIFEST_REJECTED = Rule(
-    "AP701", "manifest-rejected", Severity.ERROR, "a manifest that the API server or the engine refuses"
+    "AP701", "manifest-rejected", Severity.ERROR, "the API server or the engine rejects a manifest"
 )
 MANIFEST_IGNORED = Rule(
-    "AP702", "manifest-ignored", Severity.WARNING, "a manifest that the engine accepts and then does not do"
+    "AP702", "manifest-ignored", Severity.WARNING, "the engine accepts a manifest but ignores part of it"
 )
-WORKLOAD_PENDING = Rule("AP703", "workload-pending", Severity.ERROR, "work that is accepted and never starts")
-UNREADABLE_MANIFEST = Rule(
-    "AP705", "unreadable-manifest", Severity.ERROR, "a manifest that cannot be read", required=True
-)
+WORKLOAD_PENDING = Rule("AP703", "workload-pending", Severity.ERROR, "a workload is accepted but never starts")
+UNREADABLE_MANIFEST = Rule("AP705", "unreadable-manifest", Severity.ERROR, "a manifest cannot be read", required=True)
 MANIFEST_DEPRECATED = Rule(
-    "AP706", "manifest-deprecated", Severity.WARNING, "a name in a manifest that a later version will not know"
+    "AP706", "manifest-deprecated", Severity.WARNING, "a manifest uses a name that a later version removes"
 )
 
 MANIFEST_RULES: Mapping[str, Rule] = {

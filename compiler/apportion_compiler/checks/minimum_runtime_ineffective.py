@@ -24,7 +24,10 @@ from apportion_policy.engine import Engine
 from apportion_policy.engine_settings import KaiSettings
 
 MINIMUM_RUNTIME_INEFFECTIVE = Rule(
-    "AP208", "minimum-runtime-ineffective", Severity.WARNING, "a minimum runtime protects less than it says, or nothing"
+    "AP208",
+    "minimum-runtime-ineffective",
+    Severity.WARNING,
+    "a minimum runtime protects less than declared, or nothing",
 )
 
 

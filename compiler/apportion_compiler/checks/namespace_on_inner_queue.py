@@ -9,7 +9,11 @@ from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule,
 from apportion_compiler.graph.declarations import Declarations
 
 NAMESPACE_ON_INNER_QUEUE = Rule(
-    "AP107", "namespace-on-inner-queue", Severity.ERROR, "namespaces on a queue that is not a leaf", required=True
+    "AP107",
+    "namespace-on-inner-queue",
+    Severity.ERROR,
+    "namespaces are set on a queue that is not a leaf",
+    required=True,
 )
 
 

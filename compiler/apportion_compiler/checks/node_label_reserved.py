@@ -27,7 +27,7 @@ NODE_LABEL_RESERVED = Rule(
     "AP613",
     "node-label-reserved",
     Severity.ERROR,
-    "a node pool sets a label that is not the author's to set",
+    "a node pool sets a reserved label",
     required=True,
 )
 

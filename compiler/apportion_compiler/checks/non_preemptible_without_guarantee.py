@@ -26,7 +26,7 @@ NON_PREEMPTIBLE_WITHOUT_GUARANTEE = Rule(
     "AP206",
     "non-preemptible-without-guarantee",
     Severity.WARNING,
-    "non-preemptible work is allowed where nothing is guaranteed that it could use",
+    "non-preemptible work is allowed in a queue without a guarantee that it could use",
 )
 
 
@@ -172,7 +172,7 @@ def _overridden(
         f"with the override{rounded} `{leaf.id}` is guaranteed {nothing}, and {_keeps(graph, scope)} its non-preemptible work ({names}) "
         f"inside that: none that asks for {nothing.partition(' ')[2]} runs",
         override,
-        (Related(leaf.queue.source, f"`{leaf.id}` is guaranteed more without the override"),),
+        (Related(leaf.queue.source, f"`{leaf.id}` has a larger guarantee without the override"),),
         f"guarantee what this work needs, or leave {names} out of the priority classes of `{leaf.id}`",
         None,
         scope.name,

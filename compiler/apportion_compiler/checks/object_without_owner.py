@@ -1,4 +1,4 @@
-"""AP115: nobody answers for a queue."""
+"""AP115: a queue without an owner."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
 from apportion_compiler.graph.graph import PolicyGraph
 
-OBJECT_WITHOUT_OWNER = Rule("AP115", "object-without-owner", Severity.WARNING, "a queue for which nobody answers")
+OBJECT_WITHOUT_OWNER = Rule("AP115", "object-without-owner", Severity.WARNING, "a queue without an owner")
 
 
 def object_without_owner(graph: PolicyGraph) -> Iterator[Diagnostic]:

@@ -16,7 +16,7 @@ OVERRIDE_COUNTS_DIFFERENTLY = Rule(
     "AP122",
     "override-counts-differently",
     Severity.ERROR,
-    "an override counts GPUs or machines in another way than what it changes",
+    "an override counts GPUs or nodes differently from the value it changes",
 )
 
 
@@ -52,7 +52,7 @@ def _against(queue: Queue, override: Override | QueueOverride, before: Queue | Q
             f"an override of `{queue.id}` counts {field} {_way(changed)}, and what it changes is counted {_way(held)}",
             override.source,
             (Related(before.source, f"{field} is counted {_way(held)} here"),),
-            f'count both in the same way, or write `replace=("{field}",)` and every amount that shall hold',
+            f'count both the same way, or write `replace=("{field}",)` with every amount that should apply',
         )
 
 

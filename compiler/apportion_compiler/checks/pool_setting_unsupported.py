@@ -17,7 +17,7 @@ POOL_SETTING_UNSUPPORTED = Rule(
     "AP615",
     "pool-setting-unsupported",
     Severity.WARNING,
-    "a node pool has a setting that its provider has no field for, or refuses",
+    "a node pool has a setting that its provider does not support",
 )
 
 

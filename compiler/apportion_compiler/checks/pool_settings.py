@@ -24,7 +24,7 @@ def without_maintenance(pool: NodePool, provider: str) -> Iterator[Unfit]:
     if pool.maintenance is not None:
         yield Unfit(
             f"has maintenance times, for which a pool of {provider} has no field",
-            f"take `maintenance` out of `{pool.id}`, and set it on the cluster",
+            f"remove `maintenance` from `{pool.id}`, and set it on the cluster",
         )
 
 
@@ -42,7 +42,7 @@ def without_zones(pool: NodePool, what: str) -> Iterator[Unfit]:
     if pool.zones:
         yield Unfit(
             f"names the zones {', '.join(pool.zones)}, but its {what} decide where its machines are",
-            f"take `zones` out of `{pool.id}`, and name {what} of these zones",
+            f"remove `zones` from `{pool.id}`, and name {what} of these zones",
         )
 
 

@@ -36,14 +36,16 @@ def karpenter_faults(pool: NodePool, settings: Karpenter) -> Iterator[Unfit]:
     for field in ("consolidate_after", "expire_after"):
         value = str(getattr(settings, field))
         if not _TIME.fullmatch(value):
-            yield Unfit(f"has {field} {value}, which is no time such as 5m or Never", f"write {field} as 5m or Never")
+            yield Unfit(
+                f"has {field} {value}, which is not a time such as 5m or Never", f"write {field} as 5m or Never"
+            )
     if pool.reservation is not None:
         yield from _reservation(pool, pool.reservation, settings)
     if settings.ami_alias is not None:
         family, _, version = settings.ami_alias.partition("@")
         if family not in _FAMILIES or not version:
             yield Unfit(
-                f"has the image alias {settings.ami_alias}, which is no family with a version",
+                f"has the image alias {settings.ami_alias}, which is not a family with a version",
                 "write an alias such as al2023@v20260101",
             )
     if pool.maintenance is not None:
@@ -53,7 +55,7 @@ def karpenter_faults(pool: NodePool, settings: Karpenter) -> Iterator[Unfit]:
 def _reservation(pool: NodePool, reservation: str, settings: Karpenter) -> Iterator[Unfit]:
     if not _RESERVATION.fullmatch(reservation):
         yield Unfit(
-            f"names the reservation {reservation}, which is no id of a capacity reservation",
+            f"names the reservation {reservation}, which is not the id of a capacity reservation",
             "write an id such as cr-0123456789abcdef0",
         )
     if pool.spot:
@@ -71,7 +73,7 @@ def _maintenance(pool: NodePool, maintenance: Maintenance) -> Iterator[Unfit]:
     if maintenance.exclusions:
         yield Unfit(
             "has maintenance exclusions, and Karpenter's budgets have no date",
-            f"take the exclusions out of `{pool.id}`",
+            f"remove the exclusions from `{pool.id}`",
         )
     if maintenance.window is not None and closed_time(maintenance.window) is None:
         yield Unfit(

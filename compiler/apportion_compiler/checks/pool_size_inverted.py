@@ -12,7 +12,7 @@ from apportion_policy.pool import NodePool
 from apportion_policy.resources import GPU, amount_text
 
 POOL_SIZE_INVERTED = Rule(
-    "AP612", "pool-size-inverted", Severity.ERROR, "a node pool has a minimum above its maximum, or no node to give"
+    "AP612", "pool-size-inverted", Severity.ERROR, "a node pool has a minimum above its maximum, or can have no nodes"
 )
 _MAX_RELATED = 10
 

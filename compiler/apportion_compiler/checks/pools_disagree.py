@@ -13,7 +13,7 @@ POOLS_DISAGREE = Rule(
     "AP616",
     "pools-disagree",
     Severity.WARNING,
-    "node pools of a cluster contradict each other, or cannot be told apart",
+    "node pools of a cluster conflict or cannot be distinguished",
 )
 
 _DESCRIBED = ("role", "ami_alias", "subnet_tags", "security_group_tags")

@@ -22,7 +22,7 @@ PREEMPTIBILITY_AGAINST_ENGINE = Rule(
     "AP406",
     "preemptibility-against-engine",
     Severity.WARNING,
-    "a class is declared non-preemptible on an engine that evicts it all the same",
+    "a class is declared non-preemptible on an engine that evicts it anyway",
 )
 
 

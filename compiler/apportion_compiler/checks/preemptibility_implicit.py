@@ -16,7 +16,7 @@ PREEMPTIBILITY_IMPLICIT = Rule(
     "AP405",
     "preemptibility-implicit",
     Severity.WARNING,
-    "a priority of 100 or more without a word on preemptibility loses bursting",
+    "a priority of 100 or more without `preemptible` cannot burst",
 )
 
 

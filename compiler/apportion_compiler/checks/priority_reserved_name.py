@@ -17,7 +17,7 @@ from apportion_policy.identifiers import identity_of
 from apportion_policy.priority import PriorityClass
 
 PRIORITY_RESERVED_NAME = Rule(
-    "AP402", "priority-reserved-name", Severity.ERROR, "a priority class has a name that the system or an engine gives"
+    "AP402", "priority-reserved-name", Severity.ERROR, "a priority class has a name reserved by the system or an engine"
 )
 _PREFIX = "system-"
 _SYSTEMS_OWN = ("system-cluster-critical", "system-node-critical")

@@ -20,7 +20,7 @@ from apportion_policy.priority import PriorityClass
 from apportion_policy.quantity import UNLIMITED, Unlimited
 from apportion_policy.resources import CPU, MEMORY, amount_text
 
-QUEUE_CANNOT_RUN = Rule("AP205", "queue-cannot-run", Severity.ERROR, "no workload can ever run in a queue")
+QUEUE_CANNOT_RUN = Rule("AP205", "queue-cannot-run", Severity.ERROR, "no workload can run in a queue")
 
 _NEEDED = (CPU, MEMORY)
 """What every workload asks for; a queue without GPUs still runs work without GPUs."""

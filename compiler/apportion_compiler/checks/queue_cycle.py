@@ -1,4 +1,4 @@
-"""AP102: queues hang below one another in a circle."""
+"""AP102: the parents of queues form a cycle."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import date
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
 from apportion_compiler.graph.declarations import Declarations
 
-QUEUE_CYCLE = Rule("AP102", "queue-cycle", Severity.ERROR, "queues hang below one another in a circle", required=True)
+QUEUE_CYCLE = Rule("AP102", "queue-cycle", Severity.ERROR, "the parents of queues form a cycle", required=True)
 
 _SHOWN = 8
 """Queues named in the message; every queue of the cycle is among the related places."""
@@ -52,13 +52,13 @@ def _finding(declarations: Declarations, members: list[str]) -> Diagnostic:
     while (parent := by_id[cycle[-1]].parent) is not None and parent != first:
         cycle.append(parent)
     if len(cycle) == 1:
-        message = f"`{first}` hangs below itself"
-        hint = f"leave `parent` out to make `{first}` a top-level queue"
+        message = f"`{first}` is its own ancestor"
+        hint = f"remove `parent` to make `{first}` a top-level queue"
     else:
         left_out = f" → {len(cycle) - _SHOWN} more" if len(cycle) > _SHOWN else ""
         path = " → ".join(f"`{id_}`" for id_ in cycle[:_SHOWN])
-        message = f"{len(cycle)} queues hang below one another: {path}{left_out} → `{first}`"
-        hint = "give one of them a parent outside of the circle, or leave the `parent` of the topmost out"
+        message = f"{len(cycle)} queues form a cycle of parents: {path}{left_out} → `{first}`"
+        hint = "give one of them a parent outside the cycle, or remove the `parent` of the topmost"
     source = by_id[first].queue.source
     return Diagnostic(
         QUEUE_CYCLE,

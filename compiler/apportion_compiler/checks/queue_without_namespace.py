@@ -9,9 +9,7 @@ from apportion_compiler.graph.declared_amounts import GPU_MODEL_PREFIX
 from apportion_compiler.graph.graph import PolicyGraph
 from apportion_policy.resources import GPU, amount_text
 
-QUEUE_WITHOUT_NAMESPACE = Rule(
-    "AP211", "queue-without-namespace", Severity.WARNING, "a leaf queue has no namespace whose work could run in it"
-)
+QUEUE_WITHOUT_NAMESPACE = Rule("AP211", "queue-without-namespace", Severity.WARNING, "a leaf queue has no namespace")
 
 
 def queue_without_namespace(graph: PolicyGraph) -> Iterator[Diagnostic]:

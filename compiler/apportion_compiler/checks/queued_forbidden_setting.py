@@ -55,7 +55,7 @@ def _faults(pool: NodePool, plan: ProvisioningPlan) -> Iterator[_Fault]:
     if not isinstance(pool.provider, Gke):
         yield _Fault(
             f"is provided by {pool.provider.kind}, and only gke knows {plan.provisioning_class}",
-            f"take `provisioning` out of `{pool.id}`, or name a plan of another class",
+            f"remove `provisioning` from `{pool.id}`, or name a plan of another class",
             ValueEdit(pool.source, ("provisioning",), None),
         )
         return
@@ -80,7 +80,7 @@ def _of_pool(pool: NodePool) -> Iterator[_Fault]:
     if pool.reservation is not None:
         yield _Fault(
             f"draws on the reservation {pool.reservation}; queued provisioning uses none",
-            f"take `reservation` out of `{pool.id}`",
+            f"remove `reservation` from `{pool.id}`",
             ValueEdit(pool.source, ("reservation",), None),
         )
 

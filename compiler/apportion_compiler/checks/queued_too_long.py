@@ -15,7 +15,9 @@ from apportion_policy.provisioning import (
     parse_run_seconds,
 )
 
-QUEUED_TOO_LONG = Rule("AP609", "queued-too-long", Severity.ERROR, "queued machines are to live longer than seven days")
+QUEUED_TOO_LONG = Rule(
+    "AP609", "queued-too-long", Severity.ERROR, "queued nodes have a lifetime of more than seven days"
+)
 
 
 def queued_too_long(graph: PolicyGraph) -> Iterator[Diagnostic]:
@@ -28,7 +30,7 @@ def queued_too_long(graph: PolicyGraph) -> Iterator[Diagnostic]:
         given = plan.parameters.get(MAX_RUN_DURATION_PARAMETER)
         seconds_given = None if given is None else parse_run_seconds(given)
         if given is not None and (seconds_given is None or seconds_given > MAX_RUN_SECONDS):
-            wanted = f'"{given[:40]}", which is no number of seconds' if seconds_given is None else f"{given}s"
+            wanted = f'"{given[:40]}", which is not a number of seconds' if seconds_given is None else f"{given}s"
             yield _finding(plan, wanted, ("parameters", MAX_RUN_DURATION_PARAMETER), str(MAX_RUN_SECONDS))
 
 

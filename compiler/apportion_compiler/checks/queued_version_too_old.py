@@ -13,7 +13,7 @@ from apportion_policy.providers import Gke
 from apportion_policy.provisioning import MAX_RUN_DURATION_PARAMETER, ProvisioningPlan
 
 QUEUED_VERSION_TOO_OLD = Rule(
-    "AP611", "queued-version-too-old", Severity.ERROR, "a GKE version does not have what queued provisioning asks for"
+    "AP611", "queued-version-too-old", Severity.ERROR, "a GKE version does not support queued provisioning as declared"
 )
 
 SINCE_MAX_RUN_DURATION = "1.28.5-gke.1355000"
@@ -57,7 +57,7 @@ def _unreadable(pool: NodePool, version: str) -> Diagnostic:
     return Diagnostic(
         QUEUED_VERSION_TOO_OLD,
         f"node pool {pool.id}",
-        f'`{pool.id}` runs GKE "{version[:64]}", which is no version such as {SINCE_NODE_AUTO_PROVISIONING}',
+        f'`{pool.id}` runs GKE "{version[:64]}", which is not a version such as {SINCE_NODE_AUTO_PROVISIONING}',
         pool.source,
         (),
         "write the version as `gcloud container clusters describe` shows it in currentMasterVersion",

@@ -9,7 +9,7 @@ from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule,
 from apportion_compiler.graph.graph import PolicyGraph
 
 QUEUED_WITHOUT_GPU = Rule(
-    "AP607", "queued-without-gpu", Severity.ERROR, "queued provisioning is asked for machines without GPUs"
+    "AP607", "queued-without-gpu", Severity.ERROR, "queued provisioning is declared for nodes without GPUs"
 )
 
 
@@ -23,6 +23,6 @@ def queued_without_gpu(graph: PolicyGraph) -> Iterator[Diagnostic]:
                 f"`{pool.id}` has no GPUs, and {plan.provisioning_class} provisions GPU nodes only",
                 pool.source,
                 (Related(plan.source, f"`{plan.id}` is of that class"),),
-                f"take `provisioning` out of `{pool.id}`, or give it an accelerator",
+                f"remove `provisioning` from `{pool.id}`, or give it an accelerator",
                 ValueEdit(pool.source, ("provisioning",), None),
             )

@@ -16,7 +16,7 @@ from apportion_policy.quantity import Unlimited, parse_weight, weight_text
 from apportion_policy.resources import CPU, GPU, amount_text
 
 QUOTA_OVERSUBSCRIBED = Rule(
-    "AP201", "quota-oversubscribed", Severity.ERROR, "children are promised more than their parent has"
+    "AP201", "quota-oversubscribed", Severity.ERROR, "children are guaranteed more than their parent has"
 )
 _SHOWN = 8
 
@@ -97,7 +97,7 @@ def _finding(graph: PolicyGraph, places: Sequence[tuple[Scope, _Over]]) -> Diagn
     return Diagnostic(
         QUOTA_OVERSUBSCRIBED,
         node.address,
-        f"children are promised {amount_text(over.resource, over.promised)}, but `{node.id}` has {_backing(over)}",
+        f"children are guaranteed {amount_text(over.resource, over.promised)}, but `{node.id}` has {_backing(over)}",
         scope.values[node.id].sources.get("guaranteed", node.queue.source),
         _takers(graph, scope, over.resource, amounts),
         _hint(places, lowered),
@@ -137,7 +137,7 @@ def _backing(over: _Over) -> str:
     has = amount_text(over.resource, over.has)
     if over.ratio == 1000:
         return has
-    return f"{has} and may promise {weight_text(over.ratio)} times that"
+    return f"{has} and may guarantee {weight_text(over.ratio)} times that"
 
 
 def _takers(graph: PolicyGraph, scope: Scope, resource: str, amounts: Mapping[str, int]) -> tuple[Related, ...]:

@@ -13,7 +13,7 @@ REQUIRED_RULE_DISABLED = Rule(
     "AP123",
     "required-rule-disabled",
     Severity.ERROR,
-    "a policy lowers, switches off or waives a rule that is required",
+    "a policy downgrades, disables or waives a required rule",
     required=True,
 )
 
@@ -43,5 +43,5 @@ def required_rule_disabled(declarations: Declarations, as_of: date) -> Iterator[
                 f"the waiver of {waiver.code} ({RULES[waiver.code].name}) for {waiver.address} has no effect: the rule "
                 "is required",
                 waiver.source,
-                hint="remove the waiver and cure what the rule finds",
+                hint="remove the waiver and fix what the rule reports",
             )

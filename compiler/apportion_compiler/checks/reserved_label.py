@@ -17,7 +17,7 @@ RESERVED_LABEL = Rule(
     "AP124",
     "reserved-label",
     Severity.ERROR,
-    "a queue sets a label that belongs to Kubernetes or to a tool that runs the cluster",
+    "a queue sets a label reserved by Kubernetes or a cluster component",
     required=True,
 )
 

@@ -16,7 +16,7 @@ RESERVED_NAMESPACE = Rule(
     "AP117",
     "reserved-namespace",
     Severity.ERROR,
-    "a queue claims a namespace that belongs to the cluster or to a tool that runs it",
+    "a queue claims a namespace reserved by the cluster or one of its components",
     required=True,
 )
 

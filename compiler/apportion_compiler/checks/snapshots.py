@@ -8,20 +8,20 @@ from apportion_compiler.diagnostics.diagnostic import Rule, Severity
 
 _E, _W = Severity.ERROR, Severity.WARNING
 _KINDS: tuple[tuple[str, Severity, str], ...] = (
-    ("unreadable-snapshot", _E, "a snapshot, or an object in it, that cannot be read"),
-    ("unreadable-quantity", _E, "an amount, a time or a duration that is none"),
-    ("negative-amount", _E, "a request, or what a node has, below zero"),
-    ("duplicate-object", _E, "an object that is there more than once"),
-    ("queue-parents-cycle", _E, "queues whose parents lead back to them"),
-    ("unknown-queue", _W, "a queue that is not there, or that takes no jobs"),
-    ("pod-on-unknown-node", _W, "a pod on a node that is not there"),
-    ("unknown-pod-group", _W, "a pod of a pod group that is not there"),
-    ("unknown-sub-group", _W, "a sub-group that the pod group does not have"),
-    ("node-overcommitted", _W, "a node whose pods hold more than it has"),
-    ("gpu-devices-overlap", _W, "a GPU of which pods or claims hold more than there is"),
-    ("unknown-priority-class", _W, "a priority class that is not there"),
-    ("ignored-value", _W, "a value that the engine passes over"),
-    ("unknown-device-selector", _W, "a selector of devices that is not understood"),
+    ("unreadable-snapshot", _E, "a snapshot, or an object in it, cannot be read"),
+    ("unreadable-quantity", _E, "an amount, a time or a duration is invalid"),
+    ("negative-amount", _E, "a request or a node's capacity is negative"),
+    ("duplicate-object", _E, "an object is listed more than once"),
+    ("queue-parents-cycle", _E, "the parents of queues form a cycle"),
+    ("unknown-queue", _W, "a queue does not exist, or is not a leaf"),
+    ("pod-on-unknown-node", _W, "a pod is bound to a node that does not exist"),
+    ("unknown-pod-group", _W, "a pod belongs to a pod group that does not exist"),
+    ("unknown-sub-group", _W, "a pod names a sub-group that its pod group does not have"),
+    ("node-overcommitted", _W, "the pods of a node use more than its capacity"),
+    ("gpu-devices-overlap", _W, "pods or claims use more of a GPU than it has"),
+    ("unknown-priority-class", _W, "a priority class does not exist"),
+    ("ignored-value", _W, "the engine ignores a value"),
+    ("unknown-device-selector", _W, "a device selector is not supported"),
 )
 
 SNAPSHOTS: Mapping[str, Rule] = {

@@ -11,7 +11,7 @@ from apportion_compiler.graph.graph import PolicyGraph
 from apportion_policy.engine import Engine
 
 UNKNOWN_ENGINE_VERSION = Rule(
-    "AP110", "unknown-engine-version", Severity.ERROR, "a version of an engine that this release does not know"
+    "AP110", "unknown-engine-version", Severity.ERROR, "an engine version that this release does not support"
 )
 
 
@@ -40,12 +40,12 @@ def _problem(text: str, known: VersionRange) -> tuple[str, str] | None:
         )
     if version < oldest:
         return (
-            f"{known.product} {text}, but the oldest version known here is {minor_text(oldest)}",
+            f"{known.product} {text}, but the oldest supported version is {minor_text(oldest)}",
             f"upgrade {known.product} on the cluster to {minor_text(oldest)} or later",
         )
     if newest is not None and version > newest:
         return (
-            f"{known.product} {text}, but the newest version known here is {minor_text(newest)}",
+            f"{known.product} {text}, but the newest supported version is {minor_text(newest)}",
             f"upgrade apportion, or read what {known.product} changed ({known.source}) and set AP110 to warning",
         )
     return None

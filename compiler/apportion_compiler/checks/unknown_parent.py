@@ -1,4 +1,4 @@
-"""AP101: a queue hangs below a queue that is not declared."""
+"""AP101: a queue names a parent that is not declared."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apportion_compiler.diagnostics.diagnostic import Applicability, Diagnostic,
 from apportion_compiler.graph.declarations import Declarations
 
 UNKNOWN_PARENT = Rule(
-    "AP101", "unknown-parent", Severity.ERROR, "a queue hangs below a queue that is not declared", required=True
+    "AP101", "unknown-parent", Severity.ERROR, "a queue names a parent that is not declared", required=True
 )
 
 
@@ -32,7 +32,7 @@ def unknown_parent(declarations: Declarations, as_of: date) -> Iterator[Diagnost
             queue.source,
             hint=f"name `{meant}` as its parent"
             if meant is not None
-            else f"declare a queue `{parent}`, or leave `parent` out to make `{queue.id}` a top-level queue",
+            else f"declare a queue `{parent}`, or remove `parent` to make `{queue.id}` a top-level queue",
             fix=None
             if meant is None
             else ValueEdit(queue.source, ("parent",), meant, _applicability(parent, meant, known)),

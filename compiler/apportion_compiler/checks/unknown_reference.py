@@ -23,7 +23,7 @@ from apportion_compiler.graph.declarations import Declarations
 from apportion_policy.policy import Policy, RuleSeverity
 
 UNKNOWN_REFERENCE = Rule(
-    "AP109", "unknown-reference", Severity.ERROR, "a declaration names what is not declared", required=True
+    "AP109", "unknown-reference", Severity.ERROR, "a declaration names an undeclared object", required=True
 )
 
 

@@ -25,7 +25,7 @@ UNLIMITED_GUARANTEE = Rule(
     "AP204",
     "unlimited-guarantee-beside-bounded",
     Severity.ERROR,
-    "a guarantee without bound makes those of its parent and its siblings worthless",
+    "an unlimited guarantee makes those of its parent and siblings meaningless",
 )
 _SHOWN = 8
 
@@ -125,7 +125,7 @@ def _bounded_by_machines(graph: PolicyGraph, scope: Scope, resource: str) -> _Bo
         return None
     amount, environment = max(known, key=lambda item: item[0])
     holds = f"the node pools of `{environment.name}` hold {amount_text(resource, amount)}"
-    clause = f"but {holds}: it is never over its guarantee, and nothing is reclaimed from it"
+    clause = f"but {holds}: it is never over its guarantee, so nothing is reclaimed from it"
     return _Bounded(clause, (Related(environment.source, holds),), amount, Severity.WARNING)
 
 
@@ -151,7 +151,9 @@ def _bounded_promise(own: QueueValues, resource: str) -> int:
 def _finding(scope: Scope, node: Node, resource: str, bounded: _Bounded) -> Diagnostic:
     kind = amount_text(resource, 0).partition(" ")[2]
     if bounded.room is None:
-        hint = f"give `{node.id}` a number of {kind} instead of UNLIMITED; what is idle it wins by its weight"
+        hint = (
+            f"give `{node.id}` a number of {kind} instead of UNLIMITED; its weight decides its share of idle capacity"
+        )
     else:
         hint = f"guarantee `{node.id}` at most {amount_text(resource, bounded.room)}"
     return Diagnostic(

@@ -22,6 +22,6 @@ def waiver_expired(graph: PolicyGraph) -> Iterator[Diagnostic]:
                 f"the waiver of {waiver.code} for {waiver.address} expired on {waiver.expires}, "
                 f"{days} day{'s' * (days != 1)} before {as_of}",
                 waiver.source,
-                hint=f"put right what {waiver.code} finds and remove the waiver, "
-                f"or have {waiver.owner} answer for a later `expires`",
+                hint=f"fix what {waiver.code} finds and remove the waiver, "
+                f"or have {waiver.owner} approve a later `expires`",
             )

@@ -32,7 +32,7 @@ def _finding(waiver: Waiver, evaluated: Sequence[Diagnostic], meant: str | None)
     elsewhere = sorted({d.address for d in evaluated if d.code == waiver.code and d.address != waiver.address})
     hint = f"remove it; {waiver.code} finds {elsewhere[0]}" if elsewhere else "remove it"
     if meant is not None:
-        hint = f"nothing is called {waiver.address}: name {meant}, or remove the waiver"
+        hint = f"no object is named {waiver.address}: name {meant}, or remove the waiver"
     return Diagnostic(WAIVER_UNUSED, _address(waiver), message, waiver.source, hint=hint)
 
 

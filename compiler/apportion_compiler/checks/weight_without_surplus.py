@@ -17,7 +17,7 @@ from apportion_policy.quantity import Amount, Unlimited, smaller, weight_text
 from apportion_policy.resources import Weight, amount_text
 
 WEIGHT_WITHOUT_SURPLUS = Rule(
-    "AP207", "weight-without-surplus", Severity.WARNING, "a weight is declared where there is no surplus to win"
+    "AP207", "weight-without-surplus", Severity.WARNING, "a weight is declared where there is no surplus to share"
 )
 
 _CHANGED = frozenset({"guaranteed", "limit", "over_quota_weight"})
@@ -62,7 +62,7 @@ def _only_child(graph: PolicyGraph, node: Node, own: QueueValues, asked: list[st
         Diagnostic(
             WEIGHT_WITHOUT_SURPLUS,
             node.address,
-            f"`{node.id}` has weight {weights}, but is the only queue {beside}: nobody shares surplus with it",
+            f"`{node.id}` has weight {weights}, but is the only queue {beside}: no other queue competes for surplus",
             node.queue.source,
             related,
             f"remove the weight of `{node.id}`",
@@ -105,7 +105,7 @@ def _finding(node: Node, own: QueueValues, resource: str, bound: Amount, edit: V
     return Diagnostic(
         WEIGHT_WITHOUT_SURPLUS,
         node.address,
-        f"`{node.id}` has weight {weight_text(own.weight[resource])}{kind} to win surplus by, but {limit}",
+        f"`{node.id}` has weight {weight_text(own.weight[resource])}{kind} for its share of surplus, but {limit}",
         node.queue.source,
         (),
         f"remove the weight of `{node.id}`{kind}, or raise its limit",

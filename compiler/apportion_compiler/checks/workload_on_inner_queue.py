@@ -9,7 +9,7 @@ from apportion_compiler.graph.graph import PolicyGraph
 from apportion_policy.engine import Engine
 
 WORKLOAD_ON_INNER_QUEUE = Rule(
-    "AP116", "workload-on-inner-queue", Severity.ERROR, "limits for single persons on a queue that is not a leaf"
+    "AP116", "workload-on-inner-queue", Severity.ERROR, "per-user limits are set on a queue that is not a leaf"
 )
 
 
@@ -30,7 +30,7 @@ def workload_on_inner_queue(graph: PolicyGraph) -> Iterator[Diagnostic]:
         yield Diagnostic(
             WORKLOAD_ON_INNER_QUEUE,
             node.address,
-            f"`{node.id}` limits single persons ({names}), but nobody runs work in a queue that has queues below it",
+            f"`{node.id}` has per-user limits ({names}), but only leaf queues run workloads",
             node.queue.source,
             (Related(child.queue.source, f"`{child.id}` hangs below `{node.id}`"),),
             f"move `users` to the queues below `{node.id}`, such as `{child.id}`",

@@ -50,7 +50,7 @@ class OutputFolder:
     _made: list[str] = field(default_factory=list)
 
     def files(self, below: str = "") -> Iterator[str]:
-        """Yield the name of every entry that is no folder, in order; a link is an entry and is not followed.
+        """Yield the name of every entry that is not a directory, in order; a link is an entry and is not followed.
 
         Raises:
             LinkedPathError: If there are more entries than any tree has.
@@ -173,7 +173,7 @@ def open_output(path: Path, *, writing: bool) -> Generator[OutputFolder | None]:
 def write_file(path: Path, content: bytes) -> None:
     """Write one file as a whole or not at all, without following a link to it.
 
-    What is no regular file and lies outside the anchor, such as /dev/stdout, is written to as it is.
+    What is not a regular file and lies outside the anchor, such as /dev/stdout, is written to as it is.
 
     Raises:
         LinkedPathError: If the file, or a folder above it inside the anchor, is a link.
@@ -220,7 +220,7 @@ def _open_folder(path: Path, *, create: bool) -> int:
 
 def _step(parent: int, part: str, path: Path, *, create: bool, made: list[str] | None = None, name: str = "") -> int:
     if part in ("", ".", "..") or "/" in part or "\0" in part:
-        raise LinkedPathError(f"{path}: `{part}` is no name of a file or folder")
+        raise LinkedPathError(f"{path}: `{part}` is not a name of a file or folder")
     try:
         return os.open(part, _FOLDER, dir_fd=parent)
     except FileNotFoundError:
@@ -243,7 +243,7 @@ def _step(parent: int, part: str, path: Path, *, create: bool, made: list[str] |
 def _parent(top: int, name: str, path: Path, made: list[str] | None = None) -> Generator[tuple[int, str]]:
     *folders, leaf = name.split("/")
     if leaf in ("", ".", "..") or "\0" in leaf:
-        raise LinkedPathError(f"{path / name}: `{leaf}` is no name of a file")
+        raise LinkedPathError(f"{path / name}: `{leaf}` is not a name of a file")
     descriptor = os.dup(top)
     try:
         for n, part in enumerate(folders, 1):
@@ -271,7 +271,7 @@ def _read(parent: int, leaf: str, path: Path, at_most: int | None) -> bytes:
         if at_most is not None:
             return file.read(at_most)
         if status.st_size > _MAX_BYTES:
-            raise LinkedPathError(f"{path} has {status.st_size} bytes, and at most {_MAX_BYTES} are read")
+            raise LinkedPathError(f"{path} has {status.st_size} bytes; the limit is {_MAX_BYTES}")
         return file.read(_MAX_BYTES)
 
 

@@ -142,7 +142,7 @@ def _keys(document: bytes | None, member: str, name: str, *, optional: bool = Fa
     except RecursionError as deep:
         raise ValueError(f"{name} is nested too deeply") from deep
     except ValueError as malformed:
-        raise ValueError(f"{name} is no JSON: {malformed}") from malformed
+        raise ValueError(f"{name} is not JSON: {malformed}") from malformed
     entries = loaded.get(member, [] if optional else None) if isinstance(loaded, dict) else None
     if not isinstance(entries, list):
         raise ValueError(f"{name} has no list `{member}`")
@@ -157,7 +157,7 @@ def _key(entry: object, n: int, member: str, name: str) -> ObjectKey:
                 return ObjectKey(version, kind, namespace, called)
         case _:
             pass
-    raise ValueError(f"{name}: `{member}[{n}]` is no object with apiVersion, kind and name")
+    raise ValueError(f"{name}: `{member}[{n}]` is not an object with apiVersion, kind and name")
 
 
 def _file_name(manifest: Manifest, ranks: dict[str, int]) -> str:

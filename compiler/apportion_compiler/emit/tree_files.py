@@ -50,7 +50,7 @@ class TreeChange:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing differs."""
+        """No differences."""
         return not (self.added or self.changed or self.removed or self.foreign)
 
 

@@ -33,7 +33,7 @@ def read_amounts(index: int, written: Mapping[str, object], part: str, at: str, 
         field = f"{at}.{part}.{key}"
         try:
             if isinstance(value, bool) or not isinstance(value, int | float | str):
-                raise QuantityError(f"{value!r} is no quantity")
+                raise QuantityError(f"{value!r} is not a quantity")
             values[key] = kubernetes_units(value, NANO)
         except QuantityError as fault:
             verdicts.append(Verdict(Effect.REJECTED, index, field, "Invalid", str(fault), 'write 4, "500m" or "2Ti"'))

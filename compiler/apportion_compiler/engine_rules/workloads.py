@@ -1,4 +1,4 @@
-"""Workloads that would be accepted and wait for ever, and what else an engine makes of a workload that says otherwise.
+"""Workloads that would be accepted and stay pending, and what else an engine makes of a workload that says otherwise.
 
 Whoever wrote them: a label that is missing, a queue that is not there, a switch that nobody turns. The rules look at raw
 manifests alone. What a rule must know of the cluster, such as its queues, it learns from the manifests; where they do not

@@ -1,4 +1,4 @@
-"""Which GPU models a program's amounts tell apart, and what is promised without saying of which model."""
+"""Which GPU models a program's amounts tell apart, and guarantees without saying of which model."""
 
 from __future__ import annotations
 

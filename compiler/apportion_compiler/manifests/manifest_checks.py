@@ -21,8 +21,8 @@ _RULES: Mapping[Effect, tuple[Rule, str]] = {
     Effect.REJECTED: (MANIFEST_REJECTED, "{engine} rejects {what}"),
     Effect.IGNORED: (MANIFEST_IGNORED, "{engine} does not do what {what} says"),
     Effect.WARNED: (MANIFEST_IGNORED, "{engine} lets {what} in against the policy"),
-    Effect.PENDING: (WORKLOAD_PENDING, "work stays pending under {engine}"),
-    Effect.DEPRECATED: (MANIFEST_DEPRECATED, "a later version will not know what {what} says"),
+    Effect.PENDING: (WORKLOAD_PENDING, "a workload stays pending under {engine}"),
+    Effect.DEPRECATED: (MANIFEST_DEPRECATED, "a later version does not support what {what} says"),
 }
 
 

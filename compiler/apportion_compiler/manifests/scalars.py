@@ -41,7 +41,7 @@ def scalar(node: yaml.ScalarNode) -> Scalar:
     if text in _TRUE or text in _FALSE:
         return text in _TRUE
     if _NOT_FINITE.fullmatch(text):
-        raise NotJson(f"{text} is no number that JSON can hold")
+        raise NotJson(f"{text} is not a number that JSON can hold")
     digits = text.replace("_", "")
     if len(digits) <= _MAX_DIGITS:
         if _DECIMAL.fullmatch(digits):

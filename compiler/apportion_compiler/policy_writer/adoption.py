@@ -44,7 +44,7 @@ def adopted_policy(manifests: Sequence[Manifest], identity: Identity) -> tuple[M
         record = kept_as_they_stand(record, manifests, made)
         made, faults = objects_made(record, identity)
     lost = (
-        tuple(Note(f.address, f"{f.message}: the policy does not compile as it is", lost=True) for f in faults)
+        tuple(Note(f.address, f"{f.message}: the policy does not compile", lost=True) for f in faults)
         if made is None
         else losses(identity.engine.value, manifests, made)
     )

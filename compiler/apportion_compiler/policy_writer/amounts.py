@@ -56,7 +56,8 @@ def amount_notes(queue: QueueRecord) -> Iterator[Note]:
             total = add(total, amount)
         if models and amounts.get(GPU, total) != total:
             yield Note(
-                queue.object, f"`{field}` of {gpu_text(amounts[GPU])} GPUs of any model is not kept beside the models'"
+                queue.object,
+                f"`{field}` of {gpu_text(amounts[GPU])} GPUs of any model is not kept next to those of the models",
             )
 
 

@@ -133,9 +133,9 @@ def _user(user: ir.UserLimit) -> UserLimit:
 
 def _unkept(queue: QueueRecord) -> Iterator[Note]:
     if queue.priority is not None and not 0 <= queue.priority <= _MAX_PRIORITY:
-        yield Note(queue.object, f"priority {queue.priority} is not kept: a policy's begin at 0")
+        yield Note(queue.object, f"priority {queue.priority} is not kept: priorities start at 0")
     if queue.owner is not None and _owner(queue) is None:
-        yield Note(queue.object, "its owner is no handle or group, and is not kept")
+        yield Note(queue.object, "its owner is not a handle or group, and is not kept")
 
 
 def _one_line(text: str | None) -> str | None:

@@ -49,7 +49,7 @@ def with_limit_ranges(record: ImportRecord, manifests: Sequence[Manifest], *, fo
         foreign: Whether limit ranges count that Apportion did not write.
 
     Raises:
-        ValueError: If an amount is no quantity.
+        ValueError: If an amount is not a quantity.
     """
     found: dict[str, list[Manifest]] = {}
     for manifest in of_kind(manifests, "", "LimitRange"):

@@ -28,7 +28,7 @@ def amounts_of(listed: Mapping[str, object], where: str) -> dict[str, int]:
         where: The object and the field, for the message.
 
     Raises:
-        ValueError: If a value is no quantity, or negative.
+        ValueError: If a value is not a quantity, or negative.
     """
     found: dict[str, int] = {}
     for key, value in listed.items():
@@ -36,7 +36,7 @@ def amounts_of(listed: Mapping[str, object], where: str) -> dict[str, int]:
             continue
         resource, parts, scale = _UNITS.get(key, (key, 1, 1))
         if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise ValueError(f"{where}.{key}: {value!r} is no quantity")
+            raise ValueError(f"{where}.{key}: {value!r} is not a quantity")
         try:
             amount = kubernetes_units(value, parts) * scale
         except QuantityError as fault:

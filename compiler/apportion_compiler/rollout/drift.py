@@ -27,7 +27,7 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 @dataclass(frozen=True, slots=True)
 class Drifted:
-    """An object that is not as it was written.
+    """An object that differs from what was applied.
 
     Attributes:
         state: `missing` from the cluster, `changed` there, `left` though it is no longer written, or `unmanaged`: never

@@ -19,7 +19,7 @@ HAZARDS = (CLASS_VALUE, QUEUE_WITH_CHILDREN)
 
 @dataclass(frozen=True, slots=True)
 class Hazard:
-    """One such change: its kind, the object, and a clause that says what comes of it."""
+    """A hazard of a change: its kind, the object, and a clause with the consequence."""
 
     kind: str
     identity: Identity

@@ -1,7 +1,7 @@
 """Which files belong to a policy: where it is entered, and what it may read.
 
 A pull request chooses the contents of the folder, symbolic links included. So the folder is the one that the
-caller named, an entry file that leads out of it is refused, and hidden files (`.git` holds a token in many CI
+caller named, an entry file that points outside it is refused, and hidden files (`.git` holds a token in many CI
 jobs, `.env` a password) do not belong to the policy even where they lie inside.
 """
 
@@ -79,7 +79,7 @@ def locate(entry: str | Path) -> PolicyTree:
     if not text or "\0" in text:
         raise EntryError(Fault("unreadable-input", "the path of the policy is empty or holds a null byte"))
     if not is_utf8(os.path.abspath(text)):  # noqa: PTH100 - links do not matter.
-        raise EntryError(Fault("unreadable-input", f"the path of the policy, {plain_text(text)}, is not text in UTF-8"))
+        raise EntryError(Fault("unreadable-input", f"the path of the policy, {plain_text(text)}, is not UTF-8 text"))
     path, attribute = text, None
     if not os.path.lexists(text) and f"{PYTHON_SUFFIX}:" in text:
         path, _, attribute = text.rpartition(":")
@@ -104,7 +104,7 @@ def locate(entry: str | Path) -> PolicyTree:
     if not is_within(os.path.realpath(tree.entry), tree.root):
         raise _error(
             "unreadable-input",
-            f"{path} is a symbolic link that leads out of its folder",
+            f"{path} is a symbolic link that points outside its folder",
             path,
             hint="name the file it points to",
         )

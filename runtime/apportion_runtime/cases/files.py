@@ -20,7 +20,7 @@ def read_cases(text: str) -> list[dict[str, Any]]:
     """Return the cases of a text, in its order.
 
     Raises:
-        Malformed: If it is no JSON, holds no case, or one of them is not in the format.
+        Malformed: If it is not JSON, holds no case, or one of them is not in the format.
     """
     cases = [case for line, document in _documents(text) for case in _cases(document, line)]
     if not cases:

@@ -192,7 +192,7 @@ def _places(most: int | None, standing: Counter[int]) -> int:
     if not most:
         # Where a node may have no pods they are not counted: none that leaves makes a place.
         return _MAX_PODS if most is None else 0
-    # The engine's test code leaves a node with more pods than it may have no place, not less than none, and takes the
+    # The engine's test code leaves a node with more pods than its limit no place, not less than none, and takes the
     # places of pods that are expected for taken.
     return max(most, standing.total()) - standing[PIPELINED]
 

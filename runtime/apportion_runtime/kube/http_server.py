@@ -93,7 +93,7 @@ def served(port: int, counters: Counters) -> Iterator[int]:
     """Answer on a port (0 chooses one) while the block runs, and give the port.
 
     Raises:
-        OSError: If the port cannot be had.
+        OSError: If the port is not available.
     """
     registry = CollectorRegistry()
     registry.register(counters)

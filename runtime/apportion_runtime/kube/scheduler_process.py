@@ -115,6 +115,6 @@ def _lead(leadership: Leadership | None, counters: Counters, say: Callable[[str]
     except (Refused, Unreachable) as failed:
         # Who cannot renew must not decide: another may.
         counters.is_leader = False
-        say(f"the lease cannot be had: {failed}")
+        say(f"the lease is not available: {failed}")
     if counters.is_leader != was:
         say("leads" if counters.is_leader else "follows")

@@ -305,4 +305,4 @@ def _event_of(incident: Incident) -> Event:
         case "priority":
             _, namespace, name = incident.object
             return JobChanged(namespace, name, incident.priority)
-    raise ValueError(f"nothing is known of an incident `{incident.what}`")
+    raise ValueError(f"there is no incident `{incident.what}`")

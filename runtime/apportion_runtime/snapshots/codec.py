@@ -236,7 +236,7 @@ def _float(value: Any) -> float:
     if kind is not float:
         raise Malformed(f"{said(value)}, and must be a number")
     if not math.isfinite(value):
-        raise Malformed(f"{value} is no finite number")
+        raise Malformed(f"{value} is not a finite number")
     return cast("float", value)
 
 

@@ -95,10 +95,10 @@ def documents_of(text: str) -> Iterator[Any]:
             try:
                 documents = list(_yaml_documents(text))
             except NotText:
-                raise NotText(f"this is no JSON: {wrong.msg.lower()}", wrong.lineno) from None
+                raise NotText(f"this is not JSON: {wrong.msg.lower()}", wrong.lineno) from None
             yield from documents
         except RecursionError:
-            raise NotText("this is no JSON: it is nested too deeply", 0) from None
+            raise NotText("this is not JSON: it is nested too deeply", 0) from None
         except ValueError:
             raise NotText("this cannot be read: a number has more digits than are read", 0) from None
         return
@@ -132,9 +132,9 @@ def _yaml_documents(text: str) -> Iterator[Any]:
         raise NotText(f"this cannot be read: {wrong.message}", wrong.line) from None
     except yaml.MarkedYAMLError as wrong:
         mark = wrong.problem_mark or wrong.context_mark
-        raise NotText(f"this is no YAML: {wrong.problem or wrong.context}", mark.line + 1 if mark else 0) from None
+        raise NotText(f"this is not YAML: {wrong.problem or wrong.context}", mark.line + 1 if mark else 0) from None
     except (yaml.YAMLError, ValueError, RecursionError) as wrong:
-        raise NotText(f"this is no YAML: {str(wrong).splitlines()[0]}", 0) from None
+        raise NotText(f"this is not YAML: {str(wrong).splitlines()[0]}", 0) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ class BoundsError(ValueError):
 
 
 def check_bounds(text: str) -> None:
-    """Raise `BoundsError` for a text that is not to be composed; what is no YAML passes, for the reader to refuse."""
+    """Raise `BoundsError` for a text that is not to be composed; what is not YAML passes, for the reader to refuse."""
     sizes: dict[str, int] = {}
     open_nodes: list[tuple[str | None, int]] = []
     n_values = 0

@@ -1,4 +1,4 @@
-"""Clusters whose Kueue others set up: import, compile, and nothing has drifted; nothing is renamed."""
+"""Clusters whose Kueue others set up: import, compile, and there is no drift; nothing is renamed."""
 
 from __future__ import annotations
 

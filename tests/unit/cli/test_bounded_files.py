@@ -128,18 +128,18 @@ def test_a_part_of_the_policy_with_such_a_name_is_refused(policy: Path, run: Run
     policy.write_text(POLICY.format(more="collect('teams', Queue)"))
     Path("teams").mkdir()
     Path("teams/b\udcff.py").write_text("from apportion_policy import Queue\nB = Queue(id='b')\n")
-    assert "teams/b\\udcff.py is not text in UTF-8" in run("validate").text
+    assert "teams/b\\udcff.py is not UTF-8 text" in run("validate").text
     Path("q\udcff.yaml").write_text("organisation: {name: a}\n")
     assert "is not text in UTF-8" in run("validate", "q\udcff.yaml").text
     Path("q.yaml").write_text("organisation: {name: a}\ninclude: q?.yaml\n")
-    assert "is no regular file with a name in UTF-8" in run("validate", "q.yaml").text
+    assert "is not a regular file with a name in UTF-8" in run("validate", "q.yaml").text
 
 
 def test_a_pipe_among_the_parts_of_a_policy_is_not_waited_for(policy: Path, run: Run) -> None:
     policy.write_text(POLICY.format(more="collect('teams', Queue)"))
     Path("teams").mkdir()
     os.mkfifo("teams/b.py")
-    assert "teams/b.py is no regular file" in run("validate").text
+    assert "teams/b.py is not a regular file" in run("validate").text
 
 
 def test_an_import_names_no_organisation_after_such_a_folder(policy: Path, run: Run) -> None:

@@ -169,7 +169,7 @@ def test_a_broken_inventory_is_one_sentence(run: Run, project: Path) -> None:
     (project / "rendered/prod/main/kai/inventory.json").write_text("{")
     refused = run("compile", "--env", "prod")
     assert refused.code == 3
-    assert "rendered/prod/main/kai/inventory.json is no JSON" in refused.err
+    assert "rendered/prod/main/kai/inventory.json is not JSON" in refused.err
     assert "Traceback" not in refused.err
 
 

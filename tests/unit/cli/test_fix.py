@@ -37,7 +37,7 @@ def policy() -> Path:
 def test_fix_leaves_quotas_alone(run: Run, policy: Path) -> None:
     result = run("validate", "--fix")
     assert policy.read_text(encoding="utf-8") == POLICY.replace('PriorityClass(name="serving", value=200)', SAID)
-    assert "1 more fix changes what the policy grants or names: look at each, then --unsafe-fixes\n" in result.err
+    assert "1 more fix changes quotas, names or machines: review each, then pass --unsafe-fixes\n" in result.err
     assert "(validate --unsafe-fixes)" in result.out
     assert result.code == 1
 

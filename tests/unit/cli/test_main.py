@@ -64,7 +64,7 @@ def test_alias_is_its_verb(alias: str) -> None:
         (["validate", "--memory-limit", "1Mi"], "the interpreter and the model alone need 256Mi"),
         (["validate", "--memory-limit", "much"], "`much` is not an amount of memory"),
         (["validate", "-o", "xml"], "`xml` is not one of text, json, sarif, junit, github"),
-        (["validate", "-o", "json="], "there is no file after `=`"),
+        (["validate", "-o", "json="], "the file after `=` is missing"),
         (["validate", "--fail-on", "info"], "'info' is not one of 'error', 'warning', 'never'"),
         (["completion", "tcsh"], "'tcsh' is not one of 'bash', 'zsh', 'fish'"),
         (["explain", "AP999"], "there is no rule AP999"),

@@ -71,7 +71,7 @@ def test_promises_that_are_kept(outcome: Outcome) -> None:
     [
         (
             lambda o: o.assert_waits("research", at_most="30m"),
-            "of research: waits longer than 30m: 1 of 3 workloads\n  borrower (nlp), which came at 00:00:00: 1h for 4 GPUs",
+            "of research: waits longer than 30m: 1 of 3 workloads\n  borrower (nlp), which arrived at 00:00:00: 1h for 4 GPUs",
         ),
         (lambda o: o.assert_waits("nlp", at_most="1h", gpus=2), "no workload of nlp that asks for no more than 2 GPUs"),
         (lambda o: o.assert_evictions(), "1 eviction, not 0 at most: vision took from nlp once"),

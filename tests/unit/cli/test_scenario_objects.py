@@ -133,7 +133,7 @@ def test_objects_that_are_no_yaml_have_their_line(run: Run, tmp_path: Path, scen
     result = run("simulate", file, "--scenario", scenario)
     assert (result.code, result.err) == (
         3,
-        f"apportion: error: {file}: line 3: this is no YAML: mapping values are not allowed in this context\n",
+        f"apportion: error: {file}: line 3: this is not YAML: mapping values are not allowed in this context\n",
     )
 
 
@@ -147,7 +147,7 @@ def test_why_workloads_were_refused_is_said_of_the_first_ten(run: Run, tmp_path:
     assert said[0] == (
         "apportion: warning: Job default/j-0 was refused: .spec.parallelism accessor error: two is no whole number"
     )
-    assert said[10:] == ["apportion: warning: 2 more were refused; -o jsonl says why"]
+    assert said[10:] == ["apportion: warning: 2 more were refused; -o jsonl gives the reasons"]
 
 
 def test_a_cluster_without_nodes_is_told(run: Run, tmp_path: Path) -> None:
@@ -155,5 +155,5 @@ def test_a_cluster_without_nodes_is_told(run: Run, tmp_path: Path) -> None:
     file.write_text("until: 1m\nworkloads: [{name: j}]\n")
     result = run("simulate", _EXAMPLE, "--engine", "native", "--scenario", file)
     assert result.err.splitlines() == [
-        "apportion: warning: there is no node, so nothing can run: list `nodes` in a scenario (--scenario FILE)"
+        "apportion: warning: there are no nodes, so nothing can run: list `nodes` in a scenario (--scenario FILE)"
     ]

@@ -110,7 +110,7 @@ def test_settings_come_from_a_base_revision(base_branch: None, arguments: tuple[
     result = run(*arguments)
     assert result.code == 1
     assert "quotas/policy.py:2: error[AP202]" in result.out
-    assert "`policy` differs from that of main, which holds" in result.err
+    assert "`policy` differs from that of main, which applies" in result.err
     assert "`env` is not applied" in result.err
     assert "fail-on" not in result.err
 
@@ -157,7 +157,7 @@ def test_a_policy_behind_a_link_out_of_the_repository_is_not_read(
     Path("gh").symlink_to(outside)
     result = run("validate", "gh/hosts.yml")
     assert result.code == 3
-    assert "`gh` is a symbolic link that leads out of the repository" in result.err
+    assert "`gh` is a symbolic link that points outside the repository" in result.err
     assert "gho_secret" not in result.text
 
 
@@ -182,8 +182,8 @@ def test_an_output_that_is_set_is_written(repository: None, run: Run, monkeypatc
         ("fail_on = 'never'", 2, "unknown setting `fail_on`; choose one of policy, env"),
         ("fail-on = true", 2, "`fail-on` must be least severity"),
         ("output = 'json=/tmp/report'", 2, "`output` must be a format; name the file to write on the command line"),
-        ("policy = '../elsewhere'", 2, "`policy` leads out of the folder of this file"),
-        ("policy = '/etc'", 2, "`policy` leads out of the folder of this file"),
+        ("policy = '../elsewhere'", 2, "`policy` points outside the directory of this file"),
+        ("policy = '/etc'", 2, "`policy` points outside the directory of this file"),
         ("fail-on = ", 3, "is not TOML"),
         ("color = 'red'", 2, "`color` must be true or false"),
     ],

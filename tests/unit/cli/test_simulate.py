@@ -26,12 +26,12 @@ def test_text_says_what_was_decided_and_why(run: Run) -> None:
         "Cycle at 2026-11-21T08:00:00Z",
         "4 nodes, 6 queues, 15 jobs, 28 pods",
         "actions: allocate, consolidation, reclaim, preempt, stalegangeviction",
-        "1 pod bound, 4 waiting for a release, 3 evicted, 11 jobs pending",
+        "1 pod bound, 4 waiting for resources to be released, 3 evicted, 11 jobs pending",
     ]
     assert max(map(len, lines)) <= 80
     assert [line for line in lines if line and not line.startswith(" ")][4:] == [
         "Bound",
-        "Waiting for a release",
+        "Waiting for resources to be released",
         "Evicted",
         "Pending",
         "Queues",
@@ -154,7 +154,7 @@ def test_an_evicted_job_says_who_asked(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("job", "pretrian"), "there is no job pretrian; did you mean pretrain?"),
+        (("job", "pretrian"), "there is not a job pretrian; did you mean pretrain?"),
         (("queue", "visoin"), "there is no queue visoin; did you mean vision?"),
     ],
 )

@@ -84,7 +84,7 @@ def test_two_policies_on_one_load(run: Run, files: Path) -> None:
     assert "x/first: started 00:00:00 → –, ended 01:00:02 → –, outcome succeeded → unfinished" in result.out
     assert 'data-before="succeeded" data-after="unfinished"' in (files / "c.html").read_text()
     same = run("simulate", "wide.yaml", "--against", "wide.yaml", "--scenario", "scenario.yaml")
-    assert same.out == "two jobs: nothing differs\n"
+    assert same.out == "two jobs: no differences\n"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_what_was_simulated_before_an_interruption_is_kept(
     monkeypatch.setattr(Cluster, "step", interrupted)
     result = run("simulate", "wide.yaml", "--scenario", "scenario.yaml", "-o", "json=r.json", "-o", "html=r.html")
     assert result.code == 130
-    assert "interrupted at 2026-01-05T01:00:02Z of the simulation; what follows is up to then" in result.err
+    assert "interrupted at 2026-01-05T01:00:02Z of the simulation; the results are partial" in result.err
     report = json.loads((files / "r.json").read_text())
     assert report["outcomes"] == {"succeeded": 1, "unfinished": 1}
     assert report["gpu_hours"] == pytest.approx(2 * 3602 / 3600, abs=1e-3)
@@ -179,7 +179,7 @@ def test_a_scenario_takes_nodes_from_the_policy_s_pools(run: Run, tmp_path: Path
     ("source", "said"),
     [
         ("policy.yaml", "scenario.yaml:2: nodes[0].policy_pool: the cluster has no node pool l40; it has h100, l4"),
-        ("wide.yaml", "a rendered tree has no node pools: describe the nodes here"),
+        ("wide.yaml", "a rendered tree has no node pools: list the nodes here"),
     ],
 )
 def test_a_node_pool_that_the_policy_does_not_have(run: Run, files: Path, source: str, said: str) -> None:
@@ -205,7 +205,7 @@ def test_the_devices_of_each_pod_are_in_json(run: Run, files: Path) -> None:
     bound = [fact for fact in map(json.loads, (files / "e").read_text().splitlines()) if fact["what"] == "bound"]
     assert [(fact["gpus"], fact["gpu_groups"]) for fact in bound] == [(0.5, [shared])] * 2
     inner = next(found for found in report["workloads"] if found["name"] == "inner")
-    assert inner["why_waiting"] == "queue top has queues below it, and only queues without take jobs"
+    assert inner["why_waiting"] == "queue top has child queues, and only leaf queues run jobs"
 
 
 def test_a_cluster_in_shards_is_simulated_shard_by_shard(run: Run, files: Path) -> None:

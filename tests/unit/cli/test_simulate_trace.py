@@ -68,7 +68,7 @@ def test_every_pod_of_openb_is_accounted_for(run: Run, queues: Path, openb: str)
 
 def test_what_was_read_is_said(run: Run, queues: Path, openb: str) -> None:
     said = run("simulate", queues, "--trace", openb).err
-    assert "7 rows: 3 nodes, 4 jobs, 0 left out; queues development, serving, training" in said
+    assert "7 rows: 3 nodes, 4 jobs, 0 skipped; queues development, serving, training" in said
     assert re.search(r"3 nodes, offered load [0-9.]+% of their GPUs on average, [0-9.]+% at most", said)
 
 
@@ -105,7 +105,7 @@ def test_a_row_with_a_fault_stops_the_run_in_one_sentence(run: Run, queues: Path
     assert "Traceback" not in refused.err
     skipped = run("simulate", queues, "--trace", openb, "--trace-skip-faults")
     assert skipped.code == 0
-    assert f"warning: {fault}; it is left out" in skipped.err
+    assert f"warning: {fault}; skipped" in skipped.err
 
 
 @pytest.mark.parametrize(

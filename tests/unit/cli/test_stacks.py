@@ -79,7 +79,7 @@ def test_a_plan_is_the_organisations_tree_with_what_changes_and_how_many_updates
         plan_text(PLAN)
         == """\
 prod/gpu-eu/volcano deletes: Queue ads
-prod/gpu-eu/volcano keeps on the cluster, with everything in it: Namespace ads
+prod/gpu-eu/volcano keeps on the cluster, with all its contents: Namespace ads
 
 prod/gpu-eu/volcano  1 to make, 1 to change, 2 to delete
 ├─ + Namespace shared
@@ -90,7 +90,7 @@ prod/gpu-eu/volcano  1 to make, 1 to change, 2 to delete
    └─ vision
       └─ ~ Queue vision: spec.weight 1 → 2
 
-2 updates one after another, each of them valid by itself: no engine takes all of it at once
+2 updates in sequence, each valid: the engine does not accept them at once
 
 careful: PriorityClass train goes from 1 to 2
 """

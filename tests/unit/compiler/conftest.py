@@ -11,7 +11,7 @@ from apportion_compiler.diagnostics.report import Report, with_edits
 from apportion_policy.source import SourceLocation
 
 OVERSUBSCRIBED = Rule(
-    "AP201", "quota-oversubscribed", Severity.ERROR, "children are promised more than their parent has"
+    "AP201", "quota-oversubscribed", Severity.ERROR, "children are guaranteed more than their parent has"
 )
 WEIGHTLESS = Rule("AP207", "weight-without-surplus", Severity.WARNING, "a weight that divides nothing")
 
@@ -39,7 +39,7 @@ def report() -> Report:
         Diagnostic(
             OVERSUBSCRIBED,
             "queue research",
-            "children are promised 80 H100, but `research` has 64",
+            "children are guaranteed 80 H100, but `research` has 64",
             RESEARCH,
             (Related(LLM, "`llm` takes 48"), Related(VISION, "`vision` takes 32")),
             "raise the guarantee of `research` to 80 H100, or lower `llm` by 16 H100",
@@ -59,7 +59,7 @@ def report() -> Report:
         Diagnostic(
             OVERSUBSCRIBED,
             "queue research",
-            "children are promised 4Ti memory, but `research` has 2Ti",
+            "children are guaranteed 4Ti memory, but `research` has 2Ti",
             RESEARCH,
             severity=Severity.ERROR,
             suppression=Suppression("new machines arrive, 100 % sure", "@acme/sre", "2026-12-01", VISION),

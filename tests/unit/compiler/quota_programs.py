@@ -38,7 +38,7 @@ def gpu_pool(model: str, n_machines: int = 2) -> NodePool:
 
 
 def program_of(engine: Engine, *queues: Queue, pools: tuple[NodePool, ...] = (), **said: Any) -> Program:
-    """Return the one cluster of a policy; what is said of it and is no field of a policy, is said of the cluster."""
+    """Return the one cluster of a policy; what is said of it and is not a field of a policy, is said of the cluster."""
     of_policy = {key: said.pop(key) for key in ("priority_classes",) if key in said}
     cluster = Cluster(name="c", engine=engine, engine_version=VERSIONS[engine], pools=pools, **said)
     policy = Policy(

@@ -136,7 +136,7 @@ def test_drift_of_an_export_is_told_with_exit_code_ten(
     ask = ["drift", environment, "-p", str(policy), "--export", str(export), "--as-of", "2026-01-01"]
     export.write_text(json.dumps({"kind": "List", "items": objects}))
     assert main(ask) == 0
-    assert capsys.readouterr().out == f"{environment}: nothing has drifted\n"
+    assert capsys.readouterr().out == f"{environment}: no drift\n"
     export.write_text(json.dumps({"kind": "List", "items": objects[1:]}))
     assert main([*ask, "-o", "json"]) == 10
     document = json.loads(capsys.readouterr().out)

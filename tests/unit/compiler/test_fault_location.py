@@ -61,7 +61,7 @@ def test_queued_nodes_back_no_promise() -> None:
     (found,) = _found("AP601", queues=(vision,), pools=(_pool("h100", "h100"), queued))
     assert found.message == "guarantees add up to 40 H100, but prod/gpu-1 holds 32 H100 on 4 nodes"
     assert "h100-dws" not in str(found.hint)
-    said = "nodes of `h100-dws` are queued for: nobody has promised them, so they back no promise"
+    said = "nodes of `h100-dws` are provisioned on request and may never arrive, so they back no guarantee"
     assert said in [related.message for related in found.related]
     assert found.effective_severity is Severity.WARNING
     (alone,) = _found("AP601", queues=(vision,), pools=(queued,))

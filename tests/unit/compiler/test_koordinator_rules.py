@@ -63,7 +63,7 @@ FAULTS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], Effect, str]
     ),
     "promised-more-by-force": (
         [quota("top", labels=IS_PARENT | FORCED), quota("a", "top", labels=FORCED),
-         quota("b", "top", least={"cpu": 1}, labels=FORCED)], [], I, "the children are promised more than top",
+         quota("b", "top", least={"cpu": 1}, labels=FORCED)], [], I, "the children are guaranteed more than top",
     ),
     "name-twice": ([quota("a"), quota("a", namespace="default")], [], R, "AddQuota quota already exist:a"),
     "name-there": ([quota("a")], [quota("a", namespace="default")], R, "AddQuota quota already exist:a"),
@@ -89,11 +89,11 @@ FAULTS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], Effect, str]
     ),
     "koordinators-own": ([quota("koordinator-root-quota")], [], R, "invalid quota koordinator-root-quota"),
     "below-itself": (
-        [quota("a", "b", labels=IS_PARENT), quota("b", "a", labels=IS_PARENT)], [], R, "a hangs below itself"
+        [quota("a", "b", labels=IS_PARENT), quota("b", "a", labels=IS_PARENT)], [], R, "a is its own ancestor"
     ),
     "bounded-above-parent": (
         [TOP, quota("a", "top", most={"cpu": 11, "nvidia.com/gpu": 4})], [], I,
-        "max 11 is more than the parent's, 10, which holds for children only with enableCheckParentQuota",
+        "max 11 is more than the parent's, 10, which applies for children only with enableCheckParentQuota",
     ),
     "no-weight-at-all": (
         [quota("a", notes={"shared-weight": '{"cpu":"0","nvidia.com/gpu":0}'})], [], I, "count as none given"

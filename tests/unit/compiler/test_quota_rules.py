@@ -56,7 +56,7 @@ def environment(name: str, *clusters: Cluster, overrides: tuple[QueueOverride, .
 def test_many_children_are_listed_by_size_and_summed_beyond_eight() -> None:
     teams = tuple(Queue(id=f"team-{i:02d}", parent="research", guaranteed=Resources(gpu=i)) for i in range(1, 13))
     (finding,) = found(organisation(Queue(id="research", guaranteed=Resources(gpu=8)), *teams), "AP201")
-    assert finding.message == "children are promised 78 GPUs, but `research` has 8 GPUs"
+    assert finding.message == "children are guaranteed 78 GPUs, but `research` has 8 GPUs"
     assert [related.message for related in finding.related if related.message != "called here"] == [
         *(f"`team-{i:02d}` takes {i} GPUs" for i in range(5, 13)),
         "`team-04` and the others take 10 GPUs",
@@ -73,7 +73,7 @@ def test_overcommit_is_named_and_counted_in_what_is_needed() -> None:
     )
     (finding,) = found(policy, "AP201")
     assert finding.message == (
-        "children are promised 14 GPUs, but `research` has 8 GPUs and may promise 1.5 times that"
+        "children are guaranteed 14 GPUs, but `research` has 8 GPUs and may guarantee 1.5 times that"
     )
     assert finding.hint == "raise the guarantee of `research` to 10 GPUs, or lower `llm` by 2 GPUs"
 

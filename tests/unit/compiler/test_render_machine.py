@@ -114,7 +114,7 @@ def test_fingerprints_survive_moved_lines_and_changed_numbers(report: Report, re
         return [finding["fingerprint"] for finding in json.loads(render_json(some, read))["findings"]]
 
     moved = tuple(
-        Finding(replace(f.diagnostic, at=replace(f.diagnostic.at, line=90), message="children are promised 81 H100"))
+        Finding(replace(f.diagnostic, at=replace(f.diagnostic.at, line=90), message="children are guaranteed 81 H100"))
         for f in report.findings
     )
     assert fingerprints(replace(report, findings=moved)) == fingerprints(report)
@@ -188,7 +188,7 @@ def test_junit_has_a_case_for_each_rule_and_object(report: Report) -> None:
         "skipped": "1",
     }
     failure = next(root.iter("failure"))
-    assert failure.get("message") == "children are promised 80 H100, but `research` has 64"
+    assert failure.get("message") == "children are guaranteed 80 H100, but `research` has 64"
     assert "acme/vision.yaml:3: `vision` takes 32" in str(failure.text)
     assert next(root.iter("skipped")).get("message") == (
         "waived until 2026-12-01 by @acme/sre: new machines arrive, 100 % sure"
@@ -202,10 +202,10 @@ def test_junit_fails_at_the_severity_asked_for(report: Report, fail_on: str, fai
 
 def test_junit_gathers_the_findings_of_one_rule_and_object() -> None:
     at = SourceLocation("policy.py", 1)
-    two = [Diagnostic(RULE, "queue a", f"children are promised {n} GPUs", at) for n in (8, 9)]
+    two = [Diagnostic(RULE, "queue a", f"children are guaranteed {n} GPUs", at) for n in (8, 9)]
     root = _junit(_report(*two))
     assert root.get("tests") == "1"
-    assert next(root.iter("failure")).get("message") == "children are promised 8 GPUs; children are promised 9 GPUs"
+    assert next(root.iter("failure")).get("message") == "children are guaranteed 8 GPUs; children are guaranteed 9 GPUs"
 
 
 def test_junit_is_well_formed_whatever_a_policy_holds() -> None:

@@ -35,7 +35,7 @@ def _plain(role: str, text: str) -> str:
 def test_each_level_with_its_lines(report: Report, read: object) -> None:
     assert _text(report, read) == (
         """\
-acme/policy.py:3: error[AP201] children are promised 80 H100, but `research` has 64
+acme/policy.py:3: error[AP201] children are guaranteed 80 H100, but `research` has 64
     3 | research = Queue(id='research', title='Fórschung 研究', guaranteed=Resources(gpu={'h100': 64}))
       |                                                                                           ^^
   in queue research
@@ -53,7 +53,7 @@ acme/policy.py:4: warning[AP207] the weight 2 of `llm` divides nothing
   fix: acme/policy.py:5: remove `over_quota_weight=2` (validate --unsafe-fixes)
   docs: apportion explain AP207
 
-acme/policy.py:3: waived[AP201] children are promised 4Ti memory, but `research` has 2Ti
+acme/policy.py:3: waived[AP201] children are guaranteed 4Ti memory, but `research` has 2Ti
     3 | research = Queue(id='research', title='Fórschung 研究', guaranteed=Resources(gpu={'h100': 64}))
       |                                                                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^
   in queue research
@@ -65,7 +65,7 @@ acme/policy.py:3: waived[AP201] children are promised 4Ti memory, but `research`
 
 def test_brief_is_a_line_for_each_finding_that_counts(report: Report, read: object) -> None:
     assert _text(report, read, brief=True).splitlines() == [
-        "acme/policy.py:3: error[AP201] children are promised 80 H100, but `research` has 64",
+        "acme/policy.py:3: error[AP201] children are guaranteed 80 H100, but `research` has 64",
         "acme/policy.py:4: warning[AP207] the weight 2 of `llm` divides nothing",
     ]
 

@@ -121,7 +121,7 @@ def test_what_is_not_a_policy_file_is_refused(tmp_path: Path) -> None:
     assert refused(tmp_path / "dangling.py")[1].endswith("dangling.py does not exist")
     assert refused(tmp_path / "notes.txt/policy.py")[1].endswith("cannot be read: Not a directory")
     assert refused(tmp_path / "notes.txt")[1].endswith("neither Python (.py) nor a document (.yaml, .yml, .json)")
-    assert refused(tmp_path / "out")[1].endswith("policy.py is a symbolic link that leads out of its folder")
+    assert refused(tmp_path / "out")[1].endswith("policy.py is a symbolic link that points outside its folder")
     assert refused("")[0] == refused("a\0b")[0] == "unreadable-input"
     kind, message = refused(tmp_path)
     assert kind == "no-policy"

@@ -91,7 +91,7 @@ def test_a_stale_gang_is_told_what_it_lacks() -> None:
     assert told(session) == [
         (
             "pod team/r-0 (job r, queue q) on n: stalegangeviction",
-            "  its gang needs 2 pods and has lacked some for longer than 60 s",
+            "  its gang needs 2 pods and has been short for more than 60 s",
         )
     ]
     assert Settings().staleness_grace == 60

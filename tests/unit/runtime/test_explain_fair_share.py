@@ -21,21 +21,25 @@ CASES = {
         {"q": 3},
         [
             "  GPUs: fair share 3 GPUs of the 8 GPUs of the cluster",
-            "    asks for 3 GPUs; quota 4 GPUs, limit no bound",
+            "    requests 3 GPUs; quota 4 GPUs, limit no bound",
             "    3 GPUs within its quota",
         ],
     ),
-    "nothing asked": ([queue("q", quota=4), queue("r", quota=4)], {"r": 3}, ["  GPUs: nothing, for it asks for none"]),
+    "nothing asked": (
+        [queue("q", quota=4), queue("r", quota=4)],
+        {"r": 3},
+        ["  GPUs: nothing, because it requests none"],
+    ),
     "surplus by weight": (
         [queue("q", quota=2, weight=1), queue("r", quota=2, weight=3)],
         {"q": 8, "r": 8},
         [
             "  GPUs: fair share 3 GPUs of the 8 GPUs of the cluster",
-            "    asks for 8 GPUs; quota 2 GPUs, limit no bound",
+            "    requests 8 GPUs; quota 2 GPUs, limit no bound",
             "    2 GPUs within its quota",
             "    1 GPU in surplus round 1: 25% of 4 GPUs",
             "      weight 1 of 4 at priority 100",
-            "    no more: all is given away",
+            "    no more: nothing is left",
         ],
     ),
     "what others leave goes round again": (
@@ -43,12 +47,12 @@ CASES = {
         {"q": 8, "r": 2},
         [
             "  GPUs: fair share 6 GPUs of the 8 GPUs of the cluster",
-            "    asks for 8 GPUs; quota 0 GPUs, limit no bound",
+            "    requests 8 GPUs; quota 0 GPUs, limit no bound",
             "    4 GPUs in surplus round 1: 50% of 8 GPUs",
             "      weight 1 of 2 at priority 100",
             "    2 GPUs in surplus round 2: 100% of 2 GPUs",
             "      weight 1 of 2 at priority 100",
-            "    no more: all is given away",
+            "    no more: nothing is left",
         ],
     ),
     "what rounding leaves": (
@@ -56,11 +60,11 @@ CASES = {
         {"q": 8, "r": 8, "s": 8},
         [
             "  GPUs: fair share 3 GPUs of the 8 GPUs of the cluster",
-            "    asks for 8 GPUs; quota 0 GPUs, limit no bound",
+            "    requests 8 GPUs; quota 0 GPUs, limit no bound",
             "    2 GPUs in surplus round 1: 33.333% of 8 GPUs",
             "      weight 1 of 3 at priority 100",
-            "    1 GPU of what rounding left",
-            "    no more: all is given away",
+            "    1 GPU from rounding",
+            "    no more: nothing is left",
         ],
     ),
     "past use": (
@@ -68,10 +72,10 @@ CASES = {
         {"q": 8, "r": 8},
         [
             "  GPUs: fair share 3 GPUs of the 8 GPUs of the cluster",
-            "    asks for 8 GPUs; quota 0 GPUs, limit no bound",
+            "    requests 8 GPUs; quota 0 GPUs, limit no bound",
             "    3 GPUs in surplus round 1: 42.857% of 8 GPUs",
             "      weight 1 of 2 at priority 100, past use 25% (k 1)",
-            "    no more: all is given away",
+            "    no more: nothing is left",
         ],
     ),
     "limit": (
@@ -79,7 +83,7 @@ CASES = {
         {"q": 8},
         [
             "  GPUs: fair share 2 GPUs of the 8 GPUs of the cluster",
-            "    asks for 8 GPUs; quota 1 GPU, limit 2 GPUs",
+            "    requests 8 GPUs; quota 1 GPU, limit 2 GPUs",
             "    1 GPU within its quota",
             "    1 GPU in surplus round 1: 100% of 7 GPUs",
             "      weight 1 of 1 at priority 100",
@@ -91,7 +95,7 @@ CASES = {
         {"q": 8},
         [
             "  GPUs: fair share 1 GPU of the 8 GPUs of the cluster",
-            "    asks for 8 GPUs; quota 1 GPU, limit no bound",
+            "    requests 8 GPUs; quota 1 GPU, limit no bound",
             "    1 GPU within its quota",
             "    no more, though 7 GPUs are left: its weight is 0",
         ],
@@ -101,9 +105,9 @@ CASES = {
         {"q": 8, "r": 8},
         [
             "  GPUs: fair share 1 GPU of the 8 GPUs of the cluster",
-            "    asks for 8 GPUs; quota 1 GPU, limit no bound",
+            "    requests 8 GPUs; quota 1 GPU, limit no bound",
             "    1 GPU within its quota",
-            "    no more: all is given away",
+            "    no more: nothing is left",
         ],
     ),
     "below a parent": (
@@ -111,11 +115,11 @@ CASES = {
         {"q": 8},
         [
             "  GPUs: fair share 4 GPUs of the 4 GPUs of queue org",
-            "    asks for 8 GPUs; quota 2 GPUs, limit no bound",
+            "    requests 8 GPUs; quota 2 GPUs, limit no bound",
             "    2 GPUs within its quota",
             "    2 GPUs in surplus round 1: 100% of 2 GPUs",
             "      weight 1 of 1 at priority 100",
-            "    no more: all is given away",
+            "    no more: nothing is left",
         ],
     ),
 }

@@ -46,11 +46,11 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
     "queue missing": (lambda: run(hosts(1), [queue("q")], [job("j", "other")]), ["queue other does not exist"]),
     "parent missing": (
         lambda: run(hosts(1), [queue("q", "gone")], [job("j", "q")]),
-        ["queue q is left out: gone above it does not exist or lies in a circle"],
+        ["queue q is ignored: its ancestor gone does not exist or is part of a cycle"],
     ),
     "inner queue": (
         lambda: run(hosts(1), [queue("q"), queue("below", "q")], [job("j", "q")]),
-        ["queue q has queues below it, and only queues without take jobs"],
+        ["queue q has child queues, and only leaf queues run jobs"],
     ),
     "gates": (
         lambda: run(hosts(1), [queue("q")], [job("j", "q", 2, pod={"status": GATED})]),
@@ -82,7 +82,7 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
             [job("r0", "a", on="n0"), job("wants", "a"), job("r1", "b", on="n1"), job("j", "b")],
         ),
         [
-            "may not take back from other queues: b uses 1 GPU, asks for 1 GPU, and its fair share is 1 GPU",
+            "may not reclaim from other queues: b uses 1 GPU, asks for 1 GPU, and its fair share is 1 GPU",
             "nothing to preempt in queue b: no preemptible work of lower priority runs there",
             "no node for pod j-0: of 2 nodes 2 lack GPUs",
         ],
@@ -90,7 +90,7 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
     "others within their share": (
         lambda: run(hosts(1), TWO, [job("r", "b", on="n0"), job("j", "a")]),
         [
-            "nothing to take back from other queues: b within their share",
+            "nothing to reclaim from other queues: b within their share",
             "nothing to preempt in queue a: no preemptible work of lower priority runs there",
             "no node for pod j-0: of 1 node 1 lacks GPUs",
         ],
@@ -102,7 +102,7 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
             [job("r", "b", on="n0", last_start=NOW - 60), job("j", "a")],
         ),
         [
-            "nothing to take back from other queues: 1 job not yet for their minimum runtime",
+            "nothing to reclaim from other queues: 1 job not yet for their minimum runtime",
             "nothing to preempt in queue a: no preemptible work of lower priority runs there",
             "no node for pod j-0: of 1 node 1 lacks GPUs",
         ],
@@ -148,7 +148,7 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
             [*(job(f"r{i}", "q", gpus=0, on=name) for i, name in enumerate("nmp")), job("j", "q", gpus=0)],
         ),
         [
-            "nothing to take back from other queues: no other queue runs anything",
+            "nothing to reclaim from other queues: no other queue runs anything",
             NO_LOWER,
             "no node for pod j-0: of 3 nodes 1 lacks CPU, 1 lacks memory, 1 takes no more pods",
             ],
@@ -164,7 +164,7 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
             [job("j", "q", 3, pod={"anti_affinity": ALONE, "labels": {"app": "x"}})],
             actions=("allocate",),
         ),
-        ["no node for pod j-2 (2 of 3 pods found one): of 2 nodes 2 have pods that it keeps away from"],
+        ["no node for pod j-2 (2 of 3 pods found one): of 2 nodes 2 do not match its pod anti-affinity"],
     ),
     "topology": (
         lambda: run(
@@ -186,7 +186,7 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
             [job("r0", "q", on="n0", preemptible=False), job("r1", "q", on="n1", preemptible=False), job("j", "q", gpus=2)],
         ),
         [
-            "nothing to take back from other queues: no other queue runs anything",
+            "nothing to reclaim from other queues: no other queue runs anything",
             NO_LOWER,
             "no node for pod j-0: of 2 nodes 2 lack GPUs",
             "moving work together made no room, though in sum 2 GPUs free would do for the 2 GPUs asked",
@@ -223,7 +223,7 @@ def test_lines_number_the_reasons_and_fit_a_terminal() -> None:
     lines = list(wrapped(why_pending(session, session.jobs["j"]).lines))
     assert lines == [
         "job team/j in queue a: 1 pending",
-        "  1. nothing to take back from other queues: b within their share",
+        "  1. nothing to reclaim from other queues: b within their share",
         "  2. nothing to preempt in queue a: no preemptible work of lower priority runs",
         "     there",
         "  3. no node for pod j-0: of 1 node 1 lacks GPUs",

@@ -53,7 +53,7 @@ NODES = {
         {"labels": {"nvidia.com/gpu.memory": "81920"}},
         {"gpu_memory": 81920, "gpu_memory_synced": True},
     ),
-    "device memory that is no number": (
+    "device memory that is not a number": (
         {"labels": {"nvidia.com/gpu.memory": "80GB"}},
         {"gpu_memory": None, "gpu_memory_synced": False},
     ),

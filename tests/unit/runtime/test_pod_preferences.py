@@ -66,7 +66,7 @@ RULES = {
         ),
         "a1",
     ),
-    "a preference that cannot be had is no obstacle": (
+    "a preference that is not available is no obstacle": (
         (job("full", "q", gpus=6, on="b1"), RUNNING_WEB, job("new", "q", pod=near())),
         "a1",
     ),

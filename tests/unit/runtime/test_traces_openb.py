@@ -65,13 +65,13 @@ def test_all_rows_are_accounted_for() -> None:
          "correct cpu_milli in this row")),
         ("p,1,-1,1,1000,,LS,Running,0,5,0", ("memory_mib `-1` is not a whole number of 0 or more; "
          "correct memory_mib in this row")),
-        ("p,1,1,1,1001,,LS,Running,0,5,0", ("gpu_milli 1001 is no part of a device; "
+        ("p,1,1,1,1001,,LS,Running,0,5,0", ("gpu_milli 1001 is not a fraction of a device; "
          "write 1 to 1000, thousandths of each device")),
-        ("p,1,1,1,0,,LS,Running,0,5,0", ("gpu_milli 0 is no part of a device; "
+        ("p,1,1,1,0,,LS,Running,0,5,0", ("gpu_milli 0 is not a fraction of a device; "
          "write 1 to 1000, thousandths of each device")),
         ("p,1,1,1,1000,,Gold,Running,0,5,0", ("the rules know no QoS `Gold`; "
          "add it to the rules, or write one of BE, Burstable, Guaranteed, LS")),
-        ("p,1,1,1,1000,,LS,Lost,0,5,0", ("`Lost` is no phase of a pod; "
+        ("p,1,1,1,1000,,LS,Lost,0,5,0", ("`Lost` is not a pod phase; "
          "write one of Running, Pending, Unknown, Succeeded, Failed")),
         ("p,1,1,1,1000,,LS,Running,,5,0", "there is no creation_time; write the second at which the pod was made"),
         ("p,1,1,1,1000,,LS,Running,nan,5,0", ("creation_time `nan` is not a number of seconds of 0 or more; "
@@ -82,7 +82,7 @@ def test_all_rows_are_accounted_for() -> None:
          "correct the times of this row")),
         ("pod-1,1,1,1,1000,,LS,Running,0,5,0", "`pod-1` is there already; give every row another name"),
         ("Pod_1,1,1,1,1000,,LS,Running,0,5,0", "`pod-1` is there already; give every row another name"),
-        ("___,1,1,1,1000,,LS,Running,0,5,0", "`___` is no name; give it one of letters and digits"),
+        ("___,1,1,1,1000,,LS,Running,0,5,0", "`___` is not a name; give it one of letters and digits"),
     ],
 )  # fmt: skip
 def test_bad_row_is_reported_with_line_and_cure_and_the_others_are_read(row: str, told: str) -> None:

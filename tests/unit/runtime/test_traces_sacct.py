@@ -173,19 +173,19 @@ _AS_LISTED = f"list with sacct -P -X --format={FORMAT}"
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"JobID": "seven"}, "`seven` is no job; list JobID as sacct does, such as 12, 12_3 or 12+1"),
+        ({"JobID": "seven"}, "`seven` is not a job; list JobID as sacct does, such as 12, 12_3 or 12+1"),
         ({"JobID": "7_[1,3,...]"}, ("the tasks of `7_[1,3,...]` cannot be told; "
          "list with --array, which gives each task a row")),
-        ({"JobID": "7_[0-999999999]"}, ("`7_[0-999999999]` is no list of 1 to 100000 tasks; "
+        ({"JobID": "7_[0-999999999]"}, ("`7_[0-999999999]` is not a list of 1 to 100000 tasks; "
          "list with --array, which gives each task a row")),
         ({"JobID": "6"}, "the job 6 submitted at 2026-11-02T08:00:00 is there already; list every job once"),
-        ({"State": "DONE"}, "`DONE` is no state of a job; list State as sacct does, such as COMPLETED"),
-        ({"State": ""}, "`` is no state of a job; list State as sacct does, such as COMPLETED"),
-        ({"Submit": "Unknown"}, f"nothing says when it was submitted; {_AS_LISTED}"),
-        ({"Submit": "Mon 12:34:56"}, ("Submit `Mon 12:34:56` is no time such as 2026-11-21T08:00:00; "
+        ({"State": "DONE"}, "`DONE` is not a job state; list State as sacct does, such as COMPLETED"),
+        ({"State": ""}, "`` is not a job state; list State as sacct does, such as COMPLETED"),
+        ({"Submit": "Unknown"}, f"its submission time is missing; {_AS_LISTED}"),
+        ({"Submit": "Mon 12:34:56"}, ("Submit `Mon 12:34:56` is not a time such as 2026-11-21T08:00:00; "
          "list without SLURM_TIME_FORMAT")),
-        ({"Elapsed": "10m"}, "Elapsed `10m` is no duration such as 1-02:03:04; correct Elapsed in this row"),
-        ({"State": "CANCELLED", **_WAITED, "End": "Unknown"}, "it is CANCELLED and nothing says when it ended; "
+        ({"Elapsed": "10m"}, "Elapsed `10m` is not a duration such as 1-02:03:04; correct Elapsed in this row"),
+        ({"State": "CANCELLED", **_WAITED, "End": "Unknown"}, "it is CANCELLED but its end time is missing; "
          + _AS_LISTED),
         ({"State": "CANCELLED", **_WAITED, "End": "2026-11-01T00:00:00"}, ("it ended before it was submitted; "
          "correct Submit and End of this row")),
@@ -196,7 +196,7 @@ _AS_LISTED = f"list with sacct -P -X --format={FORMAT}"
          "list with --noconvert, and AllocTRES and ReqTRES in full")),
         ({"AllocTRES": "cpu=1,mem=4X"}, ("mem `4X` is not an amount of memory; "
          "list with --noconvert, and AllocTRES and ReqTRES in full")),
-        ({"AllocTRES": "cpu=8,gres/gp"}, ("`cpu=8,gres/gp` is no list of resources such as "
+        ({"AllocTRES": "cpu=8,gres/gp"}, ("`cpu=8,gres/gp` is not a list of resources such as "
          "cpu=8,gres/gpu=2,mem=64G,node=1; list with --noconvert, and AllocTRES and ReqTRES in full")),
         ({"AllocTRES": "cpu=8,gres/gpu:a100=1,gres/gpu:v100=1,gres/gpu=2"}, ("its GPUs are of 2 types, a100 and v100; "
          "write a row for each type")),

@@ -79,8 +79,8 @@ def test_compressed_on_nodes_takes_of_each_shape_its_part() -> None:
     [
         (lambda: inflated(replace(TRACE, nodes=())), "nodes with GPUs and of jobs that ask for them"),
         (lambda: inflated(replace(TRACE, jobs=_JOBS[1:2])), "nodes with GPUs and of jobs that ask for them"),
-        (lambda: compressed_on_nodes(TRACE, 0.0), "0 is no share of the nodes"),
-        (lambda: compressed_on_nodes(TRACE, 1.5), "1.5 is no share of the nodes"),
+        (lambda: compressed_on_nodes(TRACE, 0.0), "0 is not a fraction of the nodes"),
+        (lambda: compressed_on_nodes(TRACE, 1.5), "1.5 is not a fraction of the nodes"),
         (lambda: compressed_in_time(TRACE, 0.9), "and not 0.9; take a part of the nodes first"),
         (lambda: faster(TRACE, 0.0), "nothing is faster by 0"),
         (lambda: faster(TRACE, float("inf")), "nothing is faster by inf"),

@@ -37,8 +37,8 @@ UNBOUND_CLASS = "class-not-bound"
 REFUSED = "refused-by-engine"
 POLICIES: Mapping[str, str] = {
     NOT_COMPILED: "A queue in the stack that the policy does not have.",
-    OVER_CAPACITY: "A promise above what is above it, or above what the machines hold.",
-    UNOWNED: "A queue for which nobody answers.",
+    OVER_CAPACITY: "A guarantee above its parent's, or above the capacity of the nodes.",
+    UNOWNED: "A queue without an owner.",
     UNBOUND_CLASS: "A priority class that no queue of the policy may use.",
     REFUSED: "An object that its engine's webhook would refuse.",
 }

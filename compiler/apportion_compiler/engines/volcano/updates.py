@@ -1,4 +1,4 @@
-"""Volcano's webhook on queues: sums of what is promised and kept, limits within those above, five levels.
+"""Volcano's webhook on queues: sums of guarantees and kept, limits within those above, five levels.
 
 Source: pkg/webhooks/admission/queues/validate/validate_queue.go at ed72c7c81.
 """

@@ -134,7 +134,7 @@ def _stale(session: Session, task: Task, job: Job) -> str:
     needy = pod_set if pod_set.min_available > 1 else max(job.pod_sets.values(), key=lambda each: each.min_available)
     part = f" of part {needy.name}" if len(job.pod_sets) > 1 else ""
     grace = job.group.staleness_grace if job.group.staleness_grace is not None else session.settings.staleness_grace
-    return f"its gang needs {needy.min_available} pods{part} and has lacked some for longer than {grace:g} s"
+    return f"its gang needs {needy.min_available} pods{part} and has been short for more than {grace:g} s"
 
 
 def _over(session: Session, queue: str, by: Job, taking: EvictionSet) -> tuple[str, str] | None:

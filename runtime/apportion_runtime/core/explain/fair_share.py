@@ -146,10 +146,10 @@ def _lines(division: Division, above: str) -> list[str]:
     r = RESOURCES.index(division.resource)
     name = ("CPU", "memory", "GPUs")[r]
     if division.request == 0:
-        return [f"{name}: nothing, for it asks for none"]
+        return [f"{name}: nothing, because it requests none"]
     found = [f"{name}: fair share {quantity(division.fair, r)} of the {quantity(division.total, r)} of {above}"]
     bounds = f"quota {quantity(division.quota, r)}, limit {quantity(division.limit, r)}"
-    found.append(f"  asks for {quantity(division.request, r)}; {bounds}")
+    found.append(f"  requests {quantity(division.request, r)}; {bounds}")
     for step in division.steps:
         given = quantity(step.amount, r)
         if step.phase == DESERVED:
@@ -160,7 +160,7 @@ def _lines(division: Division, above: str) -> list[str]:
             )
             found.append(f"    {_weight(division)}")
         else:
-            found.append(f"  {given} of what rounding left")
+            found.append(f"  {given} from rounding")
     if division.fair < division.request:
         found.append(f"  {_why_no_more(division, r)}")
     return found
@@ -180,5 +180,5 @@ def _why_no_more(division: Division, r: int) -> str:
         why = "its weight is 0" if division.weight == 0 else "past use outweighs its weight"
         return f"no more, though {quantity(division.left, r)} are left: {why}"
     if division.weight == 0:
-        return "no more: its weight for what is over quota is 0"
-    return "no more: all is given away"
+        return "no more: its over-quota weight is 0"
+    return "no more: nothing is left"

@@ -25,10 +25,10 @@ class UnusableQueue:
     def text(self) -> str:
         """A sentence."""
         if self.missing is None:
-            return f"queue {self.queue} has queues below it, and only queues without take jobs"
+            return f"queue {self.queue} has child queues, and only leaf queues run jobs"
         if self.missing == self.queue:
             return f"queue {self.queue} does not exist"
-        return f"queue {self.queue} is left out: {self.missing} above it does not exist or lies in a circle"
+        return f"queue {self.queue} is ignored: its ancestor {self.missing} does not exist or is part of a cycle"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,9 @@ class OverFairShare:
         r = RESOURCES.index(self.resource)
         share, used, asked = (quantity(value, r) for value in (self.share, self.used, self.asked))
         kind = "quota, for non-preemptible work" if self.is_quota else "fair share"
-        return f"may not take back from other queues: {self.queue} uses {used}, asks for {asked}, and its {kind} is {share}"
+        return (
+            f"may not reclaim from other queues: {self.queue} uses {used}, asks for {asked}, and its {kind} is {share}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +173,7 @@ class NoVictims:
     def text(self) -> str:
         """A sentence."""
         if self.action == "reclaim":
-            said = "nothing to take back from other queues"
+            said = "nothing to reclaim from other queues"
             found = [f"{_names(self.within_share)} within their share"] if self.within_share else []
         else:
             said = f"nothing to preempt in queue {self.queue}"
@@ -180,7 +182,7 @@ class NoVictims:
                 return f"{said}: no preemptible work of lower priority runs there"
         found += [f"{_count(self.n_protected, 'job')} not yet for their minimum runtime"] if self.n_protected else []
         found += [f"{_count(self.n_firm, 'job')} non-preemptible"] if self.n_firm else []
-        found += [f"{_count(self.n_tried, 'job')} whose places would not do"] if self.n_tried else []
+        found += [f"{_count(self.n_tried, 'job')} whose resources would not suffice"] if self.n_tried else []
         return f"{said}: {', '.join(found)}" if found else f"{said}: no other queue runs anything"
 
 

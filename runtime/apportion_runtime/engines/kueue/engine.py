@@ -379,7 +379,7 @@ class Kueue(PlainEngine):
         if unit is None:
             return
         self.forget(unit)
-        # A job that never had pods would wait for ever in the history otherwise.
+        # A job that never had pods would stay pending in the history otherwise.
         self.cluster_state.history.drop_wait(self.pods.gangs.name_of(running))
 
     def forget(self, unit: WorkloadState) -> None:

@@ -77,7 +77,7 @@ class CohortTree:
     """Nodes with what they have and use, each with what those below it pass up.
 
     Raises:
-        ValueError: If two nodes have one name, or a node hangs below itself.
+        ValueError: If two nodes have one name, or a node is its own ancestor.
     """
 
     def __init__(self, nodes: Iterable[Node]) -> None:
@@ -101,7 +101,7 @@ class CohortTree:
             self._sum(root)
         looped = self._nodes.keys() - self.quota.keys()
         if looped:
-            raise ValueError(f"{min(looped)} hangs below itself")
+            raise ValueError(f"{min(looped)} is its own ancestor")
 
     def _sum(self, node: Node) -> None:
         quota = {fr: of.nominal for fr, of in node.quotas.items()}

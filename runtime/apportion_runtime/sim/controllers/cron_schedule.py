@@ -22,10 +22,10 @@ def due_times(schedule: str, after: float, zone: str = "UTC") -> Iterator[float]
     try:
         local = UTC if zone in _UTC else ZoneInfo(zone)
     except (KeyError, ValueError):
-        raise ValueError(f"`{zone}` is no time zone that is known here") from None
+        raise ValueError(f"`{zone}` is not a known time zone") from None
     fields = _ALIASES.get(schedule, schedule).split()
     if len(fields) != len(_RANGES):
-        raise ValueError(f"`{schedule}` is no schedule of five fields")
+        raise ValueError(f"`{schedule}` is not a schedule of five fields")
     minutes, hours, days, months, weekdays = (_values(f, *r) for f, r in zip(fields, _RANGES, strict=True))
     at = datetime.fromtimestamp(after, local).replace(second=0, microsecond=0)
     at += timedelta(minutes=1) if at.timestamp() < after else timedelta()

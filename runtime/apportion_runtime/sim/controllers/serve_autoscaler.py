@@ -73,7 +73,7 @@ def _serve_config(service: Manifest) -> object:
     try:
         return yaml.safe_load(written) if isinstance(written, str) else None
     except yaml.YAMLError as wrong:
-        raise ValueError(f"its serveConfigV2 is no YAML: {' '.join(str(wrong).split())}") from None
+        raise ValueError(f"its serveConfigV2 is not YAML: {' '.join(str(wrong).split())}") from None
 
 
 def _configs(value: object) -> Iterator[Mapping[str, Any]]:
@@ -105,7 +105,7 @@ def _read(config: Mapping[str, Any], target: float | None, least: int, most: int
             float(config.get("downscale_delay_s", DOWNSCALE_DELAY_S)),
         )
     except (TypeError, ValueError):
-        raise ValueError("a field of its autoscaling_config is no number") from None
+        raise ValueError("a field of its autoscaling_config is not a number") from None
     if made.target <= 0 or made.least > made.most:
         raise ValueError(
             f"its autoscaling_config lets it have {made.least} to {made.most} workers with {made.target:g} requests each"

@@ -158,7 +158,9 @@ class Autoscaler:
     def _plan_look(self, made: Manifest) -> None:
         if nested(made, "spec", "provisioningClassName") != GKE_CLASS:
             said = nested(made, "spec", "provisioningClassName")
-            self._note("request-ignored", made, f"provisioning class {said} has no model here; nobody answers it")
+            self._note(
+                "request-ignored", made, f"provisioning class {said} is not simulated; the request stays pending"
+            )
             return
         wait = min((pool.queued.accept_s for pool in self._pools.values() if pool.queued), default=Queued().accept_s)
         self._cluster_state.events.plan(self._cluster_state.now + wait, RequestDue(namespace_of(made), name_of(made)))

@@ -46,7 +46,7 @@ class Comparison:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing differs."""
+        """Whether nothing changed."""
         return not (self.cluster or self.queues or self.workloads)
 
     def document(self) -> dict[str, Any]:

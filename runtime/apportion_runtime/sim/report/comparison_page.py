@@ -27,7 +27,7 @@ def comparison_page(comparison: Comparison) -> str:
     return template.render(
         title=f"{comparison.after.name}: what differs",
         subtitle=f"{number_format.counted(comparison.after.summary.n_workloads, 'workload')}, "
-        f"{len(comparison.workloads):,} of which fared otherwise; before → after",
+        f"{len(comparison.workloads):,} of which changed; before → after",
         tiles=[(change, named(change.field), both(change)) for change in comparison.cluster],
         is_empty=comparison.is_empty,
         columns=[(field, named(field)) for field in _COLUMNS],

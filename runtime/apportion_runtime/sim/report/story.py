@@ -18,12 +18,12 @@ _TOLD = {
 """What is told, and how readily it is left out where there is too much to tell: the greater, the sooner."""
 _WORDS = {
     "arrived": "arrives", "started": "starts", "waiting": "waits", "finished": "finished", "refused": "is refused",
-    "scaled": "is scaled", "denied": "gets no pods", "node-failed": "fails", "node-drained": "drains",
-    "node-joined": "joins", "node-left": "leaves", "node-asked": "is asked for", "deleted": "is deleted",
-    "request-provisioned": "gets its machines", "request-failed": "gets no machines", "booking-expired": "expires",
-    "capacity-revoked": "loses its machines", "retried": "is tried again",
-    "jumped": "jumps its queue", "priority": "gets another priority", "backoff": "stays in its queue",
-    "requeued": "goes back into its queue",
+    "scaled": "is scaled", "denied": "is denied pods", "node-failed": "fails", "node-drained": "drains",
+    "node-joined": "joins", "node-left": "leaves", "node-asked": "is requested", "deleted": "is deleted",
+    "request-provisioned": "gets its nodes", "request-failed": "gets no nodes", "booking-expired": "expires",
+    "capacity-revoked": "loses its nodes", "retried": "is retried",
+    "jumped": "jumps the queue", "priority": "changes priority", "backoff": "backs off in its queue",
+    "requeued": "returns to its queue",
 }  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def _line(entry: _Entry) -> str:
         pool = fact.node.rpartition("-")[0]
         plural = {"joins": "join", "leaves": "leave", "fails": "fail", "drains": "drain"}
         word = _WORDS[fact.what]
-        return f"{counted(entry.count, 'node')} of {pool} {plural.get(word, 'are asked for')}"
+        return f"{counted(entry.count, 'node')} of {pool} {plural.get(word, 'are requested')}"
     if fact.what == "deleted":
         return f"{fact.why} is deleted"
     return f"{who} {_WORDS[fact.what]}" + (f": {fact.why}" if fact.why else "")

@@ -66,7 +66,7 @@ class Fields:
         if found and (len(found) > _LONGEST_NAME or not _NAME.fullmatch(found)):
             raise self.fault(
                 key,
-                f"`{found}` is no name of Kubernetes: lower-case letters, digits, `-` and `.`, {_LONGEST_NAME} at most",
+                f"`{found}` is not a name of Kubernetes: lower-case letters, digits, `-` and `.`, {_LONGEST_NAME} at most",
             )
         return found
 
@@ -151,7 +151,7 @@ class Fields:
         """Refuse what was not asked for."""
         unknown = sorted(str(key) for key in self.data if key not in self._known)
         if unknown:
-            raise self.fault(unknown[0], f"nothing is known of it; known are {', '.join(sorted(self._known))}")
+            raise self.fault(unknown[0], f"unknown field; supported fields are {', '.join(sorted(self._known))}")
 
 
 def _mapping(found: object, path: str) -> Mapping[str, Any]:

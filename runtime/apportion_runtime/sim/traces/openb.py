@@ -142,7 +142,7 @@ def _gpus(row: Row) -> tuple[int, int]:
         return 0, _DEVICE
     each = row.whole("gpu_milli")
     if not 0 < each <= _DEVICE:
-        raise BadRow(f"gpu_milli {each} is no part of a device", "write 1 to 1000, thousandths of each device")
+        raise BadRow(f"gpu_milli {each} is not a fraction of a device", "write 1 to 1000, thousandths of each device")
     return gpus, each
 
 
@@ -151,7 +151,7 @@ def _life(row: Row) -> tuple[float, float | None, End]:
     phase = row.text("pod_phase")
     end = _ENDS.get(phase)
     if end is None:
-        raise BadRow(f"`{phase}` is no phase of a pod", f"write one of {', '.join(_ENDS)}")
+        raise BadRow(f"`{phase}` is not a pod phase", f"write one of {', '.join(_ENDS)}")
     created, scheduled, deleted = (row.seconds(f"{what}_time") for what in ("creation", "scheduled", "deletion"))
     if created is None:
         raise BadRow("there is no creation_time", "write the second at which the pod was made")

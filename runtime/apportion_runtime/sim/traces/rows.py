@@ -124,5 +124,5 @@ def kubernetes_name(text: str) -> str:
         return text
     made = _UNFIT.sub("-", text.lower())[:_LONGEST_NAME].strip("-")
     if not made:
-        raise BadRow(f"`{text}` is no name", "give it one of letters and digits")
+        raise BadRow(f"`{text}` is not a name", "give it one of letters and digits")
     return made

@@ -106,7 +106,7 @@ def _ids(row: Row) -> list[str]:
         raise BadRow(f"{text} is a step of a job that is listed itself")
     match = _JOB.fullmatch(text)
     if match is None:
-        raise BadRow(f"`{text}` is no job", "list JobID as sacct does, such as 12, 12_3 or 12+1")
+        raise BadRow(f"`{text}` is not a job", "list JobID as sacct does, such as 12, 12_3 or 12+1")
     job, task, part, tasks = match.groups()
     if tasks is not None:
         return [f"job-{job}-{number}" for number in _tasks(text, tasks)]
@@ -122,7 +122,7 @@ def _tasks(job: str, text: str) -> list[int]:
             raise BadRow(f"the tasks of `{job}` cannot be told", cure)
         first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
         if last < first or step < 1 or (last - first) // step + len(found) >= MOST_AT_ONCE:
-            raise BadRow(f"`{job}` is no list of 1 to {MOST_AT_ONCE} tasks", cure)
+            raise BadRow(f"`{job}` is not a list of 1 to {MOST_AT_ONCE} tasks", cure)
         found.update(dict.fromkeys(range(first, last + 1, step)))
     return list(found)
 
@@ -162,10 +162,10 @@ def _life(row: Row) -> tuple[float, float | None, End]:
         raise BadRow("the job runs on another cluster of the federation")
     end = _ENDS.get(state)
     if end is None:
-        raise BadRow(f"`{state}` is no state of a job", "list State as sacct does, such as COMPLETED")
+        raise BadRow(f"`{state}` is not a job state", "list State as sacct does, such as COMPLETED")
     submit, start, ended = (_moment(row, column) for column in ("Submit", "Start", "End"))
     if submit is None:
-        raise BadRow("nothing says when it was submitted", _TABLE.cure)
+        raise BadRow("its submission time is missing", _TABLE.cure)
     elapsed = _span(row, "Elapsed") or 0.0
     eligible = _moment(row, "Eligible")
     arrives_s = submit if eligible is None else max(submit, eligible)
@@ -174,7 +174,7 @@ def _life(row: Row) -> tuple[float, float | None, End]:
     if elapsed or (start is not None and end is not End.STOPPED and state != "DEADLINE"):
         return arrives_s, elapsed, end
     if ended is None:
-        raise BadRow(f"it is {state} and nothing says when it ended", _TABLE.cure)
+        raise BadRow(f"it is {state} but its end time is missing", _TABLE.cure)
     if ended < submit:
         raise BadRow("it ended before it was submitted", "correct Submit and End of this row")
     # One that depends on others may be cancelled before it could have run.
@@ -197,7 +197,7 @@ def _moment(row: Row, column: str) -> float | None:
 
 
 def _no_time(column: str, text: str) -> float:
-    raise BadRow(f"{column} `{text}` is no time such as 2026-11-21T08:00:00", "list without SLURM_TIME_FORMAT")
+    raise BadRow(f"{column} `{text}` is not a time such as 2026-11-21T08:00:00", "list without SLURM_TIME_FORMAT")
 
 
 def _span(row: Row, column: str) -> float | None:
@@ -207,6 +207,6 @@ def _span(row: Row, column: str) -> float | None:
         return None
     match = _SPAN.fullmatch(text)
     if match is None:
-        raise BadRow(f"{column} `{text}` is no duration such as 1-02:03:04", f"correct {column} in this row")
+        raise BadRow(f"{column} `{text}` is not a duration such as 1-02:03:04", f"correct {column} in this row")
     days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
     return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)

@@ -65,7 +65,7 @@ def compressed_on_nodes(trace: Trace, share: float, *, seed: int = 0) -> Trace:
         ValueError: If the share is no share.
     """
     if not 0 < share <= 1:
-        raise ValueError(f"{share:g} is no share of the nodes; it is more than 0 and at most 1")
+        raise ValueError(f"{share:g} is not a fraction of the nodes; it is more than 0 and at most 1")
     n_nodes = len(trace.nodes)
     n_left = min(n_nodes, max(1, round(n_nodes * share)))
     chance = random.Random(seed)  # noqa: S311 -- repeatable chance is what is wanted

@@ -63,7 +63,7 @@ def _amounts(text: str) -> dict[str, str]:
     for part in text.split(","):
         name, equals, amount = part.strip().partition("=")
         if not equals or name in found:
-            raise BadRow(f"`{text}` is no list of resources such as cpu=8,gres/gpu=2,mem=64G,node=1", _AS_THEY_ARE)
+            raise BadRow(f"`{text}` is not a list of resources such as cpu=8,gres/gpu=2,mem=64G,node=1", _AS_THEY_ARE)
         found[name] = amount
     return found
 

@@ -121,7 +121,7 @@ def _of_slice(made: Object, faults: list[Fault]) -> Iterable[_Known]:
                 "capacity": _by_domain({name: _amount(amount) for name, amount in capacity.items()}, driver),
             }
         except ValueError as wrong:
-            message = f"device `{written.get('name')}`: {wrong}; it is left out"
+            message = f"device `{written.get('name')}`: {wrong}; skipped"
             hint = "give the slice as its driver published it"
             faults.append(Fault(IGNORED_VALUE, made.address, message, hint, made.place.at("spec", "devices", number)))
             continue

@@ -245,7 +245,7 @@ class PodReader:
         try:
             return self._zones_of(json.loads(text), pod)
         except (ValueError, TypeError, AttributeError):
-            message = f"the annotation `{key}` is no list of zones; the engine goes on as if it were not there"
+            message = f"the annotation `{key}` is not a list of zones; the engine goes on as if it were not there"
             place = pod.place.at("metadata", "annotations", key)
             hint = "leave the annotation to the agent that writes it"
             self._faults.append(Fault(IGNORED_VALUE, pod.address, message, hint, place))

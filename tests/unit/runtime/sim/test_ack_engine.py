@@ -352,8 +352,8 @@ def test_objects_that_cannot_be_read_are_named(objects: tuple[Node, ...], why: s
 @pytest.mark.parametrize(
     ("event", "why"),
     [
-        ("{at: 1s, job: {namespace: a}, jump: true}", "events[0].job.name: a job is named"),
-        ("{at: 1s, job: {name: x}}", "events[0].job: it gets another `priority`, or it does `jump` its queue"),
+        ("{at: 1s, job: {namespace: a}, jump: true}", "events[0].job.name: name the job"),
+        ("{at: 1s, job: {name: x}}", "events[0].job: set `priority` or `jump`"),
         ("{at: 1s, job: {name: x}, priority: high}", "events[0].priority: `high` is not a whole number"),
         ("{at: 1s, job: {name: x, kind: Job}, jump: true}", "events[0].job.kind: nothing is known of it"),
     ],

@@ -241,11 +241,11 @@ def test_a_date_that_never_comes_ends_a_schedule() -> None:
         ("workloads: [{name: c, kind: CronJob, schedule: '* * * * *'}]", r"until: "),
         ("events: [{at: 1s, what: fails}]", r"events\[0\].what: "),
         ("- a", "a scenario is a mapping"),
-        ("workloads: [{name: Train_1}]", r"workloads\[0\].name: `Train_1` is no name of Kubernetes"),
-        ("nodes: [{pool: GPU}]", r"nodes\[0\].pool: `GPU` is no name of Kubernetes"),
+        ("workloads: [{name: Train_1}]", r"workloads\[0\].name: `Train_1` is not a name of Kubernetes"),
+        ("nodes: [{pool: GPU}]", r"nodes\[0\].pool: `GPU` is not a name of Kubernetes"),
         ("workloads: [{name: a, pods: 2, min: 3}]", r"workloads\[0\].min: 3 is more than the pods that it wants: 2"),
         ("events: [{at: 1s, deleted: {kind: Pod}}]", r"events\[0\].deleted.name: an object has a `kind` and a `name`"),
-        ("a: [", "it is no YAML: expected the node content"),
+        ("a: [", "it is not YAML: expected the node content"),
     ],
 )
 def test_a_scenario_that_cannot_be_read_names_the_place(text: str, expected: str) -> None:

@@ -109,9 +109,9 @@ def test_replicas_that_ray_chooses_have_ray_s_bounds() -> None:
     [
         ("applications: []", "has no autoscaling_config: say `target_ongoing_requests`, or `load`"),
         (_SERVE % "upscaling_factor: 2", "upscaling_factor of its autoscaling_config has no model here"),
-        (_SERVE % "max_replicas: x", "a field of its autoscaling_config is no number"),
+        (_SERVE % "max_replicas: x", "a field of its autoscaling_config is not a number"),
         (_SERVE % "min_replicas: 9, max_replicas: 9", "lets it have 9 to 4 workers"),
-        ("{", "its serveConfigV2 is no YAML"),
+        ("{", "its serveConfigV2 is not YAML"),
         ("a: [{autoscaling_config: {}}, {autoscaling_config: {}}]", "2 of its deployments scale"),
     ],
 )

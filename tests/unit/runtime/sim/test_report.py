@@ -193,7 +193,7 @@ def test_an_empty_simulation_has_a_page_too() -> None:
     history = History()
     history.end(0.0)
     page = html_page(report_of(history))
-    assert "Nobody was evicted." in page
+    assert "No evictions." in page
     assert story(history) == []
 
 
@@ -222,7 +222,7 @@ def test_a_report_compared_with_itself_differs_in_nothing() -> None:
     report = report_of(small())
     comparison = compare(report, report_of(small()))
     assert comparison.is_empty
-    assert "Nothing differs." in comparison_page(comparison)
+    assert "No differences." in comparison_page(comparison)
 
 
 def test_a_comparison_has_what_differs_and_no_more() -> None:

@@ -55,12 +55,12 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.OVER_QUOTA_WEIGHT: Unsupported(
         "AP507",
-        "a node of the tree has min and max only, and what is free goes to whoever comes first",
+        "a node of the tree has min and max only, and free capacity is first come, first served",
         "leave `over_quota_weight` out on this cluster",
     ),
     Feature.WEIGHT_PER_RESOURCE: Unsupported(
         "AP507",
-        "a node of the tree has min and max only, and what is free goes to whoever comes first",
+        "a node of the tree has min and max only, and free capacity is first come, first served",
         "leave `over_quota_weight` out on this cluster",
     ),
     Feature.QUEUE_PRIORITY: Lowered(
@@ -75,7 +75,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
         "the sum over all models in nvidia.com/gpu",
-        "models are not told apart within the sum, neither in what is promised nor in what is bounded",
+        "the sum does not distinguish models, for guarantees or for limits",
     ),
     Feature.MIXED_GPU_COUNTING: Lowered("the sum over all models in nvidia.com/gpu", ""),
     Feature.EXTENDED_RESOURCES: Native(f"{_NODE}.min and max, by the resource's name"),
@@ -85,7 +85,9 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "nvidia.com/gpu",
         "leave `gpu_sharing` out, or bound the resource of parts by `extended`",
     ),
-    Feature.USER_LIMITS: Unsupported("AP503", "quotas know no users", "leave `users` out, or give each person a queue"),
+    Feature.USER_LIMITS: Unsupported(
+        "AP503", "quotas have no per-user limits", "leave `users` out, or give each person a queue"
+    ),
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
         "label quota.scheduling.alibabacloud.com/preemptible of a job, which the admission policies hold to its class",

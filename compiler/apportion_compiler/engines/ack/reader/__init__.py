@@ -191,7 +191,7 @@ def _lending(attributes: Mapping[str, str], least: Mapping[str, int], where: str
     try:
         listed = json_value(written)
     except ValueError as fault:
-        raise ValueError(f"{where}: attribute {LEND_LIMIT_ATTRIBUTE} is no JSON: {fault}") from fault
+        raise ValueError(f"{where}: attribute {LEND_LIMIT_ATTRIBUTE} is not JSON: {fault}") from fault
     lent = amounts_of(mapping({"listed": listed}, "listed"), f"{where}: attribute {LEND_LIMIT_ATTRIBUTE}")
     return {r: lent.get(r, 0) for r, amount in least.items() if lent.get(r, 0) < amount}
 

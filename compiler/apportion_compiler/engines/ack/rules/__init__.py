@@ -91,7 +91,7 @@ def _queue(index: int, queue: Manifest, tree: Tree | None, paths: dict[str, str]
             index,
             "spec.queuePolicy",
             "NotSupported",
-            f"kube-queue knows no policy {policy}: it orders jobs as by default",
+            f"kube-queue has no policy {policy}: it orders jobs as by default",
             f"write one of {', '.join(_POLICIES)}",
         )
     yield from _queue_marks(index, queue, tree, paths)

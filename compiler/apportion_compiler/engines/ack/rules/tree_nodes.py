@@ -187,5 +187,5 @@ def _unread(index: int, node: Node) -> Iterator[Verdict]:
             is_map = False
         if not is_map:
             at = f"{node.at}.attributes[{LEND_LIMIT_ATTRIBUTE}]"
-            message = "kube-queue passes over what is no JSON object of amounts"
+            message = "kube-queue passes over what is not a JSON object of amounts"
             yield Verdict(Effect.IGNORED, index, at, "Invalid", message, 'write {"cpu": "4"}')

@@ -62,7 +62,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.MIXED_GPU_COUNTING: Unsupported(
         "AP513",
-        "each GPU model is a shard with quotas of its own, so a promise must say of which model",
+        "each GPU model is a shard with quotas of its own, so a guarantee must name the model",
         "write `gpu` as a mapping from GPU model to GPUs",
     ),
     Feature.EXTENDED_RESOURCES: Unsupported(
@@ -71,7 +71,9 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "leave the resource out of the queue, and bound it by a ResourceQuota of your own",
     ),
     Feature.GPU_SHARING: Lowered("chart value global.gpuSharing, and an admission policy for each namespace", ""),
-    Feature.USER_LIMITS: Unsupported("AP503", "queues know no users", "leave `users` out, or give each person a queue"),
+    Feature.USER_LIMITS: Unsupported(
+        "AP503", "queues have no per-user limits", "leave `users` out, or give each person a queue"
+    ),
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
         "label kai.scheduler/preemptibility, which the admission policies demand where the class's value says otherwise",
@@ -80,7 +82,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads and on the PodGroup that KAI schedules", ""),
     Feature.ALLOWED_POOLS: Unsupported(
         "AP504",
-        "queues know no node pools; a taint on the pool, tolerated by the teams that may use it, does",
+        "queues have no node pools; a taint on the pool, tolerated by the teams that may use it, does",
         "leave `pools` out, and taint the pool so that only work with the toleration runs there",
     ),
     Feature.NAMESPACES: Lowered("admission policies that bind a namespace to its queue's label", ""),

@@ -60,7 +60,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     queues = {id_: _queue(id_, shards, notes) for id_ in shards.groups}
     ordered = tuple(parents_first({id_: queue.parent for id_, queue in queues.items()}))
     for id_ in sorted(queues.keys() - set(ordered)):
-        notes.append(Note(queues[id_].object, "hangs below itself, and KAI drops it: left out"))
+        notes.append(Note(queues[id_].object, "is its own ancestor, and KAI drops it: left out"))
     if queues and not bound_namespaces(manifests):
         notes.append(
             Note("Queue", "KAI names queues on workloads: add to each leaf the `namespaces` whose work runs in it")

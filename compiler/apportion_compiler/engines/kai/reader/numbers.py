@@ -74,7 +74,7 @@ def _number(spec: object, resource: str, field: Field, path: str) -> tuple[Decim
     if value is None:
         return Decimal(0), f"{path} is missing, which KAI reads as 0" if field == "limit" else None
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        return Decimal(0), f"{path} is no number: read as 0"
+        return Decimal(0), f"{path} is not a number: read as 0"
     # A float carries the text that was written: repr gives it back.
     number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    return (number, None) if number.is_finite() else (Decimal(0), f"{path} is no finite number: read as 0")
+    return (number, None) if number.is_finite() else (Decimal(0), f"{path} is not a finite number: read as 0")

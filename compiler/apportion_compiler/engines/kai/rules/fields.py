@@ -43,7 +43,7 @@ class About:
             )
 
     def undurable(self, value: object, field: str) -> Iterator[Verdict]:
-        """Yield a verdict where a text is no duration: the webhook cannot decode the object."""
+        """Yield a verdict where a text is not a duration: the webhook cannot decode the object."""
         if isinstance(value, str):
             try:
                 whole_seconds(value)

@@ -30,7 +30,7 @@ def pod_group_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
     groups = [mapping(group) for group in items(spec, "subGroups")]
     if spec.get("minMember") and spec.get("minSubGroup") is not None:
         yield about.rejected(
-            "spec.minSubGroup", "Invalid", "minMember and minSubGroup exclude each other", "leave one of them out"
+            "spec.minSubGroup", "Invalid", "minMember and minSubGroup are mutually exclusive", "leave one of them out"
         )
     yield from _subgroups(about, groups)
 
@@ -59,7 +59,7 @@ def _subgroups(about: About, groups: Sequence[Mapping[str, object]]) -> Iterator
             yield about.rejected(
                 f"{field}.minSubGroup",
                 "Invalid",
-                "minMember and minSubGroup exclude each other",
+                "minMember and minSubGroup are mutually exclusive",
                 "leave one of them out",
             )
         if group.get("minSubGroup") is not None and name not in inner:

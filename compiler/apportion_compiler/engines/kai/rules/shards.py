@@ -40,14 +40,14 @@ def shard_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
     partition = spec.get("partitionLabelValue")
     if isinstance(partition, str) and not is_label_value(partition):
         yield about.ignored(
-            "spec.partitionLabelValue", "Invalid", f"`{partition}` can be no label's value, so no node belongs to the shard",
+            "spec.partitionLabelValue", "Invalid", f"`{partition}` is not a label value, so no node belongs to the shard",
             "use at most 63 letters, digits, dashes, dots and underscores",
         )  # fmt: skip
     for resource, strategy in mapping(spec, "placementStrategy").items():
         yield from about.mistyped(strategy, f"spec.placementStrategy.{resource}", "string")
         if isinstance(strategy, str) and strategy not in _STRATEGIES:
             yield about.ignored(
-                f"spec.placementStrategy.{resource}", "NotSupported", f"`{strategy}` is no strategy of KAI's",
+                f"spec.placementStrategy.{resource}", "NotSupported", f"`{strategy}` is not a strategy of KAI's",
                 f"write {' or '.join(_STRATEGIES)}",
             )  # fmt: skip
     for name, value in mapping(spec, "args").items():
@@ -56,7 +56,7 @@ def shard_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
         yield from about.mistyped(depth, f"spec.queueDepthPerAction.{action}", "integer")
         if action not in _ACTIONS:
             yield about.ignored(
-                f"spec.queueDepthPerAction.{action}", "NotSupported", f"`{action}` is no action of KAI's",
+                f"spec.queueDepthPerAction.{action}", "NotSupported", f"`{action}` is not an action of KAI",
                 f"write one of {', '.join(_ACTIONS)}",
             )  # fmt: skip
     yield from _runtimes(about, manifest)

@@ -55,7 +55,7 @@ def _levels(about: About, manifest: Manifest, keys: Sequence[str | None]) -> Ite
             continue
         if len(key) > _MAX_KEY or not _KEY.fullmatch(key):
             yield about.rejected(
-                f"{field}.nodeLabel", "Invalid", f"`{key}` can be no label's key", "write it as example.com/rack"
+                f"{field}.nodeLabel", "Invalid", f"`{key}` is not a label key", "write it as example.com/rack"
             )
         if key in keys[:number]:
             yield about.rejected(f"{field}.nodeLabel", "Duplicate", "nodeLabel must be unique", "name each level once")

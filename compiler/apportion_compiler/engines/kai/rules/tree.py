@@ -75,7 +75,7 @@ def _place(
         yield about.ignored(
             "spec.parentQueue",
             "Invalid",
-            f"`{name}` hangs below itself, so KAI drops {lost}",
+            f"`{name}` is its own ancestor, so KAI drops {lost}",
             "hang it below another queue",
         )
     elif queues[parent].partition != held.partition:
@@ -138,7 +138,7 @@ def _bounds(name: str, held: _Held, children: Sequence[_Held]) -> Iterator[Verdi
             )
             yield About(held.index).ignored(
                 f"{path}.quota", "Invalid",
-                f"the children of `{name}` are promised {total}, and it has {number_text(quota)}: KAI keeps not all of these promises",
+                f"the children of `{name}` are guaranteed {total}, but it has {number_text(quota)}: KAI cannot honour every guarantee",
                 "raise its quota, or lower theirs",
             )  # fmt: skip
         for child in alike:
@@ -148,7 +148,7 @@ def _bounds(name: str, held: _Held, children: Sequence[_Held]) -> Iterator[Verdi
             if _exceeds([theirs], limit):
                 yield About(child.index).ignored(
                     f"{path}.limit", "Invalid",
-                    f"limit {number_text(theirs)} is over {number_text(limit)}, the limit of its parent `{name}`, which holds first",
+                    f"limit {number_text(theirs)} is over {number_text(limit)}, the limit of its parent `{name}`, which applies first",
                     f"lower it to {number_text(limit)}, or leave it at {UNLIMITED}",
                 )  # fmt: skip
 

@@ -64,7 +64,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.MIXED_GPU_COUNTING: Unsupported(
         "AP513",
-        "each GPU model is a tree with quotas of its own, so a promise must say of which model",
+        "each GPU model is a tree with quotas of its own, so a guarantee must name the model",
         "write `gpu` as a mapping from GPU model to GPUs",
     ),
     Feature.EXTENDED_RESOURCES: Native("ElasticQuota spec.min and spec.max, by the resource's name"),
@@ -74,7 +74,9 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "nvidia.com/gpu, so whoever may ask for both has twice its quota",
         "leave `gpu_sharing` out, and share GPUs by time slicing or MIG of the node pool",
     ),
-    Feature.USER_LIMITS: Unsupported("AP503", "quotas know no users", "leave `users` out, or give each person a queue"),
+    Feature.USER_LIMITS: Unsupported(
+        "AP503", "quotas have no per-user limits", "leave `users` out, or give each person a queue"
+    ),
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
         "label quota.scheduling.koordinator.sh/preemptible of pods, which the admission policies demand of classes "
@@ -84,7 +86,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads", ""),
     Feature.ALLOWED_POOLS: Unsupported(
         "AP504",
-        "a quota knows no node pools; a taint on the pool, tolerated by the teams that may use it, does",
+        "a quota has no node pools; a taint on the pool, tolerated by the teams that may use it, does",
         "leave `pools` out, and taint the pool so that only work with the toleration runs there",
     ),
     Feature.NAMESPACES: Native("ElasticQuota annotation quota.scheduling.koordinator.sh/namespaces"),

@@ -98,7 +98,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     by_id = {id_: _queue(id_, held, trees, ids, notes) for id_, held in groups.items()}
     ordered = tuple(parents_first({id_: queue.parent for id_, queue in by_id.items()}))
     for id_ in sorted(by_id.keys() - set(ordered)):
-        notes.append(Note(by_id[id_].object, "hangs below itself, and Koordinator takes no such quota: left out"))
+        notes.append(Note(by_id[id_].object, "is its own ancestor, and Koordinator takes no such quota: left out"))
     facts = admission_facts(manifests)
     said: Mapping[str, bool] = {} if facts is None else facts.preemptible
     return with_namespaces(
@@ -246,7 +246,7 @@ def _namespaces(quota: Manifest, notes: list[Note]) -> list[str]:
         return found
     if written:
         notes.append(
-            Note(described(quota), f"annotation {NAMESPACES_ANNOTATION} is no JSON list: no namespace is bound")
+            Note(described(quota), f"annotation {NAMESPACES_ANNOTATION} is not a JSON list: no namespace is bound")
         )
     return []
 
@@ -265,7 +265,7 @@ def _sized(trees: Sequence[_Tree]) -> bool:
 
 
 def _pools(tree: _Tree) -> Iterator[PoolRecord]:
-    """Yield the pools of a tree: a model's nodes, and what is promised to queues that are promised everything."""
+    """Yield the pools of a tree: a model's nodes, and guarantees to queues that are promised everything."""
     tops = [name for name in tree.quotas if tree.parent(name) is None]
     whole = {
         resource

@@ -101,7 +101,7 @@ def _above(quota: Quota, parent: Quota) -> Iterator[Verdict]:
         if held is not None and amount > held:
             message = (
                 f"max {texts(mapping(quota.manifest, 'spec'), 'max', key)} is more than the parent's, "
-                f"{texts(mapping(parent.manifest, 'spec'), 'max', key)}, which holds for children only with "
+                f"{texts(mapping(parent.manifest, 'spec'), 'max', key)}, which applies for children only with "
                 "enableCheckParentQuota, by default off"
             )
             cure = "lower it to the parent's, or set enableCheckParentQuota in the arguments of ElasticQuota"

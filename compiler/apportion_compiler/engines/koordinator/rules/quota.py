@@ -82,7 +82,7 @@ def read_quota(manifest: Manifest, index: int | None) -> Quota:
 
 
 def bound_namespaces(annotations: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the namespaces that the annotation binds; none where it is no JSON list of text."""
+    """Return the namespaces that the annotation binds; none where it is not a JSON list of text."""
     try:
         found = json_value(annotations.get(NAMESPACES_ANNOTATION) or "[]")
     except ValueError:

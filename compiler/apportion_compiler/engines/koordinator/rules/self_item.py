@@ -43,10 +43,10 @@ def _shared_weight(quota: Quota) -> Iterator[Verdict]:
     try:
         listed = json_value(written)
     except ValueError as fault:
-        yield quota.rejected(field, "Invalid", f"it is no JSON: {fault}", 'write {"cpu":"1"}')
+        yield quota.rejected(field, "Invalid", f"it is not JSON: {fault}", 'write {"cpu":"1"}')
         return
     if not isinstance(listed, dict):
-        yield quota.rejected(field, "Invalid", "it is no JSON object of amounts", 'write {"cpu":"1"}')
+        yield quota.rejected(field, "Invalid", "it is not a JSON object of amounts", 'write {"cpu":"1"}')
         return
     amounts = read_amounts(quota.index or 0, {"weight": listed}, "weight", field, signed=True)
     yield from amounts.verdicts
@@ -79,7 +79,7 @@ def _strict(quota: Quota) -> Iterator[Verdict]:
         keys = None
         reason = str(fault)
     else:
-        reason = "it is no list of resources"
+        reason = "it is not a list of resources"
     if not isinstance(keys, list):
         message = f"{quota.name} quota.Annotation[{STRICT_KEYS_ANNOTATION}]'s value is invalid: {reason}"
         yield quota.rejected(field, "Invalid", message, 'write ["cpu"]')

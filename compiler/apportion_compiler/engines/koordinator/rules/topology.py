@@ -119,7 +119,7 @@ def _placed(quota: Quota, context: _Site) -> Iterator[Verdict]:
         yield quota.rejected(_PARENT_FIELD, "NotFound", message, "make the parent first, or name one that is there")
         return
     if parent is not None and _is_below_itself(quota, context):
-        message = f"{quota.name} hangs below itself, so its parent can never be made first"
+        message = f"{quota.name} is its own ancestor, so its parent can never be made first"
         yield quota.rejected(_PARENT_FIELD, "Invalid", message, "name another parent")
         return
     is_parent = parent.is_parent if parent is not None else root is not None and root.is_parent
@@ -155,7 +155,7 @@ def _is_below_itself(quota: Quota, context: _Site) -> bool:
 
 
 def _sums(parent: Quota | None, below: Sequence[Quota]) -> Iterator[Verdict]:
-    """Yield one verdict where children are promised more than their parent: on it, or on a child that asks for more.
+    """Yield one verdict where children are guaranteed more than their parent: on it, or on a child that asks for more.
 
     A quota that allows itself to be forced is accepted, and then not everybody can get what they are promised.
     """
@@ -177,7 +177,7 @@ def _sums(parent: Quota | None, below: Sequence[Quota]) -> Iterator[Verdict]:
         message = f"checkMinQuotaSum all brothers' MinQuota > parent MinQuota, parent: {parent.name}"
         yield evaluated[-1].rejected("spec.min", "Invalid", message, cure)
     elif parent.index is not None and not parent.is_root:
-        message = f"the children are promised more than {parent.name}, so not all of them can get it"
+        message = f"the children are guaranteed more than {parent.name}, so not every guarantee can be met"
         yield parent.ignored("spec.min", "Invalid", message, cure)
 
 

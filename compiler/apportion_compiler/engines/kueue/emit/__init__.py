@@ -60,12 +60,12 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.PREEMPT_MIN_RUNTIME: Unsupported(
         "AP509",
-        "spec.preemption speaks of priorities, and not of how long work has run",
+        "spec.preemption considers priorities, not run time",
         "leave the minimum runtime out, or run a cluster with kai for work that must run for a while",
     ),
     Feature.RECLAIM_MIN_RUNTIME: Unsupported(
         "AP509",
-        "spec.preemption speaks of priorities, and not of how long work has run",
+        "spec.preemption considers priorities, not run time",
         "leave the minimum runtime out, or run a cluster with kai for work that must run for a while",
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
@@ -85,7 +85,9 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "quotas count whole devices, and no field of a workload asks for a part of one",
         "leave `gpu_sharing` out, and share GPUs by time slicing or MIG of the node pool",
     ),
-    Feature.USER_LIMITS: Unsupported("AP503", "queues know no users", "leave `users` out, or give each person a queue"),
+    Feature.USER_LIMITS: Unsupported(
+        "AP503", "queues have no per-user limits", "leave `users` out, or give each person a queue"
+    ),
     Feature.PRIORITY_CLASSES: Native("WorkloadPriorityClass value, and PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
         "spec.preemption.withinClusterQueue, which is Never for a queue none of whose classes may be evicted",

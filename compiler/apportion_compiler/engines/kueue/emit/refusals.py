@@ -65,7 +65,7 @@ def _overcommitted(program: Program) -> Iterator[Refusal]:
                     "AP506",
                     f"queue {queue.id}",
                     queue.source,
-                    f"that the queues below `{queue.id}` are promised {amount_text(resource, promised)} of its "
+                    f"that the queues below `{queue.id}` are guaranteed {amount_text(resource, promised)} of its "
                     f"{amount_text(resource, has)}: quotas of a cohort add up, and all of it can be used at once",
                     f"guarantee `{queue.id}` {_to_write(program, resource, promised)}, or its children less",
                 )

@@ -88,7 +88,7 @@ class _Node:
 
 
 def read(manifests: Sequence[Manifest]) -> ImportRecord:
-    """Return what Kueue's objects among the manifests say. Raises `ValueError` where an amount is no quantity."""
+    """Return what Kueue's objects among the manifests say. Raises `ValueError` where an amount is not a quantity."""
     notes: list[Note] = []
     cohorts, leaves = _cohorts(manifests), of_kind(manifests, GROUP, "ClusterQueue")
     nodes = _nodes(cohorts, leaves, notes)
@@ -98,7 +98,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     parents = {node.id: above.get(node.cohort or "") for node in nodes.values() if node.id != root}
     ordered = tuple(parents_first(parents))
     for id_ in sorted(parents.keys() - set(ordered)):
-        notes.append(Note(_described(nodes[id_]), "hangs below itself, and Kueue admits nothing there: left out"))
+        notes.append(Note(_described(nodes[id_]), "is its own ancestor, and Kueue admits nothing there: left out"))
     on_gpus = sorted({f for node in nodes.values() for f, resource in node.quotas.nominal if resource == GPU})
     facts = flavor_facts(manifests, on_gpus)
     flavor_resources = _flavor_resources(nodes, parents, ordered)

@@ -56,7 +56,7 @@ def check_notes(manifests: Sequence[Manifest], plans: Mapping[str, PlanRecord], 
     """Yield notes on checks that became no plan of a pool, and on what plans have no word for."""
     for manifest in of_kind(manifests, GROUP, "AdmissionCheck"):
         if not _asks_for_capacity(manifest):
-            yield Note(described(manifest), "a policy has no word for this check")
+            yield Note(described(manifest), "a policy cannot declare this check")
         elif name_of(manifest) not in plans or name_of(manifest) not in used:
             yield Note(described(manifest), "declare a provisioning plan, and name it in the pools of its flavors")
     for manifest in of_kind(manifests, GROUP, _CONFIG):

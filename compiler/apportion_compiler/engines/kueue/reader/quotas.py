@@ -43,7 +43,7 @@ class Totals:
 
 
 def quotas_of(manifest: Manifest) -> Quotas:
-    """Return the quotas of a ClusterQueue or Cohort. Raises `ValueError` where an amount is no quantity."""
+    """Return the quotas of a ClusterQueue or Cohort. Raises `ValueError` where an amount is not a quantity."""
     nominal: dict[FlavorResource, Amount] = {}
     borrowing: dict[FlavorResource, int] = {}
     lending: dict[FlavorResource, int] = {}
@@ -126,7 +126,7 @@ def _written(manifest: Manifest) -> Iterator[tuple[str, str, Mapping[str, object
 def _amount(manifest: Manifest, path: str, name: str, written: object) -> int:
     _, parts, scale = _UNITS.get(name, (name, 1, 1))
     if isinstance(written, bool) or not isinstance(written, int | float | str):
-        raise ValueError(f"{described(manifest)}: {path}: {written!r} is no quantity")
+        raise ValueError(f"{described(manifest)}: {path}: {written!r} is not a quantity")
     try:
         amount = kubernetes_units(written, parts) * scale
     except QuantityError as fault:

@@ -34,7 +34,7 @@ def check_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> I
         yield about.rejected("spec.controllerName", "Invalid", "field is immutable", "make a check of another name")
     if name is not None and (len(name) > MAX_NAME or not is_label(name)):
         yield about.rejected(
-            "spec.parameters.name", "Invalid", f'"{name}" is no name of at most {MAX_NAME} characters without dots',
+            "spec.parameters.name", "Invalid", f'"{name}" is not a name of at most {MAX_NAME} characters without dots',
             "give the parameters another name",
         )  # fmt: skip
     kind = _KINDS.get(controller or "")
@@ -54,7 +54,7 @@ def config_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> 
         yield about.rejected(
             "spec.provisioningClassName",
             "Invalid",
-            f'"{class_name}" is no name of a class',
+            f'"{class_name}" is not a class name',
             "write queued-provisioning.gke.io",
         )
     parameters = mapping(spec, "parameters")

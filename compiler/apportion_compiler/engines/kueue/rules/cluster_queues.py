@@ -67,11 +67,11 @@ def _selector(about: About, spec: Mapping[str, object]) -> Iterator[Verdict]:
                 "leave values out",
             )  # fmt: skip
         if not is_label_key(text(expression, "key") or ""):
-            yield about.rejected(f"{at}.key", "Invalid", "is no key of a label", "write prefix.example.com/name")
+            yield about.rejected(f"{at}.key", "Invalid", "is not a label key", "write prefix.example.com/name")
         for place, value in enumerate(values):
             if not is_label_value(str(value)):
                 yield about.rejected(
-                    f"{at}.values[{place}]", "Invalid", "is no value of a label", "write a label's value"
+                    f"{at}.values[{place}]", "Invalid", "is not a label value", "write a label's value"
                 )
 
 
@@ -215,7 +215,7 @@ def _without_effect(about: About, spec: Mapping[str, object], *, newest: bool) -
     if reclaim == "Never" and cohort_of(spec) is not None and _promises(spec):
         yield about.ignored(
             "spec.preemption.reclaimWithinCohort", "Invalid",
-            "it is Never: what others have borrowed of the nominal quota is not taken back for this queue",
+            "it is Never: nominal quota that others borrowed is not reclaimed for this queue",
             "write reclaimWithinCohort: Any",
         )  # fmt: skip
     lower = mapping(spec, "preemption", "borrowWithinCohort").get("policy") == "LowerPriority"

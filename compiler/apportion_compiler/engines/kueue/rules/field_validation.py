@@ -40,12 +40,12 @@ class About:
         """Yield a verdict for each key or value that no label can have."""
         for key, value in labels.items():
             if not is_label_key(key):
-                yield self.rejected(field, "Invalid", f'"{key}" is no key of a label', "write prefix.example.com/name")
+                yield self.rejected(field, "Invalid", f'"{key}" is not a label key', "write prefix.example.com/name")
             if not isinstance(value, str) or not is_label_value(value):
                 yield self.rejected(
                     field,
                     "Invalid",
-                    f'"{value}" is no value of a label',
+                    f'"{value}" is not a label value',
                     f"use at most {MAX_NAME} letters, digits, dashes, underscores and dots",
                 )
 
@@ -64,7 +64,7 @@ class About:
                 )
             if isinstance(key, str) and key and not is_label_key(key):
                 yield self.rejected(
-                    f"{at}.key", "Invalid", f'"{key}" is no key of a taint', "write prefix.example.com/name"
+                    f"{at}.key", "Invalid", f'"{key}" is not a taint key', "write prefix.example.com/name"
                 )
             if held.get("tolerationSeconds") is not None and held.get("effect") != "NoExecute":
                 yield self.rejected(

@@ -56,7 +56,7 @@ def topology_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -
     for number, level in enumerate(levels):
         if not is_label_key(level):
             yield about.rejected(
-                f"spec.levels[{number}].nodeLabel", "Invalid", f'"{level}" is no key of a label', "write a label's key"
+                f"spec.levels[{number}].nodeLabel", "Invalid", f'"{level}" is not a label key', "write a label's key"
             )
     if stored is not None and levels != (before := _levels(stored)):
         # Up to 0.18 no change at all is accepted.
@@ -79,11 +79,9 @@ def _taints(about: About, manifest: Manifest) -> Iterator[Verdict]:
         at, held = f"spec.nodeTaints[{number}]", mapping(taint)
         key, value, effect = held.get("key"), held.get("value"), held.get("effect")
         if not isinstance(key, str) or not is_label_key(key):
-            yield about.rejected(
-                f"{at}.key", "Invalid", f'"{key}" is no key of a taint', "write prefix.example.com/name"
-            )
+            yield about.rejected(f"{at}.key", "Invalid", f'"{key}" is not a taint key', "write prefix.example.com/name")
         if value is not None and (not isinstance(value, str) or not is_label_value(value)):
-            yield about.rejected(f"{at}.value", "Invalid", f'"{value}" is no value of a taint', "write a label's value")
+            yield about.rejected(f"{at}.value", "Invalid", f'"{value}" is not a taint value', "write a label's value")
         if effect not in EFFECTS:
             yield about.rejected(
                 f"{at}.effect", "NotSupported", f"supported taint effect values: {', '.join(EFFECTS)}",

@@ -92,7 +92,7 @@ def _cluster_queue(about: About, spec: Mapping[str, object], known: _Known, loop
         )  # fmt: skip
     if cohort_of(spec) in looped:
         yield about.pending(
-            "spec.cohortName", "Invalid", f"`{cohort_of(spec)}` hangs below itself, and nothing below a cycle is admitted",
+            "spec.cohortName", "Invalid", f"`{cohort_of(spec)}` is its own ancestor, and nothing below a cycle is admitted",
             "change spec.parentName of one of its cohorts",
         )  # fmt: skip
     yield from _admission_checks(about, spec, known)
@@ -129,7 +129,7 @@ def _cohort(about: About, name: str, spec: Mapping[str, object], known: _Known, 
         )  # fmt: skip
     elif parent != name and name in looped:
         yield about.pending(
-            "spec.parentName", "Invalid", f"`{name}` hangs below itself, and nothing below a cycle is admitted",
+            "spec.parentName", "Invalid", f"`{name}` is its own ancestor, and nothing below a cycle is admitted",
             "name another parent",
         )  # fmt: skip
     for number, group in enumerate(items(spec, "resourceGroups")):

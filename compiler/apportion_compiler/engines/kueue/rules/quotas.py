@@ -35,7 +35,7 @@ def resource_group_verdicts(about: About, spec: Mapping[str, object], rules: Rul
         for place, name in enumerate(covered):
             at = f"{path}.coveredResources[{place}]"
             if not isinstance(name, str) or not is_label_key(name):
-                yield about.rejected(at, "Invalid", f'"{name}" is no name of a resource', "write example.com/name")
+                yield about.rejected(at, "Invalid", f'"{name}" is not a valid resource name', "write example.com/name")
                 continue
             if name in resources:
                 yield about.rejected(
@@ -64,7 +64,7 @@ def weight_verdicts(about: About, spec: Mapping[str, object]) -> Iterator[Verdic
     written = mapping(spec, "fairSharing").get("weight")
     weight = quantity(written)
     if written is not None and weight is None:
-        yield about.rejected("spec.fairSharing.weight", "Invalid", f'"{written}" is no quantity', "write 1")
+        yield about.rejected("spec.fairSharing.weight", "Invalid", f'"{written}" is not a quantity', "write 1")
     elif weight is not None and weight < 0:
         yield about.rejected("spec.fairSharing", "Invalid", NEGATIVE, "write 0 or more")
     elif weight is not None and 0 < weight <= _SMALLEST_WEIGHT:
@@ -116,6 +116,6 @@ def _amount(about: About, field: str, written: object) -> Iterator[Verdict]:
         return
     amount = quantity(written)
     if amount is None:
-        yield about.rejected(field, "Invalid", f'"{written}" is no quantity', "write 4, 500m or 2Ti")
+        yield about.rejected(field, "Invalid", f'"{written}" is not a quantity', "write 4, 500m or 2Ti")
     elif amount < 0:
         yield about.rejected(field, "Invalid", NEGATIVE, "write 0 or more")

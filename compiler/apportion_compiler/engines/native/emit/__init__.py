@@ -61,12 +61,12 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.OVER_QUOTA_WEIGHT: Unsupported(
         "AP507",
-        "free capacity goes to whoever comes first",
+        "free capacity is first come, first served",
         "leave `over_quota_weight` out, or install a queueing engine such as kai on the cluster",
     ),
     Feature.WEIGHT_PER_RESOURCE: Unsupported(
         "AP507",
-        "free capacity goes to whoever comes first",
+        "free capacity is first come, first served",
         "leave `over_quota_weight` out, or install a queueing engine such as kai on the cluster",
     ),
     Feature.QUEUE_PRIORITY: Unsupported(
@@ -85,7 +85,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "leave the minimum runtime out, or install kai on the cluster",
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
-        "the sum over all models in requests.nvidia.com/gpu", "models are not told apart within the sum"
+        "the sum over all models in requests.nvidia.com/gpu", "the sum does not distinguish models"
     ),
     Feature.MIXED_GPU_COUNTING: Lowered("the sum over all models in requests.nvidia.com/gpu", ""),
     Feature.EXTENDED_RESOURCES: Native("ResourceQuota spec.hard requests.<resource>"),
@@ -94,7 +94,9 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "kube-scheduler gives out whole devices",
         "leave `gpu_sharing` out, and share GPUs by time slicing or MIG of the node pool",
     ),
-    Feature.USER_LIMITS: Unsupported("AP503", "a ResourceQuota knows no users", "leave `users` out on this cluster"),
+    Feature.USER_LIMITS: Unsupported(
+        "AP503", "a ResourceQuota has no per-user limits", "leave `users` out on this cluster"
+    ),
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
         "preemptionPolicy Never for each class above one that is not preemptible",
@@ -197,7 +199,7 @@ CONDITIONS = (
     Condition(
         SCHEDULER_FILE,
         "is given to kube-scheduler as --config",
-        "there are no profiles of these names, and pods that name one wait for ever",
+        "there are no profiles of these names, and pods that name one stay pending",
         (Feature.PLACEMENT, Feature.POOL_PLACEMENT),
     ),
 )

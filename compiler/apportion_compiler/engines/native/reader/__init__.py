@@ -31,7 +31,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     """Return what the plain objects among the manifests say.
 
     Raises:
-        ValueError: If a quota is no quantity.
+        ValueError: If a quota is not a quantity.
     """
     notes: list[Note] = []
     quotas: dict[str, list[Manifest]] = {}

@@ -70,7 +70,7 @@ def _metric(metric: object, path: str) -> Iterator[Fault]:
         yield rejected(
             f"{path}.type",
             "NotSupported" if kind else "Required",
-            f"{kind} is no type of metric" if kind else "must specify a metric source type",
+            f"{kind} is not a metric type" if kind else "must specify a metric source type",
             f"write one of {', '.join(_SOURCES)}",
         )
     elif expected not in present:

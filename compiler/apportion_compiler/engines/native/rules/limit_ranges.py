@@ -49,7 +49,7 @@ def _type(kind: str, path: str, seen: set[str]) -> Iterator[Fault]:
         yield rejected(
             f"{path}.type",
             "Invalid",
-            f"{kind or 'nothing'} is no type of limit",
+            f"{kind or 'nothing'} is not a limit type",
             f"write {_CONTAINER}, {_POD} or {_CLAIM}",
         )
     if kind in seen:
@@ -81,7 +81,7 @@ def _names(limit: object, kind: str, path: str) -> Iterator[Fault]:
                     "write cpu, memory, or a name with its domain such as nvidia.com/gpu",
                 )
             elif parse(amount) is None:
-                yield rejected(at, "Invalid", f"{amount} is no quantity", "write a quantity such as 4, 500m or 8Gi")
+                yield rejected(at, "Invalid", f"{amount} is not a quantity", "write a quantity such as 4, 500m or 8Gi")
 
 
 def _is_known(resource: str) -> bool:

@@ -61,7 +61,7 @@ def _hard(resource: str, amount: object) -> Iterator[Fault]:
         yield rejected(
             field,
             "Invalid",
-            f"{resource} is no resource that a quota knows: names without a domain are Kubernetes' own",
+            f"{resource} is not a resource that quotas support: names without a domain are Kubernetes' own",
             f"write requests.{resource} with the domain of the device, such as requests.nvidia.com/gpu"
             if "gpu" in resource
             else "write a standard resource, or the full name of an extended one behind requests.",
@@ -69,7 +69,7 @@ def _hard(resource: str, amount: object) -> Iterator[Fault]:
         return
     number = parse(amount)
     if number is None:
-        yield rejected(field, "Invalid", f"{amount} is no quantity", "write a quantity such as 8, 500m or 64Gi")
+        yield rejected(field, "Invalid", f"{amount} is not a quantity", "write a quantity such as 8, 500m or 64Gi")
     elif number < 0:
         yield rejected(field, "Invalid", f"{amount} is negative", "write 0 to forbid the resource")
     elif (resource in COUNTS or is_extended(resource)) and number.denominator != 1:

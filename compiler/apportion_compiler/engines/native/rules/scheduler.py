@@ -115,7 +115,7 @@ def _fit(args: _Args, path: str) -> Iterator[Fault]:
     kind, path = text(strategy, "type"), f"{path}.scoringStrategy"
     if kind is not None and kind not in _STRATEGIES:
         yield rejected(
-            f"{path}.type", "NotSupported", f"{kind} is no strategy", f"write one of {', '.join(_STRATEGIES)}"
+            f"{path}.type", "NotSupported", f"{kind} is not a strategy", f"write one of {', '.join(_STRATEGIES)}"
         )
     for index, resource in enumerate(items(strategy, "resources")):
         weight = integer(resource, "weight")
@@ -183,7 +183,7 @@ def _spread(args: _Args, path: str) -> Iterator[Fault]:
             yield rejected(f"{at}.maxSkew", "Invalid", "not in valid range (0, inf)", "write at least 1")
         if not is_label_key(key):
             yield rejected(
-                f"{at}.topologyKey", "Invalid" if key else "Required", "is no key of a label", "name a node label"
+                f"{at}.topologyKey", "Invalid" if key else "Required", "is not a label key", "name a node label"
             )
         if otherwise not in ("DoNotSchedule", "ScheduleAnyway"):
             yield rejected(

@@ -44,7 +44,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.OVER_QUOTA_WEIGHT: Lowered(
         "Queue spec.weight, a whole number from 1 to 65535",
-        "the capacity plugin, which alone knows parents and guarantees, reads no weights: surplus goes to the queue "
+        "the capacity plugin, which alone knows parents and guarantees, ignores weights: surplus goes to the queue "
         "that has the smallest share of what it is guaranteed; fractions are rounded",
     ),
     Feature.WEIGHT_PER_RESOURCE: Unsupported(
@@ -76,7 +76,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.MIXED_GPU_COUNTING: Unsupported(
         "AP513",
-        "each GPU model is a tree of queues of its own, so a promise must say of which model",
+        "each GPU model is a tree of queues of its own, so a guarantee must name the model",
         "write `gpu` as a mapping from GPU model to GPUs",
     ),
     Feature.EXTENDED_RESOURCES: Native("Queue spec.deserved and spec.capability, under the resource's own name"),
@@ -85,7 +85,9 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "parts of GPUs are the resources volcano.sh/vgpu-*, which do not count against a queue's GPUs",
         "leave `gpu_sharing` out on this cluster, or run a cluster with kai for work that shares GPUs",
     ),
-    Feature.USER_LIMITS: Unsupported("AP503", "queues know no users", "leave `users` out, or give each person a queue"),
+    Feature.USER_LIMITS: Unsupported(
+        "AP503", "queues have no per-user limits", "leave `users` out, or give each person a queue"
+    ),
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
         "label or annotation volcano.sh/preemptable, which the admission policies demand of classes that are not "

@@ -23,7 +23,7 @@ _BASIC = (CPU, MEMORY)
 
 
 def counts(amounts: Mapping[str, object]) -> dict[str, int]:
-    """Return what Volcano makes of a resource list; names that it does not count, and what is no quantity, are dropped."""
+    """Return what Volcano makes of a resource list; names that it does not count, and what is not a quantity, are dropped."""
     counted: dict[str, int] = {}
     for name, value in amounts.items():
         if is_counted(name) and isinstance(value, str | int | float):

@@ -53,7 +53,7 @@ _UNIT = 1000
 def read(manifests: Sequence[Manifest]) -> ImportRecord:
     """Return what Volcano's objects among the manifests say.
 
-    Raises `ValueError` for an amount that is no quantity or is negative.
+    Raises `ValueError` for an amount that is not a quantity or is negative.
     """
     notes: list[Note] = []
     tree = _tree([m for m in of_kind(manifests, "scheduling.volcano.sh", "Queue") if name_of(m)], notes)
@@ -61,7 +61,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     queues, pools = _with_pools(dict(_without_sums(queues)), tree)
     ordered = tuple(parents_first({id_: queue.parent for id_, queue in queues.items()}))
     for id_ in sorted(queues.keys() - set(ordered)):
-        notes.append(Note(queues[id_].object, "hangs below itself, and Volcano schedules nothing: left out"))
+        notes.append(Note(queues[id_].object, "is its own ancestor, and Volcano schedules nothing: left out"))
     if queues and not bound_namespaces(manifests):
         notes.append(
             Note("Queue", "Volcano names queues on workloads: add to each leaf the `namespaces` whose work runs in it")
@@ -221,9 +221,7 @@ def _oddities(manifest: Manifest) -> Iterator[Note]:
     spec = mapping(manifest, "spec")
     yield from unknown_fields(manifest, _FIELDS, "spec")
     if spec.get("reclaimable") is False:
-        yield Note(
-            described(manifest), "reclaimable is false: a policy has no word for what is lent and never given back"
-        )
+        yield Note(described(manifest), "reclaimable is false: a policy cannot declare a loan that is never reclaimed")
     for field in ("nodeGroupAffinity", "nodeGroupAntiAffinity"):
         for strength in mapping(spec, "affinity", field):
             if (field, strength) != _GROUPS[1:]:
@@ -245,7 +243,7 @@ def _oddities(manifest: Manifest) -> Iterator[Note]:
             "weight for surplus, and nothing is guaranteed",
         )
     if text(manifest, "status", "state") in ("Closed", "Closing"):
-        yield Note(described(manifest), "is closed: a policy has no word for that")
+        yield Note(described(manifest), "is closed: a policy cannot declare that")
 
 
 def _usable(group: Mapping[str | None, Manifest]) -> tuple[str, ...] | None:

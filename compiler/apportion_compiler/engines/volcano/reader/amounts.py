@@ -31,7 +31,7 @@ def said_of(manifest: Manifest, notes: list[Note]) -> Said:
     """Return the amounts of an object; what is kept back without being deserved counts as guaranteed.
 
     Raises:
-        ValueError: If an amount is no quantity, or negative.
+        ValueError: If an amount is not a quantity, or negative.
     """
     deserved = _amounts(manifest, notes, "deserved")
     kept = _amounts(manifest, notes, "guarantee", "resource")

@@ -61,7 +61,7 @@ def _documents(
         if isinstance(document, dict):
             yield manifest, document
         else:
-            notes.append(Note(described(manifest), f"data[{key}] is no configuration: not kept"))
+            notes.append(Note(described(manifest), f"data[{key}] is not a configuration: not kept"))
 
 
 def _settings(queues: Sequence[Manifest], notes: list[Note]) -> VolcanoSettings | None:

@@ -105,7 +105,10 @@ def _by_itself(index: int, found: _Configuration, tree: QueueTree) -> Iterator[V
     hangs = any(is_below_queue(queue) for queue in tree.queues.values())
     if hangs and capacity.get("enableHierarchy") is not True:
         yield ignored(
-            index, _AT, "without enableHierarchy the capacity plugin knows no parents", "set enableHierarchy: true"
+            index,
+            _AT,
+            "without enableHierarchy the capacity plugin does not support parent queues",
+            "set enableHierarchy: true",
         )
     if "reclaim" not in found.actions and "gangreclaim" not in found.actions:
         yield ignored(
@@ -138,12 +141,14 @@ def _of_queue(index: int, queue: Manifest, found: _Configuration) -> Iterator[Ve
                 "use the plugin capacity",
             )  # fmt: skip
         if is_below_queue(queue):
-            yield ignored(index, "spec.parent", "the plugin proportion knows no parents", "use the plugin capacity")
+            yield ignored(
+                index, "spec.parent", "the plugin proportion does not support parent queues", "use the plugin capacity"
+            )
     elif capacity is not None and proportion is None:
         # What Apportion writes there its fidelity report speaks of.
         if spec.get("weight", 1) != 1 and labels_of(queue).get("app.kubernetes.io/managed-by") != "apportion":
             yield ignored(
-                index, "spec.weight", "the plugin capacity reads no weights", "say what the queue deserves instead"
+                index, "spec.weight", "the plugin capacity ignores weights", "say what the queue deserves instead"
             )
         if HIERARCHY in annotations_of(queue):
             yield ignored(

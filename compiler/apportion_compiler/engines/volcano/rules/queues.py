@@ -63,10 +63,12 @@ def _schema(index: int, queue: Manifest) -> Iterator[Verdict]:
     spec = mapping(queue, "spec")
     name = name_of(queue)
     if not is_subdomain(name) or len(name) > _MAX_NAME:
-        yield rejected(index, "metadata.name", f'"{name}" is no name of an object', "use lower case, digits, - and .")
+        yield rejected(
+            index, "metadata.name", f'"{name}" is not a valid object name', "use lower case, digits, - and ."
+        )
     parent = spec.get("parent")
     if parent is not None and not (isinstance(parent, str) and is_subdomain(parent) and len(parent) <= _MAX_NAME):
-        yield rejected(index, "spec.parent", f"{parent!r} is no name of an object", "name the parent queue")
+        yield rejected(index, "spec.parent", f"{parent!r} is not a valid object name", "name the parent queue")
     for field, least, most in (("weight", 1, 65535), ("priority", 0, _MAX_INT32)):
         value = spec.get(field)
         number = integer(spec, field)
@@ -99,7 +101,7 @@ def _quantities(index: int, queue: Manifest) -> Iterator[Verdict]:
             at = f"spec.{field}[{name}]"
             amount = _value(value)
             if amount is None:
-                yield rejected(index, at, f"{value!r} is no quantity", "write a quantity such as 4, 500m or 2Ti")
+                yield rejected(index, at, f"{value!r} is not a quantity", "write a quantity such as 4, 500m or 2Ti")
             elif amount < 0:
                 yield rejected(index, at, f"{value} must be greater than or equal to 0", "write 0 or more")
             elif (name in _WHOLE or is_extended(name)) and amount != amount.to_integral_value():

@@ -30,7 +30,9 @@ from apportion_compiler.engines.yunikorn.emit.refusals import refusals
 from apportion_compiler.engines.yunikorn.names import ALLOW_PREEMPTION_ANNOTATION
 from apportion_compiler.ir.program import PriorityClass, Program
 
-_BY_GUARANTEE = "surplus goes to the queue that uses the smallest part of what it is guaranteed, and no field says else"
+_BY_GUARANTEE = (
+    "surplus goes to the queue that uses the smallest part of what it is guaranteed, and no field changes that"
+)
 _NO_WEIGHT = Unsupported(
     "AP507", _BY_GUARANTEE, "leave `over_quota_weight` out on this cluster, or divide the guarantees as you would weigh"
 )
@@ -61,7 +63,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.RECLAIM_MIN_RUNTIME: _NO_RUNTIME,
     Feature.GPU_MODEL_QUOTA: Lowered(
         "the sum over all models in nvidia.com/gpu",
-        "models are not told apart within the sum, neither in what is promised nor in what is bounded: a partition of "
+        "the sum does not distinguish models, for guarantees or for limits: a partition of "
         "nodes would, and YuniKorn on Kubernetes has one",
     ),
     Feature.MIXED_GPU_COUNTING: Lowered("the sum over all models in nvidia.com/gpu", ""),
@@ -88,7 +90,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads", ""),
     Feature.ALLOWED_POOLS: Unsupported(
         "AP504",
-        "queues know no nodes; a taint on the pool, tolerated by the teams that may use it, does",
+        "queues have no nodes; a taint on the pool, tolerated by the teams that may use it, does",
         "leave `pools` out, and taint the pool so that only work with the toleration runs there",
     ),
     Feature.NAMESPACES: Lowered(
@@ -140,7 +142,7 @@ CONDITIONS = (
     Condition(
         VALUES_FILE,
         "is merged into the values of YuniKorn's Helm chart",
-        "without the admission controller nobody knows whose a pod is, and with its default YuniKorn takes the pods of "
+        "without the admission controller the owner of a pod is unknown, and with its default YuniKorn takes the pods of "
         "every namespace",
         (Feature.USER_LIMITS, Feature.NAMESPACES, Feature.DEFAULT_QUEUE),
     ),

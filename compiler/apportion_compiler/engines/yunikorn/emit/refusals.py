@@ -95,9 +95,9 @@ def _promised_twice(queue: Queue, children: Sequence[Queue], numbers: Mapping[st
             yield _of(
                 endless[-1],
                 "AP519",
-                f"an unlimited promise of {resource} beside what its siblings are promised: a promise is a number, and "
+                f"an unlimited guarantee of {resource} next to its siblings' guarantees: guarantees are numbers, and "
                 f"together they may not exceed what `{queue.id}` has",
-                "promise each of them an amount",
+                "guarantee each of them an amount",
             )
 
 

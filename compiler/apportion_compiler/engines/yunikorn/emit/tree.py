@@ -1,6 +1,6 @@
 """What each queue promises and bounds, in numbers of which YuniKorn takes the whole tree.
 
-It refuses a configuration in which a child may have more than its parent, or children are promised more than it.
+It refuses a configuration in which a child may have more than its parent, or children are guaranteed more than it.
 A child's own maximum is therefore written as the smallest of those above it, which bounds the same; a promise without
 bound ends at the maximum.
 """

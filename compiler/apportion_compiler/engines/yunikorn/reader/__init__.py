@@ -291,7 +291,7 @@ def _priorities(root: Queue) -> Mapping[str, int | None]:
 def _offset(queue: Queue) -> int:
     text = (queue.properties or {}).get("priority.offset", "0")
     digits = text.removeprefix("-").removeprefix("+")
-    # What is no number of 32 bits is passed over, and nothing is what is left.
+    # What is not a number of 32 bits is passed over, and nothing is what is left.
     number = int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 10 else 0
     return number if -(2**31) <= number < 2**31 else 0
 

@@ -94,7 +94,7 @@ def _acl(acl: str, path: str) -> Iterator[Ignored]:
     for names, pattern, who in zip(fields, (_ACL_USER, _ACL_GROUP), ("user", "group"), strict=False):
         for name in names.split(","):
             if name and name != WILDCARD and not pattern.fullmatch(name):
-                yield Ignored(path, f"{name} is no name of a {who}, and is passed over", f"leave {name} out")
+                yield Ignored(path, f"{name} is not a name of a {who}, and is passed over", f"leave {name} out")
 
 
 def _one_of(*words: str) -> Callable[[str], bool]:

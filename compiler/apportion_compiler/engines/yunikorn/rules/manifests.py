@@ -93,7 +93,7 @@ def _config_map(manifest: Manifest, index: int) -> Iterator[Verdict]:
             _field(found.field, refused.path),
             "Invalid",
             refused.message,
-            "mend it; until then the former configuration stays in force, and none of this one",
+            "fix it; until then the previous configuration stays in force",
         )
         return
     for setting in ignored(partitions):
@@ -126,7 +126,7 @@ def _unpacked(encoded: str, field: str) -> str:
         with gzip.GzipFile(fileobj=_bytes(encoded)) as packed:
             text = packed.read(_MAX_TEXT + 1)
     except (OSError, EOFError, zlib.error, binascii.Error, ValueError):
-        raise UnreadableConfigError("not a text that gzip compressed, in base64", field) from None
+        raise UnreadableConfigError("not gzip-compressed text in base64", field) from None
     if len(text) > _MAX_TEXT:
         raise UnreadableConfigError(f"holds more than {_MAX_TEXT} bytes", field)
     return text.decode("utf-8", "replace")

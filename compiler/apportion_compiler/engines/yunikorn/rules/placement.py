@@ -50,7 +50,7 @@ def _check_filter(narrowed: Filter, path: str) -> None:
             f"invalid rule filter type {narrowed.type}, filter type  must be either '', allow or deny", f"{path}.type"
         )
     for who, names, pattern in (("user", narrowed.users, USER), ("group", narrowed.groups, GROUP)):
-        # A list of one may be a pattern; in a longer one, what is no name is passed over.
+        # A list of one may be a pattern; in a longer one, what is not a name is passed over.
         if names is None or len(names) != 1 or pattern.fullmatch(names[0]):
             continue
         if not _SPECIAL.search(names[0]) or not _is_pattern(names[0]):

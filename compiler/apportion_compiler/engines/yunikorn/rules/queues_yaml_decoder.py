@@ -64,7 +64,7 @@ def decode(text: str) -> Fields:
 
 def _composed(text: str) -> yaml.Node | None:
     if line_nested_too_deeply(text) is not None:
-        raise ConfigRefusedError(f"yaml: nested deeper than the {MAX_DEPTH} levels that are read")
+        raise ConfigRefusedError(f"yaml: nested deeper than the limit of {MAX_DEPTH} levels")
     try:
         loader = _Loader(text.encode("utf-8", "surrogatepass"))
         try:
