@@ -83,7 +83,7 @@ def test_a_small_part_of_a_machine_is_noted() -> None:
     notes = bound(program("kai", VISION), "vision", "Job", Options(gpus=8000)).notes
     (note,) = notes
     assert note == (
-        "vision-job: each pod asks for 1 cpu and 4Gi memory, where 8 GPUs of a machine of pool h100 stand for 64 cpu and "
+        "vision-job: each pod asks for 1 cpu and 4Gi memory, where 8 GPUs of a machine of pool h100 correspond to 64 cpu and "
         "512Gi memory: pass --cpu and --memory"
     )
     assert bound(program("kai", VISION), "vision", "Job", Options(gpus=8000, cpu=32000)).notes == ()

@@ -112,7 +112,7 @@ def test_what_could_never_start_is_said_beside_it(run: Run, policy: Path) -> Non
         made.err
         == "apportion: warning: vision-job asks for 24 GPUs, and queue vision is limited to 16 GPUs; it would never start\n"
         "apportion: note: vision-job: each pod asks for 1 cpu and 4Gi memory, where 8 GPUs of a machine of pool h100 correspond "
-        "for 64 cpu and 512Gi memory: pass --cpu and --memory\n"
+        "to 64 cpu and 512Gi memory: pass --cpu and --memory\n"
     )
     assert _documents(made.out)[0]["kind"] == "Job"
 

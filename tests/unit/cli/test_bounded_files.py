@@ -105,7 +105,7 @@ def test_no_command_reads_a_device(verb: tuple[str, ...], policy: Path, run: Run
 def test_sizes_are_known_before_anything_is_read(tmp_path: Path) -> None:
     _large(tmp_path / "large")
     for read in (content_of, content_found):
-        with pytest.raises(UnreadableFileError, match="it has more than the 5 bytes"):
+        with pytest.raises(UnreadableFileError, match="it exceeds the limit of 5 bytes"):
             read(tmp_path / "large", 5)
 
 
@@ -130,7 +130,7 @@ def test_a_part_of_the_policy_with_such_a_name_is_refused(policy: Path, run: Run
     Path("teams/b\udcff.py").write_text("from apportion_policy import Queue\nB = Queue(id='b')\n")
     assert "teams/b\\udcff.py is not UTF-8 text" in run("validate").text
     Path("q\udcff.yaml").write_text("organisation: {name: a}\n")
-    assert "is not text in UTF-8" in run("validate", "q\udcff.yaml").text
+    assert "is not UTF-8 text" in run("validate", "q\udcff.yaml").text
     Path("q.yaml").write_text("organisation: {name: a}\ninclude: q?.yaml\n")
     assert "is not a regular file with a name in UTF-8" in run("validate", "q.yaml").text
 

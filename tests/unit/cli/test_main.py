@@ -60,7 +60,7 @@ def test_alias_is_its_verb(alias: str) -> None:
         (["validate", "--nope"], "No such option"),
         (["validate", "--as-of", "soon"], "`soon` is not a date such as 2026-11-21"),
         (["validate", "--as-of", "2026-02-30"], "`2026-02-30` is not a date"),
-        (["validate", "--time-limit", "-1"], "a time limit lies between 0.1s and 24h"),
+        (["validate", "--time-limit", "-1"], "a time limit is between 0.1s and 24h"),
         (["validate", "--memory-limit", "1Mi"], "the interpreter and the model alone need 256Mi"),
         (["validate", "--memory-limit", "much"], "`much` is not an amount of memory"),
         (["validate", "-o", "xml"], "`xml` is not one of text, json, sarif, junit, github"),
@@ -86,7 +86,7 @@ def test_a_fault_of_ours_becomes_a_short_report(run: Run, monkeypatch: pytest.Mo
     monkeypatch.setattr("tempfile.tempdir", None)
     result = run("rules", "-q")
     assert result.code == 70
-    assert result.err.startswith("apportion: internal error: KeyError: 'some id'\n  this is a fault of apportion")
+    assert result.err.startswith("apportion: internal error: KeyError: 'some id'\n  this is a bug in apportion")
     assert "Traceback" not in result.text
     (report,) = tmp_path.glob("apportion-report-*.txt")
     assert str(report) in result.err

@@ -144,5 +144,5 @@ def test_pytest_finds_the_fixture_and_simulates_once(pytester: pytest.Pytester, 
 
 def test_a_policy_with_findings_is_said(apportion_simulate: Simulate, tmp_path: Path, folder: Path) -> None:
     (tmp_path / "policy.py").write_text("from apportion_policy import Policy\npolicy = Policy(organisation=1)\n")
-    with pytest.raises(OutcomeError, match="has findings, which stand on standard error"):
+    with pytest.raises(OutcomeError, match="has findings, listed on standard error"):
         apportion_simulate(tmp_path / "policy.py", folder / "load.yaml")

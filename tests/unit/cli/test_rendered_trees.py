@@ -68,7 +68,7 @@ def test_an_environment_that_does_not_exist_is_refused(run: Run, folder: Path) -
 def test_a_rendered_tree_takes_no_environment(run: Run, folder: Path, option: str) -> None:
     result = run("simulate", folder / "rendered/dev/lab", option, "dev", "--scenario", folder / "load.yaml")
     assert result.code == 2
-    assert f"{option} dev chooses a cluster of a policy" in result.err
+    assert f"{option} dev selects a cluster of a policy" in result.err
 
 
 def test_trees_of_several_clusters_are_not_one_cluster(run: Run, folder: Path) -> None:
@@ -86,5 +86,5 @@ def test_a_policy_is_compared_with_the_tree_rendered_of_it(run: Run, folder: Pat
 
 def test_outcome_tests_hold_the_policy(folder: Path) -> None:
     simulated(str(folder), str(folder / "load.yaml"), env="dev").assert_succeeds()
-    with pytest.raises(OutcomeError, match="chooses a cluster of a policy"):
+    with pytest.raises(OutcomeError, match="selects a cluster of a policy"):
         simulated(str(folder / "rendered/dev/lab"), str(folder / "load.yaml"), env="dev")

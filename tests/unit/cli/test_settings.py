@@ -131,7 +131,7 @@ def test_a_revision_that_does_not_exist_is_one_sentence(base_branch: None, ref: 
 def test_a_revision_without_a_repository_is_one_sentence(run: Run) -> None:
     result = run("validate", "--settings-from", "main")
     assert result.code == 3
-    assert "is in no git repository" in result.err
+    assert "is not in a git repository" in result.err
 
 
 def test_a_missing_git_is_one_sentence(base_branch: None, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,7 +165,7 @@ def test_doctor_shows_what_is_not_applied(repository: None, run: Run) -> None:
     _write("apportion.toml", "fail-on = 'never'\noutput = ['json']\n")
     shown = run("doctor").out
     assert "fail-on" in shown
-    assert "not applied, as it decides" in shown
+    assert "not applied, because it affects the verdict" in shown
 
 
 def test_an_output_that_is_set_is_written(repository: None, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +180,7 @@ def test_an_output_that_is_set_is_written(repository: None, run: Run, monkeypatc
     ("text", "code", "message"),
     [
         ("fail_on = 'never'", 2, "unknown setting `fail_on`; choose one of policy, env"),
-        ("fail-on = true", 2, "`fail-on` must be least severity"),
+        ("fail-on = true", 2, "`fail-on` must be lowest severity"),
         ("output = 'json=/tmp/report'", 2, "`output` must be a format; name the file to write on the command line"),
         ("policy = '../elsewhere'", 2, "`policy` points outside the directory of this file"),
         ("policy = '/etc'", 2, "`policy` points outside the directory of this file"),

@@ -44,7 +44,7 @@ def test_text_says_what_was_decided_and_why(run: Run) -> None:
     [
         ("over-limit", "queue search is at its limit"),
         ("over-guarantee", "non-preemptible work must stay within quotas"),
-        ("over-fair-share", "may not take back from other queues"),
+        ("over-fair-share", "may not reclaim from other queues"),
         ("too-large", "Max GPU resources available in a single node"),
         ("elsewhere", "3 do not match its node selector"),
         ("incomplete", "the job needs 4 pods to start and has 2"),
@@ -154,7 +154,7 @@ def test_an_evicted_job_says_who_asked(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("job", "pretrian"), "there is not a job pretrian; did you mean pretrain?"),
+        (("job", "pretrian"), "there is no job pretrian; did you mean pretrain?"),
         (("queue", "visoin"), "there is no queue visoin; did you mean vision?"),
     ],
 )

@@ -214,7 +214,7 @@ def test_a_cluster_in_shards_is_simulated_shard_by_shard(run: Run, files: Path) 
     (files / "wide.yaml").write_text(tree)
     unnamed = run("simulate", "wide.yaml", "--scenario", "scenario.yaml")
     assert unnamed.code == 3
-    assert "divided into the shards h100, l4, and a simulation covers one" in unnamed.err
+    assert "the cluster has the shards h100, l4, and a simulation covers one" in unnamed.err
     assert (
         "there is no shard b300" in run("simulate", "wide.yaml", "--scenario", "scenario.yaml", "--shard", "b300").err
     )
