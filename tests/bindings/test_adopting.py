@@ -168,7 +168,7 @@ def test_a_made_up_name_is_enough_where_no_gang_is_named(engine: str) -> None:
         (made,) = adopt(program(engine), "vision", [job], Options()).objects
         assert made["metadata"]["generateName"] == "train-"
         return
-    with pytest.raises(BindingError, match="what starts together needs a name"):
+    with pytest.raises(BindingError, match="a gang needs a name"):
         adopt(program(engine), "vision", [job], Options())
     job["spec"] |= {"parallelism": 1}
     (made,) = adopt(program(engine), "vision", [job], Options()).objects

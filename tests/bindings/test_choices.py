@@ -112,7 +112,7 @@ def test_the_gpu_model_chooses_the_queue_of_a_divided_cluster() -> None:
     assert found(pod_sets(made)[0].spec, "nodeSelector") == {"apportion.dev/gpu-model": "h100"}
     (cpu,) = bind(divided, "vision", "Job", Options(gpus=0))
     assert found(cpu, "metadata", "labels", "kai.scheduler/queue") == "vision"
-    with pytest.raises(BindingError, match="has several GPU models: say which with --gpu-model a100 or h100"):
+    with pytest.raises(BindingError, match="has several GPU models: choose one with --gpu-model a100 or h100"):
         bind(divided, "vision", "Job", _FIRST)
 
 
@@ -156,7 +156,7 @@ def test_a_queue_that_may_use_some_pools_only_selects_them(usable: Any, pools: A
         ("vision", "Job", Options(namespace="speech"), "namespace speech is not one of queue vision, which has vision"),
         ("speech", "Job", Options(priority_class="inference"), "queue speech may not use priority class inference"),
         ("speech", "Job", Options(gpus=500), "queue speech may not share GPUs"),
-        ("vision", "Job", Options(gpus=1500), "a part of a GPU is less than one"),
+        ("vision", "Job", Options(gpus=1500), "a fraction of a GPU is less than 1"),
         (
             "vision",
             "Job",

@@ -85,7 +85,7 @@ def test_pages_and_templates_have_no_phrase_of_the_list() -> None:
     [
         ("# It speaks of\n# GPUs.", ["a.py:1: `speaks of`: write 'declares'"]),
         ('x = 1\ny = "the queue speaks "\n    f"of it"', ["a.py:2: `speaks of`: write 'declares'"]),
-        ('x = 1\ny = "`8 x` is not a quantity"', ["a.py:2: `is no quantity`: write 'is not a quantity'"]),
+        ('x = 1\ny = "`8 x` is no quantity"', ["a.py:2: `is no quantity`: write 'is not a quantity'"]),
         ("there is no quantity", []),
         ("a quantity of 8", []),
         ("it is not a quantity", []),

@@ -77,7 +77,7 @@ FAULTS: dict[str, tuple[Change, Effect, str, str]] = {
     "unknown-field": (lambda r, a, v: v.update(weight=2), I, "weight", "no field weight"),
     "root-renamed": (lambda r, a, v: r.update(name="acme"), I, "spec.root.name", "calls the root root"),
     "lending-limit": (
-        lambda r, a, v: v.update(attributes={"alibabacloud.com/lendlimit": "[]"}), I, "lendlimit]", "no JSON object"
+        lambda r, a, v: v.update(attributes={"alibabacloud.com/lendlimit": "[]"}), I, "lendlimit]", "not a JSON object"
     ),
 }  # fmt: skip
 
@@ -109,7 +109,7 @@ def test_a_second_tree_is_not_read() -> None:
     ("change", "message"),
     [
         (lambda q: q["metadata"].update(namespace="default"), "looks for queues in kube-queue alone"),
-        (lambda q: q["spec"].update(queuePolicy="Fair"), "knows no policy Fair"),
+        (lambda q: q["spec"].update(queuePolicy="Fair"), "has no policy Fair"),
         (lambda q: q["metadata"]["annotations"].update({"kube-queue/available-quota": "x"}), "no quota x"),
         (
             lambda q: q["metadata"].update(labels={"create-by-kubequeue": "true"}, annotations={}),

@@ -224,7 +224,7 @@ def test_what_stands_for_no_bound_is_none() -> None:
 def test_a_cycle_is_left_out() -> None:
     record = READER.read([cohort("a", parentName="b"), cohort("b", parentName="a"), cluster_queue("c", cohortName="a")])
     assert record.queues == ()
-    assert any("below itself" in note.text for note in record.notes)
+    assert any("its own ancestor" in note.text for note in record.notes)
 
 
 def test_an_amount_that_is_none_is_named() -> None:
