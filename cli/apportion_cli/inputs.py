@@ -122,7 +122,9 @@ def _evaluated(outcome: Evaluated) -> Inputs:
         raise click.UsageError(str(unreadable)) from None
     except wire.WireError as malformed:
         # The child's own word is checked anew, and a hostile policy can forge it.
-        fault = Fault("evaluation-crashed", f"the policy disturbed its own evaluation: {malformed}", outcome.tree.entry)
+        fault = Fault(
+            "evaluation-crashed", f"the policy interfered with its own evaluation: {malformed}", outcome.tree.entry
+        )
         return _rejected(Rejected((fault,), outcome.layers, outcome.printed, outcome.tree), outcome.tree.entry)
     return Inputs(
         policy=policy,

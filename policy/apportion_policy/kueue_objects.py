@@ -54,7 +54,8 @@ class KueueQueue(Declaration):
         default=False, description="Emit no Cohort object: Kueue knows the cohort because others name it."
     )
     queueing_strategy: QueueingStrategy | None = Field(
-        default=None, description="Whether a workload that does not fit holds up those behind it; else the cluster's."
+        default=None,
+        description="Whether a workload that does not fit blocks those behind it (default: the cluster's setting).",
     )
     preemption: KueuePreemption | None = Field(
         default=None, description="Whom its work may evict. Unset: borrowed quota is reclaimed, and priority counts."
@@ -77,4 +78,4 @@ class KueueObject(Declaration):
     name: Identifier = Field(description="Its name.")
     labels: Mapping[str, str] = Field(default={}, description="Its labels.")
     annotations: Mapping[str, str] = Field(default={}, description="Its annotations.")
-    fields: Mapping[str, Any] = Field(default={}, description="What stands beside metadata: spec, value, description.")
+    fields: Mapping[str, Any] = Field(default={}, description="Fields next to metadata: spec, value, description.")

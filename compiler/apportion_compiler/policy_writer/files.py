@@ -78,7 +78,7 @@ def _team(queues: Sequence[Queue], notes: Sequence[Note]) -> str:
     names: Names = {("parent", id_): name for id_, name in named.items()}
     statements = {named[queue.id]: expression_of(queue, names) for queue in queues}
     docstring = f"Queue `{top}`" if is_subdomain(top) and len(top) < WIDTH // 2 else "A queue"
-    return _module(f"{docstring}{' and what is below it' if len(queues) > 1 else ''}.", notes, statements)
+    return _module(f"{docstring}{' and its descendants' if len(queues) > 1 else ''}.", notes, statements)
 
 
 def _entry(

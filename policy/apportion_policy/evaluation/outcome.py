@@ -35,7 +35,9 @@ def outcome_of(ended: Ended, tree: PolicyTree, limits: Limits) -> Evaluated | Re
         try:
             answer = read_answer(ended.answer)
         except AnswerError as malformed:
-            fault = Fault("evaluation-crashed", f"the policy disturbed its own evaluation: {malformed}", tree.entry)
+            fault = Fault(
+                "evaluation-crashed", f"the policy interfered with its own evaluation: {malformed}", tree.entry
+            )
         else:
             if answer.faults:
                 return Rejected(tuple(_shown(each, tree) for each in answer.faults), layers, printed, tree)

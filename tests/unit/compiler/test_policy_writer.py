@@ -56,7 +56,7 @@ def test_one_file_a_team_and_quantities_as_people_write_them() -> None:
     files = _texts(research, vision, product)
     assert sorted(files) == ["policy.py", "teams/product.py", "teams/research.py"]
     assert files["teams/research.py"] == (
-        '"""Queue `research` and what is below it."""\n'
+        '"""Queue `research` and its descendants."""\n'
         "\n"
         "from apportion_policy import Queue, Resources, Weight\n"
         "\n"

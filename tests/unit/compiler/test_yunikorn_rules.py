@@ -148,7 +148,7 @@ def test_settings_that_have_no_effect() -> None:
     assert _ignored(queues=[below, nothing]) == [
         (
             "queues[0].queues[0]",
-            "a queue called root gets neither resources nor a number of applications, wherever it hangs",
+            "a queue called root gets neither resources nor a number of applications, at any depth",
         ),
         ("queues[0].queues[1].resources.max", "a maximum that is zero in every resource is no maximum at all"),
     ]

@@ -150,7 +150,7 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
         [
             "nothing to reclaim from other queues: no other queue runs anything",
             NO_LOWER,
-            "no node for pod j-0: of 3 nodes 1 lacks CPU, 1 lacks memory, 1 takes no more pods",
+            "no node for pod j-0: of 3 nodes 1 lacks CPU, 1 lacks memory, 1 has no room for another pod",
             ],
     ),
     "gang": (

@@ -143,7 +143,7 @@ def _consumers(context: WorkloadContext) -> Iterator[Verdict]:
 
 
 ANTI_AFFINITY_IGNORED = (
-    "queued provisioning counts nodes without regard to podAntiAffinity: nodes come, and pods may find no place on them"
+    "queued provisioning counts nodes without regard to podAntiAffinity: nodes may arrive that the pods do not fit"
 )
 
 

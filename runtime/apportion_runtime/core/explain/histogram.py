@@ -34,7 +34,7 @@ _TEXTS = {
     GPUS: "lack GPUs",
     "cpu": "lack CPU",
     "memory": "lack memory",
-    "pods": "are at their pod limit",
+    "pods": "have no room for another pod",
     QUEUE: "would exceed a limit of its queue",
     PORTS: "have no free host port for it",
     AFFINITY: "do not match its pod affinity",

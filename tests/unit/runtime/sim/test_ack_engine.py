@@ -355,7 +355,7 @@ def test_objects_that_cannot_be_read_are_named(objects: tuple[Node, ...], why: s
         ("{at: 1s, job: {namespace: a}, jump: true}", "events[0].job.name: name the job"),
         ("{at: 1s, job: {name: x}}", "events[0].job: set `priority` or `jump`"),
         ("{at: 1s, job: {name: x}, priority: high}", "events[0].priority: `high` is not a whole number"),
-        ("{at: 1s, job: {name: x, kind: Job}, jump: true}", "events[0].job.kind: nothing is known of it"),
+        ("{at: 1s, job: {name: x, kind: Job}, jump: true}", "events[0].job.kind: unknown field"),
     ],
 )
 def test_an_event_that_cannot_be_read_names_its_place(event: str, why: str) -> None:
@@ -365,7 +365,7 @@ def test_an_event_that_cannot_be_read_names_its_place(event: str, why: str) -> N
 
 
 def test_a_scenario_that_takes_jobs_back_says_when_it_ends() -> None:
-    with pytest.raises(ScenarioError, match=r"^until: a scenario with timing\.requeue ends at a time that it says"):
+    with pytest.raises(ScenarioError, match=r"^until: a scenario with timing\.requeue requires `until`"):
         cluster_of("timing: {requeue: 5m}")
 
 

@@ -182,5 +182,5 @@ def test_an_autoscaler_that_cannot_be_read_is_named(wrong: Made) -> None:
 
 
 def test_a_demand_needs_an_end() -> None:
-    with pytest.raises(ScenarioError, match="until: a scenario with a demand ends"):
+    with pytest.raises(ScenarioError, match="until: a scenario with a demand requires"):
         read_scenario("workloads: [{name: d, kind: Deployment, demand: [{at: 0, total: 1}]}]", lambda name: [])

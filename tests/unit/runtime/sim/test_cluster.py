@@ -233,10 +233,10 @@ def test_a_date_that_never_comes_ends_a_schedule() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("nodes: [{pool: a, gpuss: 1}]", r"nodes\[0\].gpuss: nothing is known of it"),
+        ("nodes: [{pool: a, gpuss: 1}]", r"nodes\[0\].gpuss: unknown field"),
         ("nodes: [{pool: a, count: 5, max: 3}]", r"nodes\[0\].count: 5 is not between"),
         ("workloads: [{name: a, duration: soon}]", r"workloads\[0\].duration: `soon` is not a duration"),
-        ("workloads: [{name: a, kind: Tram}]", r"workloads\[0\].kind: `Tram` cannot be said in short"),
+        ("workloads: [{name: a, kind: Tram}]", r"workloads\[0\].kind: `Tram` has no short form"),
         ("workloads: [{name: a, gpus: 1.5}]", r"workloads\[0\].gpus: `1.5` is neither"),
         ("workloads: [{name: c, kind: CronJob, schedule: '* * * * *'}]", r"until: "),
         ("events: [{at: 1s, what: fails}]", r"events\[0\].what: "),

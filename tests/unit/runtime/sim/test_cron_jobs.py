@@ -52,5 +52,5 @@ def test_a_suspended_cron_job_makes_none() -> None:
 def test_a_schedule_is_of_its_time_zone() -> None:
     in_berlin = next(due_times("0 2 * * *", 0.0, "Europe/Berlin"))
     assert in_berlin == next(due_times("0 1 * * *", 0.0, "Etc/UTC"))
-    with pytest.raises(ValueError, match="`Nowhere/At-all` is no time zone"):
+    with pytest.raises(ValueError, match="`Nowhere/At-all` is not a known time zone"):
         next(due_times("0 2 * * *", 0.0, "Nowhere/At-all"))

@@ -110,7 +110,7 @@ def test_a_class_without_a_model_is_answered_by_nobody() -> None:
     made = _request("mine")
     made[1]["spec"]["provisioningClassName"] = "check-capacity.autoscaling.x-k8s.io"
     cluster, history = _run([], [{"at": "0s", "made": made}])
-    assert _at(history, "request-ignored", "class check-capacity.autoscaling.x-k8s.io has no model here")
+    assert _at(history, "request-ignored", "class check-capacity.autoscaling.x-k8s.io is not simulated")
     request = cluster.cluster_state.store.get("ProvisioningRequest", "ns", "mine")
     assert request is not None
     assert "status" not in request

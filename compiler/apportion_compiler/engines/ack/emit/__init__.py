@@ -68,10 +68,10 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "it says whose jobs leave their queue first; ACK's scheduler orders pods by their own priority alone",
     ),
     Feature.PREEMPT_MIN_RUNTIME: Unsupported(
-        "AP509", "nothing of the tree protects work by its run time", "leave the minimum runtime out on this cluster"
+        "AP509", "the tree has no minimum runtime", "leave the minimum runtime out on this cluster"
     ),
     Feature.RECLAIM_MIN_RUNTIME: Unsupported(
-        "AP509", "nothing of the tree protects work by its run time", "leave the minimum runtime out on this cluster"
+        "AP509", "the tree has no minimum runtime", "leave the minimum runtime out on this cluster"
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
         "the sum over all models in nvidia.com/gpu",

@@ -103,7 +103,7 @@ class _Reading:
     queues: dict[str, QueueRecord] = field(default_factory=dict)
 
     def walk(self, node: object, parent: str | None, above: tuple[str, ...], parents: Mapping[str, int]) -> None:
-        """Read a node and what is below it; `parents` is the parent's maximum."""
+        """Read a node and its descendants; `parents` is the parent's maximum."""
         name = text(node, "name") or ""
         path = "/".join((*above, name))
         where = f"ElasticQuotaTree node {path}"

@@ -118,7 +118,9 @@ def _namespaces(index: int, node: Node, seen: _Seen) -> Iterator[Verdict]:
     for number, namespace in enumerate(node.namespaces):
         if namespace in seen.namespaces:
             message = f"namespace {namespace} belongs to {seen.namespaces[namespace]} already"
-            yield Verdict(Effect.REJECTED, index, f"{at}[{number}]", "Duplicate", message, "leave it in one of the two")
+            yield Verdict(
+                Effect.REJECTED, index, f"{at}[{number}]", "Duplicate", message, "remove it from one of the two"
+            )
         seen.namespaces.setdefault(namespace, node.path)
 
 

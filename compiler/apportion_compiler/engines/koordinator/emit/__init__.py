@@ -49,7 +49,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
         "leave `priority` out, and give the queue a larger `over_quota_weight`",
     ),
     Feature.PREEMPT_MIN_RUNTIME: Unsupported(
-        "AP509", "nothing of a quota protects work by its run time", "leave the minimum runtime out on this cluster"
+        "AP509", "a quota has no minimum runtime", "leave the minimum runtime out on this cluster"
     ),
     Feature.RECLAIM_MIN_RUNTIME: Unsupported(
         "AP509",

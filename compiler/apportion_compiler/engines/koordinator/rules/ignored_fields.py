@@ -77,7 +77,7 @@ def _weights(quota: Quota) -> Iterator[Verdict]:
     weights = read_amounts(0, {"weight": listed}, "weight", field, signed=True).values
     if weights and not any(weights.values()):
         message = "weights of 0 for every resource count as none given, which is max"
-        yield quota.ignored(field, "Invalid", message, "bound the quota to its min instead")
+        yield quota.ignored(field, "Invalid", message, "limit the quota to its min instead")
     if missing := sorted(quota.max_keys - listed.keys()):
         message = f"{', '.join(missing)} has no weight, and gets its max for one"
         yield quota.ignored(field, "Required", message, "write a weight for each resource of max")

@@ -43,9 +43,9 @@ def autoscaler(manifest: Manifest, before: Manifest | None) -> Iterator[Fault]:
 def _replicas(manifest: Manifest, metrics: Sequence[object]) -> Iterator[Fault]:
     least, most = integer(manifest, "spec", "minReplicas"), integer(manifest, "spec", "maxReplicas")
     if not most:
-        yield rejected("spec.maxReplicas", "Required", "must be set and greater than 0", "say how many at most")
+        yield rejected("spec.maxReplicas", "Required", "must be set and greater than 0", "set the maximum")
     elif most < 0:
-        yield rejected("spec.maxReplicas", "Invalid", "must be greater than or equal to 1", "say how many at most")
+        yield rejected("spec.maxReplicas", "Invalid", "must be greater than or equal to 1", "set the maximum")
     if least is None:
         return
     if least < 1:

@@ -80,7 +80,7 @@ def _place(index: int, queue: Manifest, tree: QueueTree) -> Iterator[Verdict]:
                 index,
                 "spec.parent",
                 f"queue {name} exceeds the maximum allowed depth of {MAX_DEPTH}",
-                "hang it higher in the tree",
+                "move it higher in the tree",
             )
             return
         seen.add(above)

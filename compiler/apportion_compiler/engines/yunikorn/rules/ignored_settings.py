@@ -54,7 +54,7 @@ def _queue(queue: Queue, partition: Partition, *, is_top: bool) -> Iterator[Igno
     if queue.name == ROOT and not is_top and sized:
         yield Ignored(
             queue.path,
-            "a queue called root gets neither resources nor a number of applications, wherever it hangs",
+            "a queue called root gets neither resources nor a number of applications, at any depth",
             "give the queue another name",
         )
     elif is_top and queue.max_applications:
