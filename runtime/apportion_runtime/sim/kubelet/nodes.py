@@ -74,7 +74,7 @@ def set_ready(cluster_state: ClusterState, name: str, *, ready: bool) -> None:
 
 
 def cordon(cluster_state: ClusterState, name: str) -> None:
-    """Have a node are at their pod limit."""
+    """Have a node take no more pods."""
     made = cluster_state.store.get("Node", "", name)
     assert made is not None
     cluster_state.records.put_node(
