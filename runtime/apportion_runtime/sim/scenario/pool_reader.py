@@ -21,7 +21,7 @@ def pool_of(fields: Fields, policy_nodes: Mapping[str, NodeShape] | None) -> Poo
     base: NodeShape | None = None
     if of_policy:
         if policy_nodes is None:
-            raise fields.fault("policy_pool", "a rendered tree has no node pools: describe the nodes here")
+            raise fields.fault("policy_pool", "a rendered tree has no node pools: list the nodes here")
         base = policy_nodes.get(of_policy)
         if base is None:
             known = ", ".join(sorted(policy_nodes)) or "none"
@@ -42,7 +42,7 @@ def pool_of(fields: Fields, policy_nodes: Mapping[str, NodeShape] | None) -> Poo
         None if (queued := fields.maybe("queued")) is None else _queued(queued),
     )
     if made.queued is not None and made.size:
-        raise fields.fault("count", "a pool whose nodes come for whole requests begins with none")
+        raise fields.fault("count", "a pool with queued provisioning starts with 0 nodes")
     fields.done()
     return made
 

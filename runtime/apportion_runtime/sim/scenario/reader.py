@@ -58,9 +58,9 @@ def read_scenario(
     except yaml.YAMLError as wrong:
         problem, mark = getattr(wrong, "problem", None), getattr(wrong, "problem_mark", None)
         line = None if mark is None else mark.line + 1
-        raise ScenarioError(f"it is no YAML: {problem or ' '.join(str(wrong).split())}", line) from None
+        raise ScenarioError(f"it is not YAML: {problem or ' '.join(str(wrong).split())}", line) from None
     except (ValueError, RecursionError) as wrong:
-        raise ScenarioError(f"it is no YAML: {wrong}", None) from None
+        raise ScenarioError(f"it is not YAML: {wrong}", None) from None
     try:
         return _scenario(document, read, workload_labels, policy_nodes)
     except ScenarioError as wrong:
@@ -85,13 +85,11 @@ def _scenario(
     )
     fields.done()
     if made.until_s is None and made.timing.requeue_s is not None:
-        raise ScenarioError("until: a scenario with timing.requeue ends at a time that it says")
+        raise ScenarioError("until: a scenario with timing.requeue requires `until`")
     if made.until_s is None and any(work.manifest.get("kind") == "CronJob" for work in made.works):
-        raise ScenarioError("until: a scenario with a CronJob ends at a time that it says")
+        raise ScenarioError("until: a scenario with a CronJob requires `until`")
     if made.until_s is None and any(work.demand and work.lifetime_s is None for work in made.works):
-        raise ScenarioError(
-            "until: a scenario with a demand ends at a time that it says, or its workload has a lifetime"
-        )
+        raise ScenarioError("until: a scenario with a demand requires `until`, or a lifetime of its workload")
     return made
 
 
@@ -161,7 +159,7 @@ def _serving(fields: Fields, manifests: Sequence[Manifest], like: Work) -> Work:
     if not like.demand or not services:
         return like
     if len(manifests) > 1:
-        raise fields.fault("demand", "it is of one workload: name it")
+        raise fields.fault("demand", "it applies to one workload: name it")
     try:
         how = autoscaling_of(services[0], target)
     except ValueError as wrong:
@@ -203,7 +201,7 @@ def _manifests(fields: Fields, read: Reader, workload_labels: WorkloadLabels) ->
 def _short(fields: Fields, workload_labels: WorkloadLabels) -> Manifest:
     kind = fields.text("kind", "Job")
     if kind not in KINDS:
-        raise fields.fault("kind", f"`{kind}` cannot be said in short; known are {', '.join(KINDS)}")
+        raise fields.fault("kind", f"`{kind}` has no short form; supported kinds are {', '.join(KINDS)}")
     name = fields.object_name("name")
     if not name:
         raise fields.fault("name", "a workload has a name")
@@ -232,7 +230,7 @@ def _short(fields: Fields, workload_labels: WorkloadLabels) -> Manifest:
         raise fields.fault("queue", "this engine has no queues; say the namespace whose quota holds")
     sizes = (short.size, short.head)
     if not workload_labels.shares_gpus and any(size and (size.gpu_memory or 0 < size.gpus < 1) for size in sizes):
-        raise fields.fault("gpus", "this engine knows no parts of a device")
+        raise fields.fault("gpus", "this engine does not support fractions of a device")
     if head is not None:
         head.done()
     if (kind == "CronJob") != bool(short.schedule):
@@ -299,11 +297,11 @@ def _job_changed(fields: Fields, job: Fields, at: float) -> Incident:
     """Return the change of a queued job's place: another priority, or the first place."""
     named = ("", job.text("namespace", "default"), job.text("name"))
     if not named[2]:
-        raise job.fault("name", "a job is named")
+        raise job.fault("name", "name the job")
     job.done()
     said, jumps = fields.raw("priority"), fields.truth("jump")
     if (said is not None) == jumps:
-        raise fields.fault("job", "it gets another `priority`, or it does `jump` its queue")
+        raise fields.fault("job", "set `priority` or `jump`")
     if said is not None and (isinstance(said, bool) or not isinstance(said, int)):
         raise fields.fault("priority", f"`{said}` is not a whole number")
     fields.done()
