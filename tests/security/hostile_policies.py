@@ -199,7 +199,7 @@ CASES = [
         "import os\nfor fd in range(3, 64):\n    try:\n        os.write(fd, b'[' * 50000 + b'\\n\\n')\n"
         "    except OSError:\n        pass\nos._exit(0)\n",
         "evaluation-crashed",
-        "disturbed its own evaluation",
+        "interfered with its own evaluation",
     ),
     Case(
         "leaves-exit-handlers",

@@ -108,7 +108,7 @@ def test_what_kubectl_prints_is_read_from_standard_input(run_process) -> None:
         ("[" * 500 + "]" * 500, "nested deeper than"),
         ("a: &a {b: *a}", "alias"),
         ("a: [1, 2", "expected ',' or ']'"),
-        ("a: .inf", "no number that JSON can hold"),
+        ("a: .inf", "not a number that JSON can hold"),
         ("? [a]\n: b", "a key is not text"),
     ],
 )  # fmt: skip
