@@ -13,7 +13,12 @@ from datetime import date
 from apportion_compiler.backends import BACKENDS
 from apportion_compiler.backends.capability import Manifest as Made
 from apportion_compiler.backends.object_families import managed
-from apportion_compiler.checks import STRUCTURE_CHECKS
+from apportion_compiler.checks import CHECKS, STRUCTURE_CHECKS
+from apportion_compiler.checks.conflicting_parent import CONFLICTING_PARENT
+from apportion_compiler.checks.duplicate_id import DUPLICATE_ID
+from apportion_compiler.checks.queue_cycle import QUEUE_CYCLE
+from apportion_compiler.checks.unknown_parent import UNKNOWN_PARENT
+from apportion_compiler.checks.unknown_reference import UNKNOWN_REFERENCE
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, has_errors
 from apportion_compiler.engines.kueue.reader.adoption import kept_as_they_stand
 from apportion_compiler.graph.declarations import declare
@@ -29,6 +34,10 @@ from apportion_policy.policy import Organisation, Policy
 _ANY_DAY = date(2000, 1, 1)
 """An imported policy has no overrides, so that every day is alike."""
 _NATIVE = "native"
+_UNSOUND = frozenset(
+    rule.code for rule in (UNKNOWN_PARENT, QUEUE_CYCLE, DUPLICATE_ID, CONFLICTING_PARENT, UNKNOWN_REFERENCE)
+)
+"""Errors with which there is no tree to lower."""
 
 
 def adopted_policy(manifests: Sequence[Manifest], identity: Identity) -> tuple[Mapping[str, str], tuple[Note, ...]]:
@@ -44,26 +53,31 @@ def adopted_policy(manifests: Sequence[Manifest], identity: Identity) -> tuple[M
         record = kept_as_they_stand(record, manifests, made)
         made, faults = objects_made(record, identity)
     lost = (
-        tuple(Note(f.address, f"{f.message}: the policy does not compile", lost=True) for f in faults)
-        if made is None
-        else losses(identity.engine.value, manifests, made)
+        *(Note(f.address, f"{f.message}: the policy does not compile", lost=True) for f in faults),
+        # Without a sound tree there are no objects, so that every field counts as one that is not kept.
+        *losses(identity.engine.value, manifests, made or ()),
     )
     return policy_files(replace(record, notes=tuple(dict.fromkeys((*record.notes, *lost)))), identity)
 
 
 def objects_made(record: ImportRecord, identity: Identity) -> tuple[tuple[Made, ...] | None, tuple[Diagnostic, ...]]:
-    """Return the objects to which the record compiles; None, and why, where its tree is not sound."""
+    """Return the objects to which the record compiles, None where its tree is not sound, and the errors of the policy.
+
+    An error that leaves the tree sound, such as a label that no queue may set, stops `compile` and no comparison.
+    """
     policy = _policy(declare_record(record, identity), identity)
     declarations = declare(policy)
     found = tuple(d for check in STRUCTURE_CHECKS for d in check(declarations, _ANY_DAY))
-    if has_errors(found):
-        return None, tuple(d for d in found if has_errors((d,)))
+    errors = tuple(d for d in found if has_errors((d,)))
+    if any(error.code in _UNSOUND for error in errors):
+        return None, errors
     graph = build_graph(declarations, _ANY_DAY)
+    errors += tuple(d for check in CHECKS for d in check(graph) if has_errors((d,)))
     (program,) = (lower(graph, scope) for scope in graph.scopes)
     outputs = (
         managed(BACKENDS[name].emit(program), program) for name in dict.fromkeys((identity.engine.value, _NATIVE))
     )
-    return tuple(manifest for output in outputs for manifest in output.manifests), ()
+    return tuple(manifest for output in outputs for manifest in output.manifests), errors
 
 
 def _policy(declared: Declared, identity: Identity) -> Policy:

@@ -70,6 +70,44 @@ spec: {weight: 3, extendClusters: [{name: east, weight: 5}], made_up: {deep: [1,
     assert run("import", "--from", "volcano", "one.yaml", "--out", "policy", "--force", "--accept-loss").code == 0
 
 
+def test_an_error_of_the_policy_hides_no_field_that_is_lost(run: Run) -> None:
+    """Pod Security's label on a Namespace is none that a queue may set; what else is lost is named all the same."""
+    namespace = {
+        "apiVersion": "v1", "kind": "Namespace",
+        "metadata": {"name": "ads", "labels": {"pod-security.kubernetes.io/enforce": "baseline"}},
+    }  # fmt: skip
+    quota = {
+        "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "gold-only", "namespace": "ads"},
+        "spec": {"hard": {"pods": "10"}, "scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "Exists"}]}},
+    }  # fmt: skip
+    limits = {
+        "apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "defaults", "namespace": "ads"},
+        "spec": {"limits": [{"type": "Pod", "max": {"cpu": "128"}}]},
+    }  # fmt: skip
+    Path("export.yaml").write_text(yaml.safe_dump_all([namespace, quota, limits]))
+    result = run("import", "--from", "native", "export.yaml", "--out", "policy", "--owner", "@acme/platform")
+    assert result.code == 1
+    for told in (
+        "the policy does not compile",
+        "ResourceQuota ads/gold-only: `spec.hard.pods: 10`",
+        "`spec.limits[0].max.cpu: 128`",
+    ):
+        assert told in result.err, result.err
+
+
+def test_an_error_that_only_validate_finds_is_among_the_notes(run: Run) -> None:
+    def queue(name: str, cpu: int) -> dict[str, object]:
+        amounts = {"quota": cpu, "limit": -1, "overQuotaWeight": 1}
+        return {
+            "apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": name},
+            "spec": {"resources": {"cpu": amounts, "memory": {**amounts, "quota": 0}, "gpu": {**amounts, "quota": 0}}},
+        }  # fmt: skip
+
+    Path("export.yaml").write_text(yaml.safe_dump_all([queue("x", 1000), queue("y", -1)]))
+    result = run("import", "--from", "kai", "export.yaml", "--out", "policy", "--owner", "@acme/platform")
+    assert (result.code, "`y` is guaranteed unlimited cpu" in result.err) == (1, True), result.err
+
+
 def _name(manifest: dict[str, object]) -> tuple[object, object, object]:
     metadata = manifest["metadata"]
     assert isinstance(metadata, dict)
