@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import cast
 
+from apportion_policy.errors import QuantityError
+from apportion_policy.quantity import kubernetes_value
+
 Manifest = Mapping[str, object]
 
 
@@ -106,3 +109,17 @@ def parents_first(parents: Mapping[str, str | None]) -> Iterator[str]:
         id_ = stack.pop()
         yield id_
         stack.extend(reversed(children.get(id_, [])))
+
+
+def same_value(one: object, other: object) -> bool:
+    """Tell whether two values say the same: amounts do in every spelling, `1000m`, `"1"` and 1."""
+    if one == other and isinstance(one, bool) == isinstance(other, bool):
+        return True
+    if isinstance(one, bool) or isinstance(other, bool):
+        return False
+    if isinstance(one, int | float | str) and isinstance(other, int | float | str):
+        try:
+            return kubernetes_value(one) == kubernetes_value(other)
+        except QuantityError:
+            return False
+    return False

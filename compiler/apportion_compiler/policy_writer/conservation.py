@@ -16,10 +16,8 @@ from apportion_compiler.backends.metadata import GROUP as APPORTION
 from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
 from apportion_compiler.engines.kueue.reader.adoption import LAST_APPLIED, current_spec
 from apportion_compiler.engines.registry import TRAITS
-from apportion_compiler.plain_objects import described, group_of, name_of, text
+from apportion_compiler.plain_objects import described, group_of, name_of, same_value, text
 from apportion_compiler.readers.record import Manifest, Note
-from apportion_policy.errors import QuantityError
-from apportion_policy.quantity import kubernetes_value
 
 _SERVER_METADATA = frozenset(
     (
@@ -129,7 +127,7 @@ def _different(declared: object, made: object, path: str) -> Iterator[tuple[str,
     elif isinstance(declared, Mapping | list | tuple):
         for below, value in _leaves(declared, path):
             yield below, value, made
-    elif declared is not None and not _same(declared, made):
+    elif declared is not None and not same_value(declared, made):
         yield path, declared, made
 
 
@@ -159,17 +157,6 @@ def _document(written: str) -> object:
         return yaml.safe_load(written)
     except yaml.YAMLError:
         return written
-
-
-def _same(declared: object, made: object) -> bool:
-    if declared == made and isinstance(declared, bool) == isinstance(made, bool):
-        return True
-    if isinstance(declared, int | float | str) and isinstance(made, int | float | str):
-        try:
-            return kubernetes_value(declared) == kubernetes_value(made)
-        except QuantityError:
-            return False
-    return False
 
 
 def _text(value: object) -> str:

@@ -14,7 +14,7 @@ from typing import Literal
 
 from apportion_compiler.backends.metadata import GROUP, MANAGED_BY_LABEL, MANAGER
 from apportion_compiler.engines.kueue.reader.adoption import current_spec
-from apportion_compiler.plain_objects import Manifest, group_of, items, labels_of, mapping, text
+from apportion_compiler.plain_objects import Manifest, group_of, items, labels_of, mapping, same_value, text
 from apportion_compiler.rollout.differences import below, field_changes
 from apportion_compiler.rollout.identity import Identity, identity_of
 from apportion_compiler.rollout.unmanaged import unmanaged
@@ -98,12 +98,23 @@ def _less(written: object, stored: object, path: str) -> Iterator[tuple[str, obj
         for key, value in written.items():
             yield from _less(value, stored.get(key), below(path, key))
     elif isinstance(written, list | tuple) and isinstance(stored, list | tuple) and len(written) == len(stored):
+        if path.endswith(".children"):
+            stored = _in_order_of(written, stored)
         for place, (one, other) in enumerate(zip(written, stored, strict=True)):
             yield from _less(one, other, f"{path}[{place}]")
     elif written != stored and (written or stored is not None):
+        if path.startswith("spec.") and same_value(written, stored):
+            return
         # An empty value that was written is stored as none at all.
         for change in field_changes(written, stored, path):
             yield change.path, change.before, change.after
+
+
+def _in_order_of(written: Sequence[object], stored: Sequence[object]) -> Sequence[object]:
+    """Return the stored items in the order of those written: the queues below one have no order."""
+    named = {text(item, "name"): item for item in stored}
+    names = [text(item, "name") for item in written]
+    return [named[name] for name in names] if set(names) == named.keys() else stored
 
 
 def _added(written: Manifest, stored: Manifest) -> Iterator[tuple[str, object, object]]:

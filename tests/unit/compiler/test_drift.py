@@ -166,3 +166,25 @@ def test_an_export_of_kueue_s_former_version_is_no_drift_by_itself() -> None:
     assert drift([written], [there]) == ()
     (found,) = drift([written], [{**there, "spec": {**former, "cohort": "product"}}])
     assert found.fields == (("spec.cohortName", "research", "product"),)
+
+
+@pytest.mark.parametrize(
+    ("stored", "drifted"),
+    [
+        ([{"name": "b", "min": {"cpu": 2}}, {"name": "a", "min": {"cpu": "1000m"}}], []),
+        ([{"name": "b", "min": {"cpu": 3}}, {"name": "a", "min": {"cpu": 1}}], [("spec.root.children[1].min.cpu", "2", 3)]),
+        ([{"name": "a", "min": {"cpu": 1}}, {"name": "c", "min": {"cpu": 2}}], [("spec.root.children[1].name", "b", "c")]),
+    ],
+)  # fmt: skip
+def test_the_order_of_queues_below_one_and_the_spelling_of_amounts_are_no_drift(
+    stored: list[dict[str, Any]], drifted: list[tuple[str, object, object]]
+) -> None:
+    def tree(children: list[dict[str, Any]]) -> dict[str, Any]:
+        return {
+            "apiVersion": "scheduling.sigs.k8s.io/v1beta1", "kind": "ElasticQuotaTree",
+            "metadata": {"name": "elasticquotatree", "namespace": "kube-system"},
+            "spec": {"root": {"name": "root", "children": children}},
+        }  # fmt: skip
+
+    written = tree([{"name": "a", "min": {"cpu": "1"}}, {"name": "b", "min": {"cpu": "2"}}])
+    assert [field for found in drift([written], [tree(stored)]) for field in found.fields] == drifted
