@@ -112,7 +112,7 @@ class Outcome:
         __tracebackhide__ = True
         found = self.report.summary.utilisation
         if found < at_least:
-            raise AssertionError(f"pods held the GPUs {percent(found)} of the time, not {percent(at_least)} at least")
+            raise AssertionError(f"GPU utilisation is {percent(found)}, expected at least {percent(at_least)}")
 
     def assert_lost(self, queue: str | None = None, *, at_most_gpu_hours: float) -> None:
         """Assert how many GPU-hours of work are done again after evictions, of a queue or in all."""

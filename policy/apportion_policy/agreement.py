@@ -45,14 +45,14 @@ def agreement(reserved_namespaces: tuple[str, ...], weaker_enforcement: tuple[st
     for name in reserved_namespaces:
         if not re.fullmatch(NAMESPACE_PATTERN, name):
             raise AgreementError(
-                f'the reserved namespaces ({RESERVED_NAMESPACES}) are names with commas, such as "monitoring, vault-*"; '
-                f'"{name[:80]}" is none'
+                f'the reserved namespaces ({RESERVED_NAMESPACES}) must be comma-separated names, such as "monitoring, vault-*"; '
+                f'"{name[:80]}" is not a name'
             )
     for scope in weaker_enforcement or ():
         if not re.fullmatch(_SCOPE_PATTERN, scope):
             raise AgreementError(
-                f'what may enforce less ({WEAKER_ENFORCEMENT}) are environments and clusters, such as "dev, prod/gpu-eu"; '
-                f'"{scope[:80]}" is none'
+                f'scopes of weaker enforcement ({WEAKER_ENFORCEMENT}) must be environments or clusters, such as "dev, prod/gpu-eu"; '
+                f'"{scope[:80]}" is not one'
             )
     return Agreement(reserved_namespaces, weaker_enforcement)
 

@@ -128,7 +128,7 @@ class Resources(Declaration):
     def _one_way_of_counting(self) -> Resources:
         if self.machines is not None:
             if self.cpu is not None or self.memory is not None or self.gpu is not None:
-                raise ValueError("`machines` already says how much cpu, memory and gpu: leave those out")
+                raise ValueError("`machines` already determines cpu, memory and gpu: omit them")
             if any(n < 0 for n in self.machines.values()):
                 raise ValueError("a number of machines cannot be negative")
         return self

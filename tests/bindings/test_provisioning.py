@@ -122,7 +122,7 @@ def test_what_the_class_does_not_provide_for_is_refused(plan: dict[str, Any], op
 
 
 def test_a_cron_job_runs_more_than_once() -> None:
-    with pytest.raises(BindingError, match="a request brings nodes for one run"):
+    with pytest.raises(BindingError, match="a ProvisioningRequest provides nodes for one run"):
         bind(_site(), "vision", "CronJob", _ASKED)
 
 

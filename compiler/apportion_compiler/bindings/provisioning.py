@@ -43,7 +43,7 @@ def ask_for_nodes(binding: Binding, plan: ProvisioningPlan, workloads: Sequence[
     if not sets:
         raise BindingError("the workload has no pods to request nodes for")
     if any(is_kind(workload, "batch", "CronJob") for workload in workloads):
-        raise BindingError("a request brings nodes for one run, and a CronJob runs again and again")
+        raise BindingError("a ProvisioningRequest provides nodes for one run, but a CronJob runs repeatedly")
     name = gang_name(binding)
     queued = plan.provisioning_class == QUEUED_PROVISIONING_GKE
     asked = largest(pod_requests(pods.spec) for pods in sets)

@@ -165,7 +165,7 @@ def _read_elsewhere(graph: PolicyGraph, scope: Scope, node: Node, seconds: int, 
         f"holds only against queues below `{node.parent}`: kai lets queues outside `{level.node.id}` reclaim its work "
         f"after {duration_text(level.held)}, {source}",
         f"set the reclaim_min_runtime of `{level.node.id}` to {said}",
-        (Related(level.node.queue.source, f"`{level.node.id}` is where kai looks for reclaimers outside of it"),),
+        (Related(level.node.queue.source, f"`{level.node.id}` is the level at which kai compares queues for reclaim"),),
         _raised(scope, weak, said),
     )
 

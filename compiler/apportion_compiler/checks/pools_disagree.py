@@ -118,6 +118,6 @@ def _node_classes(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePoo
                 yield (
                     other[0],
                     pool,
-                    f"describes the node class {settings.node_class} otherwise than `{other[0].id}`",
+                    f"describes the node class {settings.node_class} differently from `{other[0].id}`",
                     f"give one of them another node_class than {settings.node_class}",
                 )

@@ -133,7 +133,7 @@ def _package_hint(tree: PolicyTree) -> str | None:
     folder = os.path.dirname(tree.entry)  # noqa: PTH120
     if folder != tree.root or not tree.contains(f"{folder}/__init__.py"):
         return None
-    return "the folder above a package is read in a git repository only: run this in one, or import from the own folder"
+    return "the folder above a package is read in a git repository only: run this in one, or import from the policy's own folder"
 
 
 def _violation(error: BaseException) -> str | None:

@@ -78,7 +78,7 @@ def test_promises_that_are_kept(outcome: Outcome) -> None:
         (lambda o: o.assert_share("vision", at_least=1.5), "of its fair share, not 150% at least"),
         (lambda o: o.assert_succeeds("nlp", within="2h"), "of nlp: does not succeed within 2h: 1 of 1 workload"),
         (lambda o: o.assert_lost(at_most_gpu_hours=0.5), "GPU-hours are lost, not 0.5 at most"),
-        (lambda o: o.assert_utilisation(at_least=0.99), "of the time, not 99% at least"),
+        (lambda o: o.assert_utilisation(at_least=0.99), "expected at least 99%"),
     ],
 )
 def test_promises_that_are_broken_name_who_broke_them(

@@ -106,7 +106,7 @@ def test_a_configuration_that_enforces_nothing_is_noted() -> None:
     config = {"kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"volcano-scheduler.conf": shipped}}
     record = READER.read([config])
     assert [note.text.partition(",")[0] for note in record.notes] == [
-        "the plugin capacity is off",
+        "the capacity plugin is disabled",
         "lacks the actions preempt",
     ]
     assert (record.cluster.gpu_placement, record.cluster.cpu_placement) == ("spread", "spread")

@@ -21,7 +21,7 @@ def plus(left: Amounts, right: Amounts) -> dict[str, int]:
 
 
 def minus(left: Amounts, right: Amounts) -> dict[str, int]:
-    """Subtract; what is less than nothing stays so."""
+    """Subtract; what is negative stays so."""
     return {name: left.get(name, 0) - right.get(name, 0) for name in dict.fromkeys((*left, *right))}
 
 

@@ -63,7 +63,7 @@ def _tree(index: int, tree: Manifest, counted: Sequence[Manifest]) -> Iterator[V
             index,
             "",
             "Forbidden",
-            f"there is another tree, {described(counted[0])}; ACK supports one, and several confuse its accounts",
+            f"there is another tree, {described(counted[0])}; ACK supports one, and several corrupt its accounting",
             "put the queues of both into one tree",
         )
     name = text(tree, "spec", "root", "name")

@@ -39,11 +39,11 @@ def amount_of(spec: object, resource: str, field: Field) -> Number:
         # createQueueResourceAttrs takes every negative amount of memory for no bound.
         return Number(UNLIMITED, None if number == UNLIMITED_NUMBER else f"{path} is {number}: KAI reads no bound")
     if number < 0:
-        return Number(0, f"{path} is {number}, less than nothing: read as 0")
+        return Number(0, f"{path} is {number}, which is negative: read as 0")
     scaled = number * _UNITS[resource]
     amount = int(scaled) if field == "quota" or scaled == int(scaled) else int(scaled) + 1
     if amount > MAX_AMOUNT:
-        return Number(UNLIMITED, f"{path} is {number}, more than can be counted: read as no bound")
+        return Number(UNLIMITED, f"{path} is {number}, beyond the largest number: read as unlimited")
     return Number(amount, None if amount == scaled else f"{path} is {number}, finer than is counted: read as {amount}")
 
 
@@ -54,7 +54,7 @@ def weight_of(spec: object, resource: str) -> Number:
     if fault is not None:
         return Number(0, fault)
     if number < 0:
-        return Number(0, f"{path} is {number}, less than nothing: read as 0")
+        return Number(0, f"{path} is {number}, which is negative: read as 0")
     scaled = number * _SCALE
     if scaled != int(scaled):
         return Number(max(1, round(scaled)), f"{path} is {number}, finer than a thousandth: rounded")

@@ -86,7 +86,7 @@ def _numbers(about: About, resource: str, numbers: object) -> Iterator[Verdict]:
         yield about.ignored(
             f"{path}.overQuotaWeight",
             "Invalid",
-            f"overQuotaWeight {number_text(weight)} is less than nothing",
+            f"overQuotaWeight {number_text(weight)} is negative",
             "write 0 or more",
         )
     if held.get("overQuotaWeight") is None and limit is not None and (limit == UNLIMITED or limit > (quota or 0)):
@@ -105,13 +105,13 @@ def _negative(about: About, path: str, field: str, value: float, resource: str) 
         )  # fmt: skip
     if field == "limit":
         return about.pending(
-            f"{path}.{field}", "Invalid", f"limit {number_text(value)} is less than nothing: no work that asks for {resource} starts",
+            f"{path}.{field}", "Invalid", f"limit {number_text(value)} is negative: no work that asks for {resource} starts",
             f"write {UNLIMITED} for no bound",
         )  # fmt: skip
     return about.ignored(
         f"{path}.{field}",
         "Invalid",
-        f"quota {number_text(value)} is less than nothing",
+        f"quota {number_text(value)} is negative",
         f"write 0, or {UNLIMITED} for no bound",
     )
 

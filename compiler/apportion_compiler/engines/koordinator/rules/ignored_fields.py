@@ -60,7 +60,7 @@ def _marks(quota: Quota) -> Iterator[Verdict]:
 
 def _amounts(quota: Quota) -> Iterator[Verdict]:
     if "max" not in mapping(quota.manifest, "spec"):
-        yield quota.ignored("spec.max", "Required", "without max nothing is bounded", "write max")
+        yield quota.ignored("spec.max", "Required", "without max there is no limit", "write max")
     for part, amounts in (("min", quota.least), ("max", quota.most)):
         for key, amount in amounts.values.items():
             if amount * _PARTS.get(key, 1) > MAX_NUMBER * NANO:

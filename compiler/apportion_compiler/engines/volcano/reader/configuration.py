@@ -80,7 +80,7 @@ def _switched_on(
     if "capacity" not in plugins:
         yield Note(
             described(manifest),
-            "the plugin capacity is off, so that no parent and no guarantee holds; what is compiled turns it on",
+            "the capacity plugin is disabled, so parents and guarantees have no effect; the compiled configuration enables it",
         )
     actions = [action.strip() for action in (text(document, "actions") or "").split(",")]
     missing = [action for action in _NEEDED_ACTIONS if action not in actions]

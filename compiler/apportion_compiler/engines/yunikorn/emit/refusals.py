@@ -29,7 +29,7 @@ def refusals(program: Program) -> Iterator[Refusal]:
             f"cluster {program.environment}/{program.cluster}",
             program.source,
             f"a placement of CPU work ({program.cpu_placement}) other than that of GPU work ({program.gpu_placement}), "
-            "which holds for all: nodes stand in one order",
+            "which applies to all queues: there is one node order",
             "choose one placement for both",
         )
     yield from _bounds_by_model(program)

@@ -307,7 +307,7 @@ def _queue_notes(path: str, queue: Queue, reading: _Reading) -> Iterator[Note]:
         if acl.strip() not in ("", "*"):
             yield Note(at, f"`{field}` is not kept: namespaces say who may use a queue")
     if queue.parent and not queue.queues:
-        yield Note(at, "it is a parent of queues that are made as they are named: read as a leaf")
+        yield Note(at, "its child queues are created dynamically: read as a leaf")
     for key in queue.properties or {}:
         known = key in _WRITTEN or key.startswith(LABEL_PROPERTY)
         if not known and not (reading.ours and key == "preemption.policy"):
