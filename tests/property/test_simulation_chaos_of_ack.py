@@ -136,7 +136,7 @@ def _wrong(cluster: Cluster) -> Iterator[str]:
     for number, running in cluster.workloads.running.items():
         if not running.outcome and number in queued and not running.is_suspended:
             yield f"workload {number} is in a queue, and runs"
-    for path, amounts in engine.queue.book.used.items():
+    for path, amounts in engine.queue.accounts.used.items():
         if any(amount < 0 for amount in amounts.values()):
             yield f"kube-queue's account of {path} is {amounts}"
     for path, count in engine.queue.asked.items():
@@ -176,7 +176,9 @@ def test_invariants_hold_after_every_event(seed: int) -> None:
     engine = cluster.engine
     assert isinstance(engine, Ack)
     if not cluster.workloads.running:
-        assert all(not any(amounts.values()) for amounts in engine.queue.book.used.values()), "everything is given back"
+        assert all(not any(amounts.values()) for amounts in engine.queue.accounts.used.values()), (
+            "everything is given back"
+        )
 
 
 def test_the_same_seed_gives_the_same_bytes() -> None:

@@ -50,7 +50,7 @@ class KubeQueue:
         ranks = {path: number for number, path in enumerate(tree.quotas)}
         order = sorted(known.values(), key=lambda each: (-each.priority, ranks.get(each.quota, len(ranks)), each.name))
         self.queues = {each.name: JobQueue(each) for each in order}
-        self.book = QuotaAccounts(tree)
+        self.accounts = QuotaAccounts(tree)
         self._queue_of: dict[int, JobQueue] = {}
         self._let_go: dict[int, tuple[Unit, JobQueue, float]] = {}
         """The jobs that hold their quota, and since when."""
@@ -121,7 +121,7 @@ class KubeQueue:
     def run_cycle(self) -> None:
         """Let go whom the quotas have room for."""
         self._take_back()
-        vain = self.book.is_vain
+        vain = self.accounts.is_vain
         for queue in self._busy.values():
             queue.catch_up(self._cluster_state.now, vain)
             if queue.wake(self._cluster_state.now, vain):
@@ -139,12 +139,12 @@ class KubeQueue:
         self._wake_in_time()
 
     def _try(self, queue: JobQueue, unit: Unit) -> None:
-        refusal = self.book.refusal(unit.quota, unit.demand, preemptible=unit.preemptible)
+        refusal = self.accounts.refusal(unit.quota, unit.demand, preemptible=unit.preemptible)
         if refusal is None:
             self._release(queue, unit)
             return
         at, why = refusal
-        refused = queue.refuse(unit.job, self._cluster_state.now, at, self.book.n_given.get(at, 0))
+        refused = queue.refuse(unit.job, self._cluster_state.now, at, self.accounts.n_given.get(at, 0))
         self._note_change(queue)
         facts = self._cluster_state.history.workloads[unit.job]
         if facts.why_waiting != why:
@@ -155,7 +155,7 @@ class KubeQueue:
     def _release(self, queue: JobQueue, unit: Unit) -> None:
         cluster_state = self._cluster_state
         self._drop(queue, unit.job)
-        self.book.take(unit.quota, unit.demand, preemptible=unit.preemptible)
+        self.accounts.take(unit.quota, unit.demand, preemptible=unit.preemptible)
         self._let_go[unit.job] = (unit, queue, cluster_state.now)
         self._set_phase(unit, "Dequeued", "Dequeued because schedule successfully")
         cluster_state.history.workloads[unit.job].end_waiting()
@@ -200,10 +200,10 @@ class KubeQueue:
 
     def _give_back(self, unit: Unit) -> None:
         for queue in self._busy.values():
-            queue.catch_up(self._cluster_state.now, self.book.is_vain)
-        self.book.give_back(unit.quota, unit.demand, preemptible=unit.preemptible)
+            queue.catch_up(self._cluster_state.now, self.accounts.is_vain)
+        self.accounts.give_back(unit.quota, unit.demand, preemptible=unit.preemptible)
         for queue in self._busy.values():
-            if queue.given_back(self.book.is_vain):
+            if queue.given_back(self.accounts.is_vain):
                 self._note_change(queue)
 
     def change(self, event: JobChanged) -> None:
@@ -222,7 +222,7 @@ class KubeQueue:
             cluster_state.note("priority-refused", why=why)
             return
         queue = self._queue_of[number]
-        queue.catch_up(cluster_state.now, self.book.is_vain)
+        queue.catch_up(cluster_state.now, self.accounts.is_vain)
         before = queue.units[number]
         if event.priority is None:
             unit = queue.jump(number)
@@ -296,7 +296,7 @@ class KubeQueue:
 
     def _wake_in_time(self) -> None:
         cluster_state = self._cluster_state
-        moments = [at for queue in self._busy.values() if (at := queue.wakes_at(self.book.is_vain)) is not None]
+        moments = [at for queue in self._busy.values() if (at := queue.wakes_at(self.accounts.is_vain)) is not None]
         if cluster_state.timing.requeue_s is not None:
             moments += [
                 since + cluster_state.timing.requeue_s

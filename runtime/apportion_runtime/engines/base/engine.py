@@ -187,7 +187,4 @@ class PlainEngine:
     def explain(self, pod: PodFacts, why: str) -> None:
         """Note why a workload waits, by the first of its pods."""
         state = self.cluster_state.pods[pod.uid]
-        facts = self.cluster_state.history.workloads[state.workload]
-        if facts.why_waiting != why:
-            facts.why_waiting = why
-            self.cluster_state.note("waiting", workload=state.workload, pod=state.name, why=why)
+        self.cluster_state.note_wait(state.workload, why, pod=state.name)

@@ -5,11 +5,9 @@ Each call runs Kueue's cycles until one changes nothing, and then one of kube-sc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
 
-from apportion_runtime.admission.expanding.suspension import with_suspended
 from apportion_runtime.admission.objects import kind_of, labels_of
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.engines.base.engine import PlainEngine
@@ -19,28 +17,23 @@ from apportion_runtime.engines.kueue.api_names import PRIORITY_CLASS, WORKLOAD
 from apportion_runtime.engines.kueue.deadlines import Deadlines
 from apportion_runtime.engines.kueue.jobs import Jobs
 from apportion_runtime.engines.kueue.object_reader import Configured, List, read, selects, unmodelled
-from apportion_runtime.engines.kueue.pending_queue import PendingQueue
+from apportion_runtime.engines.kueue.pending_queues import PendingQueues
 from apportion_runtime.engines.kueue.pod_sets import (
-    Path,
     originals_of,
     places,
-    resized,
     shape,
-    updated,
-    with_templates,
 )
 from apportion_runtime.engines.kueue.pod_workloads import PodWorkloads
 from apportion_runtime.engines.kueue.provisioner import Provisioner
-from apportion_runtime.engines.kueue.provisioning_requests import flavor_update
 from apportion_runtime.engines.kueue.queue_samples import sample
 from apportion_runtime.engines.kueue.quota_holders import QuotaHolders
 from apportion_runtime.engines.kueue.quota_release import QuotaRelease
-from apportion_runtime.engines.kueue.records import Holder, Pending, PodSet, Queue
+from apportion_runtime.engines.kueue.quota_reservation import reclaim_completed, reserve_quota
+from apportion_runtime.engines.kueue.records import Pending, Queue
 from apportion_runtime.engines.kueue.scheduling_cycle import Entry, Outcome, run_cycle
 from apportion_runtime.engines.kueue.usage_tree import UsageTree
-from apportion_runtime.engines.kueue.workload_state import Phase, WorkloadState, set_status, workload_object
+from apportion_runtime.engines.kueue.workload_state import Phase, WorkloadState, workload_object
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
-from apportion_runtime.sim.api.events import EngineEvent
 from apportion_runtime.sim.api.object_store import Change
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.controllers.workloads import Workloads
@@ -51,18 +44,14 @@ from apportion_runtime.sim.provisioning.node_pools import NodePools
 from apportion_runtime.sim.scenario.format import Manifest
 
 
-@dataclass(frozen=True, slots=True)
-class BackoffEnds(EngineEvent):
-    """Work that backs off may be looked at again."""
-
-
 class Kueue(PlainEngine):
     """Kueue at work, with kube-scheduler and the provider's autoscaler.
 
     Attributes:
         units: Every workload that it manages, by namespace and name of its Workload.
-        book: Who of them holds quota.
-        waiting: By ClusterQueue those that wait.
+        holders: Who of them holds quota.
+        pending: Those that wait, by ClusterQueue.
+        has_changed: Whether the queues' samples are out of date.
     """
 
     name = "kueue"
@@ -72,14 +61,13 @@ class Kueue(PlainEngine):
         self.configured: Configured = readable(cluster_state.store.list)
         cluster_state.records.faults.extend(unmodelled(cluster_state.store.list))
         self._jobs = Jobs(cluster_state.store, lambda: self.configured)
-        self._pod_workloads = PodWorkloads(self, self._jobs)
+        self.pod_workloads = PodWorkloads(self, self._jobs)
         self.units: dict[str, WorkloadState] = {}
         self._by_number: dict[int, WorkloadState] = {}
-        self.waiting = {name: PendingQueue(queue.strategy) for name, queue in self.configured.rules.queues.items()}
-        self.book = QuotaHolders(self.configured.rules.queues.values(), self.configured.rules.cohorts)
-        self._freed: list[str] = []
-        self._releasing = False
-        self._dirty = True
+        self.pending = PendingQueues(cluster_state, self.configured.rules.queues.values(), lambda: self.parents)
+        self.holders = QuotaHolders(self.configured.rules.queues.values(), self.configured.rules.cohorts)
+        self.has_changed = True
+        self._is_changing_job = False
         self._profiles, unknown = read_profiles(cluster_state.store.list(KIND))
         if unknown:
             raise UnreadableError(
@@ -112,13 +100,13 @@ class Kueue(PlainEngine):
 
     def handlers(self) -> Handlers:
         """Return what is done at each of its events."""
-        return {**super().handlers(), BackoffEnds: lambda _: self._backoff_ends(), **self.deadlines.handlers()}
+        return {**super().handlers(), **self.pending.handlers(), **self.deadlines.handlers()}
 
     def admit(self, made: Manifest) -> Manifest:
         """Return an object as it is kept: what Kueue manages is held back, and pods are bound to their nodes."""
         held = self._jobs.held_back(made)
         if kind_of(held) == ("", "Pod"):
-            self._pod_workloads.check_group(held)
+            self.pod_workloads.check_group(held)
         return super().admit(held)
 
     def made(self, running: Running) -> None:
@@ -140,17 +128,17 @@ class Kueue(PlainEngine):
     def take_in(self, running: Running, made: Manifest) -> Pod:
         """Read a pod that was just made; one that is held back itself is a workload, or waits for those of its group."""
         record = super().take_in(running, made)
-        self._pod_workloads.add(running, made)
+        self.pod_workloads.add(running, made)
         return record
 
     def wait(self, unit: WorkloadState) -> None:
         """Have a workload wait in its queue, not before its time."""
         cluster_state = self.cluster_state
-        unit.phase, self._dirty = Phase.WAITING, True
+        unit.phase, self.has_changed = Phase.WAITING, True
         if not unit.pods:
             gang = self.pods.gangs.name_of(self.workloads.running[unit.number])
             cluster_state.history.begin_wait(gang, unit.number, unit.queue, cluster_state.elapsed_s)
-        if unit.queue not in self.waiting:
+        if unit.queue not in self.pending:
             missing = (
                 f"LocalQueue {unit.local_queue} doesn't exist"
                 if not unit.queue
@@ -158,36 +146,12 @@ class Kueue(PlainEngine):
             )
             self.note_waiting(unit.number, missing)
             return
-        self.waiting[unit.queue].push(unit.pending(), now=cluster_state.now, not_before=unit.not_before)
-        if unit.not_before > cluster_state.now:
-            cluster_state.events.plan(unit.not_before, BackoffEnds())
-        cluster_state.request_cycle()
+        self.pending.push(unit.pending(), unit.not_before)
 
     def wake(self, queue: str) -> None:
         """Have the workloads of a queue's whole cohort looked at again: there may be room."""
-        self._dirty = True
-        self._freed.append(queue)
-        for waiting in self._cohort_of(queue):
-            waiting.wake(self.cluster_state.now)
-        self.cluster_state.request_cycle()
-
-    def _cohort_of(self, queue: str) -> Iterator[PendingQueue]:
-        root = self._root(queue)
-        for name, waiting in self.waiting.items():
-            if name == queue or self._root(name) == root:
-                yield waiting
-
-    def _root(self, name: str) -> str:
-        parents, seen = self.parents, {name}
-        while (above := parents.get(name)) is not None and above not in seen:
-            name = above
-            seen.add(name)
-        return name
-
-    def _backoff_ends(self) -> None:
-        for waiting in self.waiting.values():
-            waiting.wake(self.cluster_state.now)
-        self.cluster_state.request_cycle()
+        self.has_changed = True
+        self.pending.wake(queue)
 
     def _queue_changed(self, change: Change) -> None:
         """A LocalQueue was made after the beginning: its work may go on."""
@@ -203,7 +167,7 @@ class Kueue(PlainEngine):
         """Admit workloads, and place the pods of those that were."""
         self.cluster_state.history.n_cycles += 1
         while self._run_cycle():
-            self._dirty = True
+            self.has_changed = True
         waiting = self.pods.waiting()
         unplaced = self._scheduler.run_cycle([pod for pod in waiting if self._scheduler.is_mine(pod.record)])
         for each in unplaced:
@@ -212,9 +176,9 @@ class Kueue(PlainEngine):
             if not self._scheduler.is_mine(pod.record):
                 self.explain(pod, f"no scheduler here is called {pod.record.scheduler}")
         self.grow(each.pod for each in unplaced if not each.is_held and not self._consumes(each.pod))
-        if self._dirty:
+        if self.has_changed:
             sample(self)
-            self._dirty = False
+            self.has_changed = False
 
     def _consumes(self, pod: PodFacts) -> bool:
         state = self.cluster_state.pods[pod.uid]
@@ -224,23 +188,16 @@ class Kueue(PlainEngine):
 
     def _run_cycle(self) -> bool:
         """Run one of Kueue's cycles; tell whether another one might change anything."""
-        heads: list[Pending] = []
-        for name in sorted(self.waiting):
-            head = self.waiting[name].pop() if self.waiting[name].is_active else None
-            if head is not None:
-                heads.append(head)
+        heads = self.pending.heads()
         if not heads:
             return False
         entries = run_cycle(
-            self.configured.rules, heads, self.book.situation(self.cluster_state.now), refuses=self._refusal
+            self.configured.rules, heads, self.holders.situation(self.cluster_state.now), refuses=self._refusal
         )
-        self._freed = []
         goes_on = False
         for entry in entries:
             goes_on = self._apply(entry) or goes_on
-        # What was freed meanwhile may be room for heads that were parked after that.
-        for queue in tuple(dict.fromkeys(self._freed)):
-            self.wake(queue)
+        self.pending.wake_freed()
         return goes_on
 
     def _refusal(self, workload: Pending, queue: Queue) -> str:
@@ -253,9 +210,9 @@ class Kueue(PlainEngine):
     def _apply(self, entry: Entry) -> bool:
         """Do what was decided about a head; tell whether another cycle might decide otherwise."""
         unit = self.units[entry.workload.key]
-        waiting = self.waiting[unit.queue]
+        queue = self.pending[unit.queue]
         if entry.outcome is Outcome.RESERVED:
-            self._reserve(unit, entry)
+            reserve_quota(self, unit, entry)
             return True
         is_new = False
         if entry.outcome is Outcome.PREEMPTING:
@@ -263,98 +220,20 @@ class Kueue(PlainEngine):
                 is_new = self.leaving.preempt(self.units[target.holder.key], unit, target.reason) or is_new
         unit.message = entry.message
         self.note_waiting(unit.number, entry.message)
-        waiting.give_back(entry.again(), entry.why)
-        was_parked = not waiting.is_waiting(unit.key)
+        queue.give_back(entry.again(), entry.why)
+        was_parked = not queue.is_waiting(unit.key)
         return is_new or was_parked
 
-    def _reserve(self, unit: WorkloadState, entry: Entry) -> None:
-        """Give a workload its quota; it is admitted when its checks are ready."""
-        cluster_state, assignment = self.cluster_state, entry.assignment
-        unit.phase, unit.flavors, unit.message = Phase.RESERVED, assignment.flavors, ""
-        unit.assigned = assignment.pod_sets
-        unit.holder = Holder(
-            unit.key,
-            unit.queue,
-            assignment.usage,
-            unit.uid,
-            unit.priority,
-            unit.ordered_at,
-            reserved_at=cluster_state.now,
-        )
-        self.book.put(unit.holder)
-        self.waiting[unit.queue].remove(unit.key)
-        given = sorted({flavor for of in unit.flavors.values() for flavor in of.values()})
-        queue = self.configured.rules.queues[unit.queue]
-        unit.checks = tuple(check.name for check in queue.checks if not check.flavors or check.flavors & set(given))
-        unit.ready = {}
-        message = f"Quota reserved in ClusterQueue {unit.queue}"
-        fewer = [f"{got.count} of {all_.count} pods" for got, all_ in _pairs(unit) if got.count < all_.count]
-        cluster_state.note(
-            "reserved", workload=unit.number, why=", ".join((message, f"flavors {', '.join(given)}", *fewer))
-        )
-        set_status(
-            cluster_state.store, unit, cluster_state.clock.text,
-            (("QuotaReserved", True, "QuotaReserved", message), ("Evicted", False, "QuotaReserved", message)),
-            admission={
-                "clusterQueue": unit.queue,
-                "podSetAssignments": [
-                    {"name": each.name, "count": each.count, "flavors": dict(unit.flavors.get(each.name, {}))}
-                    for each in unit.assigned
-                ],
-            },
-        )  # fmt: skip
-        for check in unit.checks:
-            self.provisioner.ask(unit, check)
-        self.admit_if_ready(unit)
-
-    def admit_if_ready(self, unit: WorkloadState) -> None:
-        """Release the job of a workload whose checks are all ready."""
-        if unit.phase is not Phase.RESERVED or any(check not in unit.ready for check in unit.checks):
-            return
-        cluster_state = self.cluster_state
-        unit.phase, unit.n_releases, self._dirty = Phase.ADMITTED, unit.n_releases + 1, True
-        message = f"Admitted by ClusterQueue {unit.queue}"
-        cluster_state.note("admitted", workload=unit.number, why=message)
-        set_status(cluster_state.store, unit, cluster_state.clock.text, (("Admitted", True, "Admitted", message),))
-        if unit.pods:
-            released = {place.name: self._released(unit, place.name, place.template) for place in unit.places}
-            cluster_state.history.workloads[unit.number].end_waiting()
-            self._pod_workloads.release(unit, released)
-            self.deadlines.begin(unit)
-            return
-        running = self.workloads.running[unit.number]
-        templates: dict[Path, Any] = {
-            place.path: self._released(unit, place.name, unit.originals[place.path])
-            for place in unit.places
-            if place.path
-        }
-        if any(got.count < all_.count for got, all_ in _pairs(unit)):
-            templates |= resized(running.manifest, unit.assigned[0].count)
-        cluster_state.history.workloads[unit.number].end_waiting()
-        self._change(unit, with_suspended(with_templates(running.manifest, templates), suspended=False))
-        self.deadlines.begin(unit)
-
-    def _released(self, unit: WorkloadState, name: str, template: Manifest) -> Manifest:
-        made = updated(template, flavor_update(self.configured.rules.flavors, unit.flavors.get(name, {})))
-        for check in unit.checks:
-            update = unit.ready[check].get(name)
-            made = made if update is None else updated(made, update)
-        return made
-
-    def suspend(self, unit: WorkloadState) -> None:
-        """Hold a job back again, with its templates as they were."""
-        running = self.workloads.running[unit.number]
-        self._change(unit, with_suspended(with_templates(running.manifest, unit.originals), suspended=True))
-
-    def _change(self, unit: WorkloadState, manifest: Manifest) -> None:
-        self._releasing = True
+    def change_job(self, unit: WorkloadState, manifest: Manifest) -> None:
+        """Start or stop the job of a workload, which does not count as somebody's change of it."""
+        self._is_changing_job = True
         self.workloads.change(unit.number, manifest)
-        self._releasing = False
+        self._is_changing_job = False
 
     def changed(self, running: Running) -> None:
         """A job that somebody scaled is another workload to Kueue: it gives its quota back, and waits anew."""
         unit = self._by_number.get(running.number)
-        if unit is None or self._releasing:
+        if unit is None or self._is_changing_job:
             return
         found = places(running.manifest)
         is_held = unit.phase in (Phase.RESERVED, Phase.ADMITTED)
@@ -385,9 +264,8 @@ class Kueue(PlainEngine):
     def forget(self, unit: WorkloadState) -> None:
         """A workload is over: its quota is free."""
         del self.units[unit.key]
-        self.book.remove(unit.queue, unit.key)
-        if unit.queue in self.waiting:
-            self.waiting[unit.queue].remove(unit.key)
+        self.holders.remove(unit.queue, unit.key)
+        self.pending.remove(unit.queue, unit.key)
         self.provisioner.forget(unit)
         if self.cluster_state.store.get(WORKLOAD, unit.namespace, unit.name) is not None:
             self.cluster_state.store.delete(WORKLOAD, unit.namespace, unit.name)
@@ -398,36 +276,19 @@ class Kueue(PlainEngine):
         """A pod is gone: the quota of one that has done its work is free, and that of a job that left with its last."""
         super().left(pod)
         unit = self._by_number.get(pod.workload)
-        if self._pod_workloads.left(pod) or unit is None or unit.holder is None:
+        if self.pod_workloads.left(pod) or unit is None or unit.holder is None:
             return
         if unit.phase is Phase.LEAVING:
             self.leaving.go_on(unit)
         elif pod.leaving == ENDED_BY_SUCCESS:
-            self._reclaim(unit)
+            reclaim_completed(self, unit)
         elif unit.phase is Phase.ADMITTED:
             self.deadlines.lost(unit)
 
-    def _reclaim(self, unit: WorkloadState) -> None:
-        """Count only the pods that a Job still wants, when fewer are left to do than run at a time."""
-        running = self.workloads.running[unit.number]
-        if running.manifest["kind"] != "Job" or unit.holder is None or len(unit.pod_sets) != 1:
-            return
-        full = unit.assigned[0]
-        count = min(full.count, len(running.slots) - len(running.done))
-        if not 0 < count < full.count:
-            return
-        flavors = unit.flavors[full.name]
-        usage = {(flavors[name], name): total for name, total in full.of(count).requests.items() if name in flavors}
-        unit.holder = replace(unit.holder, usage=usage)
-        self.book.put(unit.holder)
-        self.wake(unit.queue)
-
     def note_waiting(self, number: int, why: str) -> None:
         """Note why a workload waits, where it changed."""
-        facts = self.cluster_state.history.workloads[number]
-        if why and facts.why_waiting != why:
-            facts.why_waiting = why
-            self.cluster_state.note("waiting", workload=number, why=why)
+        if why:
+            self.cluster_state.note_wait(number, why)
 
     def pods_of(self, unit: WorkloadState) -> list[PodState]:
         """Return the pods of a workload that are there."""
@@ -436,30 +297,6 @@ class Kueue(PlainEngine):
         running = self.workloads.running[unit.number]
         uids = [uid for group in running.groups.values() for uid in group.pods]
         return [self.cluster_state.pods[uid] for uid in uids if uid in self.cluster_state.pods]
-
-    def path_of(self, queue: str) -> str:
-        """Return a queue with the cohorts above it, as Kueue's messages have it."""
-        names = [queue]
-        while (above := self.parents.get(names[-1])) is not None:
-            names.append(above)
-        return "/" + "/".join(reversed(names))
-
-    def is_held_back(self, pod: PodState) -> bool:
-        """Tell whether a pod has a gate of Kueue's."""
-        return self._pod_workloads.is_held_back(pod)
-
-    def job_uid(self, unit: WorkloadState) -> str:
-        """Return the uid of a workload's job."""
-        return unit.uid
-
-    def job_name(self, unit: WorkloadState) -> str:
-        """Return the name of a workload's job."""
-        return self.cluster_state.history.workloads[unit.number].name
-
-
-def _pairs(unit: WorkloadState) -> Iterator[tuple[PodSet, PodSet]]:
-    """Yield what each pod set of a workload got, and what it is as a whole."""
-    return zip(unit.assigned, unit.pod_sets, strict=True)
 
 
 def readable(objects: List) -> Configured:

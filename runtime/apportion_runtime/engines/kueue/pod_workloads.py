@@ -152,5 +152,5 @@ class PodWorkloads:
                 if flavor is not None:
                     usage[flavor, resource] = usage.get((flavor, resource), 0) + total
         unit.holder = replace(unit.holder, usage=usage)
-        self._engine.book.put(unit.holder)
+        self._engine.holders.put(unit.holder)
         self._engine.wake(unit.queue)

@@ -16,6 +16,7 @@ from apportion_runtime.engines.kueue.provisioning_requests import (
     request_name,
     request_objects,
 )
+from apportion_runtime.engines.kueue.quota_reservation import admit_if_ready
 from apportion_runtime.engines.kueue.workload_state import Phase, WorkloadState, owner_number
 from apportion_runtime.sim.api.object_store import Change
 from apportion_runtime.sim.provisioning.autoscaler import REQUEST
@@ -100,7 +101,7 @@ class Provisioner:
             engine.leaving.deactivate(unit, f"Admission check {check} is Rejected: {message}")
         elif answer is Answer.READY and check not in unit.ready:
             unit.ready[check] = consuming_updates(request, config, unit.assigned)
-            engine.admit_if_ready(unit)
+            admit_if_ready(engine, unit)
             engine.cluster_state.request_cycle()
         elif answer is Answer.PENDING:
             said = [each for each in request["status"]["conditions"] if each["type"] == "Provisioned"]

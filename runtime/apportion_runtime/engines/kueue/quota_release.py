@@ -10,8 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from apportion_runtime.engines.kueue.pending_queues import queue_path
 from apportion_runtime.engines.kueue.preemption import FAIR, IN_QUEUE, RECLAMATION, WHILE_BORROWING
 from apportion_runtime.engines.kueue.provisioning_requests import backoff_s
+from apportion_runtime.engines.kueue.quota_reservation import stop_job
 from apportion_runtime.engines.kueue.workload_state import Phase, WorkloadState, set_status
 from apportion_runtime.sim.history import ENDED_BY_EVICTION
 from apportion_runtime.sim.kubelet.eviction import evict
@@ -40,11 +42,12 @@ class QuotaRelease:
             return False
         engine = self._engine
         message = (
-            f"Preempted to accommodate a workload (UID: {by.uid}, JobUID: {engine.job_uid(by)}) due to "
-            f"{_IN_WORDS[reason]}; preemptor path: {engine.path_of(by.queue)}; "
-            f"preemptee path: {engine.path_of(unit.queue)}"
+            f"Preempted to accommodate a workload (UID: {by.uid}, JobUID: {by.uid}) due to "
+            f"{_IN_WORDS[reason]}; preemptor path: {_path(engine, by)}; "
+            f"preemptee path: {_path(engine, unit)}"
         )
-        engine.cluster_state.note("preempted", workload=unit.number, by=engine.job_name(by), why=f"{reason}: {message}")
+        preemptor = engine.cluster_state.history.workloads[by.number].name
+        engine.cluster_state.note("preempted", workload=unit.number, by=preemptor, why=f"{reason}: {message}")
         self.leave(unit, "Preempted", message, by=by, rule=reason)
         return True
 
@@ -91,7 +94,7 @@ class QuotaRelease:
         unit.phase = Phase.LEAVING
         if unit.holder is not None:
             unit.holder = replace(unit.holder, evicted=True)
-            engine.book.put(unit.holder)
+            engine.holders.put(unit.holder)
         conditions = [("Evicted", True, reason, message), ("Admitted", False, "NoReservation", message)]
         set_status(cluster_state.store, unit, cluster_state.clock.text, conditions)
         engine.provisioner.forget(unit)
@@ -111,17 +114,17 @@ class QuotaRelease:
                     engine.workloads.kubelet.stop(pod, ENDED_BY_EVICTION)
             if running is not None and not unit.pods:
                 running.is_suspended = False
-                engine.suspend(unit)
+                stop_job(engine, unit)
         self.go_on(unit)
 
     def go_on(self, unit: WorkloadState) -> None:
         """Once the last pod of a workload is gone, free its quota; it waits again, unless it goes for good."""
         engine = self._engine
-        if any(not engine.is_held_back(pod) for pod in engine.pods_of(unit)):
+        if any(not engine.pod_workloads.is_held_back(pod) for pod in engine.pods_of(unit)):
             return
         cluster_state = engine.cluster_state
         unit.holder, unit.flavors, unit.ready, unit.assigned = None, {}, {}, ()
-        engine.book.remove(unit.queue, unit.key)
+        engine.holders.remove(unit.queue, unit.key)
         set_status(
             cluster_state.store, unit, cluster_state.clock.text, (("QuotaReserved", False, "Pending", unit.message),)
         )
@@ -131,3 +134,8 @@ class QuotaRelease:
             engine.note_waiting(unit.number, f"The workload is deactivated: {self._deactivated.pop(unit.key)}")
             return
         engine.wait(unit)
+
+
+def _path(engine: Kueue, unit: WorkloadState) -> str:
+    """Return the queue of a workload with the cohorts above it, as Kueue's messages have it."""
+    return "/" + "/".join(reversed(queue_path(engine.parents, unit.queue)))

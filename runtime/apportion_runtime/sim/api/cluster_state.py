@@ -83,6 +83,13 @@ class ClusterState:
         self._cycle_at, self._last_cycle_at = None, self.now
         return True
 
+    def note_wait(self, workload: int, why: str, *, what: str = "waiting", pod: str = "") -> None:
+        """Record why a workload waits, unless that is the reason already."""
+        facts = self.history.workloads[workload]
+        if facts.why_waiting != why:
+            facts.why_waiting = why
+            self.note(what, workload=workload, pod=pod, why=why)
+
     def note(
         self,
         what: str,

@@ -15,6 +15,19 @@ def begin_wait(cluster_state: ClusterState, group: Group, pod: PodState) -> None
         cluster_state.history.begin_wait(group.name, pod.workload, queue, cluster_state.elapsed_s)
 
 
+def note_stop(group: Group | None, pod: PodState) -> None:
+    """Count a pod out of its group's ready and placed pods; it is not ready any more."""
+    was_ready, pod.is_ready = pod.is_ready, False
+    if group is None:
+        return
+    part = part_of(pod.record.sub_group)
+    if pod.is_bound:
+        group.placed[part] -= 1
+        group.has_lost = True
+    if was_ready:
+        group.ready[part] -= 1
+
+
 def note_placement(cluster_state: ClusterState, running: Running, group: Group, pod: PodState) -> None:
     """Count a pod that was bound, and record the end of its group's wait once the group is satisfied."""
     group.placed[part_of(pod.record.sub_group)] += 1

@@ -8,6 +8,7 @@ from typing import Any
 from apportion_runtime.admission.expanding import Replacing, Slot
 from apportion_runtime.admission.objects import kind_of, namespace_of
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
+from apportion_runtime.sim.api.events import FillDue
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.scenario.format import Manifest
 
@@ -17,10 +18,13 @@ _BACKOFF = (0.005, 1000.0)
 MaxJobApiBackOff), and client-go's DefaultTypedControllerRateLimiter, which the others use."""
 
 
-def retry_delay_s(manifest: Manifest, n_denied: int) -> float:
-    """Return the delay before a workload's controller retries a denied pod; it doubles with each denial in a row."""
-    first, longest = _BACKOFFS.get(kind_of(manifest), _BACKOFF)
-    return min(longest, first * 2.0 ** min(n_denied, 30))
+def plan_retry(cluster_state: ClusterState, running: Running, why: str) -> None:
+    """Record that a pod was denied, and plan the retry of its controller: the delay doubles with each denial in a row."""
+    cluster_state.note_wait(running.number, why, what="denied")
+    first, longest = _BACKOFFS.get(kind_of(running.manifest), _BACKOFF)
+    delay = min(longest, first * 2.0 ** min(running.n_denied, 30))
+    running.n_denied += 1
+    cluster_state.events.plan(cluster_state.now + delay, FillDue(running.number))
 
 
 def create_children(cluster_state: ClusterState, running: Running, children: Iterable[dict[str, Any]]) -> None:

@@ -29,11 +29,11 @@ class PodGrouper:
                 made, Lookup(cluster_state), scheduler=cluster_state.records.engine.settings.scheduler_name
             )
         except GroupingError as wrong:
-            self._explain(running, str(wrong))
+            cluster_state.note_wait(running.number, str(wrong))
             return made
         if grouping is None:
             scheduler = made["spec"].get("schedulerName") or "default-scheduler"
-            self._explain(running, f"schedulerName is {scheduler}; no pod group is made")
+            cluster_state.note_wait(running.number, f"schedulerName is {scheduler}; no pod group is made")
             return made
         self._put_group(running, grouping)
         annotations = {**annotations_of(made), api_names.POD_GROUP: grouping.name}
@@ -61,15 +61,9 @@ class PodGrouper:
         cluster_state.history.workloads[running.number].queue = queue
         if not grouping.has_queue and queue not in cluster_state.records.leaves:
             kind = running.manifest.get("kind")
-            self._explain(running, f"Queue label missing from {kind}; pods will remain pending")
+            cluster_state.note_wait(running.number, f"Queue label missing from {kind}; pods will remain pending")
         elif queue in cluster_state.records.parents and queue not in cluster_state.records.leaves:
-            self._explain(running, UnusableQueue(queue, None).text)
-
-    def _explain(self, running: Running, why: str) -> None:
-        facts = self._cluster_state.history.workloads[running.number]
-        if facts.why_waiting != why:
-            facts.why_waiting = why
-            self._cluster_state.note("waiting", workload=running.number, why=why)
+            cluster_state.note_wait(running.number, UnusableQueue(queue, None).text)
 
 
 class Lookup:

@@ -1,4 +1,4 @@
-"""Another number of replicas, written where each kind says it."""
+"""Scaling a workload: the replicas of its objects, in the field that each kind has for them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,27 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from apportion_runtime.admission.grouping.ray import CLUSTER_PATHS
-from apportion_runtime.admission.objects import GroupingError, Objects, namespace_of, nested, text
+from apportion_runtime.admission.objects import GroupingError, Objects, name_of, namespace_of, nested, text
+from apportion_runtime.sim.api.cluster_state import ClusterState
+from apportion_runtime.sim.controllers.pod_groups import Lookup
+from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.scenario.format import Manifest
 
 _CONFIGS = {"RayJob": "rayClusterSpec", "RayService": "rayClusterConfig"}
 
 
-def scaled(workload: Manifest, replicas: int, group: str, objects: Objects) -> Iterator[dict[str, Any]]:
+def scale_objects(cluster_state: ClusterState, running: Running, replicas: int, group: str) -> None:
+    """Update the objects of a workload to a number of replicas, of one group of workers or of the whole."""
+    before = running.manifest
+    for made in _scaled(before, replicas, group, Lookup(cluster_state)):
+        cluster_state.store.update(made)
+    found = cluster_state.store.get(before["kind"], namespace_of(before), name_of(before))
+    assert found is not None
+    running.manifest = found
+    cluster_state.note("scaled", workload=running.number, why=f"{group or 'replicas'}: {replicas}")
+
+
+def _scaled(workload: Manifest, replicas: int, group: str, objects: Objects) -> Iterator[dict[str, Any]]:
     """Yield the objects that change where a workload, or one of its groups of workers, gets other replicas.
 
     Raises:

@@ -8,18 +8,16 @@ from apportion_runtime.admission import api_names
 from apportion_runtime.admission.expanding import Ending, Replacing, Slot, expand, is_suspended
 from apportion_runtime.admission.objects import GroupingError, kind_of, labels_of, name_of, namespace_of
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
-from apportion_runtime.sim.api.events import FillDue
 from apportion_runtime.sim.api.object_store import Conflict
 from apportion_runtime.sim.controllers.cluster_retention import ClusterExpires, stays_s
 from apportion_runtime.sim.controllers.cron_jobs import CronJobs
 from apportion_runtime.sim.controllers.gpu_requests import gpus_of
-from apportion_runtime.sim.controllers.group_waits import begin_wait, note_placement
+from apportion_runtime.sim.controllers.group_waits import begin_wait, note_placement, note_stop
 from apportion_runtime.sim.controllers.job_submission import wants_last
 from apportion_runtime.sim.controllers.planned_changes import plan_changes
-from apportion_runtime.sim.controllers.pod_creation import create_children, create_pod, pod_object, retry_delay_s
-from apportion_runtime.sim.controllers.pod_groups import Lookup
+from apportion_runtime.sim.controllers.pod_creation import create_children, create_pod, plan_retry, pod_object
 from apportion_runtime.sim.controllers.progress import part_of
-from apportion_runtime.sim.controllers.replica_counts import scaled
+from apportion_runtime.sim.controllers.replica_counts import scale_objects
 from apportion_runtime.sim.controllers.running_workload import Group, Running
 from apportion_runtime.sim.controllers.work_rate import WorkRate
 from apportion_runtime.sim.controllers.workload_cleanup import delete_objects, drop_group, has_pods, succeeded
@@ -122,21 +120,10 @@ class Workloads:
                 try:
                     self._make_pod(running, slot)
                 except Denied as refused:
-                    self._denied(running, str(refused))
+                    plan_retry(self._cluster_state, running, str(refused))
                     return
                 running.n_denied = 0
                 room -= 1
-
-    def _denied(self, running: Running, why: str) -> None:
-        """A pod was not admitted: its controller tries again, each time after twice as long."""
-        cluster_state, manifest = self._cluster_state, running.manifest
-        facts = cluster_state.history.workloads[running.number]
-        if facts.why_waiting != why:
-            facts.why_waiting = why
-            cluster_state.note("denied", workload=running.number, why=why)
-        wait = retry_delay_s(manifest, running.n_denied)
-        running.n_denied += 1
-        cluster_state.events.plan(cluster_state.now + wait, FillDue(running.number))
 
     def try_again(self, number: int) -> None:
         """Make the pods of a workload that were not admitted before, if they are by now."""
@@ -195,15 +182,8 @@ class Workloads:
         running = self.running.get(pod.workload)
         if running is None:
             return
-        group, part = self.group_of(pod), part_of(pod.record.sub_group)
         was_ready = pod.is_ready
-        pod.is_ready = False
-        if group is not None:
-            if pod.is_bound:
-                group.placed[part] -= 1
-                group.has_lost = True
-            if was_ready:
-                group.ready[part] -= 1
+        note_stop(self.group_of(pod), pod)
         if was_ready and not running.outcome and pod.slot not in running.over:
             self._work_rate.reckon(running, pod)
         if running.expansion.replacing is Replacing.AT_ONCE and pod.slot not in running.over and not running.outcome:
@@ -246,15 +226,7 @@ class Workloads:
         running = self.running.get(number)
         if running is None or running.outcome:
             return
-        cluster_state = self._cluster_state
-        for made in scaled(running.manifest, replicas, group, Lookup(cluster_state)):
-            cluster_state.store.update(made)
-        found = cluster_state.store.get(
-            running.manifest["kind"], namespace_of(running.manifest), name_of(running.manifest)
-        )
-        assert found is not None
-        running.manifest = found
-        cluster_state.note("scaled", workload=number, why=f"{group or 'replicas'}: {replicas}")
+        scale_objects(self._cluster_state, running, replicas, group)
         self._follow(running)
 
     def change(self, number: int, manifest: Manifest) -> None:

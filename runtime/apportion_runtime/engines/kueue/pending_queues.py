@@ -1,0 +1,98 @@
+"""The pending workloads of every ClusterQueue: the heads of a cycle, and waking a cohort whose quota changed.
+
+Source: kubernetes-sigs/kueue v0.18.3, pkg/cache/queue/manager.go and inadmissible_workloads.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from apportion_runtime.engines.kueue.pending_queue import PendingQueue
+from apportion_runtime.engines.kueue.records import Pending, Queue
+from apportion_runtime.sim.api.cluster_state import ClusterState
+from apportion_runtime.sim.api.events import EngineEvent
+from apportion_runtime.sim.engine import Handlers
+
+Parents = Mapping[str, str | None]
+"""ClusterQueues and Cohorts, and the Cohort of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackoffEnds(EngineEvent):
+    """A workload that backs off may be considered again."""
+
+
+class PendingQueues:
+    """The pending workloads by ClusterQueue.
+
+    Args:
+        cluster_state: The cluster, which runs a cycle once a queue changes.
+        queues: The ClusterQueues.
+        parents: Returns the hierarchy as it is configured at that time.
+    """
+
+    def __init__(self, cluster_state: ClusterState, queues: Iterable[Queue], parents: Callable[[], Parents]) -> None:
+        self._cluster_state = cluster_state
+        self._parents = parents
+        self._queues = {queue.name: PendingQueue(queue.strategy) for queue in queues}
+        self._freed: list[str] = []
+
+    def __contains__(self, queue: str) -> bool:
+        return queue in self._queues
+
+    def __getitem__(self, queue: str) -> PendingQueue:
+        return self._queues[queue]
+
+    def handlers(self) -> Handlers:
+        """Return what is done at each of its events."""
+        return {BackoffEnds: lambda _: self._wake(self._queues.values())}
+
+    def push(self, workload: Pending, not_before: float) -> None:
+        """Add a workload to its queue; it is not considered before a point in time."""
+        now = self._cluster_state.now
+        self._queues[workload.queue].push(workload, now=now, not_before=not_before)
+        if not_before > now:
+            self._cluster_state.events.plan(not_before, BackoffEnds())
+        self._cluster_state.request_cycle()
+
+    def remove(self, queue: str, key: str) -> None:
+        """Remove a workload from its queue, if that exists."""
+        if queue in self._queues:
+            self._queues[queue].remove(key)
+
+    def heads(self) -> list[Pending]:
+        """Take the head of each active queue; the queues whose quota was freed are collected anew from here on."""
+        self._freed = []
+        heads = [self._queues[name].pop() for name in sorted(self._queues) if self._queues[name].is_active]
+        return [head for head in heads if head is not None]
+
+    def wake(self, queue: str) -> None:
+        """Have the workloads of a queue's whole cohort considered again: quota was freed."""
+        self._freed.append(queue)
+        self._wake(self._of_cohort(queue))
+
+    def wake_freed(self) -> None:
+        """Wake the cohorts whose quota was freed since the heads were taken, for heads that were parked after that."""
+        for queue in tuple(dict.fromkeys(self._freed)):
+            self.wake(queue)
+
+    def _wake(self, queues: Iterable[PendingQueue]) -> None:
+        for queue in queues:
+            queue.wake(self._cluster_state.now)
+        self._cluster_state.request_cycle()
+
+    def _of_cohort(self, queue: str) -> Iterator[PendingQueue]:
+        parents = self._parents()
+        root = queue_path(parents, queue)[-1]
+        for name, pending in self._queues.items():
+            if name == queue or queue_path(parents, name)[-1] == root:
+                yield pending
+
+
+def queue_path(parents: Parents, queue: str) -> list[str]:
+    """Return a queue and the cohorts above it, the root last; a cycle ends where it closes."""
+    path = [queue]
+    while (above := parents.get(path[-1])) is not None and above not in path:
+        path.append(above)
+    return path
