@@ -14,6 +14,7 @@ from apportion_cli.errors import CannotError
 from apportion_cli.inputs import Inputs
 from apportion_cli.manifest_files import STDIN, STDIN_NAME, read_files
 from apportion_cli.sources import Sources
+from apportion_compiler.engines.registry import PLAIN_KUBERNETES
 from apportion_policy.evaluation.policy_root import project_root
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from apportion_compiler.manifests.located_manifest import Placed
 
 _NO_TREE = ""
-_NATIVE = "native"
 
 
 def validated_manifests(
@@ -93,7 +93,7 @@ def _evaluated(
         program = declared.program
         yield from check_manifests(
             beside,
-            tuple(engines) or (program.engine, _NATIVE),
+            tuple(engines) or (program.engine, PLAIN_KUBERNETES),
             existing=declared.objects,
             further=partial(capacity_verdicts, program),
         )

@@ -18,6 +18,7 @@ from apportion_cli.options import limits
 from apportion_cli.policy_nodes import policy_nodes
 from apportion_cli.rendered_trees import is_rendered, refuse_policy_options
 from apportion_compiler.alternatives import alternatives
+from apportion_compiler.engines.registry import PLAIN_KUBERNETES
 
 if TYPE_CHECKING:
     from apportion_compiler.compile import Target
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 _TEMPLATES = "templates"
 _SHARD = "SchedulingShard"
-_NATIVE, _NODE_POOLS = "native", "node-pools"
+_NODE_POOLS = "node-pools"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +169,8 @@ def _one_cluster(wanted: Sequence[Target], cluster: str | None, engine: str | No
 
 
 def _engine(targets: Sequence[Target]) -> str:
-    others = [target.backend for target in targets if target.backend not in (_NATIVE, _NODE_POOLS)]
-    return others[0] if others else _NATIVE
+    others = [target.backend for target in targets if target.backend not in (PLAIN_KUBERNETES, _NODE_POOLS)]
+    return others[0] if others else PLAIN_KUBERNETES
 
 
 def _has_model(engine: str) -> bool:

@@ -9,15 +9,13 @@ from apportion_compiler.alternatives import alternatives
 from apportion_compiler.backends import BACKENDS, EMITTERS
 from apportion_compiler.backends.nodepools import NAME as NODE_POOLS
 from apportion_compiler.compile import Target
+from apportion_compiler.engines.registry import PLAIN_KUBERNETES
 from apportion_compiler.errors import UnknownTargetError
 from apportion_policy.cluster import Cluster, Environment
 from apportion_policy.engine import Engine
 from apportion_policy.identifiers import identity_of
 from apportion_policy.policy import Policy
 from apportion_policy.providers import Fixed
-
-NATIVE = "native"
-"""Namespaces, quotas and access rights: every cluster needs them, whoever schedules there."""
 
 
 def targets_of(
@@ -52,7 +50,7 @@ def targets_of(
 
 def _of_cluster(policy: Policy, environment: Environment, cluster: Cluster) -> Iterator[str]:
     yield _backend(cluster.engine, environment.name, cluster.name)
-    yield NATIVE
+    yield PLAIN_KUBERNETES
     held = {identity_of(pool) for pool in cluster.pools}
     if any(pool.id in held and not isinstance(pool.provider, Fixed) for pool in policy.node_pools):
         yield NODE_POOLS

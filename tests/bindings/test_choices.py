@@ -192,13 +192,16 @@ def test_more_than_the_queue_may_ever_have_is_remarked() -> None:
     assert bound(program("kueue"), "vision", "Job", Options(gpus=8000, workers=2)).remarks == ()
 
 
-def test_non_preemptible_work_over_the_guarantee_is_remarked_on_kai_alone() -> None:
-    asked = Options(gpus=8000, workers=2, priority_class="build")
-    assert bound(program("kueue"), "vision", "Job", asked).remarks == ()
-    (remark,) = bound(program("kai"), "vision", "Job", asked).remarks
-    assert remark.startswith(
-        "vision-job asks for 16 GPUs, and queue vision is guaranteed, which limits build work, 8 GPUs"
-    )
+@pytest.mark.parametrize(
+    ("engine", "holds"),
+    [("kai", True), ("ack", True), ("koordinator", True), ("kueue", False), ("volcano", False), ("yunikorn", False)],
+)
+def test_non_preemptible_work_over_the_guarantee_is_remarked_where_nothing_is_lent_to_it(
+    engine: str, holds: bool
+) -> None:
+    remarks = bound(program(engine), "vision", "Job", Options(gpus=8000, workers=2, priority_class="build")).remarks
+    says = "vision-job asks for 16 GPUs, and queue vision is guaranteed, which limits build work, 8 GPUs"
+    assert [remark.startswith(says) for remark in remarks] == [True] * holds
 
 
 def test_a_pod_larger_than_every_machine_is_remarked() -> None:

@@ -86,7 +86,16 @@ def test_an_engine_is_a_folder_and_a_line(copy: Path) -> None:
     assert kinds == {"PriorityClass", "Pool", "Grant"}
     (pool,) = (one for one in objects if one["kind"] == "Pool")
     assert pool["spec"] == {"guaranteed": {"cpu": "64", "memory": "256Gi", "gpu": "8"}, "limit": {}}
-    assert (copy / "rendered/prod/main/native").is_dir()
+    native = copy / "rendered/prod/main/native"
+    roles = [one for file in native.rglob("*.yaml") for one in yaml.safe_load_all(file.read_text())]
+    read = {
+        one["metadata"]["name"]: rule["resources"]
+        for one in roles
+        if one["kind"] == "ClusterRole"
+        for rule in one["rules"]
+        if rule["apiGroups"] == ["plenum.example.com"]
+    }
+    assert read == {"apportion-team": ["grants"], "apportion-reader": ["pools"]}
     assert "plenum" in _apportion(copy, "import", "--help").stdout
 
 

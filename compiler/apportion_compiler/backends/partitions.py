@@ -59,7 +59,7 @@ def workload_queue_names(program: Program) -> Mapping[str, tuple[str, ...]]:
     declared = {
         leaf.id: tuple(sorted({local.name for local in leaf.kueue.local_queues}))
         for leaf in leaves
-        if program.engine == "kueue" and leaf.kueue.local_queues is not None
+        if TRAITS[program.engine].local_queues and leaf.kueue.local_queues is not None
     }
     return {leaf.id: declared.get(leaf.id) or tuple(n[leaf.id] for n in names if leaf.id in n) for leaf in leaves}
 

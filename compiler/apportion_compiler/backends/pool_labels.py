@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.ir.gpu_models import counted_models
 from apportion_compiler.ir.program import NodePool, Program
 from apportion_compiler.kubernetes_names import gke_name, is_label_value, label_value
@@ -18,9 +19,7 @@ from apportion_compiler.pool_label_keys import (
     GPU_MODEL_LABEL,
     INSTANCE_TYPE_LABEL,
     KARPENTER_GPU_LABEL,
-    NODE_GROUP_LABEL,
     POOL_LABEL,
-    SHARD_LABEL,
     is_kubernetes_label,
     is_provider_label,
 )
@@ -111,9 +110,9 @@ def _karpenter_gpu(pool: NodePool) -> str | None:
 
 
 def _engine_labels(program: Program, pool: NodePool) -> Mapping[str, str]:
-    if program.engine == "kai" and pool.gpu_model in counted_models(program):
-        # The value of partitionLabelValue; nodes of the default shard carry no such label.
-        return {SHARD_LABEL: str(pool.gpu_model)}
-    if program.engine == "volcano":
-        return {NODE_GROUP_LABEL: label_value(pool.id)}
-    return {}
+    label = TRAITS[program.engine].node_label
+    if label is None:
+        return {}
+    if label.value == "pool":
+        return {label.key: label_value(pool.id)}
+    return {label.key: str(pool.gpu_model)} if pool.gpu_model in counted_models(program) else {}

@@ -12,7 +12,7 @@ from apportion_compiler.bindings.defaults import WHOLE, gpus_of, name_of, refuse
 from apportion_compiler.bindings.elastic import make_elastic, workers_at_first
 from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.bindings.kind import Kind
-from apportion_compiler.bindings.notes import crowded, small_share, unspread
+from apportion_compiler.bindings.notes import crowded, small_share
 from apportion_compiler.bindings.options import Options
 from apportion_compiler.bindings.placement import placement
 from apportion_compiler.bindings.provisioning import ask_for_nodes
@@ -183,7 +183,7 @@ def _placed(
 ) -> Bound:
     binding = replace(binding, gang=object_name(name) if name else None)
     model = binding.gpu_model or binding.part
-    together = engine.name != "native" and not starts_in_part and all(map(is_gang, workloads))
+    together = engine.has_gangs and not starts_in_part and all(map(is_gang, workloads))
     beyond = beyond_bounds(binding.program, binding.queue, binding.priority_class, model, workloads, together=together)
     remarks = tuple(
         dict.fromkeys(
@@ -194,7 +194,7 @@ def _placed(
     )
     label = name or str(workloads[0]["kind"])
     notes = tuple(
-        f"{label}: {clause}" for clause in (*unspread(binding.program, workloads), *crowded(binding, workloads))
+        f"{label}: {clause}" for clause in (*engine.remarks(binding, workloads), *crowded(binding, workloads))
     )
     requests: tuple[Node, ...] = ()
     if binding.plan is not None and not engine.asks_for_nodes:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from apportion_compiler.engine_rules.verdict import Verdict
 from apportion_compiler.engine_rules.workload_rules.workload_context import Workload
-from apportion_compiler.ir.program import PriorityClass, Program, ProvisioningPlan, Queue
-from apportion_compiler.workload_shapes import Node
+from apportion_compiler.ir.program import NodePool, PriorityClass, Program, ProvisioningPlan, Queue
+from apportion_compiler.workload_shapes import Node, PodSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,23 @@ class Binding:
     plan: ProvisioningPlan | None
 
 
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Pods of a workload with their node selector.
+
+    Attributes:
+        labels: The labels of the selector that tell pools apart.
+        pools: The pools of the queue that it selects.
+    """
+
+    program: Program
+    queue: Queue
+    workload: Workload
+    pods: PodSet
+    labels: Sequence[tuple[str, str]]
+    pools: Sequence[NodePool]
+
+
 Elastic = Callable[[Node, int, int], None]
 """Writes the least and the greatest number of workers into a workload."""
 
@@ -38,6 +56,10 @@ def _always(_: Workload) -> bool:
 
 
 def _nothing(_: Binding, __: Sequence[Node]) -> Iterator[str]:
+    return iter(())
+
+
+def _nowhere(_: Selection) -> Iterator[Verdict]:
     return iter(())
 
 
@@ -54,6 +76,9 @@ class EngineBinding:
         elastic: By the kinds of which it starts fewer workers than the most: writes both numbers into a workload.
         scales_ray: Whether it admits Ray's kinds that change the number of their workers.
         starts_together: Whether all pods of a workload start together or none does.
+        has_gangs: Whether it can hold the pods of any workload back until they start together.
+        misplaced: Yields what it admits to machines that a node selector does not choose.
+        remarks: Yields what a person should hear of workloads that run otherwise than the policy intends.
         unreachable: Yields why it accepts workloads of a queue and never admits them.
     """
 
@@ -65,4 +90,7 @@ class EngineBinding:
     elastic: Mapping[str, Elastic] = field(default_factory=dict[str, Elastic])
     scales_ray: bool = True
     starts_together: Callable[[Workload], bool] = _always
+    has_gangs: bool = True
+    misplaced: Callable[[Selection], Iterator[Verdict]] = _nowhere
+    remarks: Callable[[Binding, Sequence[Node]], Iterator[str]] = _nothing
     unreachable: Callable[[Binding, Sequence[Node]], Iterator[str]] = _nothing

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from apportion_compiler.backends.quota_tree import cluster_sizes, stands_for_no_size
 from apportion_compiler.bindings.requests import Requests, largest, pod_requests, total
 from apportion_compiler.bindings.work import GPU_RESOURCE
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.ir.effective_limits import effective_limits
 from apportion_compiler.ir.program import NodePool, PriorityClass, Program, Queue
 from apportion_compiler.workload_shapes import Node, PodSet, pod_sets
@@ -41,8 +42,7 @@ def beyond_bounds(
 ) -> Iterator[Excess]:
     """Yield each bound that workloads together are over; `together` where their pods start together or not at all.
 
-    That is the queue's limit and, on KAI, for work that may not be preempted, its guarantee: KAI lends such work nothing
-    (pkg/scheduler/plugins/proportion/capacity_policy/quota_check.go at d5bc503a).
+    That is the queue's limit and, for work that may not be preempted, its guarantee on engines that lend such work nothing.
     """
     sets = [pods for workload in workloads for pods in pod_sets(workload) if pods.count]
     asked = total(sets)
@@ -74,7 +74,7 @@ def _beyond_amounts(
 ) -> Iterator[str]:
     limit = effective_limits(program)[queue.id]
     bounds: list[tuple[str, Mapping[str, Amount]]] = [("is limited to", limit)]
-    if program.engine == "kai" and cls is not None and not cls.preemptible:
+    if TRAITS[program.engine].holds_to_guarantee and cls is not None and not cls.preemptible:
         bounds.append((f"is guaranteed, which limits {cls.name} work,", queue.guaranteed))
     for verb, bound in bounds:
         for name, amount in asked.items():

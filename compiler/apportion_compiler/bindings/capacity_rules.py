@@ -5,12 +5,13 @@ The engines' rules look at objects alone; how large machines are, and how many t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from apportion_compiler.backends.pool_labels import node_labels
+from apportion_compiler.bindings import ENGINES
+from apportion_compiler.bindings.binding import Selection
 from apportion_compiler.bindings.bounds import beyond_bounds, beyond_machine
 from apportion_compiler.bindings.errors import BindingError
-from apportion_compiler.bindings.flavor_choice import blind_flavor
 from apportion_compiler.bindings.gangs import starts_together
 from apportion_compiler.bindings.requests import pod_requests
 from apportion_compiler.bindings.work import GPU_RESOURCE
@@ -77,15 +78,9 @@ def _of_pods(program: Program, queue: Queue, workload: Workload) -> Iterator[Ver
                 f"select one of {', '.join(known)}" if known else "leave the selector out",
             )  # fmt: skip
             continue
-        blind = blind_flavor(program, queue, _selector(pods)) if _asks_kueue_for_gpus(program, pods) else None
-        if blind is not None:
-            flavor, key, value = blind
-            yield workload.pending(
-                template_field(pods, "spec", f"nodeSelector[{key}]"), "Ambiguous",
-                f"Kueue may admit it to flavor {flavor.name}, none of whose nodes has {key}: {value}: it compares a "
-                "selector only in keys that the flavor has",
-                _way_to(program, flavor.labels, selected),
-            )  # fmt: skip
+        yield from ENGINES[program.engine].misplaced(
+            Selection(program, queue, workload, pods, _selector(pods), selected)
+        )
         for resource, clause in beyond_machine(queue, selected, pod_requests(pods.spec)):
             field = template_field(pods, "spec", f"containers[0].resources.requests[{resource}]")
             yield workload.pending(field, "TooMany", f"it {clause}", "ask for less in one pod")
@@ -115,19 +110,6 @@ def _selected(program: Program, pools: Sequence[NodePool], pods: PodSet) -> Iter
 def _carries(program: Program, pool: NodePool, key: str, value: str) -> bool:
     # Nodes may carry a provider's label that the policy does not have.
     return node_labels(program, pool).get(key, value if key in _OF_PROVIDERS else None) == value
-
-
-def _asks_kueue_for_gpus(program: Program, pods: PodSet) -> bool:
-    return program.engine == "kueue" and bool(pod_requests(pods.spec).get(GPU_RESOURCE))
-
-
-def _way_to(program: Program, labels: Mapping[str, str], selected: Sequence[NodePool]) -> str:
-    """Return how a selector keeps off a flavor with labels, and still chooses its own pools."""
-    for key, value in labels.items():
-        values = {node_labels(program, pool).get(key) for pool in selected}
-        if len(values) == 1 and value not in values and None not in values:
-            return f"select by {key}: {values.pop()} besides"
-    return "leave the selector out"
 
 
 def _unmet(program: Program, pools: Sequence[NodePool], pods: PodSet) -> tuple[str, str]:

@@ -1,20 +1,15 @@
-"""What a person should hear of a workload that can run: sizes nobody chose, and a placement that it does not get."""
+"""What a person should hear of a workload that can run: sizes nobody chose, and nodes that its pods may not fit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from apportion_compiler.bindings.binding import Binding
-from apportion_compiler.bindings.requests import pod_requests
-from apportion_compiler.bindings.work import GPU_RESOURCE
 from apportion_compiler.engine_rules.workload_rules.provisioning import ANTI_AFFINITY_IGNORED
-from apportion_compiler.engines.native.names import CPU_SCHEDULER, schedulers
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.workload_shapes import Node, found, pod_sets
 from apportion_policy.provisioning import QUEUED_PROVISIONING_GKE
 from apportion_policy.resources import CPU, GPU, MEMORY, amount_text
-
-_SPREAD = "spread"
 
 
 def small_share(
@@ -51,21 +46,3 @@ def crowded(binding: Binding, workloads: Sequence[Node]) -> Iterator[str]:
         return
     if any(found(pods.spec, "affinity", "podAntiAffinity") for workload in workloads for pods in pod_sets(workload)):
         yield ANTI_AFFINITY_IGNORED
-
-
-def unspread(program: Program, workloads: Sequence[Node]) -> Iterator[str]:
-    """Yield a clause where work without GPUs is packed though the policy spreads it.
-
-    Kubernetes' own scheduler spreads by a profile, which pods name; the default one packs.
-    """
-    if program.engine != "native" or program.cpu_placement != _SPREAD or CPU_SCHEDULER not in schedulers(program):
-        return
-    for workload in workloads:
-        for pods in pod_sets(workload):
-            scheduler = found(pods.spec, "schedulerName")
-            if pods.count > 1 and not pod_requests(pods.spec).get(GPU_RESOURCE) and scheduler != CPU_SCHEDULER:
-                yield (
-                    f"it is packed, though the policy spreads work without GPUs: write schedulerName: {CPU_SCHEDULER} "
-                    "where the control plane takes kube-scheduler.yaml"
-                )
-                return

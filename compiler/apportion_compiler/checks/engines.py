@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
-from apportion_compiler.engines.registry import TRAITS
+from apportion_compiler.engines.registry import DEFAULT_ENGINE, TRAITS
 from apportion_compiler.graph.graph import PolicyGraph, Scope
 from apportion_policy.engine import Engine
 
@@ -15,9 +15,9 @@ def engines_that_hold_to_guarantee() -> frozenset[Engine]:
 
 
 def engines_of(graph: PolicyGraph) -> tuple[Engine, ...]:
-    """Return the engines of the policy's clusters, each once; KAI for a policy that has no cluster yet."""
+    """Return the engines of the policy's clusters, each once; the default engine for a policy that has no cluster yet."""
     used = {cluster.engine for _, cluster in graph.declarations.clusters}
-    return tuple(engine for engine in Engine if engine in used) or (Engine.KAI,)
+    return tuple(engine for engine in Engine if engine in used) or (DEFAULT_ENGINE,)
 
 
 def scopes_on(graph: PolicyGraph, engines: AbstractSet[Engine]) -> tuple[Scope, ...]:

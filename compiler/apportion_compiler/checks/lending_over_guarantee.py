@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_compiler.checks.edits import amount_edit
-from apportion_compiler.checks.engines import engines_of
+from apportion_compiler.checks.engines import engine_list, engines_of
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.graph.declared_amounts import GPU_MODEL_PREFIX
 from apportion_compiler.graph.graph import PolicyGraph, Scope
 from apportion_compiler.graph.node import Node
@@ -48,9 +49,8 @@ def _exceeded(own: QueueValues) -> list[tuple[str, int, int]]:
 def _finding(graph: PolicyGraph, scope: Scope, node: Node, resource: str, amounts: tuple[int, int]) -> Diagnostic:
     lent, guaranteed = (amount_text(resource, amount) for amount in amounts)
     engines = engines_of(graph) if scope.cluster is None else (scope.cluster.engine,)
-    # Kueue's webhook refuses lendingLimit > nominalQuota of a ClusterQueue; a Cohort may have it.
-    refused = Engine.KUEUE in engines and node.is_leaf
-    effect = ", which kueue's webhook refuses" if refused else ""
+    refused = tuple(e for e in engines if node.is_leaf and TRAITS[e.value].refuses_lending_over_guarantee)
+    effect = f", which {engine_list(refused)}'s webhook refuses" if refused else ""
     return Diagnostic(
         LENDING_OVER_GUARANTEE,
         node.address,

@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.graph.graph import PolicyGraph
 from apportion_compiler.kubernetes_names import label_value
 from apportion_compiler.pool_label_keys import (
     GPU_MODEL_LABEL,
-    NODE_GROUP_LABEL,
     POOL_LABEL,
-    SHARD_LABEL,
     is_kubernetes_label,
     is_provider_label,
 )
-from apportion_policy.engine import Engine
 from apportion_policy.identifiers import identity_of
 from apportion_policy.pool import NodePool
 
@@ -54,7 +52,7 @@ def _expected(graph: PolicyGraph, pool: NodePool) -> Mapping[str, tuple[str | No
     """Return, for each label that Apportion sets, its value on this pool and who selects by it."""
     model = None if pool.accelerator is None else pool.accelerator.model
     engines = {
-        scope.cluster.engine
+        scope.cluster.engine.value
         for scope in graph.scopes
         if scope.cluster is not None and pool.id in map(identity_of, scope.cluster.pools)
     }
@@ -62,10 +60,9 @@ def _expected(graph: PolicyGraph, pool: NodePool) -> Mapping[str, tuple[str | No
         POOL_LABEL: (label_value(pool.id), "engines select nodes by it"),
         GPU_MODEL_LABEL: (None if model is None else label_value(model), "work selects GPUs by it"),
     }
-    if Engine.KAI in engines:
-        expected[SHARD_LABEL] = (model, "it puts the nodes into a scheduling shard")
-    if Engine.VOLCANO in engines:
-        expected[NODE_GROUP_LABEL] = (label_value(pool.id), "queues select node groups by it")
+    for engine in engines:
+        if (label := TRAITS[engine].node_label) is not None:
+            expected[label.key] = (label_value(pool.id) if label.value == "pool" else model, label.purpose)
     return expected
 
 

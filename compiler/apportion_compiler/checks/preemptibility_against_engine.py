@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from apportion_compiler.checks.engines import engine_list, engines_of
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.graph.graph import PolicyGraph
 from apportion_policy.engine import Engine
 from apportion_policy.priority import DEFAULT_PRIORITY_CLASSES, PriorityClass
@@ -35,12 +36,16 @@ def preemptibility_against_engine(graph: PolicyGraph) -> Iterator[Diagnostic]:
             continue
         assert highest is not None
         against: list[tuple[Engine, str]] = []
-        if Engine.NATIVE in engines and highest.value > cls.value:
-            against.append((Engine.NATIVE, f"kube-scheduler evicts it for `{highest.name}` (value {highest.value})"))
-        if Engine.KUEUE in engines:
-            against.append((Engine.KUEUE, "kueue reclaims what its queue has borrowed, whatever the class"))
+        for engine in reversed(engines):
+            clause = TRAITS[engine.value].evicts_non_preemptible
+            if clause and (highest.value > cls.value or not _needs_higher_class(engine)):
+                against.append((engine, clause.format(f"`{highest.name}` (value {highest.value})")))
         if against:
             yield _finding(cls, highest, engines, against)
+
+
+def _needs_higher_class(engine: Engine) -> bool:
+    return "{}" in TRAITS[engine.value].evicts_non_preemptible
 
 
 def _finding(
@@ -58,7 +63,7 @@ def _finding(
         hint = (
             f"run its work on {engine_list(kept_by)}, or waive this: preemptible=True would have it evicted there too"
         )
-    if where == (Engine.NATIVE,):
+    if all(map(_needs_higher_class, where)):
         hint = f"raise its value above {highest.value}, or {hint}"
     return Diagnostic(
         PREEMPTIBILITY_AGAINST_ENGINE,

@@ -8,7 +8,6 @@ from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity
 from apportion_compiler.engine_versions import KUBERNETES, VersionRange, minor_text, parse_version
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.graph.graph import PolicyGraph
-from apportion_policy.engine import Engine
 
 UNKNOWN_ENGINE_VERSION = Rule(
     "AP110", "unknown-engine-version", Severity.ERROR, "an engine version that this release does not support"
@@ -19,8 +18,9 @@ def unknown_engine_version(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Compare the versions of every cluster with the known range of its engine and of Kubernetes."""
     for environment, cluster in graph.declarations.clusters:
         address = f"cluster {environment.name}/{cluster.name}"
-        stated = [(cluster.engine_version, TRAITS[cluster.engine.value].versions)]
-        if cluster.engine is not Engine.NATIVE or cluster.kubernetes_version != cluster.engine_version:
+        versions = TRAITS[cluster.engine.value].versions
+        stated = [(cluster.engine_version, versions)]
+        if versions is not KUBERNETES or cluster.kubernetes_version != cluster.engine_version:
             stated.append((cluster.kubernetes_version, KUBERNETES))
         for text, known in stated:
             problem = _problem(text, known)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.graph.graph import PolicyGraph
-from apportion_policy.engine import Engine
 
 WORKLOAD_ON_INNER_QUEUE = Rule(
     "AP116", "workload-on-inner-queue", Severity.ERROR, "per-user limits are set on a queue that is not a leaf"
@@ -16,10 +16,10 @@ WORKLOAD_ON_INNER_QUEUE = Rule(
 def workload_on_inner_queue(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Look for `users` on queues that have queues below them.
 
-    YuniKorn alone counts a person's work over a whole subtree, so a policy that is for it alone may say so.
+    A policy that is only for engines that count a user's work over a whole subtree may say so.
     """
     engines = {cluster.engine for _, cluster in graph.declarations.clusters}
-    if engines == {Engine.YUNIKORN}:
+    if engines and all(TRAITS[engine.value].limits_users_of_subtrees for engine in engines):
         return
     for node in graph.nodes.values():
         users = node.queue.users

@@ -32,6 +32,12 @@ if TYPE_CHECKING:
 ENGINES = tuple(sorted(engine.value for engine in Engine))
 """The engines' names, each of a folder beside this module."""
 
+PLAIN_KUBERNETES = Engine.NATIVE.value
+"""The API server with its own scheduler: every cluster has its objects and rules, whichever engine schedules there."""
+
+DEFAULT_ENGINE = Engine.KAI
+"""The engine for which a policy without a cluster is checked."""
+
 _Part = TypeVar("_Part")
 
 

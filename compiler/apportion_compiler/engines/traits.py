@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 from apportion_compiler.engine_versions import VersionRange
 from apportion_compiler.plain_objects import labels_of, text
@@ -38,6 +39,25 @@ class Reference:
         return text(manifest, *self.path.split("."))
 
 
+@dataclass(frozen=True, slots=True)
+class NodeLabel:
+    """A label by which an engine selects nodes, which is set on the nodes of each pool.
+
+    Attributes:
+        key: The label.
+        value: What it names: the node pool, or the GPU model on pools whose models quotas tell apart.
+        purpose: Why nobody may set it otherwise, as a clause.
+    """
+
+    key: str
+    value: Literal["pool", "gpu model"]
+    purpose: str
+
+
+Resources = tuple[str, tuple[str, ...]]
+"""An API group, and plural names of its resources."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineTraits:
     """One engine's.
@@ -46,6 +66,10 @@ class EngineTraits:
         versions: The versions for which its parts were written.
         limit_over_parent: What becomes of a limit above the parent's, as a clause; `{}` stands for the parent's limit.
         refuses_limit_over_parent: Whether the engine refuses it.
+        refuses_lending_over_guarantee: Whether its webhook refuses a leaf that lends more than it is guaranteed.
+        evicts_non_preemptible: How it evicts work of a class that is declared non-preemptible, as a clause; `{}` stands
+            for the highest class, where only work of a higher class evicts it. Empty where it does not.
+        limits_users_of_subtrees: Whether limits for users count over all queues below one.
         holds_to_guarantee: Whether non-preemptible work may use the guarantee of its queue and nothing beyond.
         groups: API groups that are its own.
         shared_kinds: Kinds of it in groups that other software uses too.
@@ -71,12 +95,25 @@ class EngineTraits:
         references: How its objects name their parents.
         default_queue_name: The name of the queue that work gets which names none.
         namespace_annotations: The annotations that it reads on a namespace, by the names its work may give for a queue.
+        local_queues: Whether work names one of the local queues that a queue may declare.
+        node_label: The label by which it selects nodes; None where it has none of its own.
+        sharing_annotations: Annotations of pods that ask for a part of a GPU.
+        pod_labelled_groups: API groups of workloads whose pods name the queue, not they themselves.
+        queue_fields: Fields by which its own kinds of workload name a queue, by their API group.
+        request_configurations: By kind of object whose parameters it writes into requests for nodes, the annotation by
+            which a job says its own run duration.
+        team_writes: Resources of its own that a team may change in its namespaces.
+        team_reads: Those that it may read there.
+        cluster_reads: Cluster-wide resources of its own that every team may read.
         guarded_prefixes: How further namespace labels and annotations begin that only the platform may change.
     """
 
     versions: VersionRange
     limit_over_parent: str
     refuses_limit_over_parent: bool = False
+    refuses_lending_over_guarantee: bool = False
+    evicts_non_preemptible: str = ""
+    limits_users_of_subtrees: bool = False
     holds_to_guarantee: bool = False
     groups: tuple[str, ...] = ()
     shared_kinds: tuple[Kind, ...] = ()
@@ -102,4 +139,13 @@ class EngineTraits:
     references: tuple[Reference, ...] = ()
     default_queue_name: str | None = None
     namespace_annotations: Callable[[Sequence[str]], Mapping[str, str]] = _no_annotations
+    local_queues: bool = False
+    node_label: NodeLabel | None = None
+    sharing_annotations: tuple[str, ...] = ()
+    pod_labelled_groups: tuple[str, ...] = ()
+    queue_fields: Mapping[str, str] = field(default_factory=dict[str, str])
+    request_configurations: Mapping[Kind, str] = field(default_factory=dict[Kind, str])
+    team_writes: tuple[Resources, ...] = ()
+    team_reads: tuple[Resources, ...] = ()
+    cluster_reads: tuple[Resources, ...] = ()
     guarded_prefixes: tuple[str, ...] = ()

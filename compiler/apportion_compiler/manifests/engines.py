@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from apportion_compiler.engines.registry import TRAITS
+from apportion_compiler.engines.registry import PLAIN_KUBERNETES, TRAITS
 from apportion_compiler.plain_objects import group_of, name_of
 from apportion_policy.engine import Engine
-
-NATIVE = "native"
-"""The API server's own rules hold of every object."""
 
 
 def engines_of(manifests: Iterable[Mapping[str, object]]) -> tuple[str, ...]:
@@ -17,7 +14,7 @@ def engines_of(manifests: Iterable[Mapping[str, object]]) -> tuple[str, ...]:
     found: set[str] = set()
     for manifest in manifests:
         found.update(_engines(manifest, found))
-    return (*(engine.value for engine in Engine if engine.value in found), NATIVE)
+    return (*(engine.value for engine in Engine if engine.value in found), PLAIN_KUBERNETES)
 
 
 def _engines(manifest: Mapping[str, object], known: set[str]) -> Iterator[str]:

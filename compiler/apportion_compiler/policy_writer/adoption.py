@@ -20,20 +20,20 @@ from apportion_compiler.checks.queue_cycle import QUEUE_CYCLE
 from apportion_compiler.checks.unknown_parent import UNKNOWN_PARENT
 from apportion_compiler.checks.unknown_reference import UNKNOWN_REFERENCE
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, has_errors
-from apportion_compiler.engines.kueue.reader.adoption import kept_as_they_stand
+from apportion_compiler.engines.registry import PLAIN_KUBERNETES
 from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.lower import lower
 from apportion_compiler.policy_writer.conservation import losses
 from apportion_compiler.policy_writer.declarations import Declared, Identity, declare_record
 from apportion_compiler.policy_writer.files import policy_files
+from apportion_compiler.readers import READERS
 from apportion_compiler.readers.cluster_reader import read_cluster
 from apportion_compiler.readers.record import ImportRecord, Manifest, Note
 from apportion_policy.policy import Organisation, Policy
 
 _ANY_DAY = date(2000, 1, 1)
 """An imported policy has no overrides, so that every day is alike."""
-_NATIVE = "native"
 _UNSOUND = frozenset(
     rule.code for rule in (UNKNOWN_PARENT, QUEUE_CYCLE, DUPLICATE_ID, CONFLICTING_PARENT, UNKNOWN_REFERENCE)
 )
@@ -49,8 +49,9 @@ def adopted_policy(manifests: Sequence[Manifest], identity: Identity) -> tuple[M
     """
     record = read_cluster(identity.engine.value, manifests)
     made, faults = objects_made(record, identity)
-    if identity.engine.value == "kueue" and made is not None:
-        record = kept_as_they_stand(record, manifests, made)
+    with_declared = READERS[identity.engine.value].with_declared
+    if with_declared is not None and made is not None:
+        record = with_declared(record, manifests, made)
         made, faults = objects_made(record, identity)
     lost = (
         *(Note(f.address, f"{f.message}: the policy does not compile", lost=True) for f in faults),
@@ -75,7 +76,8 @@ def objects_made(record: ImportRecord, identity: Identity) -> tuple[tuple[Made, 
     errors += tuple(d for check in CHECKS for d in check(graph) if has_errors((d,)))
     (program,) = (lower(graph, scope) for scope in graph.scopes)
     outputs = (
-        managed(BACKENDS[name].emit(program), program) for name in dict.fromkeys((identity.engine.value, _NATIVE))
+        managed(BACKENDS[name].emit(program), program)
+        for name in dict.fromkeys((identity.engine.value, PLAIN_KUBERNETES))
     )
     return tuple(manifest for output in outputs for manifest in output.manifests), errors
 

@@ -14,9 +14,9 @@ import yaml
 
 from apportion_compiler.backends.metadata import GROUP as APPORTION
 from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
-from apportion_compiler.engines.kueue.reader.adoption import LAST_APPLIED, current_spec
 from apportion_compiler.engines.registry import TRAITS
-from apportion_compiler.plain_objects import described, group_of, name_of, same_value, text
+from apportion_compiler.plain_objects import LAST_APPLIED, described, group_of, name_of, same_value, text
+from apportion_compiler.readers import current_spec
 from apportion_compiler.readers.record import Manifest, Note
 
 _SERVER_METADATA = frozenset(
@@ -93,8 +93,8 @@ def _of_object(manifest: Manifest, made: Manifest | None) -> Iterator[Note]:
 def _declared(manifest: Manifest) -> dict[str, object]:
     """Return what an object declares, without what the API server and Apportion keep in it."""
     found = {key: value for key, value in manifest.items() if key != "status"}
-    if group_of(manifest) == "kueue.x-k8s.io" and "spec" in found:
-        found["spec"] = current_spec(manifest)
+    if "spec" in found and (spec := current_spec(manifest)) is not None:
+        found["spec"] = spec
     metadata = manifest.get("metadata")
     if isinstance(metadata, Mapping):
         kept = {key: value for key, value in metadata.items() if key not in _SERVER_METADATA}

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apportion_compiler.engines.registry import Parts, engine_parts
-from apportion_compiler.readers.record import Reader
+from apportion_compiler.engines.registry import TRAITS, Parts, engine_parts
+from apportion_compiler.plain_objects import group_of
+from apportion_compiler.readers.record import Manifest, Reader
 
 READERS: Mapping[str, Reader] = Parts(engine_parts("reader", "READER"))
 """Readers by the engine's name."""
+
+
+def current_spec(manifest: Manifest) -> dict[str, object] | None:
+    """Return an object's spec in the version that its engine's backend writes; None for objects of one version."""
+    group = group_of(manifest)
+    reader = next(
+        (READERS[name] for name, traits in TRAITS.items() if group in traits.groups and name in READERS), None
+    )
+    return None if reader is None or reader.current_spec is None else reader.current_spec(manifest)

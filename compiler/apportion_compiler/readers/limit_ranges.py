@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from apportion_compiler.engines.native.emit.quotas import DEFAULT_REQUESTS, LIMIT_RANGE, LIMIT_RANGE_FIELDS
+from apportion_compiler.backends.limit_ranges import DEFAULT_REQUESTS, LIMIT_RANGE, LIMIT_RANGE_FIELDS
 from apportion_compiler.kubernetes_names import object_name
 from apportion_compiler.plain_objects import described, items, mapping, name_of, of_kind, text
 from apportion_compiler.readers.objects import is_ours

@@ -156,8 +156,15 @@ class ImportRecord:
 class Reader:
     """The way back from one engine. `read` ignores objects of other kinds.
 
+    Attributes:
+        with_declared: Returns a record with the fields of the objects that were read which differ in those to which the
+            record compiles, where a policy can declare them as they are.
+        current_spec: Returns the spec of an object of an older served version in the words of the one that is written.
+
     Raises of `read`: `ValueError` with one clause that names the object and its field, where a value cannot be read.
     """
 
     name: str
     read: Callable[[Sequence[Manifest]], ImportRecord]
+    with_declared: Callable[[ImportRecord, Sequence[Manifest], Sequence[Manifest]], ImportRecord] | None = None
+    current_spec: Callable[[Manifest], dict[str, object]] | None = None

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from apportion_compiler.backends.metadata import GROUP, MANAGED_BY_LABEL, MANAGER
-from apportion_compiler.engines.kueue.reader.adoption import current_spec
-from apportion_compiler.plain_objects import Manifest, group_of, items, labels_of, mapping, same_value, text
+from apportion_compiler.plain_objects import LAST_APPLIED, Manifest, items, labels_of, mapping, same_value, text
+from apportion_compiler.readers import current_spec
 from apportion_compiler.rollout.differences import below, field_changes
 from apportion_compiler.rollout.identity import Identity, identity_of
 from apportion_compiler.rollout.unmanaged import unmanaged
@@ -22,7 +22,6 @@ from apportion_compiler.rollout.unmanaged import unmanaged
 _PERSONS = ("kubectl", "before-first-apply", "Mozilla", "k9s", "Lens", "headlamp")
 """How the names of those begin through whom a person writes. Controllers have names of their own."""
 _NEVER_COMPARED = ("status",)
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +67,8 @@ def drift(wanted: Sequence[Manifest], export: Sequence[Manifest]) -> tuple[Drift
 
 def _in_written_version(written: Manifest, stored: Manifest) -> Manifest:
     """Return a stored object in the version that was written: an export may be of an older one that is still served."""
-    if written.get("apiVersion") == stored.get("apiVersion") or group_of(stored) != "kueue.x-k8s.io":
-        return stored
-    return {**stored, "apiVersion": written["apiVersion"], "spec": current_spec(stored)}
+    spec = None if written.get("apiVersion") == stored.get("apiVersion") else current_spec(stored)
+    return stored if spec is None else {**stored, "apiVersion": written["apiVersion"], "spec": spec}
 
 
 def _is_managed(stored: Manifest) -> bool:

@@ -27,7 +27,6 @@ from apportion_compiler.engine_rules.workload_rules.workload_context import (
     WorkloadContext,
     template_field,
 )
-from apportion_compiler.engines.kai import names as kai
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.plain_objects import annotations_of, items, labels_of, text
 
@@ -96,12 +95,11 @@ def _queues(
                 f"name {' or '.join(allowed)}" + (f", or create it in a namespace of {queue}" if queue in known else ""),
             )  # fmt: skip
     traits = TRAITS[context.engine]
-    # What KAI makes of Ray's objects it reads from their pods, whose label a rule of its own asks for.
     if (
         traits.requires_queue
         and not named
         and traits.default_queue_name not in allowed
-        and not (context.engine == "kai" and workload.is_of("ray.io"))
+        and not any(map(workload.is_of, traits.pod_labelled_groups))
     ):
         key = traits.queue_labels[0]
         yield workload.rejected(
@@ -137,8 +135,8 @@ def _placement(context: WorkloadContext, workload: Workload, *, may_share: bool)
                 "use nodeSelector or affinity",
             )  # fmt: skip
         annotations = annotations_of(cast("Manifest", pods.template))
-        asked = [key for key in kai.GPU_SHARING_ANNOTATIONS if key in annotations]
-        if context.engine == "kai" and asked and not may_share:
+        asked = [key for key in TRAITS[context.engine].sharing_annotations if key in annotations]
+        if asked and not may_share:
             yield workload.rejected(
                 template_field(pods, "metadata", f"annotations[{asked[0]}]"), "Forbidden",
                 f"namespace {workload.namespace} may not ask for a part of a GPU",
@@ -155,10 +153,10 @@ def _named_queues(engine: str, workload: Workload) -> Iterator[tuple[str, str]]:
     for key in TRAITS[engine].queue_annotations:
         for queue in sorted(workload.values_of(key, annotation=True)):
             found.setdefault(queue, f"metadata.annotations[{key}]")
-    if workload.is_of("batch.volcano.sh"):
-        in_spec = text(workload.manifest, "spec", "queue")
-        if in_spec is not None:
-            found.setdefault(in_spec, "spec.queue")
+    for group, path in (each for traits in TRAITS.values() for each in traits.queue_fields.items()):
+        named = text(workload.manifest, *path.split(".")) if workload.is_of(group) else None
+        if named is not None:
+            found.setdefault(named, path)
     yield from ((field, queue) for queue, field in found.items())
 
 

@@ -11,7 +11,8 @@ from typing import cast
 
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, WorkloadContext, template_field
-from apportion_compiler.engines.kueue.names import MAX_RUN_DURATION_ANNOTATION
+from apportion_compiler.engines.registry import TRAITS
+from apportion_compiler.engines.traits import Kind
 from apportion_compiler.plain_objects import annotations_of, items, mapping, of_kind, text
 from apportion_policy.provisioning import (
     MAX_RUN_DURATION_PARAMETER,
@@ -95,20 +96,24 @@ def _too_long(index: int, field: str, written: str) -> Verdict:
 
 
 def _configurations(context: WorkloadContext) -> Iterator[Verdict]:
-    """Kueue writes a configuration's parameters, and a job's annotations over them, into the requests it makes."""
+    """An engine writes a configuration's parameters, and a job's annotations over them, into the requests it makes."""
+    for traits in TRAITS.values():
+        for kind, annotation in traits.request_configurations.items():
+            yield from _configured_durations(context, kind, annotation)
+
+
+def _configured_durations(context: WorkloadContext, kind: Kind, annotation: str) -> Iterator[Verdict]:
     is_queued = False
     for index, manifest in enumerate(context.manifests):
-        if not of_kind((manifest,), "kueue.x-k8s.io", "ProvisioningRequestConfig"):
+        if not of_kind((manifest,), *kind):
             continue
         if text(manifest, "spec", "provisioningClassName") == QUEUED_PROVISIONING_GKE:
             is_queued = True
             yield from _run_duration(index, manifest)
-    if not is_queued:
-        return
-    for workload in context.workloads:
-        written = annotations_of(workload.manifest).get(MAX_RUN_DURATION_ANNOTATION)
+    for workload in context.workloads if is_queued else ():
+        written = annotations_of(workload.manifest).get(annotation)
         if isinstance(written, str) and not _is_run_duration(written):
-            yield _too_long(workload.index, f"metadata.annotations[{MAX_RUN_DURATION_ANNOTATION}]", written)
+            yield _too_long(workload.index, f"metadata.annotations[{annotation}]", written)
 
 
 def _pod_templates(context: WorkloadContext) -> Iterator[Verdict]:

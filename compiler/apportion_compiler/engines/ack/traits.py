@@ -24,4 +24,6 @@ TRAITS = EngineTraits(
     resume_labels=(names.QUOTA_LABEL,),
     reserved_queue_names=frozenset({names.ROOT}),
     dotless_names=True,
+    team_reads=(("scheduling.x-k8s.io", ("queueunits",)),),
+    cluster_reads=(("scheduling.sigs.k8s.io", ("elasticquotatrees",)), ("scheduling.x-k8s.io", ("queues",))),
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from apportion_compiler.backends.partitions import workload_queue_names
 from apportion_compiler.ir.program import Program, Queue
-from apportion_compiler.pool_label_keys import SHARD_LABEL
 
 QUEUE_API = "scheduling.run.ai/v2"
 POD_GROUP_API = "scheduling.run.ai/v2alpha2"
@@ -16,7 +15,8 @@ SHARD_API = "kai.scheduler/v1"
 TOPOLOGY_API = "kai.scheduler/v1alpha1"
 
 QUEUE_LABEL = "kai.scheduler/queue"
-NODE_POOL_LABEL = SHARD_LABEL
+NODE_POOL_LABEL = "kai.scheduler/node-pool"
+"""The scheduling shard of a node."""
 PREEMPTIBILITY_LABEL = "kai.scheduler/preemptibility"
 PRIORITY_CLASS_LABEL = "priorityClassName"
 RAY_PRIORITY_CLASS_LABEL = "ray.io/priority-class-name"

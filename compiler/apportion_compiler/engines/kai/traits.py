@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from apportion_compiler.engine_versions import VersionRange
 from apportion_compiler.engines.kai import names
-from apportion_compiler.engines.traits import EngineTraits, Reference
+from apportion_compiler.engines.traits import EngineTraits, NodeLabel, Reference
 
 _QUEUE = ("scheduling.run.ai", "Queue")
 
@@ -28,5 +28,13 @@ TRAITS = EngineTraits(
     open_queues=frozenset({names.SHARED_QUEUE}),
     own_objects=frozenset({names.SHARED_QUEUE}),
     divided_by_model=True,
+    # The value of partitionLabelValue; nodes of the default shard carry no such label.
+    node_label=NodeLabel(names.NODE_POOL_LABEL, "gpu model", "it puts the nodes into a scheduling shard"),
+    sharing_annotations=names.GPU_SHARING_ANNOTATIONS,
+    # What it makes of Ray's objects it reads from their pods, whose label a rule of its own asks for.
+    pod_labelled_groups=("ray.io",),
+    # Bare pods that start together need a PodGroup of their own. Which queue one names, the admission policies say.
+    team_writes=(("scheduling.run.ai", ("podgroups",)),),
+    cluster_reads=(("kai.scheduler", ("topologies",)), ("scheduling.run.ai", ("queues",))),
     references=(Reference(_QUEUE, "spec.parentQueue", _QUEUE),),
 )

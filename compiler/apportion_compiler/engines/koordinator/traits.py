@@ -33,5 +33,7 @@ TRAITS = EngineTraits(
     own_objects=frozenset({names.ROOT_QUOTA, names.SYSTEM_QUOTA, names.DEFAULT_QUOTA}),
     reserved_queue_names=frozenset({names.ROOT_QUOTA, names.SYSTEM_QUOTA, names.DEFAULT_QUOTA, names.QUOTA_NAMESPACE}),
     divided_by_model=True,
+    team_reads=(("scheduling.sigs.k8s.io", ("podgroups",)),),
+    cluster_reads=(("scheduling.sigs.k8s.io", ("elasticquotas",)),),
     references=(Reference(_QUOTA, f"metadata.labels[{names.PARENT_LABEL}]", _QUOTA, label=names.PARENT_LABEL),),
 )

@@ -24,6 +24,7 @@ from apportion_compiler.bindings.workload_fields import (
 from apportion_compiler.engine_rules.workload_rules.workload_context import Workload, context_of
 from apportion_compiler.engines.kueue import names
 from apportion_compiler.engines.kueue.emit import BACKEND
+from apportion_compiler.engines.kueue.flavor_choice import misplaced
 from apportion_compiler.engines.kueue.rules.potential_quota import unreachable
 from apportion_compiler.engines.kueue.rules.queued_pod_sets import several_pod_sets
 from apportion_compiler.workload_shapes import Node, found, pod_sets, section
@@ -103,5 +104,6 @@ BINDING = EngineBinding(
     elastic={"Job": _elastic_job},
     scales_ray=False,
     starts_together=_starts_together,
+    misplaced=misplaced,
     unreachable=_unreachable,
 )

@@ -19,6 +19,14 @@ _CONFIGURATION = (
     "Topology",
     "WorkloadPriorityClass",
 )
+_READ_BY_TEAMS = (
+    "admissionchecks",
+    "clusterqueues",
+    "cohorts",
+    "resourceflavors",
+    "topologies",
+    "workloadpriorityclasses",
+)
 
 TRAITS = EngineTraits(
     # kueue.x-k8s.io/v1beta2, which is emitted, is served from 0.14 on.
@@ -43,4 +51,12 @@ TRAITS = EngineTraits(
         Reference((names.GROUP, "LocalQueue"), "spec.clusterQueue", _CLUSTER_QUEUE, is_parent=False),
     ),
     default_queue_name=names.DEFAULT_QUEUE,
+    local_queues=True,
+    # The webhook compares lendingLimit with nominalQuota of a ClusterQueue; a Cohort may lend more.
+    refuses_lending_over_guarantee=True,
+    evicts_non_preemptible="kueue reclaims what its queue has borrowed, whatever the class",
+    request_configurations={(names.GROUP, "ProvisioningRequestConfig"): names.MAX_RUN_DURATION_ANNOTATION},
+    # Why work waits stands in its Workload and, of queued nodes, in the ProvisioningRequest; Kueue writes both.
+    team_reads=(("autoscaling.x-k8s.io", ("provisioningrequests",)), (names.GROUP, ("localqueues", "workloads"))),
+    cluster_reads=((names.GROUP, _READ_BY_TEAMS),),
 )

@@ -6,11 +6,17 @@ takes their file, and pods that name one which is not there are never placed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from apportion_compiler.bindings.binding import Binding, EngineBinding
+from apportion_compiler.bindings.requests import pod_requests
+from apportion_compiler.bindings.work import GPU_RESOURCE
 from apportion_compiler.bindings.workload_fields import give_class, templates
 from apportion_compiler.engine_rules.workload_rules.workload_context import Workload
-from apportion_compiler.engines.native.names import DEFAULT_SCHEDULER, schedulers, workload_queue
-from apportion_compiler.workload_shapes import Node, found, section
+from apportion_compiler.engines.native.names import CPU_SCHEDULER, DEFAULT_SCHEDULER, schedulers, workload_queue
+from apportion_compiler.workload_shapes import Node, found, pod_sets, section
+
+_SPREAD = "spread"
 
 
 def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
@@ -27,4 +33,25 @@ def _never_together(_: Workload) -> bool:
     return False
 
 
-BINDING = EngineBinding("native", workload_queue, _bind, starts_together=_never_together)
+def _unspread(binding: Binding, workloads: Sequence[Node]) -> Iterator[str]:
+    """Yield a clause where work without GPUs is packed though the policy spreads it.
+
+    kube-scheduler spreads by a profile, which pods name; the default one packs.
+    """
+    program = binding.program
+    if program.cpu_placement != _SPREAD or CPU_SCHEDULER not in schedulers(program):
+        return
+    for workload in workloads:
+        for pods in pod_sets(workload):
+            scheduler = found(pods.spec, "schedulerName")
+            if pods.count > 1 and not pod_requests(pods.spec).get(GPU_RESOURCE) and scheduler != CPU_SCHEDULER:
+                yield (
+                    f"it is packed, though the policy spreads work without GPUs: write schedulerName: {CPU_SCHEDULER} "
+                    "where the control plane takes kube-scheduler.yaml"
+                )
+                return
+
+
+BINDING = EngineBinding(
+    "native", workload_queue, _bind, starts_together=_never_together, has_gangs=False, remarks=_unspread
+)

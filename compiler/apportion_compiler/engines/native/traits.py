@@ -10,6 +10,7 @@ _NAMESPACE = ("", "Namespace")
 TRAITS = EngineTraits(
     versions=KUBERNETES,
     # A ResourceQuota holds one namespace; nothing holds several together.
+    evicts_non_preemptible="kube-scheduler evicts it for {}",
     limit_over_parent="native quotas hold only the limit of the namespace",
     configuration_kinds=frozenset((_NAMESPACE, ("", "LimitRange"), ("", "ResourceQuota"))),
     references=tuple(

@@ -21,6 +21,11 @@ PREEMPTABLE = "volcano.sh/preemptable"
 """Annotation, else label, of pods and PodGroups: `true` or `false`."""
 RAY_PRIORITY_CLASS_LABEL = "ray.io/priority-class-name"
 SCHEDULER = "volcano"
+NODE_GROUP_LABEL = "volcano.sh/nodegroup-name"
+"""The node group that `affinity.nodeGroupAffinity` of a queue names, with the plugin `nodegroup`.
+
+Source: pkg/scheduler/plugins/nodegroup/nodegroup.go, NodeGroupNameKey.
+"""
 ROOT_QUEUE = "root"
 SHARED_QUEUE = "default"
 """Where work goes that names no queue."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from apportion_compiler.engine_versions import VersionRange
-from apportion_compiler.engines.traits import EngineTraits, Reference
+from apportion_compiler.engines.traits import EngineTraits, NodeLabel, Reference
 from apportion_compiler.engines.volcano import names
 
 _QUEUE = ("scheduling.volcano.sh", "Queue")
@@ -33,5 +33,9 @@ TRAITS = EngineTraits(
     own_objects=frozenset({names.ROOT_QUEUE, names.SHARED_QUEUE}),
     reserved_queue_names=frozenset({names.ROOT_QUEUE, names.SHARED_QUEUE}),
     divided_by_model=True,
+    node_label=NodeLabel(names.NODE_GROUP_LABEL, "pool", "queues select node groups by it"),
+    queue_fields={"batch.volcano.sh": "spec.queue"},
+    team_writes=(("batch.volcano.sh", ("cronjobs", "jobs")), ("scheduling.volcano.sh", ("podgroups",))),
+    cluster_reads=(("scheduling.volcano.sh", ("queues",)), ("topology.volcano.sh", ("hypernodes",))),
     references=(Reference(_QUEUE, "spec.parent", _QUEUE),),
 )

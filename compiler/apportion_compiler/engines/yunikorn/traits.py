@@ -29,6 +29,7 @@ TRAITS = EngineTraits(
     queue_annotations=(names.QUEUE_ANNOTATION,),
     # A queue called root keeps no resources wherever it hangs, and work that nothing places runs in root.default.
     reserved_queue_names=frozenset({names.ROOT_QUEUE, "default"}),
+    limits_users_of_subtrees=True,
     path_root=names.ROOT_QUEUE,
     dotless_names=True,
     namespace_annotations=_namespace_annotations,

@@ -14,7 +14,12 @@ from dataclasses import dataclass, replace
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.engines.kueue.emit.queues import TITLE_ANNOTATION
 from apportion_compiler.engines.kueue.names import DEFAULT_QUEUE, GROUP, PREEMPTIBLE_ANNOTATION, cohort_of
-from apportion_compiler.engines.kueue.reader.adoption import free_id, with_one_queue_a_namespace
+from apportion_compiler.engines.kueue.reader.adoption import (
+    current_spec,
+    free_id,
+    kept_as_they_stand,
+    with_one_queue_a_namespace,
+)
 from apportion_compiler.engines.kueue.reader.flavors import (
     ORDINARY,
     Capacities,
@@ -157,7 +162,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     )
 
 
-READER = Reader("kueue", read)
+READER = Reader("kueue", read, with_declared=kept_as_they_stand, current_spec=current_spec)
 
 
 def _cohorts(manifests: Sequence[Manifest]) -> Mapping[str, Manifest | None]:

@@ -13,13 +13,12 @@ from typing import Any
 from apportion_compiler.engines.kueue.emit.queues import further
 from apportion_compiler.engines.kueue.names import GROUP
 from apportion_compiler.kubernetes_names import is_label, object_name, suggested_name
-from apportion_compiler.plain_objects import annotations_of, labels_of, mapping, name_of, of_kind, text
+from apportion_compiler.plain_objects import LAST_APPLIED, annotations_of, labels_of, mapping, name_of, of_kind, text
 from apportion_compiler.readers.objects import is_ours
 from apportion_compiler.readers.record import ImportRecord, Manifest, QueueRecord
 from apportion_policy.engine_settings import KueueSettings
 from apportion_policy.kueue_objects import ClusterObjectKind, KueueLocalQueue, KueueObject, KueuePreemption, KueueQueue
 
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _CLUSTER_KINDS: tuple[ClusterObjectKind, ...] = (
     "Topology",
     "ResourceFlavor",

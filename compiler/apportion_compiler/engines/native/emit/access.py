@@ -6,11 +6,12 @@ its people a group of that name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from apportion_compiler.backends.admission.namespaces import ADMINISTER_VERB, ADMINISTERED_RESOURCE
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import GROUP, metadata
+from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.kubernetes_names import object_name
 
@@ -42,52 +43,16 @@ _TEAM: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
 _READER: tuple[tuple[str, tuple[str, ...]], ...] = (("scheduling.k8s.io", ("priorityclasses",)),)
 """Cluster-wide objects that a team needs to see to know what it may use."""
 
-_ENGINES_TEAM: Mapping[str, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]] = {
-    # Bare pods that start together need a PodGroup of their own. Which queue one names, the admission policies say.
-    "kai": (("scheduling.run.ai", ("podgroups",), _WRITE),),
-    # Why work waits stands in its Workload and, of queued nodes, in the ProvisioningRequest; Kueue writes both.
-    "kueue": (
-        ("autoscaling.x-k8s.io", ("provisioningrequests",), _READ),
-        ("kueue.x-k8s.io", ("localqueues", "workloads"), _READ),
-    ),
-    "koordinator": (("scheduling.sigs.k8s.io", ("podgroups",), _READ),),
-    "ack": (("scheduling.x-k8s.io", ("queueunits",), _READ),),
-    "volcano": (
-        ("batch.volcano.sh", ("cronjobs", "jobs"), _WRITE),
-        ("scheduling.volcano.sh", ("podgroups",), _WRITE),
-    ),
-}
-"""What a team may do besides where an engine has kinds of its own."""
-
-_ENGINES_READER: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
-    "kai": (("kai.scheduler", ("topologies",)), ("scheduling.run.ai", ("queues",))),
-    "kueue": (
-        (
-            "kueue.x-k8s.io",
-            (
-                "admissionchecks",
-                "clusterqueues",
-                "cohorts",
-                "resourceflavors",
-                "topologies",
-                "workloadpriorityclasses",
-            ),
-        ),
-    ),
-    "koordinator": (("scheduling.sigs.k8s.io", ("elasticquotas",)),),
-    "ack": (("scheduling.sigs.k8s.io", ("elasticquotatrees",)), ("scheduling.x-k8s.io", ("queues",))),
-    "volcano": (("scheduling.volcano.sh", ("queues",)), ("topology.volcano.sh", ("hypernodes",))),
-}
-
 
 def cluster_roles(program: Program) -> Iterator[Manifest]:
     """Yield the roles: what a team may do, what it may read, and who may change what is the platform's."""
+    traits = TRAITS[program.engine]
     team = [
-        _rule(group, resources, verbs) for group, resources, verbs in (*_TEAM, *_ENGINES_TEAM.get(program.engine, ()))
+        *(_rule(group, resources, verbs) for group, resources, verbs in _TEAM),
+        *(_rule(group, resources, _WRITE) for group, resources in traits.team_writes),
+        *(_rule(group, resources, _READ) for group, resources in traits.team_reads),
     ]
-    reader = [
-        _rule(group, resources, _READ) for group, resources in (*_READER, *_ENGINES_READER.get(program.engine, ()))
-    ]
+    reader = [_rule(group, resources, _READ) for group, resources in (*_READER, *traits.cluster_reads)]
     administrator = [_rule(GROUP, (ADMINISTERED_RESOURCE,), (ADMINISTER_VERB,))]
     for name, rules in ((TEAM_ROLE, team), (READER_ROLE, reader), (ADMINISTRATOR_ROLE, administrator)):
         yield {

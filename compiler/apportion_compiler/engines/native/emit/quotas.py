@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from apportion_compiler.backends.capability import Manifest
+from apportion_compiler.backends.limit_ranges import DEFAULT_REQUESTS, LIMIT_RANGE, LIMIT_RANGE_FIELDS
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.engines.native.names import GPU_RESOURCE
 from apportion_compiler.ir.effective_limits import effective_limits
@@ -18,16 +19,10 @@ from apportion_policy.limit_range import LimitRange
 from apportion_policy.quantity import Amount, Unlimited, cpu_text, memory_text
 from apportion_policy.resources import CPU, GPU, MEMORY, Resources
 
-LIMIT_RANGE = "apportion"
-LIMIT_RANGE_FIELDS = {"defaultRequest": "default_request", "default": "default_limit", "min": "min", "max": "max"}
-"""Fields of an item of a LimitRange, with the policy's words for them."""
 _SCOPED = ("requests.cpu", "requests.memory")
 """Amounts that a quota with a priority class scope may count; extended resources it may not."""
 _MANY_PODS = "150k"
 """More than a cluster holds (Kubernetes' tested bound): it covers a class without bounding it."""
-DEFAULT_REQUESTS = {"requests.cpu": ("cpu", "100m"), "requests.memory": ("memory", "256Mi")}
-"""For containers that ask for nothing, which a quota on the resource would refuse. Never a GPU: every sidecar would
-take one."""
 
 
 def quotas(program: Program, *, bound_amounts: bool) -> Iterator[Manifest]:
