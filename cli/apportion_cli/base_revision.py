@@ -58,14 +58,32 @@ def read_file(root: Path, commit: str, path: str) -> bytes | None:
     return _git(root, "cat-file", "blob", fields[2].decode("ascii")).stdout
 
 
-def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def git_output(root: Path, *arguments: str, given: bytes = b"") -> bytes:
+    """Return what a plumbing command of git prints.
+
+    Args:
+        root: The repository.
+        arguments: The command.
+        given: Its standard input.
+
+    Raises:
+        CannotError: If git is missing, fails, or does not answer in time.
+    """
+    done = _git(root, *arguments, given=given)
+    if done.returncode:
+        failure = done.stderr.decode(errors="replace").strip().partition("\n")[0]
+        raise CannotError(f"git {arguments[0]} failed: {failure}")
+    return done.stdout
+
+
+def _git(root: Path, *arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_LITERAL_PATHSPECS": "1", "GIT_NO_LAZY_FETCH": "1"}
     try:
         return subprocess.run(
             ["git", "-C", str(root), "-c", "core.fsmonitor=false", *arguments],
             capture_output=True,
             env=environment,
-            stdin=subprocess.DEVNULL,
+            input=given,
             timeout=_LIMIT_S,
             check=False,
         )

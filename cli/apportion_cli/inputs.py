@@ -6,6 +6,7 @@ The child is started first. What this process needs itself is imported while the
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -61,24 +62,35 @@ def read_policy(entry: str, limits: Limits) -> Inputs:
     Raises:
         CannotError: If this system cannot confine it as it must be; never for what the policy is.
     """
+    return read_policies((entry,), limits)[0]
+
+
+def read_policies(entries: Sequence[str], limits: Limits) -> tuple[Inputs, ...]:
+    """Evaluate policies side by side, each confined by itself. Raises as `read_policy` does."""
     from apportion_policy.errors import ConfinementError
     from apportion_policy.evaluation.parent import start
     from apportion_policy.evaluation.result import Evaluated
 
-    _refuse_a_way_out(entry)
-    running = start(entry, limits)
+    for entry in entries:
+        _refuse_a_way_out(entry)
+    running = [start(entry, limits) for entry in entries]
     try:
         import_module("apportion_compiler.compile")
         import_module("apportion_policy.wire").prepare()
-        outcome = running.result()
-    except ConfinementError as unconfined:
-        raise CannotError(str(unconfined), hint=unconfined.hint) from unconfined
-    except BaseException:
-        running.cancel()
+        outcomes = [one.result() for one in running]
+    except BaseException as failure:
+        for one in running:
+            one.cancel()
+        if isinstance(failure, ConfinementError):
+            raise CannotError(str(failure), hint=failure.hint) from failure
         raise
-    if outcome.layers:
-        _warn_of_missing_layers(outcome.layers)
-    return _evaluated(outcome) if isinstance(outcome, Evaluated) else _rejected(outcome, entry)
+    for outcome in outcomes:
+        if outcome.layers:
+            _warn_of_missing_layers(outcome.layers)
+    return tuple(
+        _evaluated(outcome) if isinstance(outcome, Evaluated) else _rejected(outcome, entry)
+        for entry, outcome in zip(entries, outcomes, strict=True)
+    )
 
 
 def _refuse_a_way_out(entry: str) -> None:

@@ -226,6 +226,8 @@ def _parsed_outputs(
     return callback
 
 
+optional_day = _parsed(parse_day)
+"""Callback of an option that takes a date and has no default."""
 _TIME_LIMIT = click.option(
     "--time-limit",
     default=None,

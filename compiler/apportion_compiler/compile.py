@@ -89,7 +89,11 @@ def compile_policy(policy: Policy, targets: tuple[Target, ...], as_of: date) -> 
     exist only on clusters of no target, or that only an engine left out of the targets has, are left out and stop
     nothing.
     """
-    checked = check_policy(policy, as_of)
+    return compile_checked(check_policy(policy, as_of), targets)
+
+
+def compile_checked(checked: Checked, targets: tuple[Target, ...]) -> Compilation:
+    """Emit a policy that is checked already. See `compile_policy`."""
     diagnostics = tuple(d for d in checked.diagnostics if _concerns(d, targets, checked.programs))
     if checked.graph is None or has_errors(diagnostics):
         return Compilation({}, {}, diagnostics)

@@ -1,0 +1,100 @@
+"""`apportion diff`: what changes between two policies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from apportion_cli.console import current
+from apportion_cli.exit_codes import ExitCode
+from apportion_cli.options import (
+    Output,
+    as_of_option,
+    json_option,
+    limit_options,
+    limits,
+    optional_day,
+    output_option,
+)
+from apportion_cli.settings import variable
+from apportion_cli.verbosity import console_options
+
+if TYPE_CHECKING:
+    from datetime import date
+
+_WIDTH = 100
+
+
+@click.command()
+@click.argument("base", metavar="BASE")
+@click.argument("head", required=False, metavar="[HEAD]")
+@click.option(
+    "-p",
+    "--policy",
+    default=".",
+    envvar=variable("policy"),
+    type=click.Path(),
+    help="Path of the policy: in a revision, and in the work tree where HEAD is omitted.",
+)
+@output_option("text", "json", "markdown")
+@json_option
+@as_of_option
+@click.option(
+    "--base-as-of",
+    callback=optional_day,
+    metavar="DATE",
+    help="Date for BASE, if another than --as-of: what begins and ends in between.",
+)
+@limit_options
+@console_options
+def diff(
+    base: str,
+    head: str | None,
+    *,
+    policy: str,
+    outputs: tuple[Output, ...],
+    as_of: date,
+    base_as_of: date | None,
+    time_limit: float | None,
+    memory_limit: int | None,
+) -> int:
+    """Compare two policies; exit 10 if they differ.
+
+    BASE and HEAD are git revisions or paths of policies; without HEAD, BASE is compared with the policy in the work
+    tree. `BASE..HEAD` is accepted. Both are evaluated in a sandbox: no cluster, no credentials, no Pulumi. Reformatting,
+    comments and the order of declarations are no difference.
+
+    \b
+    apportion diff main
+    apportion diff v1.4.0 main -p policy.py -o json
+    """  # noqa: D301 - click takes the character, and writes the lines below it as they are
+    from apportion_cli.delivery import deliver
+    from apportion_cli.diff_sides import InvalidSideError, compare
+    from apportion_cli.findings import show_findings
+
+    if head is None and ".." in base and not Path(base).exists():
+        base, _, head = base.partition("..")
+    console = current()
+    try:
+        report = compare(
+            base, head or None, policy, within=limits(time_limit, memory_limit), as_of=as_of, base_as_of=base_as_of
+        )
+    except InvalidSideError as invalid:
+        return show_findings(console, invalid.inputs, invalid.diagnostics, "error")
+    for output in outputs or (Output("text"),):
+        if output.format == "json":
+            from apportion_review.diff_document import diff_json
+
+            text = diff_json(report)
+        elif output.format == "markdown":
+            from apportion_review.diff_markdown import diff_markdown
+
+            text = diff_markdown(report)
+        else:
+            from apportion_review.diff_text import diff_text
+
+            text = diff_text(report, console.style(), console.width() or _WIDTH)
+        deliver(console, output, text)
+    return ExitCode.CHANGES if report.differs else ExitCode.OK

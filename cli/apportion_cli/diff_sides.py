@@ -1,0 +1,149 @@
+"""The two sides of a comparison: from revisions, folders, rendered trees and exports to facts and compilations."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from apportion_cli.base_revision import repository_root
+from apportion_cli.errors import CannotError
+from apportion_cli.inputs import Inputs, read_policies
+from apportion_cli.revision_trees import revision_tree
+
+if TYPE_CHECKING:
+    from apportion_compiler.compile import Compilation
+    from apportion_compiler.diagnostics.diagnostic import Diagnostic
+    from apportion_policy.evaluation.limits import Limits
+    from apportion_review.diff_report import DiffReport
+    from apportion_review.facts import Facts
+
+
+@dataclass(frozen=True, slots=True)
+class SideInput:
+    """What the command line names for one side.
+
+    Attributes:
+        name: As the report calls it.
+        entry: Path of the policy that is evaluated.
+        is_revision: Whether the policy was taken from a git revision.
+    """
+
+    name: str
+    entry: str
+    is_revision: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SideFacts:
+    """A policy's facts, and what it compiles to where it has no errors."""
+
+    facts: Facts
+    compilation: Compilation | None
+    n_errors: int
+
+
+class InvalidSideError(Exception):
+    """The head's policy, at a path of the user's, has errors that leave nothing to compare."""
+
+    def __init__(self, inputs: Inputs, diagnostics: Sequence[Diagnostic]) -> None:
+        super().__init__()
+        self.inputs = inputs
+        self.diagnostics = diagnostics
+
+
+def compare(
+    base: str, head: str | None, policy: str, *, within: Limits, as_of: date, base_as_of: date | None
+) -> DiffReport:
+    """Compare two policies.
+
+    Args:
+        base: A revision, or a path of a policy.
+        head: Likewise; None for the work tree's.
+        policy: Where in a revision the policy is, and the head if none is named.
+        within: Limits of each evaluation.
+        as_of: Date on which overrides and waivers are evaluated.
+        base_as_of: The same for the base, if another.
+
+    Raises:
+        CannotError: If a side cannot be read, or the base has an error of structure.
+        InvalidSideError: If the head has one.
+        click.UsageError: If a revision is needed for a path outside a repository.
+    """
+    from apportion_review.diff_report import DiffReport, Side
+    from apportion_review.differences import differences
+    from apportion_review.object_changes import object_changes
+
+    with ExitStack() as opened:
+        work_tree = SideInput("work tree", policy)
+        sides = [_side(opened, base, policy), work_tree if head is None else _side(opened, head, policy)]
+        inputs = read_policies([side.entry for side in sides], within)
+        former = _read(sides[0], inputs[0], base_as_of or as_of, is_head=False)
+        changed = _read(sides[1], inputs[1], as_of, is_head=True)
+    objects = None
+    if former.compilation is not None and changed.compilation is not None:
+        objects = object_changes(former.compilation, changed.compilation)
+    return DiffReport(
+        Side(sides[0].name, base_as_of or as_of, former.n_errors),
+        Side(sides[1].name, as_of, changed.n_errors),
+        differences(former.facts, changed.facts),
+        objects,
+    )
+
+
+def _side(opened: ExitStack, named: str, policy: str) -> SideInput:
+    if os.path.lexists(named) or _file_of(named).exists():
+        return SideInput(named, named)
+    root = repository_root(Path.cwd())
+    tree = opened.enter_context(revision_tree(Path.cwd(), named))
+    inside = Path(os.path.abspath(policy))  # noqa: PTH100 - links are not followed.
+    if root is None or not inside.is_relative_to(root):
+        raise click.UsageError(f"{policy} is outside the repository, so `{named}` does not contain it")
+    return SideInput(named, str(tree.folder / inside.relative_to(root)), is_revision=True)
+
+
+def _file_of(named: str) -> Path:
+    """Return the file of `file.py:name`."""
+    return Path(named.rpartition(":")[0] or named)
+
+
+def _read(side: SideInput, inputs: Inputs, as_of: date, *, is_head: bool) -> SideFacts:
+    from apportion_compiler.compile import check_policy, compile_checked
+    from apportion_compiler.diagnostics.diagnostic import has_errors
+    from apportion_compiler.errors import UnknownTargetError
+    from apportion_compiler.targets import targets_of
+    from apportion_review.policy_facts import facts_of
+
+    checked = None if inputs.policy is None else check_policy(inputs.policy, as_of)
+    if inputs.policy is None or checked is None or checked.graph is None:
+        found = inputs.diagnostics if checked is None else checked.diagnostics
+        raise _invalid(side, inputs, found, is_head=is_head)
+    facts = facts_of(checked.graph)
+    try:
+        targets = targets_of(inputs.policy) if inputs.policy.environments else ()
+    except UnknownTargetError:
+        targets = ()
+    n_errors = sum(has_errors((finding,)) for finding in checked.diagnostics)
+    return SideFacts(facts, None if n_errors else compile_checked(checked, targets), n_errors)
+
+
+def _invalid(side: SideInput, inputs: Inputs, found: Sequence[Diagnostic], *, is_head: bool) -> Exception:
+    from apportion_compiler.diagnostics.diagnostic import Severity
+
+    if is_head and not side.is_revision:
+        return InvalidSideError(inputs, found)
+    errors = [one for one in found if one.effective_severity is Severity.ERROR]
+    first = errors[0]
+    more = f", and {len(errors) - 1} more" if len(errors) > 1 else ""
+    return CannotError(
+        f"{side.name}: {first.at.file}:{first.at.line}: {first.code} {first.message}{more}",
+        hint=f"check out {side.name} and run `apportion validate`"
+        if side.is_revision
+        else f"apportion validate {side.name}",
+    )

@@ -1,0 +1,78 @@
+"""The difference between two policies as one record: every form of the report is made from it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+
+from apportion_review.differences import Differences
+from apportion_review.facts import KINDS
+from apportion_review.object_changes import TargetChanges
+from apportion_review.statements import Statement, statements
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two policies.
+
+    Attributes:
+        name: As the user named it.
+        as_of: Date on which its overrides are evaluated.
+        n_errors: Findings that keep it from being compiled.
+    """
+
+    name: str
+    as_of: date
+    n_errors: int = 0
+
+
+@dataclass(frozen=True)
+class DiffReport:
+    """A comparison of two policies.
+
+    Attributes:
+        base: The former policy.
+        head: The changed one.
+        found: In what they differ.
+        objects: What becomes of compiled objects; None where a side has errors.
+    """
+
+    base: Side
+    head: Side
+    found: Differences
+    objects: tuple[TargetChanges, ...] | None
+
+    @property
+    def differs(self) -> bool:
+        """Whether anything differs."""
+        return bool(self.found or self.objects)
+
+    @cached_property
+    def statements(self) -> tuple[Statement, ...]:
+        """The differences in the author's words."""
+        return statements(self.found)
+
+    @cached_property
+    def unchanged(self) -> Mapping[str, int]:
+        """How many objects of each kind have no statement."""
+        touched = {(statement.kind, statement.name) for statement in self.statements}
+        held = [(f.kind, f.name) for f in self.found.head.values if not f.field]
+        counts = Counter(kind for kind, name in held if (kind, name) not in touched)
+        return {kind: counts[kind] for kind in KINDS if counts[kind]}
+
+    @cached_property
+    def object_counts(self) -> Mapping[str, int]:
+        """How many objects are created, changed, deleted, and kept on the cluster without the policy."""
+        counts = Counter[str]()
+        for target in self.objects or ():
+            actions = Counter(change.action for change in target.changes)
+            counts += Counter(
+                created=actions["make"],
+                changed=actions["change"],
+                deleted=len(target.deleted),
+                retained=len(target.retained),
+            )
+        return {name: counts[name] for name in ("created", "changed", "deleted", "retained")}

@@ -1,0 +1,207 @@
+"""Renamed objects: which removed object and which added object are one and the same.
+
+A queue is recognised by its namespaces, an inner queue by the queues below it, anything else by being equal in every
+field. What is not recognised with certainty stays a removal and an addition.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from apportion_review.facts import (
+    CLASS,
+    CLUSTER,
+    DECLARED,
+    ENVIRONMENT,
+    ENVIRONMENT_OVERRIDE,
+    OVERRIDE,
+    PLAN,
+    POOL,
+    QUEUE,
+    Fact,
+    Facts,
+    Value,
+)
+
+_REFERENCES: Mapping[str, str] = {
+    "parent": QUEUE,
+    "queues": QUEUE,
+    "pools": POOL,
+    "priority_classes": CLASS,
+    "environments": ENVIRONMENT,
+    "provisioning": PLAN,
+}
+"""Fields that name other objects, by the first part of the field."""
+_RENAMED = (PLAN, CLASS, POOL, ENVIRONMENT, CLUSTER)
+# A display name goes along with a rename, and what a queue inherits says nothing about itself.
+_INCIDENTAL = frozenset(("title", "description"))
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """An object that has another name in the head than in the base."""
+
+    kind: str
+    before: str
+    after: str
+
+
+def find_renames(base: Facts, head: Facts) -> tuple[Rename, ...]:
+    """Return the renamed objects, in the order in which `renamed` applies them."""
+    found: list[Rename] = []
+    for kind in _RENAMED:
+        made = _equal_in_all(kind, base, head)
+        found += made
+        base = renamed(base, made)
+    found += _queues(base, head)
+    return tuple(found)
+
+
+def _objects(facts: Facts, kind: str) -> list[str]:
+    return [fact.name for fact in facts.values if fact.kind == kind and not fact.field]
+
+
+def _only_in(facts: Facts, other: Facts, kind: str) -> list[str]:
+    there = set(_objects(other, kind))
+    return [name for name in _objects(facts, kind) if name not in there]
+
+
+def _equal_in_all(kind: str, base: Facts, head: Facts) -> list[Rename]:
+    removed, added = _only_in(base, head, kind), _only_in(head, base, kind)
+    if not removed or not added:
+        return []
+    before, after = _fields_of(kind, removed, base), _fields_of(kind, added, head)
+    return _pairs(kind, removed, added, lambda old, new: before[old] == after[new])
+
+
+def _fields_of(kind: str, names: Iterable[str], facts: Facts) -> Mapping[str, dict[tuple[str, ...], Value]]:
+    held: dict[str, dict[tuple[str, ...], Value]] = {name: {} for name in names}
+    for fact, value in facts.values.items():
+        if (
+            fact.kind == kind
+            and fact.name in held
+            and not fact.scope
+            and fact.field[:1] not in [(f,) for f in _INCIDENTAL]
+        ):
+            held[fact.name][fact.field] = value
+    return held
+
+
+def _queues(base: Facts, head: Facts) -> list[Rename]:
+    """Match leaves by namespaces, then inner queues by their children, then leaves without namespaces by their fields."""
+    removed, added = _only_in(base, head, QUEUE), _only_in(head, base, QUEUE)
+    if not removed or not added:
+        return []
+    spaces, spaces_head = _namespaces(base), _namespaces(head)
+    found = _pairs(QUEUE, removed, added, lambda old, new: bool(spaces[old] & spaces_head[new]))
+    while True:
+        now = renamed(base, found)
+        removed, added = _only_in(now, head, QUEUE), _only_in(head, now, QUEUE)
+        below, below_head = _children(now), _children(head)
+        more = _pairs(
+            QUEUE,
+            removed,
+            added,
+            partial(_have_most_in_common, below, below_head),
+        )
+        if not more:
+            break
+        found += more
+    now = renamed(base, found)
+    removed, added = _only_in(now, head, QUEUE), _only_in(head, now, QUEUE)
+    before, after = _fields_of(QUEUE, removed, now), _fields_of(QUEUE, added, head)
+    declares = {name: any(field[0] == DECLARED for field in fields if field) for name, fields in before.items()}
+    return found + _pairs(QUEUE, removed, added, lambda old, new: declares[old] and before[old] == after[new])
+
+
+def _have_most_in_common(
+    below: Mapping[str, frozenset[str]], below_head: Mapping[str, frozenset[str]], old: str, new: str
+) -> bool:
+    return 2 * len(below[old] & below_head[new]) > len(below[old] | below_head[new])
+
+
+def _pairs(
+    kind: str, removed: Iterable[str], added: Iterable[str], is_same: Callable[[str, str], bool]
+) -> list[Rename]:
+    """Return the pairs in which each side matches the other alone."""
+    matches = {old: [new for new in added if is_same(old, new)] for old in removed}
+    claims: dict[str, int] = defaultdict(int)
+    for found in matches.values():
+        for new in found:
+            claims[new] += 1
+    return [Rename(kind, old, found[0]) for old, found in matches.items() if len(found) == 1 and claims[found[0]] == 1]
+
+
+def _namespaces(facts: Facts) -> Mapping[str, frozenset[str]]:
+    held: dict[str, frozenset[str]] = defaultdict(frozenset)
+    for fact, value in facts.values.items():
+        if fact.kind == QUEUE and fact.field == ("namespaces",) and isinstance(value, tuple):
+            held[fact.name] = frozenset(value)
+    return held
+
+
+def _children(facts: Facts) -> Mapping[str, frozenset[str]]:
+    held: dict[str, set[str]] = defaultdict(set)
+    for id_, parent in facts.parents.items():
+        if parent is not None:
+            held[parent].add(id_)
+    return defaultdict(frozenset, {name: frozenset(children) for name, children in held.items()})
+
+
+def renamed(facts: Facts, renames: Iterable[Rename]) -> Facts:
+    """Return the facts under the new names, wherever an object is named."""
+    for rename in renames:
+        facts = _renamed(facts, rename)
+    return facts
+
+
+def _renamed(facts: Facts, rename: Rename) -> Facts:
+    kind, old, new = rename.kind, rename.before, rename.after
+
+    def name(of_kind: str, held: str) -> str:
+        if of_kind == kind and held == old:
+            return new
+        if kind == QUEUE and of_kind in (OVERRIDE, ENVIRONMENT_OVERRIDE) and held.startswith(f"{old} "):
+            return new + held.removeprefix(old)
+        if kind == ENVIRONMENT and of_kind == CLUSTER:
+            return _below(held, old, new)
+        if kind == ENVIRONMENT and of_kind == ENVIRONMENT_OVERRIDE:
+            queue, _, where = held.partition(" in ")
+            return f"{queue} in {_below(where, old, new)}"
+        return held
+
+    def scope(held: str) -> str:
+        if kind == ENVIRONMENT:
+            return _below(held, old, new)
+        return new if kind == CLUSTER and held == old else held
+
+    def value(field: tuple[str, ...], held: Value) -> Value:
+        if not field or _REFERENCES.get(field[0]) != kind or len(field) > 1:
+            return held
+        if isinstance(held, tuple):
+            there = [new if one == old else one for one in held]
+            return tuple(sorted(there) if list(held) == sorted(held) else there)
+        return new if held == old else held
+
+    def fact(held: Fact) -> Fact:
+        return Fact(held.kind, name(held.kind, held.name), scope(held.scope), held.field)
+
+    return replace(
+        facts,
+        values={fact(f): value(f.field, v) for f, v in facts.values.items()},
+        locations={(k, name(k, n)): at for (k, n), at in facts.locations.items()},
+        overridden_at={fact(f): at for f, at in facts.overridden_at.items()},
+        clusters=tuple(map(scope, facts.clusters)),
+        filled=frozenset(map(fact, facts.filled)),
+        parents={
+            name(QUEUE, id_): None if parent is None else name(QUEUE, parent) for id_, parent in facts.parents.items()
+        },
+    )
+
+
+def _below(path: str, old: str, new: str) -> str:
+    first, slash, rest = path.partition("/")
+    return f"{new}{slash}{rest}" if first == old else path
