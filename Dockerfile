@@ -12,6 +12,7 @@ COPY pyproject.toml README.md LICENSE CHANGELOG.md ./
 COPY policy policy
 COPY compiler compiler
 COPY runtime runtime
+COPY review review
 COPY cli cli
 # A package holds a link to the pages of the rules.
 COPY docs/diagnostics docs/diagnostics

@@ -104,7 +104,7 @@ def _derived(held: Sequence[Statement], width: int) -> Iterator[str]:
 
 def _wrapped(text: str, indent: str, width: int) -> list[str]:
     return textwrap.wrap(
-        text, width, initial_indent=indent, subsequent_indent=" " * (len(indent) or 2), break_long_words=False,
+        text, width, initial_indent=indent, subsequent_indent=" " * max(len(indent), 4), break_long_words=False,
         break_on_hyphens=False,
     )  # fmt: skip
 

@@ -45,7 +45,7 @@ class Fact(NamedTuple):
 
     Attributes:
         kind: One of `KINDS`.
-        name: Of the object; of an override, the queue comes first, up to a space.
+        name: Of the object, empty for what there is one of; of an override, the queue comes first, up to a space.
         scope: The cluster, such as `prod/gpu-1`; empty for what is the same on every cluster.
         field: Path of the field; empty for the existence of the object.
     """
@@ -114,11 +114,22 @@ def _fields(record: object) -> Iterator[tuple[str, object]]:
         raise TypeError(f"{type(record).__name__} has no fields")
 
 
+_SETS = frozenset(
+    (
+        "clusters", "environments", "external_namespaces", "managed_elsewhere", "pools", "priority_classes", "queues",
+        "replace", "reserved_namespaces",
+    )
+)  # fmt: skip
+# Names whose order means nothing. The first namespace is where work goes that names none, and levels, taints and zones
+# are written in the order that is declared.
+
+
 def _items(
     held: tuple[object, ...], pools: Mapping[str, NodePool], path: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], Value]]:
     if all(isinstance(item, str | int) for item in held):
-        yield path, tuple(str(item.value) if isinstance(item, Enum) else str(item) for item in held)
+        names = tuple(str(item.value) if isinstance(item, Enum) else str(item) for item in held)
+        yield path, tuple(sorted(names)) if path[-1] in _SETS else names
         return
     for number, item in enumerate(held):
         name = next((str(n) for key in ("name", "id", "user") if (n := getattr(item, key, None))), f"[{number}]")

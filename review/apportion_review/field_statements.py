@@ -159,14 +159,12 @@ def _amounts(
     both = ", ".join(signed(r, before, after) for r, before, after in ends if before is not None and after is not None)
     if both:
         parts.append(f"{both} guaranteed" if family == ("guaranteed",) else f"{label(family)} {both}")
-    parts += [
-        f"{label(family)} {amount(resource, after)}, formerly unset"
-        for resource, before, after in ends
-        if before is None and after is not None
-    ]
-    parts += [
-        f"{label(family)} {amount(resource, before)} removed"
-        for resource, before, after in ends
-        if after is None and before is not None
-    ]
+    added = ", ".join(amount(r, after) for r, before, after in ends if before is None and after is not None)
+    removed = ", ".join(amount(r, before) for r, before, after in ends if after is None and before is not None)
+    if family == ("guaranteed",):
+        parts += [f"{added} guaranteed, formerly not managed"] if added else []
+        parts += [f"{removed} guaranteed, no longer managed"] if removed else []
+    else:
+        parts += [f"{label(family)} of {added} added"] if added else []
+        parts += [f"{label(family)} of {removed} removed"] if removed else []
     return ", ".join(("; ".join(parts) + place, *(note for c in kept for note in moved.notes(c.fact, clusters))))

@@ -10,6 +10,7 @@ from apportion_review.facts import (
     DECLARED,
     EFFECTIVE_LIMIT,
     ENVIRONMENT_OVERRIDE,
+    ORGANISATION,
     OVERRIDE,
     QUEUE,
     Fact,
@@ -32,6 +33,9 @@ class Origins:
                 self._overridden.add(name.partition(" ")[0])
             elif kind == QUEUE:
                 self._declared |= {(name, c.fact.field[1]) for c in changes if c.fact.field[:1] == (DECLARED,)}
+        self._owners = {
+            (c.before, c.after) for c in found.changes if c.fact.kind == ORGANISATION and c.fact.field == ("owner",)
+        }
         self._of_queues: set[tuple[str, str, tuple[str, ...], object, object]] = {
             (c.fact.name, c.fact.scope, c.fact.field, c.before, c.after) for c in found.changes if c.fact.kind == QUEUE
         }
@@ -46,7 +50,9 @@ class Origins:
         if fact.field[0] in _OF_THE_QUEUE_ALONE:
             return (fact.name, fact.field[0]) not in self._declared and fact.name not in self._overridden
         parent = self._found.head.parents.get(fact.name)
-        return parent is not None and (parent, fact.scope, fact.field, change.before, change.after) in self._of_queues
+        if parent is None:
+            return fact.field == ("owner",) and (change.before, change.after) in self._owners
+        return (parent, fact.scope, fact.field, change.before, change.after) in self._of_queues
 
     def _is_sum_of_children(self, fact: Fact) -> bool:
         return fact in self._found.base.filled and fact in self._found.head.filled

@@ -86,7 +86,7 @@ class _Gathered:
     def policy(self) -> None:
         """Gather everything but queues."""
         policy = self._graph.policy
-        self._object(ORGANISATION, policy.organisation.name, policy.organisation, ("name",))
+        self._object(ORGANISATION, "", policy.organisation)
         for pool in self._pools.values():
             self._object(POOL, pool.id, pool, ("id",))
         for cls in self._graph.declarations.priority_classes.values():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from apportion_review.differences import Change, Differences
@@ -15,7 +15,7 @@ from apportion_review.transfers import transfers
 from apportion_review.wording import amount, label, value_text, without_repeated_total
 
 ADDED, REMOVED, CHANGED, RENAMED, MOVED = "added", "removed", "changed", "renamed", "moved"
-_IDENTIFYING = ("parent", "owner", "reason", "in_force", "expires", "value", "preemptible", "max_nodes", "engine")
+_IDENTIFYING = ("parent", "owner", "reason", "expires", "value", "preemptible", "max_nodes", "engine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,21 +87,17 @@ def _places(found: Differences) -> Mapping[tuple[str, str], int]:
 def _whole(existence: Change, changes: Sequence[Change], found: Differences) -> Statement:
     is_added = existence.after is not None
     facts = found.head if is_added else found.base
-    clusters_of: dict[str, list[str]] = {}
-    by_cluster: dict[str, list[Change]] = defaultdict(list)
-    for change in changes:
-        if change.fact.field[:1] == ("guaranteed",):
-            by_cluster[change.fact.scope].append(change)
-    for cluster, amounts in by_cluster.items():
-        held = [(c.fact.field[-1], c.after if is_added else c.before) for c in without_repeated_total(amounts)]
-        text = ", ".join(amount(resource, end) for resource, end in held if end)
-        if text:
-            clusters_of.setdefault(text, []).append(cluster)
-    parts = [f"{text} guaranteed{place_text(where, facts.clusters)}" for text, where in clusters_of.items()]
+    parts = [
+        f"{text} guaranteed{place}" if field == "guaranteed" else f"{label((field,))} {text}{place}"
+        for field in ("guaranteed", "limit", "lending_limit")
+        for text, place in _held(field, changes, facts.clusters)
+    ]
     for change in changes:
         if change.fact.field in [(name,) for name in _IDENTIFYING]:
             value = change.after if is_added else change.before
             parts.append(f"{label(change.fact.field)} {value_text(change.fact.field, value)}")
+        elif change.fact.field == ("in_force",):
+            parts.append("in force" if (change.after or change.before) else "not in force")
     action = ADDED if is_added else REMOVED
     text = ": ".join(part for part in (action, ", ".join(parts)) if part)
     return Statement(action, existence.fact.kind, existence.fact.name, text, changes=tuple(changes))
@@ -112,3 +108,21 @@ def locations(statement: Statement, found: Differences) -> tuple[str | None, str
     key = (statement.kind, statement.name)
     base, head = found.base.locations.get(key), found.head.locations.get(key)
     return tuple(None if at is None or not at.line else f"{at.file}:{at.line}" for at in (base, head))  # type: ignore[return-value]
+
+
+def _held(field: str, changes: Sequence[Change], every: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Yield the amounts that an added or removed object has, with the clusters where it has them."""
+    by_cluster: dict[str, list[Change]] = defaultdict(list)
+    for change in changes:
+        if change.fact.field[:1] == (field,) and "machines" not in change.fact.field:
+            by_cluster[change.fact.scope].append(change)
+    clusters_of: dict[str, list[str]] = defaultdict(list)
+    for cluster, amounts in by_cluster.items():
+        ends = [(c.fact.field[-1], c.after if c.before is None else c.before) for c in without_repeated_total(amounts)]
+        text = ", ".join(
+            amount(resource, end) for resource, end in ends if end or (end is not None and field != "guaranteed")
+        )
+        if text:
+            clusters_of[text].append(cluster)
+    for text, clusters in clusters_of.items():
+        yield text, place_text(clusters, every)

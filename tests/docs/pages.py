@@ -79,7 +79,7 @@ PAGES: Mapping[str, Page] = {
         "sed 's/vision/speech/g; s/VISION/SPEECH/; s/gpu=16/gpu=8/' quotas/teams/vision.py >quotas/teams/speech.py\n"
     ),
     "docs/install.md": Page(
-        setup='cp -r "$REPOSITORY"/{pyproject.toml,README.md,CHANGELOG.md,LICENSE,locks,docs,policy,compiler,runtime,cli} .\n'
+        setup='cp -r "$REPOSITORY"/{pyproject.toml,README.md,CHANGELOG.md,LICENSE,locks,docs,policy,compiler,runtime,review,cli} .\n'
         'mkdir -p "$HOME/.local/share/bash-completion/completions"; export PATH="$HOME/.local/bin:$PATH"\n',
         programs={"make": MAKE, "docker": DOCKER, "pip": SUCCEED},
     ),
@@ -104,6 +104,12 @@ PAGES: Mapping[str, Page] = {
     "docs/recipes/gitlab.md": Page(programs={"uv": SUCCEED}),
     "docs/recipes/queued-provisioning.md": Page(),
     "docs/recipes/serving-beside-training.md": Page(),
+    "docs/review.md": Page(
+        setup=_SCAFFOLD
+        + "git init -q -b main . && git add -A && git -c user.name=n -c user.email=n@example.com commit -qm policy\n"
+        "sed -i 's/gpu=16/gpu=12/' teams/vision.py\n",
+        exits={"apportion diff main": 10},
+    ),
     "docs/scheduler.md": Page(programs={"make": MAKE}),
     "docs/simulation.md": Page(
         setup=_SCAFFOLD

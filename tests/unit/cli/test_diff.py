@@ -1,0 +1,180 @@
+"""`apportion diff`: revisions and folders compared, its forms, its exit codes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+POLICY = """\
+from apportion_policy import Cluster, Engine, Environment, Organisation, Policy, Queue, Resources
+
+POLICY = Policy(
+    organisation=Organisation(name="acme", owner="@acme/platform"),
+    queues=(
+        Queue(id="research"),
+        Queue(id="vision", parent="research", namespaces=("vision",), guaranteed=Resources(gpu=8)),
+        Queue(id="speech", parent="research", namespaces=("speech",), guaranteed=Resources(gpu=8)),
+    ),
+    environments=(
+        Environment(name="prod", clusters=(Cluster(name="one", engine=Engine.KUEUE, engine_version="0.17"),)),
+    ),
+)
+"""
+MOVED = POLICY.replace('("vision",), guaranteed=Resources(gpu=8)', '("vision",), guaranteed=Resources(gpu=12)').replace(
+    '("speech",), guaranteed=Resources(gpu=8)', '("speech",), guaranteed=Resources(gpu=4)'
+)
+
+
+def _git(folder: Path, *arguments: str) -> None:
+    names = ("-c", "user.name=n", "-c", "user.email=n@example.com", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", "-C", str(folder), *names, *arguments], check=True, capture_output=True)
+
+
+def _write(folder: Path, text: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "policy.py").write_text(text)
+    return folder
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository whose branch `main` holds the policy in `quota/`, and whose work tree moves four GPUs."""
+    folder = tmp_path / "repository"
+    _write(folder / "quota", POLICY)
+    _git(folder, "init", "-q", "-b", "main")
+    _git(folder, "add", "-A")
+    _git(folder, "commit", "-qm", "base")
+    _write(folder / "quota", MOVED)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_work_tree_is_compared_with_a_revision(run: Run, repository: Path) -> None:
+    told = run("diff", "main", "-p", "quota", "--as-of", "2026-11-21")
+    assert told.code == 10
+    assert told.out == (
+        "main (as of 2026-11-21) → work tree (as of 2026-11-21)\n\n"
+        "queue speech  quota/policy.py:8\n  ~ −4 GPUs (8 → 4) guaranteed, 4 GPUs to `vision`\n\n"
+        "queue vision  quota/policy.py:7\n  ~ +4 GPUs (8 → 12) guaranteed, 4 GPUs from `speech`\n\n"
+        "2 objects changed in the policy, 1 queue unaffected. Kubernetes objects: 0 created, 2 changed, 0\n"
+        "    deleted, 0 left in place.\n"
+    )
+
+
+@pytest.mark.parametrize("arguments", [("main..change",), ("main", "change")], ids=" ".join)
+def test_two_revisions_are_compared(arguments: tuple[str, ...], run: Run, repository: Path) -> None:
+    _git(repository, "checkout", "-qb", "change")
+    _git(repository, "commit", "-qam", "change")
+    _write(repository / "quota", "raise SystemExit('the work tree is not read')")
+    told = run("diff", *arguments, "-p", "quota", "-o", "json")
+    document = json.loads(told.out)
+    assert (told.code, document["base"]["name"], document["head"]["name"]) == (10, "main", "change")
+    assert [(s["name"], s["text"]) for s in document["statements"]] == [
+        ("speech", "−4 GPUs (8 → 4) guaranteed, 4 GPUs to `vision`"),
+        ("vision", "+4 GPUs (8 → 12) guaranteed, 4 GPUs from `speech`"),
+    ]
+    assert [c["action"] for target in document["objects"] for c in target["changes"]] == ["change", "change"]
+
+
+def test_same_policy_is_no_difference(run: Run, tmp_path: Path) -> None:
+    told = run("diff", _write(tmp_path / "a", POLICY), _write(tmp_path / "b", f"# reformatted\n{POLICY}"))
+    assert (told.code, told.out) == (0, f"{tmp_path / 'a'} and {tmp_path / 'b'}: no difference\n")
+
+
+def test_deleted_objects_come_first_and_namespaces_stay(run: Run, tmp_path: Path) -> None:
+    without = "\n".join(line for line in POLICY.splitlines() if '"speech"' not in line)
+    told = run("diff", _write(tmp_path / "a", POLICY), _write(tmp_path / "b", without))
+    lines = told.out.splitlines()
+    assert told.code == 10
+    assert lines[2].startswith("Deletes (prod/one kueue): LocalQueue speech/speech, ClusterQueue speech")
+    assert any(
+        line.startswith("Leaves on the cluster, no longer managed (prod/one native): Namespace speech")
+        for line in lines
+    )
+
+
+def test_what_an_override_changes_between_two_days(run: Run, tmp_path: Path) -> None:
+    override = (
+        ', overrides=(Override(begin=date(2026, 12, 1), end=date(2026, 12, 9), reason="launch", owner="@acme/vision", '
+        "guaranteed=Resources(gpu=16)),))"
+    )
+    text = POLICY.replace(
+        '"vision",), guaranteed=Resources(gpu=8))', f'"vision",), guaranteed=Resources(gpu=8){override}'
+    )
+    folder = _write(tmp_path / "a", "from datetime import date\nfrom apportion_policy import Override\n" + text)
+    told = run("diff", folder, folder, "--base-as-of", "2026-11-30", "--as-of", "2026-12-01")
+    assert told.code == 10
+    assert "~ +8 GPUs (8 → 16) guaranteed" in told.out
+    assert "~ in force no → yes" in told.out
+
+
+def test_markdown_is_one_fenced_block(run: Run, repository: Path) -> None:
+    told = run("diff", "main", "-p", "quota", "-o", "markdown")
+    assert told.out.startswith("### Policy: 2 objects changed\n\n```\nmain (as of ")
+    assert told.out.count("```") == 2
+
+
+def test_errors_of_the_head_are_findings(run: Run, tmp_path: Path) -> None:
+    twice = POLICY.replace('id="speech"', 'id="vision"')
+    told = run("diff", _write(tmp_path / "a", POLICY), _write(tmp_path / "b", twice))
+    assert told.code == 1
+    assert "AP103" in told.err
+
+
+def test_errors_of_the_base_end_the_comparison(run: Run, tmp_path: Path) -> None:
+    twice = POLICY.replace('id="speech"', 'id="vision"')
+    told = run("diff", _write(tmp_path / "a", twice), _write(tmp_path / "b", POLICY))
+    assert (told.code, told.out) == (3, "")
+    assert f"{tmp_path / 'a'}: policy.py:8: AP103" in told.err
+
+
+def test_findings_that_prevent_compilation_are_counted(run: Run, tmp_path: Path) -> None:
+    over = POLICY.replace('Queue(id="research")', 'Queue(id="research", guaranteed=Resources(gpu=4))')
+    told = run("diff", _write(tmp_path / "a", POLICY), _write(tmp_path / "b", over))
+    assert told.code == 10
+    assert "Kubernetes objects are not compared" in told.out
+    assert f"{tmp_path / 'b'} has 1 error (apportion validate)" in " ".join(told.out.split())
+
+
+def test_unknown_revision(run: Run, repository: Path) -> None:
+    told = run("diff", "nowhere", "-p", "quota")
+    assert (told.code, told.out) == (3, "")
+    assert "the repository has no revision `nowhere`" in told.err
+
+
+def test_revision_outside_of_a_repository(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(_write(tmp_path / "a", POLICY))
+    told = run("diff", "main")
+    assert told.code == 3
+    assert "`main` is neither a path nor a revision" in told.err
+
+
+def test_policy_outside_of_the_repository(run: Run, repository: Path, tmp_path: Path) -> None:
+    told = run("diff", "main", "-p", _write(tmp_path / "elsewhere", POLICY))
+    assert told.code == 2
+    assert "is outside the repository, so `main` does not contain it" in told.err
+
+
+def test_base_without_the_policy(run: Run, repository: Path) -> None:
+    _write(repository / "other", POLICY)
+    told = run("diff", "main", "-p", "other")
+    assert told.code == 3
+    assert "main: " in told.err
+
+
+def test_attributes_and_links_of_a_revision_change_nothing(run: Run, repository: Path) -> None:
+    """`export-ignore` would hide a file from `git archive`; a link is read as the link that it is."""
+    (repository / ".gitattributes").write_text("quota/policy.py export-ignore export-subst\n")
+    (repository / "link").symlink_to("quota")
+    _git(repository, "add", "-A")
+    _git(repository, "commit", "-qm", "attributes")
+    told = run("diff", "HEAD", "-p", "quota")
+    assert (told.code, told.out) == (0, "HEAD and work tree: no difference\n")
+    assert run("diff", "HEAD", "-p", "link").code == 0
