@@ -34,7 +34,7 @@ def graph_of(policy: Policy) -> PolicyGraph:
 @st.composite
 def edits(draw: st.DrawFn) -> tuple[Policy, Policy]:
     """A policy, and the same with one or two fields, queues or clusters changed."""
-    base = draw(drawn(max_queues=6))
+    base = draw(drawn(max_queues=4))
     head = base
     for _ in range(draw(st.integers(1, 2))):
         head = draw(_edited(head))
@@ -128,7 +128,7 @@ def _without_source(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return {**manifest, "metadata": {**metadata, "annotations": annotations}}
 
 
-@given(drawn(max_queues=6), st.data())
+@given(drawn(max_queues=4), st.data())
 def test_order_and_nesting_are_no_difference(whole: Drawn, data: st.DataObject) -> None:
     """The same declarations in another order, or nested in their parents, do not differ."""
     order = data.draw(st.permutations(range(len(whole.queues))))
@@ -137,7 +137,7 @@ def test_order_and_nesting_are_no_difference(whole: Drawn, data: st.DataObject) 
         assert not differences(facts, facts_of(graph_of(other)))
 
 
-@given(drawn(max_queues=6).filter(lambda whole: not _names_queues(whole)), st.data())
+@given(drawn(max_queues=4).filter(lambda whole: not _names_queues(whole)), st.data())
 @settings(max_examples=30)
 def test_renamed_queue_is_one_rename(whole: Drawn, data: st.DataObject) -> None:
     """A queue that has namespaces and gets another id is renamed, and nothing else changes."""
