@@ -12,12 +12,10 @@ from collections.abc import Iterator, Sequence
 from apportion_compiler.backends.capability import Artifact
 from apportion_compiler.backends.generated import GENERATED
 from apportion_compiler.backends.nodepools.document import Document
-from apportion_compiler.backends.nodepools.shell import Variable, script
-from apportion_compiler.backends.nodepools.shell import quoted as shell_quoted
+from apportion_compiler.backends.nodepools.shell import script
 from apportion_compiler.backends.pool_labels import set_labels
 from apportion_compiler.ir.program import NodePool, Program
 from apportion_compiler.kubernetes_names import object_name
-from apportion_policy.evaluation.sanitized_text import comment_lines
 from apportion_policy.providers import Ack
 
 FOLDER = "ack"
@@ -44,8 +42,8 @@ def ack_script(program: Program, pools: Sequence[AckPool]) -> Artifact:
         needed["VSWITCH_IDS"] = "the vSwitches of the machines, a JSON list of ids"
     if any(settings.pool_type == "lingjun" for _, settings in pools):
         needed["EFLO_NODE_GROUP"] = "the Lingjun group, a JSON object of cluster_id and group_id"
-    parts = (_LIST, *(_commands(program, pool, settings) for pool, settings in pools))
-    return Artifact(f"{FOLDER}/apply.sh", script(notes=notes, defaults={}, needed=needed, parts=parts))
+    values = [_script_values(program, pool, settings) for pool, settings in pools]
+    return Artifact(f"{FOLDER}/apply.sh", script("ack.sh.j2", notes=notes, needed=needed, pools=values))
 
 
 def spot_strategy(pool: NodePool, settings: Ack) -> str:
@@ -107,29 +105,10 @@ def _taints(pool: NodePool) -> list[dict[str, str]]:
     return [{"key": taint.key, "value": taint.value or "", "effect": taint.effect} for taint in pool.taints]
 
 
-_LIST = 'pools=$(aliyun cs GET "/clusters/$CLUSTER_ID/nodepools")'
-_FIND = "jq -r --arg name {name} '.nodepools[] | select(.nodepool_info.name == $name) | .nodepool_info.nodepool_id'"
-
-
-def _commands(program: Program, pool: NodePool, settings: Ack) -> str:
-    """Return the commands of a pool; jq puts in what only the caller knows, so that no quote of it breaks the body."""
-    name = shell_quoted(object_name(pool.id))
-    find = _FIND.format(name=name)
-    body = shell_quoted(json.dumps(_body(program, pool, settings), ensure_ascii=False, separators=(",", ":")))
+def _script_values(program: Program, pool: NodePool, settings: Ack) -> dict[str, str]:
     filled, given = _filled(settings)
-    variable = shell_quoted(("", Variable("body")))
-    return "".join(
-        (
-            comment_lines((f"Node pool {pool.id}",)),
-            f"body=$(jq -cn {given}--argjson body {body} {shell_quoted(filled)})\n",
-            f"id=$(printf '%s' \"$pools\" | {find})\n",
-            'if [ -n "$id" ]; then\n',
-            f'  aliyun cs PUT "/clusters/$CLUSTER_ID/nodepools/$id" --body {variable}\n',
-            "else\n",
-            f'  aliyun cs POST "/clusters/$CLUSTER_ID/nodepools" --body {variable}\n',
-            "fi",
-        )
-    )
+    body = json.dumps(_body(program, pool, settings), ensure_ascii=False, separators=(",", ":"))
+    return {"id": pool.id, "name": object_name(pool.id), "body": body, "filled": filled, "given": given}
 
 
 def _filled(settings: Ack) -> tuple[str, str]:

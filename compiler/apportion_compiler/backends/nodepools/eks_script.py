@@ -24,13 +24,10 @@ from apportion_compiler.backends.nodepools.eks import (
     needs_template,
     template_name,
 )
-from apportion_compiler.backends.nodepools.shell import Variable, Word, command, flag, quoted, script
+from apportion_compiler.backends.nodepools.shell import Variable, Word, flag, script
 from apportion_compiler.backends.pool_labels import set_labels
 from apportion_compiler.ir.program import NodePool, Program
-from apportion_policy.evaluation.sanitized_text import comment_lines
 from apportion_policy.providers import Eks
-
-_CLUSTER: Word = ("--cluster-name=", Variable("CLUSTER"))
 
 
 def eks_script(program: Program, pools: Sequence[EksPool]) -> Artifact:
@@ -50,33 +47,34 @@ def eks_script(program: Program, pools: Sequence[EksPool]) -> Artifact:
         "Instance type, image type, capacity type and subnets are fixed when a managed group is created, and stay.",
         GENERATED,
     )
-    parts = (_group(program, pool, settings) for pool, settings in pools)
-    return Artifact(
-        f"{FOLDER}/apply.sh", script(notes=notes, defaults={"CLUSTER": program.cluster}, needed=needed, parts=parts)
+    text = script(
+        "eks.sh.j2",
+        notes=notes,
+        needed=needed,
+        defaults={"CLUSTER": program.cluster},
+        cluster=("--cluster-name=", Variable("CLUSTER")),
+        pools=[_group(program, pool, settings) for pool, settings in pools],
     )
+    return Artifact(f"{FOLDER}/apply.sh", text)
 
 
-def _group(program: Program, pool: NodePool, settings: Eks) -> str:
-    body = _managed(program, pool, settings) if settings.managed else _self_scaled(program, pool, settings)
-    template = _template(program, pool, settings) if needs_template(pool, settings) else ""
-    return comment_lines((f"Node pool {pool.id}",)) + template + body
+def _group(program: Program, pool: NodePool, settings: Eks) -> Mapping[str, object]:
+    commands = _managed(program, pool, settings) if settings.managed else _self_scaled(program, pool, settings)
+    template = _template(program, pool, settings) if needs_template(pool, settings) else None
+    return {"id": pool.id, "is_managed": settings.managed, "template": template, **commands}
 
 
-def _managed(program: Program, pool: NodePool, settings: Eks) -> str:
-    name = flag("nodegroup-name", group_name(pool))
+def _managed(program: Program, pool: NodePool, settings: Eks) -> Mapping[str, object]:
     labels, taints = dict(set_labels(program, pool)), cloud_taints(pool)
-    describe = command(("aws", "eks", "describe-nodegroup", _CLUSTER, name))
     bounds = {"minSize": pool.min_nodes, "maxSize": pool.max_nodes}
+    repair = flag("node-repair-config", _json({"enabled": settings.node_repair}))
     update: list[Word] = [
-        *("aws", "eks", "update-nodegroup-config", _CLUSTER, name),
         flag("scaling-config", _json(bounds)),
         flag("labels", _json({"addOrUpdateLabels": labels})),
     ]
     if taints:
         update.append(flag("taints", _json({"addOrUpdateTaints": taints})))
-    update.append(flag("node-repair-config", _json({"enabled": settings.node_repair})))
     create: list[Word] = [
-        *("aws", "eks", "create-nodegroup", _CLUSTER, name),
         ("--node-role=", Variable("NODE_ROLE_ARN"))
         if settings.node_role is None
         else flag("node-role", settings.node_role),
@@ -84,7 +82,7 @@ def _managed(program: Program, pool: NodePool, settings: Eks) -> str:
         flag("scaling-config", _json({**bounds, "desiredSize": pool.min_nodes})),
         flag("capacity-type", capacity_type(pool, settings)),
         flag("labels", _json(labels)),
-        flag("node-repair-config", _json({"enabled": settings.node_repair})),
+        repair,
     ]
     image = ami_type(pool, settings)
     if image is not None:
@@ -95,29 +93,19 @@ def _managed(program: Program, pool: NodePool, settings: Eks) -> str:
         create.append(flag("instance-types", _json([pool.machine_type])))
     if taints:
         create.append(flag("taints", _json(taints)))
-    given = "" if settings.subnets else "subnets=" + _SUBNETS + "\n"
-    return given + _either(describe, command(update, indent="  "), command(create, indent="  "))
+    return {
+        "name": flag("nodegroup-name", group_name(pool)),
+        "splits_subnets": not settings.subnets,
+        "update_flags": [*update, repair],
+        "create_flags": create,
+    }
 
 
-_SUBNETS = "$(printf '%s' \"$SUBNETS\" | jq -Rc 'split(\",\")')"
-
-
-def _self_scaled(program: Program, pool: NodePool, settings: Eks) -> str:
-    name = flag("auto-scaling-group-name", group_name(pool))
-    # An answer without groups is no failure here, so it is the name that is looked for.
-    describe = command(
-        ("aws", "autoscaling", "describe-auto-scaling-groups", flag("auto-scaling-group-names", group_name(pool)))
-    )
-    template = flag("launch-template", f"LaunchTemplateName={template_name(pool)},Version=$Latest")
-    bounds = (flag("min-size", pool.min_nodes), flag("max-size", pool.max_nodes))
-    zones: Word = (
-        flag("vpc-zone-identifier", ",".join(settings.subnets))
-        if settings.subnets
-        else ("--vpc-zone-identifier=", Variable("SUBNETS"))
-    )
+def _self_scaled(program: Program, pool: NodePool, settings: Eks) -> Mapping[str, object]:
+    name = group_name(pool)
     tags = [
         {
-            "ResourceId": group_name(pool),
+            "ResourceId": name,
             "ResourceType": "auto-scaling-group",
             "Key": key,
             "Value": value,
@@ -125,28 +113,34 @@ def _self_scaled(program: Program, pool: NodePool, settings: Eks) -> str:
         }
         for key, value in autoscaler_tags(program, pool).items()
     ]
-    update = command(("aws", "autoscaling", "update-auto-scaling-group", name, template, *bounds, zones), indent="  ")
-    create = command(("aws", "autoscaling", "create-auto-scaling-group", name, template, *bounds, zones), indent="  ")
-    tag = command(("aws", "autoscaling", "create-or-update-tags", flag("tags", _json(tags))))
-    found = f"{describe} --query 'AutoScalingGroups[].AutoScalingGroupName' --output text | grep -q ."
-    return f"{_either(found, update, create)}\n{tag}"
+    zones: Word = (
+        flag("vpc-zone-identifier", ",".join(settings.subnets))
+        if settings.subnets
+        else ("--vpc-zone-identifier=", Variable("SUBNETS"))
+    )
+    return {
+        "name": flag("auto-scaling-group-name", name),
+        "names": flag("auto-scaling-group-names", name),
+        "settings": [
+            flag("launch-template", f"LaunchTemplateName={template_name(pool)},Version=$Latest"),
+            flag("min-size", pool.min_nodes),
+            flag("max-size", pool.max_nodes),
+            zones,
+        ],
+        "tags": flag("tags", _json(tags)),
+    }
 
 
-def _template(program: Program, pool: NodePool, settings: Eks) -> str:
-    name = flag("launch-template-name", template_name(pool))
+def _template(program: Program, pool: NodePool, settings: Eks) -> Mapping[str, object]:
     made = json.dumps(_template_data(pool, settings), separators=(",", ":"))
     data: Word = flag("launch-template-data", made)
-    given = ""
-    if not settings.managed:
-        flags = "; ".join(kubelet_flags(program, pool))
-        merge = f"jq -cn --argjson made {quoted(made)} --argjson given \"$LAUNCH_DATA\" '$made + $given'"
-        given = comment_lines((f"UserData joins the node to the cluster with the kubelet flags: {flags}",))
-        given += f"data=$({merge})\n"
-        data = ("--launch-template-data=", Variable("data"))
-    describe = command(("aws", "ec2", "describe-launch-templates", flag("launch-template-names", template_name(pool))))
-    update = command(("aws", "ec2", "create-launch-template-version", name, data), indent="  ")
-    create = command(("aws", "ec2", "create-launch-template", name, data), indent="  ")
-    return f"{given}{_either(describe, update, create)}\n"
+    return {
+        "name": flag("launch-template-name", template_name(pool)),
+        "names": flag("launch-template-names", template_name(pool)),
+        "data": data if settings.managed else ("--launch-template-data=", Variable("data")),
+        "data_merged": "" if settings.managed else made,
+        "kubelet_flags": kubelet_flags(program, pool),
+    }
 
 
 def _template_data(pool: NodePool, settings: Eks) -> Mapping[str, object]:
@@ -159,11 +153,6 @@ def _pascal(arguments: Mapping[str, object]) -> dict[str, object]:
         "".join(part.capitalize() for part in key.split("_")): _pascal(value) if isinstance(value, Mapping) else value
         for key, value in arguments.items()
     }
-
-
-def _either(found: str, update: str, create: str) -> str:
-    condition = found if found.endswith("grep -q .") else f"{found} >/dev/null 2>&1"
-    return f"if {condition}; then\n{update}\nelse\n{create}\nfi"
 
 
 def _json(value: object) -> str:

@@ -6,7 +6,7 @@ fixes at creation is not updated. Flags: cloud.google.com/sdk/gcloud/reference/c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from apportion_compiler.backends.capability import Artifact
 from apportion_compiler.backends.generated import GENERATED
@@ -24,12 +24,11 @@ from apportion_compiler.backends.nodepools.gke import (
     run_seconds,
 )
 from apportion_compiler.backends.nodepools.gke_limits import auto_provisioning_limits
-from apportion_compiler.backends.nodepools.shell import Variable, Word, command, flag, script, switch
+from apportion_compiler.backends.nodepools.shell import Variable, Word, flag, script, switch
 from apportion_compiler.backends.pool_labels import gke_accelerator, is_made_on_request, set_labels
 from apportion_compiler.ir.program import NodePool, Program, Taint
 from apportion_compiler.kubernetes_names import gke_name
-from apportion_policy.evaluation.sanitized_text import comment_lines
-from apportion_policy.pool import Mig, Mps, TimeSlicing
+from apportion_policy.pool import MaintenanceExclusion, Mig, Mps, TimeSlicing
 from apportion_policy.providers import Gke
 
 _WHERE: tuple[Word, ...] = (
@@ -37,58 +36,42 @@ _WHERE: tuple[Word, ...] = (
     ("--location=", Variable("LOCATION")),
     ("--project=", Variable("PROJECT")),
 )
-_CLUSTER: tuple[Word, ...] = ("gcloud", "container", "clusters", "update", ("", Variable("CLUSTER")), *_WHERE[1:])
 _NEEDED = {"LOCATION": "the region or zone of the cluster", "PROJECT": "the project of the cluster"}
 
 
 def gke_script(program: Program, pools: Sequence[GkePool]) -> Artifact:
     """Return the script that makes and updates the pools of a cluster."""
-    parts = [
-        *(_pool(program, pool, settings) for pool, settings in pools if not is_made_on_request(pool)),
-        *_cluster(pools),
-    ]
     notes = (
         "Make the node pools of a cluster, or bring them to the policy: sh apply.sh",
         "Machine type, accelerators, spot, reservation affinity and placement are fixed when a pool is created, and stay.",
         GENERATED,
     )
-    text = script(notes=notes, defaults={"CLUSTER": program.cluster}, needed=_NEEDED, parts=parts)
+    text = script(
+        "gke.sh.j2",
+        notes=notes,
+        needed=_NEEDED,
+        defaults={"CLUSTER": program.cluster},
+        where=list(_WHERE),
+        cluster=("", Variable("CLUSTER")),
+        pools=[_pool(program, pool, settings) for pool, settings in pools if not is_made_on_request(pool)],
+        requested=[pool.id for pool, _ in made_on_request(pools)],
+        auto_provisioning=_auto_provisioning(pools),
+        window=_window(pools),
+        exclusions=[_exclusion(each) for each in maintenance_exclusions(pools)],
+    )
     return Artifact(f"{FOLDER}/apply.sh", text)
 
 
-def _pool(program: Program, pool: NodePool, settings: Gke) -> str:
-    name = gke_name(pool.id)
-    describe: tuple[Word, ...] = ("gcloud", "container", "node-pools", "describe", name, *_WHERE)
-    updates = [_updated(name, flags) for flags in _updates(program, pool, settings)]
-    if is_queued(program, pool):
-        updates.append(_queue_existing(name, describe))
-    # Both are in gcloud's beta track first; what is beta there may be missing from an older plain gcloud.
-    track = ("beta",) if is_queued(program, pool) or settings.flex_start else ()
-    create: tuple[Word, ...] = ("gcloud", *track, "container", "node-pools", "create", name, *_WHERE)
-    return "".join(
-        (
-            comment_lines((f"Node pool {pool.id}",)),
-            f"if {command(describe)} >/dev/null 2>&1; then\n",
-            "".join(f"{update}\n" for update in updates),
-            "else\n",
-            command((*create, *_creation(program, pool, settings)), indent="  "),
-            "\nfi",
-        )
-    )
-
-
-def _updated(name: str, flags: Sequence[str]) -> str:
-    return command(("gcloud", "container", "node-pools", "update", name, *_WHERE, *flags), indent="  ")
-
-
-def _queue_existing(name: str, describe: Sequence[Word]) -> str:
-    """Return the command that turns queued provisioning on where it is off: the pool must then be empty."""
-    asked = command((*describe, "--format=value(queuedProvisioning.enabled)"))
-    turned = command(
-        ("gcloud", "beta", "container", "node-pools", "update", name, *_WHERE, "--enable-queued-provisioning"),
-        indent="    ",
-    )
-    return f'  if [ "$({asked})" != True ]; then\n{turned}\n  fi'
+def _pool(program: Program, pool: NodePool, settings: Gke) -> Mapping[str, object]:
+    queued = is_queued(program, pool)
+    return {
+        "id": pool.id,
+        "name": gke_name(pool.id),
+        "updates": [list(flags) for flags in _updates(program, pool, settings)],
+        "is_queued": queued,
+        "is_beta": queued or settings.flex_start,
+        "creation": list(_creation(program, pool, settings)),
+    }
 
 
 def _creation(program: Program, pool: NodePool, settings: Gke) -> Iterator[str]:
@@ -176,40 +159,33 @@ def _accelerator(pool: NodePool, name: str, settings: Gke) -> str:
     return ",".join(parts)
 
 
-def _cluster(pools: Sequence[GkePool]) -> Iterator[str]:
-    """Yield the commands for what belongs to the cluster as a whole."""
+def _auto_provisioning(pools: Sequence[GkePool]) -> list[str]:
     requested = made_on_request(pools)
-    if requested:
-        limits = dict(auto_provisioning_limits([pool for pool, _ in pools]))
-        flags = ["--enable-autoprovisioning"]
-        flags += [flag(f"max-{name}", limits.pop(name)) for name in ("cpu", "memory") if name in limits]
-        flags += [flag("max-accelerator", f"type={name},count={count}") for name, count in limits.items()]
-        management = management_on_request(requested)
-        flags.append(switch("autoprovisioning-autoupgrade", on=management["auto_upgrade"]))
-        flags.append(switch("autoprovisioning-autorepair", on=management["auto_repair"]))
-        zones = sorted({zone for pool, _ in requested for zone in pool.zones})
-        if zones:
-            flags.append(flag("autoprovisioning-locations", ",".join(zones)))
-        ids = ", ".join(pool.id for pool, _ in requested)
-        yield comment_lines((f"Node auto-provisioning makes the pools for {ids}",)) + command((*_CLUSTER, *flags))
+    if not requested:
+        return []
+    limits = dict(auto_provisioning_limits([pool for pool, _ in pools]))
+    flags = ["--enable-autoprovisioning"]
+    flags += [flag(f"max-{name}", limits.pop(name)) for name in ("cpu", "memory") if name in limits]
+    flags += [flag("max-accelerator", f"type={name},count={count}") for name, count in limits.items()]
+    management = management_on_request(requested)
+    flags.append(switch("autoprovisioning-autoupgrade", on=management["auto_upgrade"]))
+    flags.append(switch("autoprovisioning-autorepair", on=management["auto_repair"]))
+    zones = sorted({zone for pool, _ in requested for zone in pool.zones})
+    return [*flags, flag("autoprovisioning-locations", ",".join(zones))] if zones else flags
+
+
+def _window(pools: Sequence[GkePool]) -> list[str]:
     window = maintenance_window(pools)
-    if window is not None:
-        times = (
-            flag("maintenance-window-start", window.start),
-            flag("maintenance-window-end", window.end),
-            flag("maintenance-window-recurrence", window.recurrence),
-        )
-        yield comment_lines(("When GKE may disturb nodes",)) + command((*_CLUSTER, *times))
-    for exclusion in maintenance_exclusions(pools):
-        added = command(
-            (
-                *_CLUSTER,
-                flag("add-maintenance-exclusion-name", exclusion.name),
-                flag("add-maintenance-exclusion-start", exclusion.start),
-                flag("add-maintenance-exclusion-end", exclusion.end),
-                flag("add-maintenance-exclusion-scope", exclusion.scope.replace("-", "_")),
-            )
-        )
-        removed = command((*_CLUSTER, flag("remove-maintenance-exclusion", exclusion.name)))
-        # One of that name cannot be added again, and has to make way.
-        yield f"{added} ||\n{{\n{removed}\n{added}\n}}"
+    if window is None:
+        return []
+    times = {"start": window.start, "end": window.end, "recurrence": window.recurrence}
+    return [flag(f"maintenance-window-{name}", value) for name, value in times.items()]
+
+
+def _exclusion(exclusion: MaintenanceExclusion) -> Mapping[str, object]:
+    scope = exclusion.scope.replace("-", "_")
+    fields = {"name": exclusion.name, "start": exclusion.start, "end": exclusion.end, "scope": scope}
+    return {
+        "added": [flag(f"add-maintenance-exclusion-{name}", value) for name, value in fields.items()],
+        "removed": flag("remove-maintenance-exclusion", exclusion.name),
+    }

@@ -1,12 +1,18 @@
-"""Shell text for providers' command line tools. Every value is quoted; a coordinate is a variable of the script."""
+"""Shell scripts for providers' command line tools, from the templates beside this module. Every value is quoted; a coordinate is a variable of the script."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from apportion_policy.evaluation.sanitized_text import comment_lines
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _WIDTH = 100
 
@@ -40,14 +46,16 @@ def quoted(word: Word) -> str:
     return f'{shlex.quote(text) if text else ""}"${variable.name}"'
 
 
-def command(words: Sequence[Word], *, indent: str = "") -> str:
-    """Return a command, one word a line where it is long."""
-    quoted_words = [quoted(word) for word in words]
-    line = indent + " ".join(quoted_words)
+def command(text: str, words: Sequence[Word], *, indent: int = 0) -> str:
+    """Return a command, one word a line where it is long: its first words as a text, then the others."""
+    margin, head = " " * indent, text.split()
+    every = [*head, *words]
+    quoted_words = [quoted(word) for word in every]
+    line = margin + " ".join(quoted_words)
     if len(line) <= _WIDTH:
         return line
-    head = next((n for n, word in enumerate(words) if _is_flag(word)), 1)
-    return f" \\\n{indent}  ".join((indent + " ".join(quoted_words[:head]), *quoted_words[head:]))
+    n_first = next((n for n, word in enumerate(every) if _is_flag(word)), 1)
+    return f" \\\n{margin}  ".join((margin + " ".join(quoted_words[:n_first]), *quoted_words[n_first:]))
 
 
 def _is_flag(word: Word) -> bool:
@@ -55,20 +63,40 @@ def _is_flag(word: Word) -> bool:
 
 
 def script(
-    *, notes: Iterable[str], defaults: Mapping[str, str], needed: Mapping[str, str], parts: Iterable[str]
+    template: str,
+    *,
+    notes: Iterable[str],
+    needed: Mapping[str, str],
+    defaults: Mapping[str, str] = MappingProxyType({}),
+    **values: object,
 ) -> str:
     """Return a whole script.
 
     Args:
+        template: The name of its template.
         notes: Sentences for its head.
-        defaults: Variables that have a value unless the caller gives one.
         needed: Variables that the caller must give, and what each is, in words without a brace or a quote.
-        parts: Commands.
+        defaults: Variables that have a value unless the caller gives one.
+        values: What the template's commands take.
     """
-    lines = ["#!/bin/sh", comment_lines(notes).rstrip("\n"), "set -eu"]
-    for name, value in defaults.items():
-        # In `${X:=…}` a quote would be taken as text by some shells and end the word in others.
-        lines.append(f'[ -n "${{{name}:-}}" ] || {name}={shlex.quote(value)}')
-    for name, what in needed.items():
-        lines.append(f': "${{{name}:?set it to {what}}}"')
-    return "\n".join([*lines, *(f"\n{part}" for part in parts)]) + "\n"
+    return _templates().get_template(template).render(notes=notes, needed=needed, defaults=defaults, **values)
+
+
+@cache
+def _templates() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    found = Environment(
+        loader=PackageLoader(__package__),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+    )
+    found.globals["command"] = command
+    found.filters |= {"comment": _comment, "quoted": quoted}
+    return found
+
+
+def _comment(note: str) -> str:
+    return comment_lines((note,)).rstrip("\n")
