@@ -47,7 +47,7 @@ def load_documents(path: Path) -> tuple[Policy, tuple[str, ...]]:
     """Return the policy and the files read, the named one first. Raises `DocumentFault`."""
     body, node = _read(path)
     nodes: dict[str, list[tuple[yaml.Node, Path]]] = {}
-    _note_items(body, node, path, nodes)
+    _note_items(node, path, nodes)
     files = [str(path)]
     include = body.pop("include", [])
     for pattern in include if isinstance(include, list) else [include]:
@@ -67,7 +67,7 @@ def load_documents(path: Path) -> tuple[Policy, tuple[str, ...]]:
             if unknown:
                 message = f"an included document holds lists only ({', '.join(_LISTS)}), not `{unknown[0]}`"
                 raise _fault("malformed-document", message, match, included_node, (unknown[0],))
-            _note_items(included, included_node, match, nodes)
+            _note_items(included_node, match, nodes)
             for key, items in included.items():
                 body[key] = [*body.get(key, []), *items]
     try:
@@ -225,7 +225,7 @@ def _location(node: yaml.Node, path: Path) -> SourceLocation:
     return SourceLocation(str(path), start.line + 1, start.column, end.line + 1, end.column)
 
 
-def _note_items(body: PlacedDict, node: yaml.Node, path: Path, nodes: dict[str, list[tuple[yaml.Node, Path]]]) -> None:
+def _note_items(node: yaml.Node, path: Path, nodes: dict[str, list[tuple[yaml.Node, Path]]]) -> None:
     for key in _LISTS:
         items = _child(node, key)
         if isinstance(items, yaml.SequenceNode):

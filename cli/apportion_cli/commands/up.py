@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apportion_cli.commands.preview import refuse_deletion_of_used, snapshot_options, stack_options
-from apportion_cli.console import Console, current
+from apportion_cli.console import current
 from apportion_cli.options import Output, allow_missing_layers_option, as_of_option, json_option, output_option
 from apportion_cli.progress import progress
 from apportion_cli.verbosity import console_options
@@ -58,12 +58,12 @@ def up(
 
     console = current()
     stack = DeployedStack(environment, folder)
-    if unlock and (yes or _agrees(console, _CLEAR)):
+    if unlock and (yes or _agrees(_CLEAR)):
         stack.unlock()
     plan = stack.plan(as_of)
     console.err(plan_text(plan))
     refuse_deletion_of_used(plan, snapshots, delete_used=delete_used)
-    if not yes and not _agrees(console, "Go ahead?"):
+    if not yes and not _agrees("Go ahead?"):
         raise click.Abort
     # The engine's own talk goes beside the result, which a pipe takes.
     with progress(console, plan.n_objects) as (say, done):
@@ -73,7 +73,7 @@ def up(
             if not sys.stdin.isatty():
                 raise
             console.err(f"{locked}\n")
-            if not _agrees(console, _CLEAR):
+            if not _agrees(_CLEAR):
                 raise
             stack.unlock()
             n_updates = stack.up(say, done, refresh=refresh)
@@ -82,7 +82,7 @@ def up(
         deliver(console, output, text)
 
 
-def _agrees(console: Console, question: str) -> bool:
+def _agrees(question: str) -> bool:
     if not sys.stdin.isatty():
         raise click.UsageError(f"{question} There is no terminal to ask on: pass --yes")
     return click.confirm(question, err=True)

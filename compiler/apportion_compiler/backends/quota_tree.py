@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from apportion_compiler.backends.capability import Refusal
 from apportion_compiler.ir.program import NodePool, Program, Queue
 from apportion_policy.pool import Mig, Mps, TimeSlicing
-from apportion_policy.quantity import Amount, Unlimited, count_text, cpu_text, gpu_text, memory_text, smaller
+from apportion_policy.quantity import UNLIMITED, Amount, Unlimited, count_text, cpu_text, gpu_text, memory_text, smaller
 from apportion_policy.resources import CPU, GPU, MEMORY, amount_text
 
 _WHOLE_GPU = 1000
@@ -189,6 +189,18 @@ def declared_amount(amounts: Mapping[str, Amount], resource: str) -> Amount | No
     """
     amount = amounts.get(resource)
     return amount if resource != GPU or amount is None else whole_gpus(amount)
+
+
+def guaranteed_amount(queue: Queue, resource: str) -> Amount:
+    """Return what a queue is guaranteed; 0 where it declares nothing."""
+    amount = declared_amount(queue.guaranteed, resource)
+    return 0 if amount is None else amount
+
+
+def limit_amount(queue: Queue, resource: str) -> Amount:
+    """Return a queue's limit; unlimited where it declares none."""
+    amount = declared_amount(queue.limit, resource)
+    return UNLIMITED if amount is None else amount
 
 
 def whole_gpus(amount: Amount) -> Amount:

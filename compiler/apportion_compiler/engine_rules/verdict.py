@@ -46,6 +46,25 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class ManifestVerdicts:
+    """Verdicts on the fields of one manifest, by its index among those given."""
+
+    index: int
+
+    def rejected(self, field: str, kind: str, message: str, cure: str) -> Verdict:
+        """Return that the API server or a webhook refuses it."""
+        return Verdict(Effect.REJECTED, self.index, field, kind, message, cure)
+
+    def ignored(self, field: str, kind: str, message: str, cure: str) -> Verdict:
+        """Return that the engine takes it and does something else."""
+        return Verdict(Effect.IGNORED, self.index, field, kind, message, cure)
+
+    def pending(self, field: str, kind: str, message: str, cure: str) -> Verdict:
+        """Return that work never starts."""
+        return Verdict(Effect.PENDING, self.index, field, kind, message, cure)
+
+
+@dataclass(frozen=True, slots=True)
 class EngineRules:
     """The rules of one engine over everything that shall be applied together.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 _MARKS = (".git", "pyproject.toml", "apportion.toml")
@@ -14,6 +13,6 @@ def project_root(entry: Path) -> Path:
     return next((above for above in entry.parents if begins_project(above)), entry.parent)
 
 
-def begins_project(folder: Path, exists: Callable[[str], bool] = os.path.lexists) -> bool:
+def begins_project(folder: Path) -> bool:
     """Whether a folder holds what only the top of a project holds."""
-    return any(exists(os.path.join(folder, mark)) for mark in _MARKS)  # noqa: PTH118 - called for every ancestor.
+    return any(os.path.lexists(os.path.join(folder, mark)) for mark in _MARKS)  # noqa: PTH118 - called for every ancestor.

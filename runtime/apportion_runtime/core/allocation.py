@@ -130,7 +130,7 @@ def place_task(session: Session, statement: Statement, nodes: Indices, task: Tas
         if not task.shares_gpu:
             if predicates.over_capacity(task, job, i) is not None:
                 return False
-            _place_on(session, statement, task, i, at_once=at_once, pipeline_only=pipeline_only)
+            _place_on(statement, task, i, at_once=at_once, pipeline_only=pipeline_only)
             return True
         if (
             predicates.over_capacity(task, job, i) is None
@@ -182,13 +182,11 @@ def _place_with_devices(session: Session, statement: Statement, task: Task, i: i
             statement.allocate(task, i)
         return True
     at_once = fits_idle(session.nodes, task, i)
-    _place_on(session, statement, task, i, at_once=at_once, pipeline_only=pipeline_only)
+    _place_on(statement, task, i, at_once=at_once, pipeline_only=pipeline_only)
     return True
 
 
-def _place_on(
-    session: Session, statement: Statement, task: Task, i: int, *, at_once: bool, pipeline_only: bool
-) -> None:
+def _place_on(statement: Statement, task: Task, i: int, *, at_once: bool, pipeline_only: bool) -> None:
     if at_once and not pipeline_only:
         statement.allocate(task, i)
     else:

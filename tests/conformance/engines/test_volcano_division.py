@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.engines.volcano.capacity_share import capacity_share
+from apportion_runtime.engines.volcano.capacity import Queue, QueueSpec
 
 CASES: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "volcano" / "capacity-share.json").read_text(encoding="utf-8")
@@ -17,9 +17,9 @@ CASES: list[dict[str, Any]] = json.loads(
 _GIBIBYTE = 2**30
 
 
-def _units(quantities: Mapping[str, str]) -> dict[str, float]:
+def _units(quantities: Mapping[str, str]) -> dict[str, int]:
     return {
-        name: float(text.removesuffix("Gi")) * (_GIBIBYTE if name == "memory" else 1000)
+        name: int(float(text.removesuffix("Gi")) * (_GIBIBYTE if name == "memory" else 1000))
         for name, text in quantities.items()
     }
 
@@ -30,4 +30,5 @@ def test_all_cases_are_here() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_share(case: dict[str, Any]) -> None:
-    assert capacity_share(_units(case["deserved"]), _units(case["allocated"])) == case["wantShare"]
+    queue = Queue(QueueSpec("vision"), deserved=_units(case["deserved"]), allocated=_units(case["allocated"]))
+    assert queue.share == case["wantShare"]

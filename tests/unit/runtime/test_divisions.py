@@ -8,7 +8,6 @@ from apportion_runtime.engines.base.proportions import largest_ratio, largest_re
 from apportion_runtime.engines.koordinator.division import Member, Quota, redistribute, runtime_quotas
 from apportion_runtime.engines.kueue.quota_tree import UNLIMITED, CohortTree, Node
 from apportion_runtime.engines.kueue.quota_tree import Quota as FlavorQuota
-from apportion_runtime.engines.volcano.capacity_share import BEST_EFFORT, capacity_share
 
 GPU = ("default", "gpu")
 
@@ -94,8 +93,3 @@ def test_a_share_of_nothing_lendable_is_no_share_though_it_is_borrowed() -> None
 def test_what_is_no_tree_is_refused(nodes: list[Node], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         CohortTree(nodes)
-
-
-def test_what_a_queue_does_not_deserve_does_not_count() -> None:
-    assert capacity_share({"cpu": 2000.0}, {"cpu": 1000.0, "nvidia.com/gpu": 8000.0}) == 0.5
-    assert capacity_share({"cpu": 0.05}, {"cpu": 1000.0}) == BEST_EFFORT

@@ -73,17 +73,17 @@ class EngineTable:
     """
 
     scheduler_name: str
-    queue_label: str | None
-    shared_queue: str | None
-    class_labels: tuple[str, ...]
-    preemptibility_label: str | None
-    sharing_annotations: tuple[str, ...]
-    default_class: str | None
-    default_class_of: Mapping[str, str]
     preemptible: Mapping[str, bool]
-    must_say: tuple[str, ...]
-    system_namespaces: tuple[str, ...]
-    unit: SchedulingUnit | None
+    queue_label: str | None = None
+    shared_queue: str | None = None
+    class_labels: tuple[str, ...] = ()
+    preemptibility_label: str | None = None
+    sharing_annotations: tuple[str, ...] = ()
+    default_class: str | None = None
+    default_class_of: Mapping[str, str] = field(default_factory=dict[str, str])
+    must_say: tuple[str, ...] = ()
+    system_namespaces: tuple[str, ...] = ()
+    unit: SchedulingUnit | None = None
     more_queue_labels: tuple[str, ...] = ()
     queue_annotations: tuple[str, ...] = ()
     queue_required: bool = True

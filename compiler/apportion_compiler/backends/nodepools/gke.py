@@ -41,7 +41,7 @@ def documents(program: Program, pools: Sequence[GkePool]) -> Iterator[Document]:
     for pool, settings in pools:
         if not is_made_on_request(pool):
             yield _pool(program, pool, settings)
-    yield from _cluster(program, pools)
+    yield from _cluster(pools)
 
 
 def is_queued(program: Program, pool: NodePool) -> bool:
@@ -192,7 +192,7 @@ def _sharing(strategy: str, clients: int) -> dict[str, object]:
     return {"gpu_sharing_strategy": strategy, "max_shared_clients_per_gpu": clients}
 
 
-def _cluster(program: Program, pools: Sequence[GkePool]) -> Iterator[Document]:
+def _cluster(pools: Sequence[GkePool]) -> Iterator[Document]:
     args: dict[str, object] = {}
     policy = _maintenance_policy(pools)
     if policy:

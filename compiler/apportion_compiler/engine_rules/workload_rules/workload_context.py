@@ -73,12 +73,11 @@ class Workload:
         nodes = (*self.owners, *(cast("Manifest", pods.template) for pods in self.sets))
         return {read(node)[key] for node in nodes if key in read(node)}
 
-    def every_pod_has(self, key: str, *, annotation: bool = False) -> bool:
-        """Tell whether every pod gets a mark: from an owner, or from its own template."""
-        read = annotations_of if annotation else labels_of
-        if any(key in read(owner) for owner in self.owners):
+    def every_pod_has(self, key: str) -> bool:
+        """Tell whether every pod gets a label: from an owner, or from its own template."""
+        if any(key in labels_of(owner) for owner in self.owners):
             return True
-        return bool(self.sets) and all(key in read(cast("Manifest", pods.template)) for pods in self.sets)
+        return bool(self.sets) and all(key in labels_of(cast("Manifest", pods.template)) for pods in self.sets)
 
     def is_for_another(self, engine: str) -> bool:
         """Tell whether it names a queue or scheduler of another engine, and none of this one."""
@@ -117,6 +116,16 @@ class Workload:
     def ignored(self, field: str, kind: str, message: str, cure: str) -> Verdict:
         """Return that it runs, and not as it says."""
         return self.verdict(Effect.IGNORED, field, kind, message, cure)
+
+    def past_the_queue(self, scheduler: str) -> Iterator[Verdict]:
+        """Yield each template whose pods go to Kubernetes' own scheduler, though the engine's is meant."""
+        for pods in self.sets:
+            if text_at(pods.spec, "schedulerName") in {None, "default-scheduler"}:
+                yield self.ignored(
+                    template_field(pods, "spec", "schedulerName"), "Required",
+                    "without schedulerName the pods go to Kubernetes' own scheduler, past the queue",
+                    f"write schedulerName: {scheduler}",
+                )  # fmt: skip
 
     def unmade(self, field: str, kind: str, message: str, cure: str) -> Verdict:
         """Return that its pods are refused: at once where the API server sees them, else when they shall be made."""

@@ -43,7 +43,7 @@ def choose_devices(session: Session, task: Task, i: int, *, pipeline_only: bool)
     groups: list[str] = []
     is_releasing = False
     n_new = 0
-    for group in _ordered(session, task, i, memory):
+    for group in _ordered(session, i, memory):
         if allocatable is None:
             allocatable = fits_idle(nodes, task, i)
         if group == _WHOLE:
@@ -59,7 +59,7 @@ def choose_devices(session: Session, task: Task, i: int, *, pipeline_only: bool)
     return None
 
 
-def _ordered(session: Session, task: Task, i: int, memory: int) -> list[str]:
+def _ordered(session: Session, i: int, memory: int) -> list[str]:
     nodes = session.nodes
     shared = nodes.shared.get(i)
     candidates = shared.fitting(memory) if shared is not None else []

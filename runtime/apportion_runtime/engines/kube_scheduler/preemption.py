@@ -37,7 +37,6 @@ def best_candidate(
     possible: Sequence[NodeState],
     *,
     started: Started,
-    may_evict: Callable[[PodFacts], bool] = lambda victim: True,
 ) -> Candidate | None:
     """Return the node where the least important pods would leave for a pod; None where that would help nowhere.
 
@@ -47,12 +46,11 @@ def best_candidate(
         nodes: All nodes.
         possible: Those where an eviction may help.
         started: Asked of pods of one priority: the one that runs longer stays.
-        may_evict: Asked of each pod of lower priority.
     """
     most = max(_LEAST_CANDIDATES, len(nodes.all) * _PERCENT // 100)
     candidates: list[Candidate] = []
     for node in possible:
-        lower = [other for other in node.pods.values() if other.priority < pod.priority and may_evict(other)]
+        lower = [other for other in node.pods.values() if other.priority < pod.priority]
         victims = _victims(pod, profile, nodes, node, sorted(lower, key=lambda o: (-o.priority, started(o.uid))))
         if victims:
             candidates.append(Candidate(node, victims))

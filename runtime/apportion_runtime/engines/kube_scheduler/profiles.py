@@ -11,6 +11,7 @@ from typing import Any
 
 from apportion_runtime.core.snapshot import NodeTerm
 from apportion_runtime.engines.kube_scheduler.pods import preferred_nodes
+from apportion_runtime.sim.engine import UnreadableError
 from apportion_runtime.sim.scenario.format import Manifest
 from apportion_runtime.snapshots.kubernetes.terms import node_terms
 
@@ -74,6 +75,16 @@ class Profile:
     is_system_spread: bool = True
     added_terms: tuple[NodeTerm, ...] | None = None
     added_preferences: tuple[tuple[int, NodeTerm], ...] = ()
+
+
+def known_profiles(objects: Iterable[Manifest]) -> dict[str, Profile]:
+    """Return the profiles by `schedulerName`. Raises `UnreadableError` for a plugin that kube-scheduler does not have."""
+    profiles, unknown = read_profiles(objects)
+    if unknown:
+        raise UnreadableError(
+            f"KubeSchedulerConfiguration: kube-scheduler knows no plugin {', '.join(unknown)}, and does not start"
+        )
+    return profiles
 
 
 def read_profiles(objects: Iterable[Manifest]) -> tuple[dict[str, Profile], tuple[str, ...]]:

@@ -47,8 +47,6 @@ class KubeScheduler:
         workloads: Told of pods that were given a place.
         facts: Returns what is known of a pod by its uid.
         profiles: By `schedulerName`.
-        held: Asked of each pod before any node is looked at (a plugin's PreFilter); says why it has to wait, or None.
-        may_evict: Asked whether a pod may be evicted for another of higher priority.
     """
 
     def __init__(
@@ -57,16 +55,11 @@ class KubeScheduler:
         workloads: Workloads,
         facts: Callable[[str], PodFacts | None],
         profiles: Mapping[str, Profile],
-        *,
-        held: Callable[[PodFacts], str | None] = lambda pod: None,
-        may_evict: Callable[[PodFacts, PodFacts], bool] = lambda victim, pod: True,
     ) -> None:
         self._cluster_state = cluster_state
         self._workloads = workloads
         self._facts = facts
         self._profiles = profiles
-        self._held = held
-        self._may_evict = may_evict
         self._nominated: dict[str, str] = {}
         self._next = 0
         self._hopeless: dict[Alike, str] = {}
@@ -91,10 +84,6 @@ class KubeScheduler:
             why = hopeless.get(kind) if kind is not None and pod.uid not in self._nominated else None
             if why is not None:
                 unplaced.append(Unplaced(pod, why))
-                continue
-            refused = self._held(pod)
-            if refused is not None:
-                unplaced.append(Unplaced(pod, refused, is_held=True))
                 continue
             why = self._place(pod)
             if why is None:
@@ -222,7 +211,6 @@ class KubeScheduler:
                 self.nodes,
                 nodes,
                 started=self._started,
-                may_evict=lambda victim: self._may_evict(victim, pod),
             )
         finally:
             for node, guest in promised:

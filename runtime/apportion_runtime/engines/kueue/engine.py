@@ -11,8 +11,8 @@ from dataclasses import replace
 from apportion_runtime.admission.objects import kind_of, labels_of
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.engines.base.engine import PlainEngine
-from apportion_runtime.engines.kube_scheduler import KubeScheduler, PodFacts, read_profiles
-from apportion_runtime.engines.kube_scheduler.profiles import KIND
+from apportion_runtime.engines.kube_scheduler import KubeScheduler, PodFacts
+from apportion_runtime.engines.kube_scheduler.profiles import KIND, known_profiles
 from apportion_runtime.engines.kueue.api_names import PRIORITY_CLASS, WORKLOAD
 from apportion_runtime.engines.kueue.deadlines import Deadlines
 from apportion_runtime.engines.kueue.jobs import Jobs
@@ -68,11 +68,7 @@ class Kueue(PlainEngine):
         self.holders = QuotaHolders(self.configured.rules.queues.values(), self.configured.rules.cohorts)
         self.has_changed = True
         self._is_changing_job = False
-        self._profiles, unknown = read_profiles(cluster_state.store.list(KIND))
-        if unknown:
-            raise UnreadableError(
-                f"KubeSchedulerConfiguration: kube-scheduler knows no plugin {', '.join(unknown)}, and does not start"
-            )
+        self._profiles = known_profiles(cluster_state.store.list(KIND))
 
     @property
     def parents(self) -> Mapping[str, str | None]:
@@ -175,7 +171,7 @@ class Kueue(PlainEngine):
         for pod in waiting:
             if not self._scheduler.is_mine(pod.record):
                 self.explain(pod, f"no scheduler here is called {pod.record.scheduler}")
-        self.grow(each.pod for each in unplaced if not each.is_held and not self._consumes(each.pod))
+        self.grow(each.pod for each in unplaced if not self._consumes(each.pod))
         if self.has_changed:
             sample(self)
             self.has_changed = False

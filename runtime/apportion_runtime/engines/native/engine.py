@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from apportion_runtime.admission.objects import name_of
 from apportion_runtime.engines.base.engine import PlainEngine
-from apportion_runtime.engines.kube_scheduler import KubeScheduler, read_profiles
-from apportion_runtime.engines.kube_scheduler.profiles import KIND
+from apportion_runtime.engines.kube_scheduler import KubeScheduler
+from apportion_runtime.engines.kube_scheduler.profiles import KIND, known_profiles
 from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.api.pod_requests import GPUS
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.controllers.workloads import Workloads
-from apportion_runtime.sim.engine import UnreadableError, reading
+from apportion_runtime.sim.engine import reading
 from apportion_runtime.sim.history import Sample
 from apportion_runtime.sim.provisioning.node_pools import NodePools
 from apportion_runtime.snapshots.quantities import NANO
@@ -29,11 +29,7 @@ class Native(PlainEngine):
     def __init__(self, cluster_state: ClusterState) -> None:
         super().__init__(cluster_state)
         with reading(KIND):
-            self.profiles, unknown = read_profiles(cluster_state.store.list(KIND))
-        if unknown:
-            raise UnreadableError(
-                f"KubeSchedulerConfiguration: kube-scheduler knows no plugin {', '.join(unknown)}, and does not start"
-            )
+            self.profiles = known_profiles(cluster_state.store.list(KIND))
 
     @property
     def parents(self) -> Mapping[str, str | None]:
@@ -62,7 +58,7 @@ class Native(PlainEngine):
         for pod in waiting:
             if not self._scheduler.is_mine(pod.record):
                 self.explain(pod, f"no scheduler here is called {pod.record.scheduler}")
-        self.grow(each.pod for each in unplaced if not each.is_held)
+        self.grow(each.pod for each in unplaced)
         self._sample()
 
     def _sample(self) -> None:

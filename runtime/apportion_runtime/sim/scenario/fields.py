@@ -90,11 +90,11 @@ class Fields:
         """Return the same, None where nothing is said."""
         return None if self.raw(key) is None else self.whole(key)
 
-    def truth(self, key: str, *, default: bool = False) -> bool:
-        """Return true or false."""
+    def truth(self, key: str) -> bool:
+        """Return true or false; false where nothing is said."""
         found = self.raw(key)
         if found is None:
-            return default
+            return False
         if not isinstance(found, bool):
             raise self.fault(key, f"`{found}` is neither true nor false")
         return found

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import yaml
-
 from apportion_compiler.backends.capability import Artifact
-from apportion_compiler.backends.generated import GENERATED
+from apportion_compiler.backends.yaml_documents import yaml_document
 from apportion_compiler.ir.program import Program
-from apportion_policy.evaluation.sanitized_text import comment_lines
 
 COMPONENTS_FILE = "components.yaml"
 _QUEUED_KINDS = ("job", "rayjob", "pytorchjob", "tfjob", "mpijob", "sparkapp")
@@ -29,7 +26,5 @@ def components(program: Program) -> Artifact:
         "Components of ACK that this cluster's policy relies on; they are set in the console or by its API.",
         "Without preemption by ElasticQuota the scheduler takes back nothing that is lent.",
         "There must be no other ElasticQuotaTree than kube-system/elasticquotatree: several confuse the accounts.",
-        GENERATED,
     ]
-    text = comment_lines(notes) + yaml.safe_dump(needed, sort_keys=False, width=120)
-    return Artifact(COMPONENTS_FILE, text)
+    return Artifact(COMPONENTS_FILE, yaml_document(notes, needed))

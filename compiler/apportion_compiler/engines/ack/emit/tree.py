@@ -16,6 +16,8 @@ from apportion_compiler.backends.quota_tree import (
     QuotaTree,
     cluster_sizes,
     declared_amount,
+    guaranteed_amount,
+    limit_amount,
     managed_resources,
     quantity_text,
     quota_tree,
@@ -34,7 +36,7 @@ from apportion_compiler.engines.ack.names import (
     root_queue,
 )
 from apportion_compiler.ir.program import Program, Queue
-from apportion_policy.quantity import UNLIMITED, Amount, Unlimited
+from apportion_policy.quantity import Unlimited
 from apportion_policy.resources import GPU
 
 
@@ -56,9 +58,9 @@ def tree_numbers(program: Program) -> QuotaTree:
     queues = [queue for queue in program.queues if queue is not top]
     if top is not None:
         for resource in sizes:
-            own = _bound(top, resource)
+            own = limit_amount(top, resource)
             sizes[resource] = sizes[resource] if isinstance(own, Unlimited) else own
-    return quota_tree(queues, sizes, _promised, _bound)
+    return quota_tree(queues, sizes, guaranteed_amount, limit_amount)
 
 
 def _root(program: Program) -> Manifest:
@@ -73,7 +75,7 @@ def _root(program: Program) -> Manifest:
             node = _node(queue, names[queue.id], numbers, children.pop(queue.id, [])[::-1], owner_above=above)
             children.setdefault(queue.parent, []).append(node)
     if top is not None:
-        open_ = [resource for resource in numbers.total if isinstance(_bound(top, resource), Unlimited)]
+        open_ = [resource for resource in numbers.total if isinstance(limit_amount(top, resource), Unlimited)]
         root["attributes"] = {
             QUEUE_ID_ATTRIBUTE: ROOT,
             **({OWNER_ATTRIBUTE: top.owner} if top.owner is not None else {}),
@@ -131,13 +133,3 @@ def _texts(amounts: Mapping[str, int]) -> dict[str, str]:
         GPU_RESOURCE if resource == GPU else resource: quantity_text(resource, amount)
         for resource, amount in amounts.items()
     }
-
-
-def _promised(queue: Queue, resource: str) -> Amount:
-    amount = declared_amount(queue.guaranteed, resource)
-    return 0 if amount is None else amount
-
-
-def _bound(queue: Queue, resource: str) -> Amount:
-    amount = declared_amount(queue.limit, resource)
-    return UNLIMITED if amount is None else amount

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import yaml
-
 from apportion_compiler.backends.capability import Artifact
-from apportion_compiler.backends.generated import GENERATED
+from apportion_compiler.backends.yaml_documents import yaml_document
 from apportion_compiler.engines.kai.emit.shards import Shard
 from apportion_compiler.engines.kai.names import DEFAULT_SCHEDULER, NODE_POOL_LABEL, QUEUE_LABEL
 from apportion_compiler.ir.program import Program
-from apportion_policy.evaluation.sanitized_text import comment_lines
 
 VALUES_FILE = "values.yaml"
 KUBERAY_VALUES_FILE = "kuberay-values.yaml"
@@ -38,7 +35,7 @@ def chart_values(program: Program, emitted: Sequence[Shard], *, own_classes: boo
             f"The chart has no value for the scheduler's name: set spec.global.schedulerName to "
             f"{program.kai.scheduler_name} in the Config object kai-config."
         )
-    return Artifact(VALUES_FILE, _document(program, notes, values))
+    return Artifact(VALUES_FILE, yaml_document(notes, values))
 
 
 def kuberay_values(program: Program) -> Artifact:
@@ -48,7 +45,7 @@ def kuberay_values(program: Program) -> Artifact:
         "KubeRay refuses a RayJob in K8sJobMode, its default, under KAI: set submissionMode to HTTPMode or SidecarMode.",
     ]
     # KubeRay writes this name into schedulerName too, so it knows no other name of KAI's scheduler.
-    return Artifact(KUBERAY_VALUES_FILE, _document(program, notes, {"batchScheduler": {"name": DEFAULT_SCHEDULER}}))
+    return Artifact(KUBERAY_VALUES_FILE, yaml_document(notes, {"batchScheduler": {"name": DEFAULT_SCHEDULER}}))
 
 
 def node_labels(program: Program, shards: Sequence[Shard]) -> tuple[Artifact, ...]:
@@ -62,9 +59,4 @@ def node_labels(program: Program, shards: Sequence[Shard]) -> tuple[Artifact, ..
         "Label of the nodes of each pool: it says to which scheduling shard they belong.",
         "Nodes without it belong to the default shard; set it where the pool is declared, so that new nodes have it.",
     ]
-    return (Artifact(NODE_LABELS_FILE, _document(program, notes, labels)),)
-
-
-def _document(program: Program, notes: Sequence[str], values: object) -> str:
-    notes = [*notes, GENERATED]
-    return comment_lines(notes) + yaml.safe_dump(values, sort_keys=False, width=120)
+    return (Artifact(NODE_LABELS_FILE, yaml_document(notes, labels)),)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engines.kai.names import INSTALLED_CLASSES, PREEMPTIBILITY_LABEL
-from apportion_compiler.engines.kai.rules.fields import About, is_kind
+from apportion_compiler.engines.kai.rules.fields import FieldVerdicts, is_kind
 from apportion_compiler.plain_objects import integer, labels_of, name_of
 from apportion_policy.priority import NON_PREEMPTIBLE_FROM
 
@@ -23,7 +23,7 @@ def class_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
     """
     if not is_kind(manifest, "scheduling.k8s.io", "PriorityClass") or name_of(manifest).startswith("system-"):
         return
-    about, value = About(index), integer(manifest, "value")
+    about, value = FieldVerdicts(index), integer(manifest, "value")
     if labels_of(manifest).get(MANAGED_BY_LABEL) == MANAGER:
         return
     if value is not None and value >= NON_PREEMPTIBLE_FROM and name_of(manifest) not in INSTALLED_CLASSES:

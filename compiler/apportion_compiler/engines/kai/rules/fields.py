@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
-from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
+from apportion_compiler.engine_rules.verdict import Manifest, ManifestVerdicts, Verdict
 from apportion_compiler.plain_objects import group_of, whole_seconds
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -17,23 +16,10 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class About:
-    """One manifest among those given, for verdicts on its fields."""
+class FieldVerdicts(ManifestVerdicts):
+    """Verdicts on fields that several kinds have."""
 
-    index: int
-
-    def rejected(self, field: str, kind: str, message: str, cure: str) -> Verdict:
-        """Return that the API server or a webhook refuses it."""
-        return Verdict(Effect.REJECTED, self.index, field, kind, message, cure)
-
-    def ignored(self, field: str, kind: str, message: str, cure: str) -> Verdict:
-        """Return that KAI takes it and does something else."""
-        return Verdict(Effect.IGNORED, self.index, field, kind, message, cure)
-
-    def pending(self, field: str, kind: str, message: str, cure: str) -> Verdict:
-        """Return that work never starts."""
-        return Verdict(Effect.PENDING, self.index, field, kind, message, cure)
+    __slots__ = ()
 
     def mistyped(self, value: object, field: str, wanted: str) -> Iterator[Verdict]:
         """Yield a verdict where a value that is there has not the type of the schema."""
@@ -65,7 +51,7 @@ def is_kind(manifest: Manifest, group: str, kind: str) -> bool:
     return manifest.get("kind") == kind and group_of(manifest) == group
 
 
-def unserved(about: About, manifest: Manifest, group: str, version: str) -> Iterator[Verdict]:
+def unserved(about: FieldVerdicts, manifest: Manifest, group: str, version: str) -> Iterator[Verdict]:
     """Yield a verdict where a kind of KAI's is written in a version that it does not serve."""
     written = str(manifest.get("apiVersion"))
     if written != f"{group}/{version}":

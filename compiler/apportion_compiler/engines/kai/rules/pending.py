@@ -9,7 +9,6 @@ from apportion_compiler.engine_rules.workload_rules.workload_context import (
     Rule,
     WorkloadContext,
     listed,
-    template_field,
 )
 from apportion_compiler.engines.kai import names
 from apportion_compiler.engines.kai.rules.pod_webhook import gpu_sharing
@@ -68,13 +67,7 @@ def _schedulers(context: WorkloadContext) -> Iterator[Verdict]:
         # KubeRay writes the name into Ray's pods itself.
         if workload.is_of("ray.io") or not workload.values_of(names.QUEUE_LABEL):
             continue
-        for pods in workload.sets:
-            if text(pods.spec, "schedulerName") in {None, "default-scheduler"}:
-                yield workload.ignored(
-                    template_field(pods, "spec", "schedulerName"), "Required",
-                    "without schedulerName the pods go to Kubernetes' own scheduler, past the queue",
-                    f"write schedulerName: {names.DEFAULT_SCHEDULER}",
-                )  # fmt: skip
+        yield from workload.past_the_queue(names.DEFAULT_SCHEDULER)
 
 
 RULES: tuple[Rule, ...] = (_labels, _queues, _submission, _schedulers, gpu_sharing)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.kai.rules.fields import About, is_kind, unserved
+from apportion_compiler.engines.kai.rules.fields import FieldVerdicts, is_kind, unserved
 from apportion_compiler.plain_objects import items, mapping, text
 
 _GROUP, _VERSION = "scheduling.run.ai", "v2alpha2"
@@ -16,7 +16,7 @@ def pod_group_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
     """Yield verdicts on a pod group."""
     if not is_kind(manifest, _GROUP, "PodGroup"):
         return
-    about = About(index)
+    about = FieldVerdicts(index)
     yield from unserved(about, manifest, _GROUP, _VERSION)
     spec = mapping(manifest, "spec")
     if text(spec, "queue") is None:
@@ -35,7 +35,7 @@ def pod_group_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
     yield from _subgroups(about, groups)
 
 
-def _subgroups(about: About, groups: Sequence[Mapping[str, object]]) -> Iterator[Verdict]:
+def _subgroups(about: FieldVerdicts, groups: Sequence[Mapping[str, object]]) -> Iterator[Verdict]:
     parents = {name: text(group, "parent") for group in groups if (name := text(group, "name")) is not None}
     seen: set[str] = set()
     inner = set(parents.values())

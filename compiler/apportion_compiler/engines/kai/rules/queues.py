@@ -7,7 +7,7 @@ from math import isfinite
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engines.kai.names import QUEUE_API
-from apportion_compiler.engines.kai.rules.fields import About, is_kind, unserved
+from apportion_compiler.engines.kai.rules.fields import FieldVerdicts, is_kind, unserved
 from apportion_compiler.kubernetes_names import is_label_value
 from apportion_compiler.plain_objects import mapping, name_of
 from apportion_policy.resources import CPU, GPU, MEMORY
@@ -36,7 +36,7 @@ def queue_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
     """Yield verdicts on a queue's own fields."""
     if not is_queue(manifest):
         return
-    about = About(index)
+    about = FieldVerdicts(index)
     yield from unserved(about, manifest, GROUP, VERSION)
     yield from about.mistyped(manifest.get("spec"), "spec", "object")
     spec = mapping(manifest, "spec")
@@ -59,7 +59,7 @@ def queue_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
             yield from _numbers(about, resource, spec["resources"].get(resource))
 
 
-def _numbers(about: About, resource: str, numbers: object) -> Iterator[Verdict]:
+def _numbers(about: FieldVerdicts, resource: str, numbers: object) -> Iterator[Verdict]:
     path = f"spec.resources.{resource}"
     yield from about.mistyped(numbers, path, "object")
     held = mapping(numbers)
@@ -97,7 +97,7 @@ def _numbers(about: About, resource: str, numbers: object) -> Iterator[Verdict]:
         )  # fmt: skip
 
 
-def _negative(about: About, path: str, field: str, value: float, resource: str) -> Verdict:
+def _negative(about: FieldVerdicts, path: str, field: str, value: float, resource: str) -> Verdict:
     if resource == MEMORY:
         return about.ignored(
             f"{path}.{field}", "Invalid", f"{field} {number_text(value)}: KAI reads every negative amount of memory as no bound",

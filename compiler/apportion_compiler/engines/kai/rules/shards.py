@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engines.kai.names import SHARD_API
-from apportion_compiler.engines.kai.rules.fields import About, is_kind, unserved
+from apportion_compiler.engines.kai.rules.fields import FieldVerdicts, is_kind, unserved
 from apportion_compiler.kubernetes_names import is_label, is_label_value
 from apportion_compiler.plain_objects import mapping, name_of, whole_seconds
 
@@ -27,7 +27,7 @@ def shard_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
     """Yield verdicts on a shard."""
     if not is_kind(manifest, _GROUP, "SchedulingShard"):
         return
-    about = About(index)
+    about = FieldVerdicts(index)
     yield from unserved(about, manifest, _GROUP, _VERSION)
     spec = mapping(manifest, "spec")
     for field, wanted in _TYPES.items():
@@ -62,7 +62,7 @@ def shard_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
     yield from _runtimes(about, manifest)
 
 
-def _runtimes(about: About, manifest: Manifest) -> Iterator[Verdict]:
+def _runtimes(about: FieldVerdicts, manifest: Manifest) -> Iterator[Verdict]:
     for field, value in mapping(manifest, "spec", "minRuntime").items():
         yield from about.mistyped(value, f"spec.minRuntime.{field}", "string")
         if isinstance(value, str):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engines.kai.names import TOPOLOGY_API
-from apportion_compiler.engines.kai.rules.fields import About, is_kind, unserved
+from apportion_compiler.engines.kai.rules.fields import FieldVerdicts, is_kind, unserved
 from apportion_compiler.plain_objects import items, mapping, name_of, text
 
 _GROUP, _, _VERSION = TOPOLOGY_API.partition("/")
@@ -23,7 +23,7 @@ def topology_verdicts(index: int, manifest: Manifest, existing: Sequence[Manifes
     """Yield verdicts on a topology; where the cluster has it, on the change."""
     if not is_kind(manifest, _GROUP, "Topology"):
         return
-    about = About(index)
+    about = FieldVerdicts(index)
     yield from unserved(about, manifest, _GROUP, _VERSION)
     levels = mapping(manifest, "spec").get("levels")
     if levels is None:
@@ -44,7 +44,7 @@ def topology_verdicts(index: int, manifest: Manifest, existing: Sequence[Manifes
         )  # fmt: skip
 
 
-def _levels(about: About, manifest: Manifest, keys: Sequence[str | None]) -> Iterator[Verdict]:
+def _levels(about: FieldVerdicts, manifest: Manifest, keys: Sequence[str | None]) -> Iterator[Verdict]:
     aliases = [text(level, "alias") for level in items(manifest, "spec", "levels")]
     for number, (key, alias) in enumerate(zip(keys, aliases, strict=True)):
         field = f"spec.levels[{number}]"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engines.kai.names import NODE_POOL_LABEL, SHARD_API, SHARED_QUEUE
-from apportion_compiler.engines.kai.rules.fields import About, is_kind
+from apportion_compiler.engines.kai.rules.fields import FieldVerdicts, is_kind
 from apportion_compiler.engines.kai.rules.queues import ACCOUNTED, UNITS, UNLIMITED, is_queue, number, number_text
 from apportion_compiler.plain_objects import labels_of, mapping, name_of, text
 
@@ -54,7 +54,7 @@ def tree_verdicts(manifests: Sequence[Manifest], existing: Sequence[Manifest]) -
     for name, held in queues.items():
         if held.index is not None:
             yield from _place(name, held, queues, children)
-            yield from _shard(About(held.index), held, partitions)
+            yield from _shard(FieldVerdicts(held.index), held, partitions)
         yield from _bounds(name, held, children.get(name, ()))
 
 
@@ -62,7 +62,7 @@ def _place(
     name: str, held: _Held, queues: Mapping[str, _Held], children: Mapping[str, Sequence[_Held]]
 ) -> Iterator[Verdict]:
     assert held.index is not None
-    about, parent = About(held.index), held.parent
+    about, parent = FieldVerdicts(held.index), held.parent
     if parent is None or (parent in _OF_CHART and parent not in queues):
         return
     lost = _lost(name, children)
@@ -110,7 +110,7 @@ def _is_in_cycle(name: str, queues: Mapping[str, _Held]) -> bool:
     return False
 
 
-def _shard(about: About, held: _Held, partitions: set[str]) -> Iterator[Verdict]:
+def _shard(about: FieldVerdicts, held: _Held, partitions: set[str]) -> Iterator[Verdict]:
     if partitions and held.partition not in partitions and held.partition:
         yield about.ignored(
             f"metadata.labels[{NODE_POOL_LABEL}]", "NotFound",
@@ -136,7 +136,7 @@ def _bounds(name: str, held: _Held, children: Sequence[_Held]) -> Iterator[Verdi
                 if UNLIMITED in promised
                 else f"{number_text(sum(p or 0 for p in promised))} {UNITS[resource]}"
             )
-            yield About(held.index).ignored(
+            yield FieldVerdicts(held.index).ignored(
                 f"{path}.quota", "Invalid",
                 f"the children of `{name}` are guaranteed {total}, but it has {number_text(quota)}: KAI cannot honour every guarantee",
                 "raise its quota, or lower theirs",
@@ -146,7 +146,7 @@ def _bounds(name: str, held: _Held, children: Sequence[_Held]) -> Iterator[Verdi
             if theirs is None or limit is None or child.index is None or theirs == UNLIMITED:
                 continue
             if _exceeds([theirs], limit):
-                yield About(child.index).ignored(
+                yield FieldVerdicts(child.index).ignored(
                     f"{path}.limit", "Invalid",
                     f"limit {number_text(theirs)} is over {number_text(limit)}, the limit of its parent `{name}`, which applies first",
                     f"lower it to {number_text(limit)}, or leave it at {UNLIMITED}",

@@ -10,17 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-import yaml
-
 from apportion_compiler.backends.capability import Artifact
-from apportion_compiler.backends.generated import GENERATED
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.backends.pool_labels import gpu_model_labels
+from apportion_compiler.backends.yaml_documents import Block, yaml_document, yaml_text
 from apportion_compiler.engine_versions import parse_version
 from apportion_compiler.engines.koordinator.emit.trees import Tree
 from apportion_compiler.engines.koordinator.names import GPU_RESOURCE, QUOTA_NAMESPACE, SCHEDULER, SCHEDULER_CONFIG
 from apportion_compiler.ir.program import Program
-from apportion_policy.evaluation.sanitized_text import comment_lines
 
 CONFIG_FILE = "koord-scheduler-config.yaml"
 VALUES_FILE = "values.yaml"
@@ -84,7 +81,7 @@ def _scheduler_config(program: Program) -> str:
             "Disable DefaultPreemption under postFilter, where it is: it preempts across quotas by priority. Under score,",
             "disable NodeResourcesFit and enable NodeResourcesFitPlus.",
         ]
-        return _document(program, notes, {"pluginConfig": _plugin_config(program)})
+        return yaml_document(notes, {"pluginConfig": _plugin_config(program)})
     configuration = {
         "apiVersion": _API,
         "kind": "KubeSchedulerConfiguration",
@@ -106,14 +103,14 @@ def _scheduler_config(program: Program) -> str:
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": dict(metadata(program, SCHEDULER_CONFIG, program.source, namespace=QUOTA_NAMESPACE)),
-        "data": {SCHEDULER_CONFIG: _Literal(_dump(configuration))},
+        "data": {SCHEDULER_CONFIG: Block(yaml_text(configuration))},
     }
     notes = [
         "Configuration of koord-scheduler. The chart writes this ConfigMap too: after each `helm upgrade`,",
         f"kubectl apply --server-side --force-conflicts -f {CONFIG_FILE}, and restart koord-scheduler.",
         "If yours says more, merge the arguments of ElasticQuota and NodeResourcesFitPlus into it.",
     ]
-    return _document(program, notes, config_map)
+    return yaml_document(notes, config_map)
 
 
 def _plugin_config(program: Program) -> list[dict[str, object]]:
@@ -178,7 +175,7 @@ def _values(program: Program, trees: Sequence[Tree]) -> str:
         "ElasticQuotaEnableUpdateResourceKey: without it no quota takes a resource that its parent has not yet.",
         "enableJobPreemption (v1.8): without it the chart's scheduler preempts across quotas by priority.",
     ]
-    return _document(program, notes, values)
+    return yaml_document(notes, values)
 
 
 def _node_labels(program: Program, trees: Sequence[Tree]) -> str:
@@ -188,7 +185,7 @@ def _node_labels(program: Program, trees: Sequence[Tree]) -> str:
         "Label of the nodes of each pool: it says to which tree of quotas they belong.",
         "Set it where the pool is declared, so that new nodes have it.",
     ]
-    return _document(program, notes, labels)
+    return yaml_document(notes, labels)
 
 
 def _arguments(name: str, arguments: Mapping[str, object]) -> dict[str, object]:
@@ -201,29 +198,3 @@ def _enabled(*names: str) -> dict[str, object]:
 
 def _disabled(name: str) -> dict[str, object]:
     return {"disabled": [{"name": name}]}
-
-
-class _Literal(str):
-    """Text that is written as a block."""
-
-    __slots__ = ()
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes `_Literal` as a block."""
-
-
-def _represent(dumper: yaml.SafeDumper, value: _Literal) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", str(value), style="|")
-
-
-_Dumper.add_representer(_Literal, _represent)
-
-
-def _dump(value: object) -> str:
-    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=120)
-
-
-def _document(program: Program, notes: Sequence[str], value: object) -> str:
-    lines = [*notes, GENERATED]
-    return comment_lines(lines) + _dump(value)

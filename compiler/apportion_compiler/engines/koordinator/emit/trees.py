@@ -18,7 +18,8 @@ from apportion_compiler.backends.quota_tree import (
     AmountOf,
     QuotaTree,
     cluster_sizes,
-    declared_amount,
+    guaranteed_amount,
+    limit_amount,
     managed_resources,
     quota_tree,
     whole_gpus,
@@ -101,7 +102,9 @@ def _tree(program: Program, partition: Partition, names: QueueNames, taken: set[
             # of them would give out any number.
             ordinary = {resource: sizes.pop(resource) for resource in (CPU, MEMORY) if resource in sizes}
             sizes = {**ordinary, GPU: 0, **{r: size for r, size in sizes.items() if r != GPU}}
-        numbers = quota_tree(queues, sizes, _elsewhere if divided else _promised, _nowhere if divided else _bound)
+        numbers = quota_tree(
+            queues, sizes, _elsewhere if divided else guaranteed_amount, _nowhere if divided else limit_amount
+        )
         return Tree(None, ROOT_QUOTA, queues, names, numbers)
     sizes = cluster_sizes(program, (GPU,), partition.pools)
     numbers = quota_tree(queues, sizes, _promised_of(model), _bound_of(model))
@@ -114,27 +117,17 @@ def _root_name(model: str, taken: set[str]) -> str:
     return object_name(f"gpu-tree/{model}") if plain in taken else plain
 
 
-def _promised(queue: Queue, resource: str) -> Amount:
-    amount = declared_amount(queue.guaranteed, resource)
-    return 0 if amount is None else amount
-
-
-def _bound(queue: Queue, resource: str) -> Amount:
-    amount = declared_amount(queue.limit, resource)
-    return UNLIMITED if amount is None else amount
-
-
 def _elsewhere(queue: Queue, resource: str) -> Amount:
-    return 0 if resource == GPU else _promised(queue, resource)
+    return 0 if resource == GPU else guaranteed_amount(queue, resource)
 
 
 def _nowhere(queue: Queue, resource: str) -> Amount:
-    return 0 if resource == GPU else _bound(queue, resource)
+    return 0 if resource == GPU else limit_amount(queue, resource)
 
 
 def _promised_of(model: str) -> AmountOf:
     def promised(queue: Queue, resource: str) -> Amount:
-        whole = _promised(queue, GPU)
+        whole = guaranteed_amount(queue, GPU)
         # A promise of everything holds of every model, and no other promise without a model holds of any.
         anywhere = whole if isinstance(whole, Unlimited) and not _counts_by_model(queue.guaranteed) else 0
         return whole_gpus(queue.guaranteed.get(gpu_resource(model), anywhere))

@@ -24,14 +24,8 @@ def engine_table(program: Program) -> EngineTable:
     return EngineTable(
         scheduler_name=SCHEDULER,
         queue_label=QUEUE_LABEL,
-        shared_queue=None,
         class_labels=(PRIORITY_CLASS_LABEL,),
-        preemptibility_label=None,
-        sharing_annotations=(),
-        default_class=None,
-        default_class_of={},
         preemptible={object_name(cls.name): cls.preemptible for cls in program.priority_classes},
-        must_say=(),
         system_namespaces=(SYSTEM_NAMESPACE,),
         unit=SchedulingUnit(GROUP, "workloads", "Workload", "queueName", "priorityClassRef.?name", None),
     )

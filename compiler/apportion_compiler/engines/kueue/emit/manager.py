@@ -6,18 +6,15 @@ installed is waited for; one that a version does not know keeps the manager from
 
 from __future__ import annotations
 
-import yaml
-
 from apportion_compiler.backends.admission.namespace_metadata import QUEUE_LABEL
 from apportion_compiler.backends.capability import Artifact
-from apportion_compiler.backends.generated import GENERATED
+from apportion_compiler.backends.yaml_documents import yaml_document
 from apportion_compiler.engine_versions import parse_version
 from apportion_compiler.engines.kueue.emit.flavor_quotas import counted_resources, counts_total
 from apportion_compiler.engines.kueue.emit.flavors import Layout
 from apportion_compiler.engines.kueue.names import CONFIG_API, GPU_RESOURCE, SCHEDULER, TOTAL_GPUS
 from apportion_compiler.ir.program import Program
 from apportion_policy.duration import duration_text, parse_duration
-from apportion_policy.evaluation.sanitized_text import comment_lines
 
 CONFIGURATION_FILE = "controller_manager_config.yaml"
 SCHEDULER_FILE = "kube-scheduler.yaml"
@@ -74,7 +71,7 @@ def manager_configuration(program: Program, layout: Layout) -> Artifact:
         "It is the key controller_manager_config.yaml of the ConfigMap kueue-manager-config in kueue-system, and the",
         "value managerConfig.controllerManagerConfigYaml of the Helm chart. Without fairSharing weights are ignored.",
     )
-    return Artifact(CONFIGURATION_FILE, _document(program, notes, configuration))
+    return Artifact(CONFIGURATION_FILE, yaml_document(notes, configuration))
 
 
 def scheduler_configuration(program: Program) -> Artifact:
@@ -89,7 +86,7 @@ def scheduler_configuration(program: Program) -> Artifact:
     }
     return Artifact(
         SCHEDULER_FILE,
-        _document(program, ("For kube-scheduler's --config, where the control plane is yours.",), configuration),
+        yaml_document(("For kube-scheduler's --config, where the control plane is yours.",), configuration),
     )
 
 
@@ -101,8 +98,3 @@ def _resources(program: Program, layout: Layout) -> dict[str, object]:
     if counts_total(program, layout):
         found["transformations"] = [{"input": GPU_RESOURCE, "strategy": "Retain", "outputs": {TOTAL_GPUS: "1"}}]
     return found
-
-
-def _document(program: Program, notes: tuple[str, ...], values: object) -> str:
-    notes = (*notes, GENERATED)
-    return comment_lines(notes) + yaml.safe_dump(values, sort_keys=False, width=120)

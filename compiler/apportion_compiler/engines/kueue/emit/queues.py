@@ -78,7 +78,7 @@ def cluster_queues(program: Program, layout: Layout, division: Division) -> Iter
                 **_quotas(queue, groups, division),
                 "flavorFungibility": {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "TryNextFlavor"},
                 "preemption": _preemption(queue, protected),
-                **_admission_checks(program, queue, layout),
+                **_admission_checks(queue, layout),
                 "fairSharing": {"weight": _weight(program, queue)},
             }
             yield {
@@ -190,7 +190,7 @@ def _preemption(queue: Queue, protected: set[str]) -> dict[str, object]:
     }
 
 
-def _admission_checks(program: Program, queue: Queue, layout: Layout) -> dict[str, object]:
+def _admission_checks(queue: Queue, layout: Layout) -> dict[str, object]:
     """Name the check of each plan, on the flavors whose machines are asked for by it."""
     on_flavors: dict[str, list[str]] = {}
     for flavor in layout.flavors:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engines.kueue.names import PROVISIONING_CONTROLLER
-from apportion_compiler.engines.kueue.rules.field_validation import About
+from apportion_compiler.engines.kueue.rules.field_validation import FieldVerdicts
 from apportion_compiler.kubernetes_names import MAX_NAME, is_label, is_subdomain
 from apportion_compiler.plain_objects import integer, items, mapping, text
 
@@ -21,7 +21,7 @@ _KINDS = {PROVISIONING_CONTROLLER: "ProvisioningRequestConfig", MULTIKUEUE_CONTR
 
 def check_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
     """Yield verdicts on an AdmissionCheck, and on its change where it is stored already."""
-    about, spec = About(index), mapping(manifest, "spec")
+    about, spec = FieldVerdicts(index), mapping(manifest, "spec")
     controller, name = text(spec, "controllerName"), text(spec, "parameters", "name")
     if controller is None:
         yield about.rejected(
@@ -48,7 +48,7 @@ def check_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> I
 def config_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
     """Yield verdicts on a ProvisioningRequestConfig; a change is evaluated as it stands."""
     del stored
-    about, spec = About(index), mapping(manifest, "spec")
+    about, spec = FieldVerdicts(index), mapping(manifest, "spec")
     class_name = text(spec, "provisioningClassName")
     if class_name is None or len(class_name) > _MAX_CLASS or not is_subdomain(class_name):
         yield about.rejected(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engines.kueue.names import API, cohort_of
-from apportion_compiler.engines.kueue.rules.field_validation import About, quantity
+from apportion_compiler.engines.kueue.rules.field_validation import FieldVerdicts, quantity
 from apportion_compiler.engines.kueue.rules.quotas import Rules, flavors_of, resource_group_verdicts, weight_verdicts
 from apportion_compiler.kubernetes_names import is_label_key, is_label_value
 from apportion_compiler.plain_objects import integer, items, mapping, text
@@ -28,7 +28,7 @@ _MAX_CONCURRENT = 16
 
 def cluster_queue_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
     """Yield verdicts on a ClusterQueue, and on its change where it is stored already."""
-    about, spec = About(index), mapping(manifest, "spec")
+    about, spec = FieldVerdicts(index), mapping(manifest, "spec")
     newest = manifest.get("apiVersion") == API
     rules = Rules("cohort", cohort_of(spec) is not None, lends_at_most_nominal=True)
     yield from resource_group_verdicts(about, spec, rules)
@@ -49,7 +49,7 @@ def cluster_queue_verdicts(index: int, manifest: Manifest, stored: Manifest | No
     yield from _without_effect(about, spec, newest=newest)
 
 
-def _selector(about: About, spec: Mapping[str, object]) -> Iterator[Verdict]:
+def _selector(about: FieldVerdicts, spec: Mapping[str, object]) -> Iterator[Verdict]:
     selector = mapping(spec, "namespaceSelector")
     yield from about.bad_labels(mapping(selector, "matchLabels"), "spec.namespaceSelector.matchLabels")
     for number, expression in enumerate(items(selector, "matchExpressions")):
@@ -75,7 +75,7 @@ def _selector(about: About, spec: Mapping[str, object]) -> Iterator[Verdict]:
                 )
 
 
-def _preemption(about: About, preemption: Mapping[str, object]) -> Iterator[Verdict]:
+def _preemption(about: FieldVerdicts, preemption: Mapping[str, object]) -> Iterator[Verdict]:
     reclaim = preemption.get("reclaimWithinCohort")
     borrow = mapping(preemption, "borrowWithinCohort").get("policy")
     yield from about.one_of(reclaim, "spec.preemption.reclaimWithinCohort", _RECLAIM)
@@ -89,7 +89,7 @@ def _preemption(about: About, preemption: Mapping[str, object]) -> Iterator[Verd
         )  # fmt: skip
 
 
-def _fungibility(about: About, fungibility: Mapping[str, object], *, newest: bool) -> Iterator[Verdict]:
+def _fungibility(about: FieldVerdicts, fungibility: Mapping[str, object], *, newest: bool) -> Iterator[Verdict]:
     path = "spec.flavorFungibility"
     chosen = [fungibility.get(field) for field in ("whenCanBorrow", "whenCanPreempt")]
     for field, value in zip(("whenCanBorrow", "whenCanPreempt"), chosen, strict=True):
@@ -106,7 +106,7 @@ def _fungibility(about: About, fungibility: Mapping[str, object], *, newest: boo
         )
 
 
-def _totals(about: About, spec: Mapping[str, object]) -> Iterator[Verdict]:
+def _totals(about: FieldVerdicts, spec: Mapping[str, object]) -> Iterator[Verdict]:
     groups = items(spec, "resourceGroups")
     counts = {
         "flavors": sum(len(items(group, "flavors")) for group in groups),
@@ -131,7 +131,7 @@ def _totals(about: About, spec: Mapping[str, object]) -> Iterator[Verdict]:
             )
 
 
-def _concurrent_admission(about: About, spec: Mapping[str, object]) -> Iterator[Verdict]:
+def _concurrent_admission(about: FieldVerdicts, spec: Mapping[str, object]) -> Iterator[Verdict]:
     policy = spec.get("concurrentAdmissionPolicy")
     if not isinstance(policy, Mapping):
         return
@@ -173,7 +173,7 @@ def _concurrent_admission(about: About, spec: Mapping[str, object]) -> Iterator[
         )  # fmt: skip
 
 
-def _on_flavors(about: About, spec: Mapping[str, object], before: Mapping[str, object]) -> Iterator[Verdict]:
+def _on_flavors(about: FieldVerdicts, spec: Mapping[str, object], before: Mapping[str, object]) -> Iterator[Verdict]:
     """Yield verdicts on checks for flavors without a quota; a stored one passes while nothing of it changes."""
     flavors = flavors_of(spec)
     spared = {}
@@ -201,7 +201,7 @@ def _checks(spec: Mapping[str, object]) -> list[object]:
     return list(items(spec, "admissionChecksStrategy", "admissionChecks"))
 
 
-def _without_effect(about: About, spec: Mapping[str, object], *, newest: bool) -> Iterator[Verdict]:
+def _without_effect(about: FieldVerdicts, spec: Mapping[str, object], *, newest: bool) -> Iterator[Verdict]:
     if spec.get("namespaceSelector") is None:
         yield about.ignored(
             "spec.namespaceSelector", "Required", "it is missing, and so no namespace's work is admitted",

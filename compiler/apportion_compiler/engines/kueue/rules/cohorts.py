@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.kueue.rules.field_validation import About
+from apportion_compiler.engines.kueue.rules.field_validation import FieldVerdicts
 from apportion_compiler.engines.kueue.rules.quotas import Rules, resource_group_verdicts, weight_verdicts
 from apportion_compiler.plain_objects import mapping, name_of, text
 
@@ -13,7 +13,7 @@ from apportion_compiler.plain_objects import mapping, name_of, text
 def cohort_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
     """Yield verdicts on a Cohort; a change is evaluated as it stands."""
     del stored
-    about, spec = About(index), mapping(manifest, "spec")
+    about, spec = FieldVerdicts(index), mapping(manifest, "spec")
     parent = text(spec, "parentName")
     yield from weight_verdicts(about, spec)
     yield from resource_group_verdicts(about, spec, Rules("parent", parent is not None, lends_at_most_nominal=False))

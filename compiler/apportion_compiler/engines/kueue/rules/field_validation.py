@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 
-from apportion_compiler.engine_rules.verdict import Effect, Verdict
+from apportion_compiler.engine_rules.verdict import ManifestVerdicts, Verdict
 from apportion_compiler.kubernetes_names import MAX_NAME, is_label_key, is_label_value
 from apportion_policy.errors import QuantityError
 from apportion_policy.quantity import kubernetes_value
 
 
-@dataclass(frozen=True, slots=True)
-class About:
-    """One manifest among those given, for verdicts on its fields."""
+class FieldVerdicts(ManifestVerdicts):
+    """Verdicts on fields that several kinds have."""
 
-    index: int
-
-    def rejected(self, field: str, kind: str, message: str, cure: str) -> Verdict:
-        """Return that the API server or a webhook refuses it."""
-        return Verdict(Effect.REJECTED, self.index, field, kind, message, cure)
-
-    def ignored(self, field: str, kind: str, message: str, cure: str) -> Verdict:
-        """Return that Kueue takes it and does something else."""
-        return Verdict(Effect.IGNORED, self.index, field, kind, message, cure)
-
-    def pending(self, field: str, kind: str, message: str, cure: str) -> Verdict:
-        """Return that work never starts."""
-        return Verdict(Effect.PENDING, self.index, field, kind, message, cure)
+    __slots__ = ()
 
     def one_of(self, value: object, field: str, allowed: tuple[str, ...]) -> Iterator[Verdict]:
         """Yield a verdict where a value that is there, and not empty, is none of those allowed."""

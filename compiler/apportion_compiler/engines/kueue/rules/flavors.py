@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.kueue.rules.field_validation import EFFECTS, About
+from apportion_compiler.engines.kueue.rules.field_validation import EFFECTS, FieldVerdicts
 from apportion_compiler.kubernetes_names import is_label_key, is_label_value
 from apportion_compiler.plain_objects import items, mapping, text
 
@@ -16,7 +16,7 @@ _MAX_LEVELS = 16
 
 def flavor_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
     """Yield verdicts on a ResourceFlavor, and on its change where it is stored already."""
-    about, spec = About(index), mapping(manifest, "spec")
+    about, spec = FieldVerdicts(index), mapping(manifest, "spec")
     labels = mapping(spec, "nodeLabels")
     yield from about.bad_labels(labels, "spec.nodeLabels")
     for field, held in (("nodeLabels", labels), ("nodeTaints", items(spec, "nodeTaints")), ("tolerations", items(spec, "tolerations"))):  # fmt: skip
@@ -40,7 +40,7 @@ def flavor_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> 
 
 def topology_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
     """Yield verdicts on a Topology, and on its change where it is stored already."""
-    about = About(index)
+    about = FieldVerdicts(index)
     levels = _levels(manifest)
     if not levels or len(levels) > _MAX_LEVELS:
         yield about.rejected(
@@ -73,7 +73,7 @@ def _levels(manifest: Manifest) -> list[str]:
     return [str(mapping(level).get("nodeLabel")) for level in items(manifest, "spec", "levels")]
 
 
-def _taints(about: About, manifest: Manifest) -> Iterator[Verdict]:
+def _taints(about: FieldVerdicts, manifest: Manifest) -> Iterator[Verdict]:
     seen: set[tuple[object, object]] = set()
     for number, taint in enumerate(items(manifest, "spec", "nodeTaints")):
         at, held = f"spec.nodeTaints[{number}]", mapping(taint)

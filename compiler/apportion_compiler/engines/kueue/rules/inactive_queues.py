@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engines.kueue.names import GROUP, PROVISIONING_CONTROLLER, cohort_of
 from apportion_compiler.engines.kueue.rules.admission_checks import MULTIKUEUE_CONTROLLER
-from apportion_compiler.engines.kueue.rules.field_validation import About
+from apportion_compiler.engines.kueue.rules.field_validation import FieldVerdicts
 from apportion_compiler.plain_objects import group_of, items, labels_of, mapping, name_of, text
 
 _ASKED_FOR_BY_ALL = ("cpu", "memory")
@@ -34,7 +34,7 @@ def verdicts_together(manifests: Sequence[Manifest], existing: Sequence[Manifest
     for index, manifest in enumerate(manifests):
         if group_of(manifest) != GROUP:
             continue
-        about, spec = About(index), mapping(manifest, "spec")
+        about, spec = FieldVerdicts(index), mapping(manifest, "spec")
         match manifest.get("kind"):
             case "ClusterQueue":
                 yield from _cluster_queue(about, spec, known, looped)
@@ -76,7 +76,9 @@ def _looped(cohorts: Mapping[str, Manifest]) -> set[str]:
     return looped
 
 
-def _cluster_queue(about: About, spec: Mapping[str, object], known: _Known, looped: set[str]) -> Iterator[Verdict]:
+def _cluster_queue(
+    about: FieldVerdicts, spec: Mapping[str, object], known: _Known, looped: set[str]
+) -> Iterator[Verdict]:
     covered: set[str] = set()
     for number, group in enumerate(items(spec, "resourceGroups")):
         covered.update(map(str, items(group, "coveredResources")))
@@ -98,7 +100,7 @@ def _cluster_queue(about: About, spec: Mapping[str, object], known: _Known, loop
     yield from _admission_checks(about, spec, known)
 
 
-def _admission_checks(about: About, spec: Mapping[str, object], known: _Known) -> Iterator[Verdict]:
+def _admission_checks(about: FieldVerdicts, spec: Mapping[str, object], known: _Known) -> Iterator[Verdict]:
     path = "spec.admissionChecksStrategy.admissionChecks"
     named = [mapping(check) for check in items(spec, "admissionChecksStrategy", "admissionChecks")]
     controllers: list[str | None] = []
@@ -120,7 +122,9 @@ def _admission_checks(about: About, spec: Mapping[str, object], known: _Known) -
         )  # fmt: skip
 
 
-def _cohort(about: About, name: str, spec: Mapping[str, object], known: _Known, looped: set[str]) -> Iterator[Verdict]:
+def _cohort(
+    about: FieldVerdicts, name: str, spec: Mapping[str, object], known: _Known, looped: set[str]
+) -> Iterator[Verdict]:
     parent = text(spec, "parentName")
     if parent is not None and parent not in known("Cohort"):
         yield about.ignored(
@@ -143,7 +147,7 @@ def _cohort(about: About, name: str, spec: Mapping[str, object], known: _Known, 
                 )  # fmt: skip
 
 
-def _local_queue(about: About, manifest: Manifest, known: _Known) -> Iterator[Verdict]:
+def _local_queue(about: FieldVerdicts, manifest: Manifest, known: _Known) -> Iterator[Verdict]:
     name, namespace = text(manifest, "spec", "clusterQueue"), text(manifest, "metadata", "namespace")
     found = known("ClusterQueue").get(name or "")
     yield from _missing(about, "spec.clusterQueue", "ClusterQueue", name, known)
@@ -179,7 +183,7 @@ def _selects(selector: Mapping[str, object], namespace: str, known: _Known) -> b
     return True
 
 
-def _missing(about: About, field: str, kind: str, name: str | None, known: _Known) -> Iterator[Verdict]:
+def _missing(about: FieldVerdicts, field: str, kind: str, name: str | None, known: _Known) -> Iterator[Verdict]:
     """Yield a verdict where an object that another needs to be active is not there."""
     if name is not None and name not in known(kind):
         yield about.pending(

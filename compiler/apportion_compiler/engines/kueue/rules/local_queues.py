@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.kueue.rules.field_validation import About
+from apportion_compiler.engines.kueue.rules.field_validation import FieldVerdicts
 from apportion_compiler.kubernetes_names import MAX_NAME, is_label_value
 from apportion_compiler.plain_objects import mapping, name_of, text
 
 
 def local_queue_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
     """Yield verdicts on a LocalQueue, and on its change where it is stored already."""
-    about, spec = About(index), mapping(manifest, "spec")
+    about, spec = FieldVerdicts(index), mapping(manifest, "spec")
     yield from about.one_of(spec.get("stopPolicy"), "spec.stopPolicy", ("None", "Hold", "HoldAndDrain"))
     if stored is not None and text(stored, "spec", "clusterQueue") != text(spec, "clusterQueue"):
         yield about.rejected(

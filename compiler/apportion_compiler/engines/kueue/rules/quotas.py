@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from apportion_compiler.engine_rules.verdict import Verdict
-from apportion_compiler.engines.kueue.rules.field_validation import About, quantity
+from apportion_compiler.engines.kueue.rules.field_validation import FieldVerdicts, quantity
 from apportion_compiler.kubernetes_names import is_label_key
 from apportion_compiler.plain_objects import items, mapping, text
 
@@ -25,7 +25,7 @@ class Rules:
     lends_at_most_nominal: bool
 
 
-def resource_group_verdicts(about: About, spec: Mapping[str, object], rules: Rules) -> Iterator[Verdict]:
+def resource_group_verdicts(about: FieldVerdicts, spec: Mapping[str, object], rules: Rules) -> Iterator[Verdict]:
     """Yield verdicts on `spec.resourceGroups`."""
     resources: set[object] = set()
     flavors: set[object] = set()
@@ -59,7 +59,7 @@ def flavors_of(spec: Mapping[str, object]) -> list[str]:
     return [str(mapping(flavor).get("name")) for group in groups for flavor in items(group, "flavors")]
 
 
-def weight_verdicts(about: About, spec: Mapping[str, object]) -> Iterator[Verdict]:
+def weight_verdicts(about: FieldVerdicts, spec: Mapping[str, object]) -> Iterator[Verdict]:
     """Yield verdicts on `spec.fairSharing.weight`."""
     written = mapping(spec, "fairSharing").get("weight")
     weight = quantity(written)
@@ -74,7 +74,7 @@ def weight_verdicts(about: About, spec: Mapping[str, object]) -> Iterator[Verdic
 
 
 def _quotas(
-    about: About, path: str, resources: Sequence[object], covered: Sequence[object], rules: Rules
+    about: FieldVerdicts, path: str, resources: Sequence[object], covered: Sequence[object], rules: Rules
 ) -> Iterator[Verdict]:
     if len(resources) != len(covered):
         yield about.rejected(
@@ -95,7 +95,7 @@ def _quotas(
                 yield from _limit(about, at, limit, quota, rules)
 
 
-def _limit(about: About, path: str, field: str, quota: Mapping[str, object], rules: Rules) -> Iterator[Verdict]:
+def _limit(about: FieldVerdicts, path: str, field: str, quota: Mapping[str, object], rules: Rules) -> Iterator[Verdict]:
     at = f"{path}.{field}"
     yield from _amount(about, at, quota[field])
     if not rules.hangs:
@@ -111,7 +111,7 @@ def _limit(about: About, path: str, field: str, quota: Mapping[str, object], rul
         )  # fmt: skip
 
 
-def _amount(about: About, field: str, written: object) -> Iterator[Verdict]:
+def _amount(about: FieldVerdicts, field: str, written: object) -> Iterator[Verdict]:
     if written is None:
         return
     amount = quantity(written)

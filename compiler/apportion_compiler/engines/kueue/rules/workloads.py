@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.kueue.rules.field_validation import About, quantity
+from apportion_compiler.engines.kueue.rules.field_validation import FieldVerdicts, quantity
 from apportion_compiler.plain_objects import integer, items, mapping, text
 
 _CONTAINERS = ("initContainers", "containers")
@@ -14,7 +14,7 @@ _CLASS_KINDS = {"scheduling.k8s.io": "PriorityClass", "kueue.x-k8s.io": "Workloa
 
 def workload_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
     """Yield verdicts on a Workload, and on its change where it is stored already."""
-    about, spec = About(index), mapping(manifest, "spec")
+    about, spec = FieldVerdicts(index), mapping(manifest, "spec")
     partial = 0
     for number, pod_set in enumerate(items(spec, "podSets")):
         at = f"spec.podSets[{number}]"
@@ -49,7 +49,7 @@ def workload_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -
         yield from _fixed(about, spec, mapping(stored, "spec"))
 
 
-def _requests(about: About, path: str, pod: Mapping[str, object]) -> Iterator[Verdict]:
+def _requests(about: FieldVerdicts, path: str, pod: Mapping[str, object]) -> Iterator[Verdict]:
     for kind in _CONTAINERS:
         for number, container in enumerate(items(pod, kind)):
             for resource, amount in mapping(container, "resources", "requests").items():
@@ -66,7 +66,7 @@ def _holds_quota(stored: Manifest) -> bool:
     return any(c.get("type") == "QuotaReserved" and c.get("status") == "True" for c in conditions)
 
 
-def _fixed(about: About, spec: Mapping[str, object], before: Mapping[str, object]) -> Iterator[Verdict]:
+def _fixed(about: FieldVerdicts, spec: Mapping[str, object], before: Mapping[str, object]) -> Iterator[Verdict]:
     for field in ("podSets", "queueName"):
         if spec.get(field) != before.get(field):
             yield about.rejected(

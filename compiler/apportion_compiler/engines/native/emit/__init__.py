@@ -181,17 +181,7 @@ def _engine_table(program: Program) -> EngineTable:
     return EngineTable(
         scheduler_name=DEFAULT_SCHEDULER,
         more_schedulers=schedulers(program)[1:],
-        queue_label=None,
-        shared_queue=None,
-        class_labels=(),
-        preemptibility_label=None,
-        sharing_annotations=(),
-        default_class=None,
-        default_class_of={},
         preemptible={object_name(cls.name): cls.preemptible for cls in program.priority_classes},
-        must_say=(),
-        system_namespaces=(),
-        unit=None,
     )
 
 

@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import yaml
-
 from apportion_compiler.backends.capability import Artifact
-from apportion_compiler.backends.generated import GENERATED
 from apportion_compiler.backends.pool_labels import node_labels
+from apportion_compiler.backends.yaml_documents import yaml_document
 from apportion_compiler.ir.program import Program
-from apportion_policy.evaluation.sanitized_text import comment_lines
 from apportion_policy.providers import Fixed
 
 FILE = "node-labels.yaml"
@@ -34,10 +31,7 @@ def node_label_list(program: Program) -> Iterator[Artifact]:
         if isinstance(pool.settings, Fixed)
     }
     if pools:
-        header = comment_lines(
-            (
-                "What the nodes of each pool must carry that is not made from this policy (kubectl label, kubectl taint).",
-                GENERATED,
-            )
+        note = (
+            "What the nodes of each pool must carry that is not made from this policy (kubectl label, kubectl taint)."
         )
-        yield Artifact(FILE, header + yaml.safe_dump(pools, sort_keys=False, width=120))
+        yield Artifact(FILE, yaml_document((note,), pools))

@@ -13,10 +13,8 @@ ask for out of its score, so that GPUs weigh in with GPU work alone.
 
 from __future__ import annotations
 
-import yaml
-
 from apportion_compiler.backends.capability import Artifact
-from apportion_compiler.backends.generated import GENERATED
+from apportion_compiler.backends.yaml_documents import yaml_document
 from apportion_compiler.engines.native.names import (
     CPU_SCHEDULER,
     GPU_RESOURCE,
@@ -27,7 +25,6 @@ from apportion_compiler.engines.native.names import (
 from apportion_compiler.ir.program import Program
 from apportion_compiler.kubernetes_names import label_value
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
-from apportion_policy.evaluation.sanitized_text import comment_lines
 
 SCHEDULER_FILE = "kube-scheduler.yaml"
 _SCORING = {"binpack": "MostAllocated", "spread": "LeastAllocated"}
@@ -46,13 +43,8 @@ def scheduler_configuration(program: Program) -> Artifact:
         "kind": "KubeSchedulerConfiguration",
         "profiles": [_profile(program, name) for name in schedulers(program)],
     }
-    header = comment_lines(
-        (
-            "For kube-scheduler's --config, where the control plane is yours.",
-            GENERATED,
-        )
-    )
-    return Artifact(SCHEDULER_FILE, header + yaml.safe_dump(configuration, sort_keys=False, width=120))
+    note = "For kube-scheduler's --config, where the control plane is yours."
+    return Artifact(SCHEDULER_FILE, yaml_document((note,), configuration))
 
 
 def _profile(program: Program, name: str) -> _Configuration:

@@ -17,10 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import yaml
-
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
+from apportion_compiler.backends.yaml_documents import yaml_text
 from apportion_compiler.engine_versions import parse_version
 from apportion_compiler.engines.volcano.emit.groups import uses_groups
 from apportion_compiler.engines.volcano.emit.queues import is_divided
@@ -118,4 +117,4 @@ def _config_map(program: Program, name: str, key: str, content: str) -> Manifest
 
 
 def _text(configuration: object) -> str:
-    return yaml.safe_dump(configuration, sort_keys=False, width=120)
+    return yaml_text(configuration)

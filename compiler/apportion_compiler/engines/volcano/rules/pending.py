@@ -68,13 +68,7 @@ def _schedulers(context: WorkloadContext) -> Iterator[Verdict]:
         # Volcano and KubeRay write the name into the pods that they make.
         if workload.is_of("batch.volcano.sh") or workload.is_of("ray.io") or not _named(workload):
             continue
-        for pods in workload.sets:
-            if text(pods.spec, "schedulerName") in {None, "default-scheduler"}:
-                yield workload.ignored(
-                    template_field(pods, "spec", "schedulerName"), "Required",
-                    "without schedulerName the pods go to Kubernetes' own scheduler, past the queue",
-                    f"write schedulerName: {names.SCHEDULER}",
-                )  # fmt: skip
+        yield from workload.past_the_queue(names.SCHEDULER)
 
 
 def _gangs(context: WorkloadContext) -> Iterator[Verdict]:

@@ -6,12 +6,8 @@ pkg/admission/conf/am_conf.go; KubeRay helm-chart/kuberay-operator/values.yaml.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import yaml
-
 from apportion_compiler.backends.capability import Artifact
-from apportion_compiler.backends.generated import GENERATED
+from apportion_compiler.backends.yaml_documents import yaml_document
 from apportion_compiler.engines.yunikorn.emit.config_map import NO_NAMESPACE
 from apportion_compiler.engines.yunikorn.names import (
     CONFIG_MAP,
@@ -20,7 +16,6 @@ from apportion_compiler.engines.yunikorn.names import (
     SYSTEM_NAMESPACE,
 )
 from apportion_compiler.ir.program import Program
-from apportion_policy.evaluation.sanitized_text import comment_lines
 
 VALUES_FILE = "values.yaml"
 KUBERAY_VALUES_FILE = "kuberay-values.yaml"
@@ -44,7 +39,7 @@ def _chart_values(program: Program) -> Artifact:
         f"Install the chart into the namespace {SYSTEM_NAMESPACE}: YuniKorn reads the ConfigMap {CONFIG_MAP} of its own.",
         "Leave queues.yaml out of yunikornDefaults: the ConfigMap here goes before it.",
     ]
-    return Artifact(VALUES_FILE, _document(program, notes, values))
+    return Artifact(VALUES_FILE, yaml_document(notes, values))
 
 
 def _kuberay_values(program: Program) -> Artifact:
@@ -52,9 +47,4 @@ def _kuberay_values(program: Program) -> Artifact:
         "Value of KubeRay's Helm chart. One batch scheduler serves a whole KubeRay operator.",
         "KubeRay copies the labels yunikorn.apache.org/queue and yunikorn.apache.org/app-id from its objects to pods.",
     ]
-    return Artifact(KUBERAY_VALUES_FILE, _document(program, notes, {"batchScheduler": {"name": SCHEDULER}}))
-
-
-def _document(program: Program, notes: Sequence[str], values: object) -> str:
-    notes = [*notes, GENERATED]
-    return comment_lines(notes) + yaml.safe_dump(values, sort_keys=False, width=120)
+    return Artifact(KUBERAY_VALUES_FILE, yaml_document(notes, {"batchScheduler": {"name": SCHEDULER}}))
