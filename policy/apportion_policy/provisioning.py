@@ -11,8 +11,6 @@ from apportion_policy.duration import Duration
 from apportion_policy.identifiers import Identifier
 
 QUEUED_PROVISIONING_GKE = "queued-provisioning.gke.io"
-CHECK_CAPACITY = "check-capacity.autoscaling.x-k8s.io"
-BEST_EFFORT_ATOMIC = "best-effort-atomic-scale-up.autoscaling.x-k8s.io"
 
 MAX_RUN_DURATION_PARAMETER = "maxRunDurationSeconds"
 """The class's parameter by which a request says how long its nodes may live."""

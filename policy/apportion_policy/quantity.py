@@ -16,6 +16,7 @@ up what a unit cannot hold, this refuses it.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from decimal import ROUND_UP, Context, Decimal
 from enum import Enum
 from fractions import Fraction
@@ -210,6 +211,14 @@ def add(first: Amount, second: Amount) -> Amount:
     if isinstance(first, Unlimited) or isinstance(second, Unlimited):
         return UNLIMITED
     return first + second
+
+
+def total(amounts: Iterable[Amount]) -> Amount:
+    """Return the sum; without a bound where one of the amounts has none."""
+    summed: Amount = 0
+    for amount in amounts:
+        summed = add(summed, amount)
+    return summed
 
 
 def _parse(value: QuantityInput, scale: int, kind: str, unit: str) -> Amount:

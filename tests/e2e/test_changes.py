@@ -16,7 +16,7 @@ import pytest
 from apportion_compiler.engine_rules import ENGINE_RULES
 from apportion_compiler.engine_rules.verdict import Effect
 from apportion_compiler.engines.volcano.updates import MODEL
-from apportion_compiler.rollout.waves import rollout
+from apportion_compiler.rollout.waves import waves
 
 from .kubectl import Kubectl, Object
 from .rendered import POLICIES, Identity, Tree, compile_policy, delete, identity, managed, prune_list
@@ -106,8 +106,9 @@ def rollout_of(engine: str, before: Trees, after: Trees) -> Iterator[Writes]:
         first = objects.index(queues[0])
         yield Writes("apply", objects[:first])
         former = [one for tree in before for one in tree.objects() if one["kind"] == "Queue"]
-        for step in rollout(former, queues, MODEL):
-            yield Writes(step.action, (dict(step.manifest),))
+        for wave in waves(former, queues, MODEL):
+            yield from (Writes("apply", (dict(queue.manifest),)) for queue in wave.applies)
+            yield from (Writes("delete", (dict(queue.manifest),)) for queue in wave.deletes)
         yield Writes("apply", tuple(one for one in objects[first:] if one not in queues))
     for tree in reversed(after):
         yield Writes("delete", tuple(prune_list(tree)))

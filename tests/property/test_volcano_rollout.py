@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from apportion_compiler.engines.volcano.rules import RULES
 from apportion_compiler.engines.volcano.rules.hierarchy import refused_deletion
 from apportion_compiler.engines.volcano.rules.tree import queue_tree
 from apportion_compiler.engines.volcano.updates import MODEL
-from apportion_compiler.rollout.waves import rollout
+from apportion_compiler.rollout.waves import waves
 
 from .volcano_trees import Tree, trees
 
@@ -60,6 +61,13 @@ MOVED_WITHOUT_ROOM = (
 )
 
 
+def _writes(former: Tree, wanted: Tree) -> Iterator[tuple[dict[str, Any], bool]]:
+    """Yield each queue that is written, in order, and whether it is deleted."""
+    for wave in waves(former, wanted, MODEL):
+        yield from ((dict(queue.manifest), False) for queue in wave.applies)
+        yield from ((dict(queue.manifest), True) for queue in wave.deletes)
+
+
 @given(trees(), trees())
 @example(*SWAPPED)
 @example(*MOVED_WITHOUT_ROOM)
@@ -68,15 +76,15 @@ def test_every_step_is_taken(former: Tree, wanted: Tree) -> None:
     state = {queue["metadata"]["name"]: queue for queue in former}
     promised = {name: counts(queue["spec"]["deserved"]) for name, queue in state.items()}
     shall = {queue["metadata"]["name"]: counts(queue["spec"]["deserved"]) for queue in wanted}
-    for step in rollout(former, wanted, MODEL):
-        name = step.manifest["metadata"]["name"]
+    for queue, is_deleted in _writes(former, wanted):
+        name = queue["metadata"]["name"]
         existing = list(state.values())
-        if step.action == "delete":
+        if is_deleted:
             assert refused_deletion(name, queue_tree([], existing)) is None
             del state[name]
             continue
-        assert _rejected([dict(step.manifest)], existing) == [], step
-        state[name] = dict(step.manifest)
+        assert _rejected([queue], existing) == [], queue
+        state[name] = queue
         has = counts(state[name]["spec"].get("deserved", {}))
         assert all(has.get(r, 0) >= min(amount, shall[name].get(r, 0)) for r, amount in promised.get(name, {}).items())
     assert state == {queue["metadata"]["name"]: queue for queue in wanted}
@@ -84,13 +92,13 @@ def test_every_step_is_taken(former: Tree, wanted: Tree) -> None:
 
 @given(trees())
 def test_nothing_changes_nothing(tree: Tree) -> None:
-    assert rollout(tree, tree, MODEL) == ()
+    assert waves(tree, tree, MODEL) == ()
 
 
 def test_a_simple_change_is_one_step_a_queue() -> None:
     former = [_queue("g", gpu=10), _queue("a", "g", 6), _queue("b", "g", 4)]
     wanted = [_queue("g", gpu=12), _queue("a", "g", 4), _queue("b", "g", 8)]
-    names = [step.manifest["metadata"]["name"] for step in rollout(former, wanted, MODEL)]
+    names = [queue["metadata"]["name"] for queue, _ in _writes(former, wanted)]
     assert sorted(names) == ["a", "b", "g"]
     assert names.index("g") < names.index("b")
 
@@ -98,4 +106,4 @@ def test_a_simple_change_is_one_step_a_queue() -> None:
 def test_volcanos_own_queues_are_left_alone() -> None:
     own = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "spec": {}}
     former = [{**own, "metadata": {"name": "root"}}, {**own, "metadata": {"name": "default"}}, _queue("a", gpu=1)]
-    assert [(s.action, s.manifest["metadata"]) for s in rollout(former, [], MODEL)] == [("delete", {"name": "a"})]
+    assert [(queue["metadata"], is_deleted) for queue, is_deleted in _writes(former, [])] == [({"name": "a"}, True)]

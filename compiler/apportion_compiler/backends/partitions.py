@@ -64,6 +64,15 @@ def workload_queue_names(program: Program) -> Mapping[str, tuple[str, ...]]:
     return {leaf.id: declared.get(leaf.id) or tuple(n[leaf.id] for n in names if leaf.id in n) for leaf in leaves}
 
 
+def leaf_queue_name(program: Program, queue: Queue) -> str | None:
+    """Return the name by which a workload of a leaf names its queue; None for an inner queue.
+
+    On a cluster that is divided by GPU model it is the queue for work that asks for no counted model.
+    """
+    names = workload_queue_names(program).get(queue.id)
+    return names[0] if names else None
+
+
 def default_names(program: Program, queue: Queue) -> tuple[str, ...]:
     """Return the names that the engine gives to work of a queue's namespaces that names no queue."""
     name = TRAITS[program.engine].default_queue_name

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from apportion_compiler.backends.partitions import leaf_queue_name
 from apportion_compiler.engine_rules.verdict import Verdict
 from apportion_compiler.engine_rules.workload_rules.workload_context import Workload
 from apportion_compiler.ir.program import NodePool, PriorityClass, Program, ProvisioningPlan, Queue
@@ -83,8 +84,8 @@ class EngineBinding:
     """
 
     name: str
-    workload_queue: Callable[[Program, Queue], str | None]
     bind: Callable[[Binding, tuple[Node, ...]], tuple[Node, ...]]
+    workload_queue: Callable[[Program, Queue], str | None] = leaf_queue_name
     share: Callable[[Node, int], None] | None = None
     asks_for_nodes: bool = False
     elastic: Mapping[str, Elastic] = field(default_factory=dict[str, Elastic])

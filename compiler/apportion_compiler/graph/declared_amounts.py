@@ -5,10 +5,10 @@ Everything here is exact, and independent of the scope in which the amounts are 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from apportion_policy.pool import NodePool
-from apportion_policy.quantity import Amount, Unlimited, add, parse_cpu, parse_memory
+from apportion_policy.quantity import Amount, Unlimited, add, parse_cpu, parse_memory, total
 from apportion_policy.resources import CPU, GPU, MEMORY, Resources, gpu_resource
 
 GPU_MODEL_PREFIX = f"{GPU}/"
@@ -69,11 +69,3 @@ class AmountCounter:
 
 def _times(amount: Amount, count: int) -> Amount:
     return amount if isinstance(amount, Unlimited) else amount * count
-
-
-def total(amounts: Iterable[Amount]) -> Amount:
-    """Return the sum; without a bound where one of the amounts has none."""
-    summed: Amount = 0
-    for amount in amounts:
-        summed = add(summed, amount)
-    return summed

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from apportion_compiler.cluster_share import share_of
-from apportion_compiler.graph.declared_amounts import GPU_MODEL_PREFIX, total
+from apportion_compiler.graph.declared_amounts import GPU_MODEL_PREFIX
 from apportion_policy.cluster import Cluster
 from apportion_policy.identifiers import identity_of
 from apportion_policy.pool import NodePool
-from apportion_policy.quantity import Amount, Unlimited
+from apportion_policy.quantity import Amount, Unlimited, total
 from apportion_policy.resources import GPU, gpu_resource
 
 

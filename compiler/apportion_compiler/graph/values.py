@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from apportion_compiler.graph.declarations import Declarations
-from apportion_compiler.graph.declared_amounts import GPU_MODEL_PREFIX, AmountCounter, declared_amounts, total
+from apportion_compiler.graph.declared_amounts import GPU_MODEL_PREFIX, AmountCounter, declared_amounts
 from apportion_compiler.graph.node import Node
 from apportion_compiler.graph.override_merge import AMOUNT_FIELDS, overridden, overridden_weight
 from apportion_compiler.graph.scope_amounts import ScopeAmounts, gpu_models
@@ -29,7 +29,7 @@ from apportion_policy.cluster import Cluster, Environment, QueueOverride
 from apportion_policy.duration import parse_duration
 from apportion_policy.identifiers import identity_of
 from apportion_policy.pool import NodePool
-from apportion_policy.quantity import Amount, parse_weight
+from apportion_policy.quantity import Amount, parse_weight, total
 from apportion_policy.queue import Override, Queue
 from apportion_policy.resources import CPU, GPU, MEMORY, Resources, Weight, gpu_resource
 from apportion_policy.source import SourceLocation

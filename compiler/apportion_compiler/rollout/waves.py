@@ -18,18 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 from apportion_compiler.plain_objects import Manifest, name_of
 from apportion_compiler.rollout.queue_state import Held, Model, State
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One write: an object to apply, or to delete."""
-
-    action: Literal["apply", "delete"]
-    manifest: Manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +31,8 @@ class Wave:
     deletes: tuple[Held, ...]
 
 
-def rollout(former: Iterable[Manifest], wanted: Iterable[Manifest], model: Model) -> tuple[Step, ...]:
-    """Return the single steps from the queues that a cluster has to those that it shall have.
+def waves(former: Iterable[Manifest], wanted: Iterable[Manifest], model: Model) -> tuple[Wave, ...]:
+    """Return the waves from the queues that a cluster has to those that it shall have; none where nothing changes.
 
     Args:
         former: Its queues, as emitted or as the cluster holds them. Those that nobody manages here are to be left out,
@@ -49,20 +40,8 @@ def rollout(former: Iterable[Manifest], wanted: Iterable[Manifest], model: Model
         wanted: The queues that shall be there, all of them.
         model: The engine's.
 
-    Both trees are taken to be valid. A queue that does not change has no step.
+    Both trees are taken to be valid. A queue that does not change is in no wave.
     """
-    return tuple(
-        step
-        for wave in waves(former, wanted, model)
-        for step in (
-            *(Step("apply", queue.manifest) for queue in wave.applies),
-            *(Step("delete", queue.manifest) for queue in wave.deletes),
-        )
-    )
-
-
-def waves(former: Iterable[Manifest], wanted: Iterable[Manifest], model: Model) -> tuple[Wave, ...]:
-    """Return the waves from one tree to another; none where nothing changes. See `rollout` for the arguments."""
     state, goal = states(former, wanted, model)
     if not model.refuses:
         return tuple(_in_one_go(state, goal, model))

@@ -28,10 +28,10 @@ from apportion_runtime.core.explain.fit_errors import (
 )
 from apportion_runtime.core.explain.node_reasons import NodeReasons
 from apportion_runtime.core.explain.wording import over_capacity_message
-from apportion_runtime.core.resources import NO_QUANTITIES, Quantities
+from apportion_runtime.core.resources import NO_QUANTITIES, Quantities, accounted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from apportion_runtime.core.job import Job
     from apportion_runtime.core.nodes import Indices, Mask
@@ -73,11 +73,11 @@ class Reasons:
         context = QueueContext(
             queue.name,
             over.resource,
-            _three(queue.request),
-            _three(queue.deserved),
-            _three(queue.allocated),
-            _three(queue.allocated_np),
-            _three(queue.limit),
+            accounted(queue.request),
+            accounted(queue.deserved),
+            accounted(queue.allocated),
+            accounted(queue.allocated_np),
+            accounted(queue.limit),
             request,
             firm,
         )
@@ -157,7 +157,3 @@ def duration(seconds: float) -> str:
     if hours:
         return f"{hours}h{minutes}m{text}"
     return f"{minutes}m{text}" if minutes else text
-
-
-def _three(numbers: Sequence[float]) -> Quantities:
-    return numbers[0], numbers[1], numbers[2]

@@ -31,6 +31,11 @@ _PORTION_UNIT = 100
 _LEAST = -(2**63)
 
 
+def accounted(numbers: Sequence[float]) -> Quantities:
+    """Return the cpu, memory and gpu of a vector."""
+    return numbers[0], numbers[1], numbers[2]
+
+
 class ResourceIndex:
     """Where each resource stands in vectors; grows until a session opens."""
 

@@ -5,11 +5,11 @@ Source: pkg/scheduler/framework/statement.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from apportion_runtime.core.resources import NO_QUANTITIES, Quantities, minus
+from apportion_runtime.core.resources import NO_QUANTITIES, Quantities, accounted, minus
 from apportion_runtime.core.snapshot import Allocation
 from apportion_runtime.core.status import ALLOCATED, BINDING, PENDING, PIPELINED, RELEASING
 from apportion_runtime.core.task import NO_NODE, Task
@@ -213,7 +213,7 @@ class Statement:
                 change = changes.setdefault(queue.name, [0.0, 0.0, 0.0])
                 for r, amount in enumerate(amounts):
                     change[r] += sign * amount
-        after = {name: _three(session.shares.queues[name].allocated) for name in changes}
+        after = {name: accounted(session.shares.queues[name].allocated) for name in changes}
         before = {name: minus(after[name], (c[0], c[1], c[2])) for name, c in changes.items()}
         return EvictionSet(why, tuple(evicted), before, after)
 
@@ -281,7 +281,3 @@ class Statement:
         session.on_deallocate(task)
         task.node = NO_NODE
         task.numa = operation.numa
-
-
-def _three(numbers: Sequence[float]) -> Quantities:
-    return numbers[0], numbers[1], numbers[2]

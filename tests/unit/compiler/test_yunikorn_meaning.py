@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
+from apportion_compiler.backends.partitions import leaf_queue_name
 from apportion_compiler.engines.yunikorn import emit as yunikorn
 from apportion_compiler.engines.yunikorn.emit.config_map import config_map, queues_text
 from apportion_compiler.engines.yunikorn.emit.document import document
-from apportion_compiler.engines.yunikorn.names import application_id, workload_queue
+from apportion_compiler.engines.yunikorn.names import application_id
 from apportion_compiler.engines.yunikorn.reader import READER
 from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
@@ -146,8 +147,8 @@ def test_leaves_without_preemptible_classes_lend_for_good() -> None:
 def test_names_that_mean_something_to_yunikorn_get_another() -> None:
     program = _program(Queue(id="root", children=(Queue(id="default", namespaces=("a",)),)))
     root, default = program.queues
-    assert workload_queue(program, root) is None
-    path = workload_queue(program, default)
+    assert leaf_queue_name(program, root) is None
+    path = leaf_queue_name(program, default)
     assert path is not None
     assert path.startswith("root.root-")
     assert {name.rpartition("-")[0] for name in path.split(".")[1:]} == {"root", "default"}

@@ -61,4 +61,4 @@ def _wait(workload: Node) -> None:
         annotate(workload, {names.SUSPEND_ANNOTATION: "true"})
 
 
-BINDING = EngineBinding("ack", names.workload_queue, _bind)
+BINDING = EngineBinding("ack", _bind, workload_queue=names.workload_queue)

@@ -127,9 +127,8 @@ def _starts_together(workload: Workload) -> bool:
 
 BINDING = EngineBinding(
     "kai",
-    names.workload_queue,
     _bind,
-    _share,
+    share=_share,
     elastic={"Job": _elastic_job, "PyTorchJob": _elastic_pytorch_job},
     starts_together=_starts_together,
 )

@@ -6,9 +6,6 @@ deployments/kai-scheduler/values.yaml.
 
 from __future__ import annotations
 
-from apportion_compiler.backends.partitions import workload_queue_names
-from apportion_compiler.ir.program import Program, Queue
-
 QUEUE_API = "scheduling.run.ai/v2"
 POD_GROUP_API = "scheduling.run.ai/v2alpha2"
 SHARD_API = "kai.scheduler/v1"
@@ -40,12 +37,3 @@ DEPLOYMENT_CLASS = "inference"
 
 INSTALLED_CLASSES = frozenset({"train", "build-preemptible", "build", "inference"})
 """Names of the PriorityClasses that the chart installs unless `defaultPriorityClasses.enabled` is false."""
-
-
-def workload_queue(program: Program, queue: Queue) -> str | None:
-    """Return the name by which a workload of a leaf names its queue; None for an inner queue.
-
-    On a cluster that is divided by GPU model it is the queue for work that asks for no counted model.
-    """
-    names = workload_queue_names(program).get(queue.id)
-    return names[0] if names else None

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from apportion_compiler.backends.metadata import GROUP
-from apportion_compiler.backends.partitions import workload_queue_names
-from apportion_compiler.ir.program import Program, Queue
 
 QUOTA_API = "scheduling.sigs.k8s.io/v1alpha1"
 PROFILE_API = "quota.koordinator.sh/v1alpha1"
@@ -63,8 +61,3 @@ RECLAIMED_BANDS: Mapping[str, tuple[int, int]] = {"koord-batch": (5000, 5999), "
 """Priorities whose pods' cpu and memory the webhook rewrites to reclaimed resources, which no quota of a policy counts
 (pkg/webhook/pod/mutating/cluster_colocation_profile.go, mutatePodResourceSpec).
 """
-
-
-def workload_queue(program: Program, queue: Queue) -> str | None:
-    """Return the quota that a pod of a leaf names; where GPU models are told apart, the one for nodes without them."""
-    return workload_queue_names(program)[queue.id][0] if queue.is_leaf else None

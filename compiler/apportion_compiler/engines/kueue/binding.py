@@ -98,8 +98,8 @@ def _unreachable(binding: Binding, workloads: Sequence[Node]) -> Iterator[str]:
 
 BINDING = EngineBinding(
     "kueue",
-    names.workload_queue,
     _bind,
+    workload_queue=names.workload_queue,
     asks_for_nodes=True,
     elastic={"Job": _elastic_job},
     scales_ray=False,

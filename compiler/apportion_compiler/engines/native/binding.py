@@ -53,5 +53,5 @@ def _unspread(binding: Binding, workloads: Sequence[Node]) -> Iterator[str]:
 
 
 BINDING = EngineBinding(
-    "native", workload_queue, _bind, starts_together=_never_together, has_gangs=False, remarks=_unspread
+    "native", _bind, workload_queue=workload_queue, starts_together=_never_together, has_gangs=False, remarks=_unspread
 )

@@ -115,7 +115,6 @@ def _starts_together(workload: Workload) -> bool:
 
 BINDING = EngineBinding(
     "volcano",
-    names.workload_queue,
     _bind,
     elastic={"Job": _elastic_job, "VolcanoJob": _elastic_volcano_job},
     starts_together=_starts_together,

@@ -5,9 +5,6 @@ Source: volcano-sh/apis pkg/apis/{scheduling,batch,topology}, pkg/scheduler/plug
 
 from __future__ import annotations
 
-from apportion_compiler.backends.partitions import workload_queue_names
-from apportion_compiler.ir.program import Program, Queue
-
 SCHEDULING_API = "scheduling.volcano.sh/v1beta1"
 TOPOLOGY_API = "topology.volcano.sh/v1alpha1"
 
@@ -38,12 +35,3 @@ CONTROLLER_KEY = "volcano-controller.conf"
 """The chart names its ConfigMaps after the release: `<release>-scheduler-configmap`."""
 
 GPU_RESOURCE = "nvidia.com/gpu"
-
-
-def workload_queue(program: Program, queue: Queue) -> str | None:
-    """Return the name by which a workload of a leaf names its queue; None for an inner queue.
-
-    On a cluster that is divided by GPU model it is the queue for work that asks for no counted model.
-    """
-    names = workload_queue_names(program).get(queue.id)
-    return names[0] if names else None

@@ -85,4 +85,4 @@ def _starts_together(workload: Workload) -> bool:
     return is_whole_gang(workload, names.TASK_GROUPS_ANNOTATION, by_pods_alone=True)
 
 
-BINDING = EngineBinding("yunikorn", names.workload_queue, _bind, starts_together=_starts_together)
+BINDING = EngineBinding("yunikorn", _bind, starts_together=_starts_together)

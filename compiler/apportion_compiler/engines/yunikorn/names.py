@@ -5,9 +5,6 @@ Source: k8shim pkg/common/constants/constants.go and pkg/admission/conf/am_conf.
 
 from __future__ import annotations
 
-from apportion_compiler.backends.partitions import workload_queue_names
-from apportion_compiler.ir.program import Program, Queue
-
 DOMAIN = "yunikorn.apache.org"
 PARENT_QUEUE_ANNOTATION = f"{DOMAIN}/parentqueue"
 """On a namespace: the path of its queue, for the placement rule `tag` with the value `namespace.parentqueue`."""
@@ -45,15 +42,6 @@ PODS_RESOURCE = "pods"
 
 APP_ID_SEPARATOR = "."
 """No namespace holds it, so that no application of one namespace has the id of another's."""
-
-
-def workload_queue(program: Program, queue: Queue) -> str | None:
-    """Return the path of a leaf, such as `root.research.vision`; None for an inner queue.
-
-    A pod's namespace decides its queue already, so naming it is for people to read.
-    """
-    names = workload_queue_names(program).get(queue.id)
-    return names[0] if names else None
 
 
 def application_id(namespace: str, name: str) -> str:

@@ -7,14 +7,14 @@ elsewhere that they wait for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from apportion_runtime.core.explain.amounts import quantity
 from apportion_runtime.core.explain.eviction_messages import eviction_message
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.plugins.reclaim_rules import siblings
-from apportion_runtime.core.resources import CPU, GPU, MEMORY, Quantities, exceeds
+from apportion_runtime.core.resources import CPU, GPU, MEMORY, Quantities, accounted, exceeds
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.shares import QueueShare
 from apportion_runtime.core.statement import EvictionSet
@@ -140,7 +140,7 @@ def _stale(session: Session, task: Task, job: Job) -> str:
 def _over(session: Session, queue: str, by: Job, taking: EvictionSet) -> tuple[str, str] | None:
     """Return the rule of reclaim that held for a victim's queue before anybody was evicted."""
     _, theirs = siblings(session.shares.queues, by.queue, queue)
-    before = taking.before.get(theirs.name, _three(theirs.allocated))
+    before = taking.before.get(theirs.name, accounted(theirs.allocated))
     for rule, bounds in ((OVER_FAIR_SHARE, theirs.allocatable), (OVER_QUOTA, theirs.deserved)):
         over = [r for r in (GPU, CPU, MEMORY) if exceeds(before[r], bounds[r])]
         if over:
@@ -168,11 +168,11 @@ def _sides(
 
 
 def _side(queue: QueueShare, before: Mapping[str, Quantities], after: Mapping[str, Quantities]) -> Side:
-    now = _three(queue.allocated)
+    now = accounted(queue.allocated)
     return Side(
-        queue.name, _three(queue.deserved), _three(queue.fair), before.get(queue.name, now), after.get(queue.name, now)
+        queue.name,
+        accounted(queue.deserved),
+        accounted(queue.fair),
+        before.get(queue.name, now),
+        after.get(queue.name, now),
     )
-
-
-def _three(numbers: Sequence[float]) -> Quantities:
-    return numbers[0], numbers[1], numbers[2]

@@ -10,7 +10,17 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from apportion_runtime.core.job import Job
-from apportion_runtime.core.resources import CPU, GPU, MEMORY, UNLIMITED, Quantities, Vector, less_equal, plus
+from apportion_runtime.core.resources import (
+    CPU,
+    GPU,
+    MEMORY,
+    UNLIMITED,
+    Quantities,
+    Vector,
+    accounted,
+    less_equal,
+    plus,
+)
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.shares import QueueShare
 from apportion_runtime.core.solver.scenario import Scenario
@@ -37,9 +47,9 @@ def can_reclaim(session: Session, job: Job) -> bool:
     """Tell whether a job may reclaim: within its queue's fair share, and within the quota if non-preemptible."""
     queue = session.shares.queues[job.queue]
     request = job.init_request(session.min_device_memory)
-    if not less_equal(plus(_three(queue.allocated), request), _three(queue.fair)):
+    if not less_equal(plus(accounted(queue.allocated), request), accounted(queue.fair)):
         return False
-    return job.preemptible or less_equal(plus(_three(queue.allocated_np), request), _three(queue.deserved))
+    return job.preemptible or less_equal(plus(accounted(queue.allocated_np), request), accounted(queue.deserved))
 
 
 def may_be_victim(session: Session, reclaimer: Reclaimer, queue: str, judged: dict[str, bool]) -> bool:
@@ -139,7 +149,7 @@ def _take(
         left = remaining.setdefault(theirs.name, list(theirs.allocated))
         for loss in losses:
             above_share = not _within_allocatable(theirs, left)
-            owed = ours.fits_deserved(reclaimer.request) and not less_equal(_three(left), _three(theirs.deserved))
+            owed = ours.fits_deserved(reclaimer.request) and not less_equal(accounted(left), accounted(theirs.deserved))
             if not above_share and not owed:
                 return None
             amounts = session.resources.quantities(loss)
@@ -173,7 +183,7 @@ def _stays_balanced(
                 if _oversaturates(session, after[r], queue.fair[r], rest[r], sibling.fair[r]):
                     return False
         if not reclaimer.preemptible and not less_equal(
-            plus(_three(queue.allocated_np), reclaimer.request), _three(queue.deserved)
+            plus(accounted(queue.allocated_np), reclaimer.request), accounted(queue.deserved)
         ):
             return False
     return True
@@ -194,8 +204,4 @@ def _saturation(allocated: float, share: float) -> float:
 
 
 def _within_allocatable(queue: QueueShare, allocated: Sequence[float]) -> bool:
-    return less_equal(_three(allocated), _three(queue.allocatable))
-
-
-def _three(numbers: Sequence[float]) -> Quantities:
-    return numbers[0], numbers[1], numbers[2]
+    return less_equal(accounted(allocated), accounted(queue.allocatable))

@@ -5,23 +5,12 @@ Source: koordinator-sh/koord-queue at 298e9a8c, pkg/utils/resource.go; k8s.io/ap
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from apportion_runtime.sim.api.pod_requests import CPU, MEMORY, Amounts, amounts
 
-__all__ = ["CPU", "GPU", "MEMORY", "Amounts", "amounts", "at_least", "minus", "text", "times", "total"]
+__all__ = ["CPU", "GPU", "MEMORY", "Amounts", "amounts", "at_least", "minus", "text", "times"]
 GPU = "nvidia.com/gpu"
 _DECIMAL = ("", "k", "M", "G", "T", "P", "E")
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-
-
-def total(parts: Iterable[Amounts]) -> dict[str, int]:
-    """Return the sum."""
-    made: dict[str, int] = {}
-    for part in parts:
-        for name, amount in part.items():
-            made[name] = made.get(name, 0) + amount
-    return made
 
 
 def times(amount: Amounts, count: int) -> dict[str, int]:

@@ -14,9 +14,9 @@ from apportion_runtime.admission.expanding.expansion import defaulted
 from apportion_runtime.admission.grouping.kubeflow import ROLES
 from apportion_runtime.admission.objects import Manifest, annotations_of, kind_of, labels_of, name_of, nested
 from apportion_runtime.engines.ack import api_names
-from apportion_runtime.engines.ack.amounts import times, total
+from apportion_runtime.engines.ack.amounts import times
 from apportion_runtime.sim.api.object_store import ClusterApi
-from apportion_runtime.sim.api.pod_requests import pod_requests
+from apportion_runtime.sim.api.pod_requests import pod_requests, total
 
 _RAY_JOB, _JOB = ("ray.io", "RayJob"), ("batch", "Job")
 _SUFFIXES: Mapping[tuple[str, str], str] = {

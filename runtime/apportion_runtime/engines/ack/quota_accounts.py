@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from apportion_runtime.engines.ack import api_names
-from apportion_runtime.engines.ack.amounts import Amounts, at_least, minus, text, total
+from apportion_runtime.engines.ack.amounts import Amounts, at_least, minus, text
 from apportion_runtime.engines.ack.tree import Quota, Tree
+from apportion_runtime.sim.api.pod_requests import total
 
 _NO_BOUND = 2**31 - 1
 """An amount from which on kube-queue takes a bound for none; it counts memory in bytes (`rQuant < math.MaxInt32`)."""

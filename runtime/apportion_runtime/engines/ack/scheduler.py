@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 
 from apportion_runtime.core.snapshot import Node
 from apportion_runtime.engines.ack import api_names
-from apportion_runtime.engines.ack.amounts import total
 from apportion_runtime.engines.ack.job_queue import Backoff
 from apportion_runtime.engines.ack.members import Members
 from apportion_runtime.engines.ack.tree import Tree
@@ -28,6 +27,7 @@ from apportion_runtime.engines.kube_scheduler.profiles import DEFAULT
 from apportion_runtime.engines.kube_scheduler.scheduler import Unplaced, alike
 from apportion_runtime.engines.kube_scheduler.scores import scores
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
+from apportion_runtime.sim.api.pod_requests import total
 from apportion_runtime.sim.controllers.workloads import Workloads
 from apportion_runtime.sim.kubelet.eviction import evict
 

@@ -6,7 +6,7 @@ within which Volcano takes two amounts for one is nothing here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from apportion_runtime.sim.api.pod_requests import CPU, MEMORY
 
@@ -28,21 +28,6 @@ def minus(left: Amounts, right: Amounts) -> dict[str, int]:
 def exceeding(left: Amounts, right: Amounts) -> dict[str, int]:
     """Return by how much the left exceeds the right, where it does."""
     return {name: value - right.get(name, 0) for name, value in left.items() if value > right.get(name, 0)}
-
-
-def total(each: Iterable[Amounts]) -> dict[str, int]:
-    """Sum."""
-    made: dict[str, int] = {}
-    for amounts in each:
-        for name, value in amounts.items():
-            made[name] = made.get(name, 0) + value
-    return made
-
-
-def add(to: dict[str, int], more: Amounts) -> None:
-    """Add to amounts in place."""
-    for name, value in more.items():
-        to[name] = to.get(name, 0) + value
 
 
 def largest(left: Amounts, right: Amounts) -> dict[str, int]:

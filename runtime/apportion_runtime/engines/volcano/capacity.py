@@ -24,9 +24,8 @@ from apportion_runtime.engines.volcano.amounts import (
     minus,
     over,
     plus,
-    total,
 )
-from apportion_runtime.sim.api.pod_requests import CPU, MEMORY, amounts
+from apportion_runtime.sim.api.pod_requests import CPU, MEMORY, amounts, total
 
 ROOT, DEFAULT = "root", "default"
 

@@ -15,7 +15,7 @@ from apportion_runtime.engines.kube_scheduler.pods import PodFacts
 from apportion_runtime.engines.kube_scheduler.profiles import KIND
 from apportion_runtime.engines.volcano import allocation_actions as allocating
 from apportion_runtime.engines.volcano import eviction_actions
-from apportion_runtime.engines.volcano.amounts import Amounts, total
+from apportion_runtime.engines.volcano.amounts import Amounts
 from apportion_runtime.engines.volcano.capacity import DEFAULT, ROOT, Capacity, QueueSpec, queue_spec
 from apportion_runtime.engines.volcano.configuration import CONFIG_MAP, read_configuration
 from apportion_runtime.engines.volcano.jobs import GroupState, Job, Phase, Status, Task
@@ -28,7 +28,7 @@ from apportion_runtime.engines.volcano.pod_groups import (
 )
 from apportion_runtime.engines.volcano.session import Session, Statement
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
-from apportion_runtime.sim.api.pod_requests import CPU, GPUS, amounts, pod_requests
+from apportion_runtime.sim.api.pod_requests import CPU, GPUS, amounts, pod_requests, total
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.controllers.workloads import Workloads
 from apportion_runtime.sim.engine import reading

@@ -11,10 +11,11 @@ from functools import cmp_to_key
 
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.engines.kube_scheduler.scheduler import alike_on_nodes
-from apportion_runtime.engines.volcano.amounts import fits, plus, total
+from apportion_runtime.engines.volcano.amounts import fits, plus
 from apportion_runtime.engines.volcano.configuration import Plugin
 from apportion_runtime.engines.volcano.jobs import HOLDING, Job, Status, Task
 from apportion_runtime.engines.volcano.session import Session, Statement, merge
+from apportion_runtime.sim.api.pod_requests import total
 
 _CRITICAL = ("system-cluster-critical", "system-node-critical")
 _SYSTEM_NAMESPACE = "kube-system"

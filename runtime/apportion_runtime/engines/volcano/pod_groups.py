@@ -23,11 +23,10 @@ from apportion_runtime.admission.objects import (
     text,
     whole,
 )
-from apportion_runtime.engines.volcano.amounts import total
 from apportion_runtime.engines.volcano.capacity import DEFAULT
 from apportion_runtime.engines.volcano.jobs import GroupState
 from apportion_runtime.sim.api.cluster_state import ClusterState
-from apportion_runtime.sim.api.pod_requests import amounts, pod_requests
+from apportion_runtime.sim.api.pod_requests import amounts, pod_requests, total
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.scenario.format import Manifest
 

@@ -15,10 +15,10 @@ from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
 from apportion_runtime.engines.kube_scheduler.profiles import MOST, Profile
 from apportion_runtime.engines.kube_scheduler.scheduler import alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.scores import fit_score, scores
-from apportion_runtime.engines.volcano.amounts import add
 from apportion_runtime.engines.volcano.capacity import Capacity
 from apportion_runtime.engines.volcano.configuration import Configuration
 from apportion_runtime.engines.volcano.jobs import Job, Phase, Status, Task
+from apportion_runtime.sim.api.pod_requests import add
 
 _MOST_SCORE = 100
 _FIT_WEIGHT = 10

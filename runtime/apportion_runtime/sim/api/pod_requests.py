@@ -5,7 +5,7 @@ Source: k8s.io/component-helpers/resource (PodRequests), pkg/scheduler/framework
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from apportion_runtime.snapshots.quantities import parse_quantity, thousandths, whole
@@ -47,21 +47,21 @@ def pod_requests(spec: Mapping[str, Any], *, nonzero: bool = False, side: str = 
     """
     total: dict[str, int] = {}
     for container in spec.get("containers") or ():
-        _add(total, _of(container, side, nonzero=nonzero))
+        add(total, _of(container, side, nonzero=nonzero))
     sidecars: dict[str, int] = {}
     peak: dict[str, int] = {}
     for container in spec.get("initContainers") or ():
         own = _of(container, side, nonzero=nonzero)
         if container.get("restartPolicy") == "Always":
-            _add(sidecars, own)
+            add(sidecars, own)
             _widen(peak, sidecars)
         else:
-            _add(own, sidecars)
+            add(own, sidecars)
             _widen(peak, own)
-    _add(total, sidecars)
+    add(total, sidecars)
     _widen(total, peak)
     total.update(amounts((spec.get("resources") or {}).get(side)))
-    _add(total, amounts(spec.get("overhead")))
+    add(total, amounts(spec.get("overhead")))
     return total
 
 
@@ -70,7 +70,16 @@ def _of(container: Mapping[str, Any], side: str, *, nonzero: bool) -> dict[str, 
     return {**_NONZERO, **own} if nonzero else own
 
 
-def _add(total: dict[str, int], more: Amounts) -> None:
+def total(each: Iterable[Amounts]) -> dict[str, int]:
+    """Return the sum of amounts."""
+    made: dict[str, int] = {}
+    for amounts in each:
+        add(made, amounts)
+    return made
+
+
+def add(total: dict[str, int], more: Amounts) -> None:
+    """Add to amounts in place."""
     for name, value in more.items():
         total[name] = total.get(name, 0) + value
 

@@ -9,7 +9,7 @@ with room for it, before it is split, because all pods of one kind must find the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from apportion_compiler.engines.kueue.emit.flavor_capacity import (
@@ -23,6 +23,7 @@ from apportion_compiler.engines.kueue.emit.flavors import Flavor, Layout
 from apportion_compiler.ir.gpu_models import counted_models
 from apportion_compiler.ir.program import Program, Queue
 from apportion_policy.quantity import UNLIMITED, Amount, Unlimited, add, is_over, smaller
+from apportion_policy.quantity import total as amount_total
 from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
 
 DEVICE = 1000
@@ -150,11 +151,11 @@ def _lay_on_inner(
     division: Division,
 ) -> None:
     """Lay what an inner queue is promised beyond its children."""
-    below = {f.name: _sum_of(division.total[c].get((f.name, GPU), 0) for c in queue.children) for f in flavors}
-    rest = _less(_promised(queue, GPU), _sum_of(below.values()))
+    below = {f.name: amount_total(division.total[c].get((f.name, GPU), 0) for c in queue.children) for f in flavors}
+    rest = _less(_promised(queue, GPU), amount_total(below.values()))
     may_use = [flavor for flavor in reach if not isinstance(below[flavor.name], Unlimited)]
     for model in models:
-        held = _sum_of(below[flavor.name] for flavor in flavors if flavor.model == model)
+        held = amount_total(below[flavor.name] for flavor in flavors if flavor.model == model)
         more = smaller(_less(_promised(queue, gpu_resource(model)), held), rest)
         chosen = [flavor for flavor in may_use if flavor.model == model]
         if chosen:
@@ -182,7 +183,7 @@ def _divide_resource(program: Program, layout: Layout, resource: str, division: 
         if resource in program.unmanaged:
             amount: Amount = UNLIMITED if queue.is_leaf else 0
         else:
-            below = _sum_of(division.total[c].get((f.name, resource), 0) for c in queue.children for f in flavors)
+            below = amount_total(division.total[c].get((f.name, resource), 0) for c in queue.children for f in flavors)
             amount = _less(_promised(queue, resource), below)
         _lay_beside_gpus(queue, resource, amount, reach[queue.id], remaining=remaining, division=division)
         _sum(queue, flavors, resource, division)
@@ -237,7 +238,7 @@ def _sum(queue: Queue, flavors: Sequence[Flavor], resource: str, division: Divis
     own, total = division.own[queue.id], division.total[queue.id]
     for flavor in flavors:
         flavor_resource = (flavor.name, resource)
-        total[flavor_resource] = _sum_of(
+        total[flavor_resource] = amount_total(
             (own.get(flavor_resource, 0), *(division.total[child].get(flavor_resource, 0) for child in queue.children))
         )
 
@@ -285,7 +286,7 @@ def _held(
     counted = GPU if resource.startswith(f"{GPU}/") else resource
     amounts = {flavor.name: division.total[queue.id].get((flavor.name, counted), 0) for flavor in flavors}
     bounded = {name: amount for name, amount in amounts.items() if isinstance(amount, int)}
-    return counted, bounded, _sum_of(amounts.values())
+    return counted, bounded, amount_total(amounts.values())
 
 
 def _divided(
@@ -303,7 +304,7 @@ def _surplus(program: Program, flavors: Sequence[Flavor], resource: str, divisio
     for flavor in flavors:
         held = capacity(program, flavor, resource)
         flavor_resource = (flavor.name, resource)
-        promised = _sum_of(
+        promised = amount_total(
             division.total[queue.id].get(flavor_resource, 0) for queue in program.queues if queue.parent is None
         )
         if held is not None and isinstance(promised, int) and held > promised:
@@ -315,14 +316,14 @@ def _count_total(program: Program, layout: Layout, division: Division) -> None:
     assert layout.everywhere is not None
     flavor_resource = (layout.everywhere.name, TOTAL)
     for queue in reversed(program.queues):
-        held = _sum_of(division.total[queue.id].get((flavor.name, GPU), 0) for flavor in layout.gpus)
-        below = _sum_of(division.total[child][flavor_resource] for child in queue.children)
+        held = amount_total(division.total[queue.id].get((flavor.name, GPU), 0) for flavor in layout.gpus)
+        below = amount_total(division.total[child][flavor_resource] for child in queue.children)
         division.total[queue.id][flavor_resource] = held
         division.own[queue.id][flavor_resource] = _less(held, below)
         limit = _whole(GPU, queue.limit.get(GPU, UNLIMITED))
         if bounds_all_models(layout, queue) and isinstance(held, int):
             division.limit[queue.id][flavor_resource] = limit
-    surplus = _sum_of(division.root.get((flavor.name, GPU), 0) for flavor in layout.gpus)
+    surplus = amount_total(division.root.get((flavor.name, GPU), 0) for flavor in layout.gpus)
     division.root[flavor_resource] = surplus
 
 
@@ -343,10 +344,3 @@ def _less(amount: Amount, taken: Amount) -> Amount:
     if isinstance(taken, Unlimited):
         return 0
     return amount if isinstance(amount, Unlimited) else max(amount - taken, 0)
-
-
-def _sum_of(amounts: Iterable[Amount]) -> Amount:
-    total: Amount = 0
-    for amount in amounts:
-        total = add(total, amount)
-    return total

@@ -15,6 +15,7 @@ from apportion_compiler.plain_objects import described, items, mapping, text
 from apportion_compiler.readers.record import Manifest
 from apportion_policy.errors import QuantityError
 from apportion_policy.quantity import UNLIMITED, Amount, Unlimited, add, kubernetes_units
+from apportion_policy.quantity import total as amount_total
 from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
 
 _UNITS = {CPU: (CPU, 1000, 1), MEMORY: (MEMORY, 1, 1), GPU_RESOURCE: (GPU, 1, 1000), TOTAL_GPUS: (TOTAL_GPUS, 1, 1000)}
@@ -89,13 +90,13 @@ def totals(
             by_name.setdefault(name, []).append(flavor_resource)
     over_all = [flavor_resource for flavor_resource in limit if flavor_resource[1] == TOTAL_GPUS]
     for name, flavor_resources in by_name.items():
-        found.guaranteed[name] = _sum(total.get(flavor_resource, 0) for flavor_resource in flavor_resources)
+        found.guaranteed[name] = amount_total(total.get(flavor_resource, 0) for flavor_resource in flavor_resources)
         bounds = [limit.get(flavor_resource, UNLIMITED) for flavor_resource in flavor_resources]
         is_gpu = name == GPU or name.startswith(f"{GPU}/")
         if not (is_gpu and over_all) and not any(isinstance(bound, Unlimited) for bound in bounds):
-            found.limit[name] = _sum(bounds)
+            found.limit[name] = amount_total(bounds)
         if any(flavor_resource in own.lending for flavor_resource in flavor_resources):
-            lent = _sum(
+            lent = amount_total(
                 own.lending.get(flavor_resource, total.get(flavor_resource, 0)) for flavor_resource in flavor_resources
             )
             if not isinstance(lent, Unlimited):
@@ -134,10 +135,3 @@ def _amount(manifest: Manifest, path: str, name: str, written: object) -> int:
     if amount < 0:
         raise ValueError(f"{described(manifest)}: {path}: {written} is negative")
     return amount
-
-
-def _sum(amounts: Iterable[Amount]) -> Amount:
-    total: Amount = 0
-    for amount in amounts:
-        total = add(total, amount)
-    return total
