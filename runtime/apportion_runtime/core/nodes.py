@@ -110,11 +110,6 @@ class NodeTable:
         """Return an array's rows for some nodes; for all nodes the array itself, which must not be changed."""
         return of if nodes is self.all else of[nodes]
 
-    @property
-    def version(self) -> int:
-        """The number of changes of rows, by which caches tell whether they are current."""
-        return len(self.changed)
-
     def shared_on(self, i: int) -> SharedGpus:
         """Return the shared devices of a node."""
         found = self.shared.get(i)

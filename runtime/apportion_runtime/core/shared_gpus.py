@@ -48,13 +48,6 @@ class SharedGpus:
         self.leaving: set[str] = set()
         self._rooms: list[tuple[str, int]] | None = None
 
-    def copy(self) -> SharedGpus:
-        """Return an independent copy."""
-        made = SharedGpus(self.memory, self.n_gpus)
-        made.used, made.releasing = dict(self.used), dict(self.releasing)
-        made.allocated, made.leaving = dict(self.allocated), set(self.leaving)
-        return made
-
     def _n_used(self, used: Vector) -> int:
         return int(used[GPU]) + sum(memory > 0 for memory in self.used.values())
 

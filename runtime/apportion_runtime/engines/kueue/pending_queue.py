@@ -6,7 +6,6 @@ Source: kubernetes-sigs/kueue v0.18.3, pkg/cache/queue/cluster_queue.go and inad
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -43,16 +42,6 @@ class PendingQueue:
     _not_before: dict[str, float] = field(default_factory=dict)
     _hopeless: set[str] = field(default_factory=set)
     _sticky: str = ""
-
-    def __len__(self) -> int:
-        return len(self._active) + len(self._parked)
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._active or key in self._parked
-
-    def __iter__(self) -> Iterator[Pending]:
-        yield from self._active.values()
-        yield from self._parked.values()
 
     @property
     def is_active(self) -> bool:

@@ -6,7 +6,7 @@ returns is its own: whoever wants another object writes one, and shares what sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -103,10 +103,6 @@ class ObjectStore:
     def list(self, kind: str) -> Sequence[Manifest]:
         """Return all objects of a kind, in the order in which they were made."""
         return tuple(self._objects.get(kind, {}).values())
-
-    def kinds(self) -> Iterator[str]:
-        """Yield the kinds of which there were objects."""
-        yield from self._objects
 
     def watch(self, kind: str, told: Callable[[Change], None]) -> None:
         """Have every change of a kind's objects told from now on."""
