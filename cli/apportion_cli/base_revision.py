@@ -9,7 +9,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 
 _LIMIT_S = 30
 _MAX_BYTES = 16 * 1024**2
@@ -27,10 +27,10 @@ def commit_of(root: Path, ref: str) -> str:
         CannotError: If git is missing, or the revision does not exist.
     """
     if ref.startswith("-"):
-        raise CannotError(f"`{ref}` is not a revision: it begins with a dash")
+        raise PreconditionError(f"`{ref}` is not a revision: it begins with a dash")
     done = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
     if done.returncode:
-        raise CannotError(
+        raise PreconditionError(
             f"the repository has no revision `{ref}`", hint="fetch it: a shallow clone lacks the base branch"
         )
     return done.stdout.decode("ascii").strip()
@@ -54,7 +54,7 @@ def read_file(root: Path, commit: str, path: str) -> bytes | None:
     if os.fsdecode(name) != path or len(fields) < 4 or not fields[0].startswith(b"100"):
         return None
     if int(fields[3]) > _MAX_BYTES:
-        raise CannotError(f"{path} at {commit[:12]} has more than {_MAX_BYTES // 1024**2} MiB")
+        raise PreconditionError(f"{path} at {commit[:12]} has more than {_MAX_BYTES // 1024**2} MiB")
     return _git(root, "cat-file", "blob", fields[2].decode("ascii")).stdout
 
 
@@ -72,7 +72,7 @@ def git_output(root: Path, *arguments: str, given: bytes = b"") -> bytes:
     done = _git(root, *arguments, given=given)
     if done.returncode:
         failure = done.stderr.decode(errors="replace").strip().partition("\n")[0]
-        raise CannotError(f"git {arguments[0]} failed: {failure}")
+        raise PreconditionError(f"git {arguments[0]} failed: {failure}")
     return done.stdout
 
 
@@ -88,6 +88,6 @@ def _git(root: Path, *arguments: str, given: bytes = b"") -> subprocess.Complete
             check=False,
         )
     except FileNotFoundError:
-        raise CannotError("git is not on PATH", hint="install git, or omit the revision") from None
+        raise PreconditionError("git is not on PATH", hint="install git, or omit the revision") from None
     except subprocess.TimeoutExpired:
-        raise CannotError(f"git did not respond within {_LIMIT_S} s") from None
+        raise PreconditionError(f"git did not respond within {_LIMIT_S} s") from None

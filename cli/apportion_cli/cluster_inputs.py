@@ -15,7 +15,7 @@ import click
 from apportion_cli.bounded_text import UnreadableFileError, content_of
 from apportion_cli.commands.version import version_text
 from apportion_cli.console import Console
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.manifest_files import STDIN, STDIN_NAME, files_of
 from apportion_cli.sources import Sources
@@ -110,15 +110,15 @@ def _text(file: str) -> str:
     try:
         content = sys.stdin.buffer.read(_MOST_BYTES + 1) if file == STDIN else content_of(file, _MOST_BYTES)
     except UnreadableFileError as wrong:
-        raise CannotError(f"{file} cannot be read: {wrong}") from None
+        raise PreconditionError(f"{file} cannot be read: {wrong}") from None
     except OSError as refused:
-        raise CannotError(f"{file} cannot be read: {refused.strerror}") from refused
+        raise PreconditionError(f"{file} cannot be read: {refused.strerror}") from refused
     if len(content) > _MOST_BYTES:
-        raise CannotError(f"{file} is larger than the limit of {_MOST_BYTES} bytes")
+        raise PreconditionError(f"{file} is larger than the limit of {_MOST_BYTES} bytes")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as undecodable:
-        raise CannotError(f"{file} is not UTF-8 text: byte {undecodable.start} is none") from None
+        raise PreconditionError(f"{file} is not UTF-8 text: byte {undecodable.start} is none") from None
 
 
 def _finding(fault: Fault) -> Diagnostic:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from textwrap import wrap
 
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_compiler.backends import BACKENDS
 from apportion_compiler.backends.capability import Feature, Output
 from apportion_compiler.backends.metadata import source_of
@@ -92,11 +92,11 @@ def render(
                 write_trees(folder, trees)
             foreign = entries_outside(folder, [tree.name for tree in trees]) if is_whole else ()
     except LinkedPathError as linked:
-        raise CannotError(str(linked), hint="remove it; nothing was written") from None
+        raise PreconditionError(str(linked), hint="remove it; nothing was written") from None
     except ValueError as malformed:
-        raise CannotError(f"{out / str(malformed)}", hint="restore the file, or delete its folder") from None
+        raise PreconditionError(f"{out / str(malformed)}", hint="restore the file, or delete its folder") from None
     except OSError as refused:
-        raise CannotError(
+        raise PreconditionError(
             f"{refused.filename or out} cannot be {'written' if write else 'read'}: {refused.strerror}"
         ) from refused
     return CompileReport(out, tuple(_report(compilation, tree, out) for tree in trees), foreign)

@@ -16,7 +16,7 @@ from typing import TextIO
 
 import click
 
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_policy.evaluation.sanitized_text import escaped_commands, escaped_json, escaped_text
 
 Style = Callable[[str, str], str]
@@ -168,7 +168,7 @@ def _write(stream: TextIO, text: str, name: str) -> None:
     except BrokenPipeError:
         drop_output()
     except OSError as refused:
-        raise CannotError(f"{name} cannot be written: {refused.strerror}") from refused
+        raise PreconditionError(f"{name} cannot be written: {refused.strerror}") from refused
 
 
 def _is_terminal(stream: TextIO) -> bool:

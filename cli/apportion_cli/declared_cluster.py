@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_cli.scopes import cluster_scope
 
 if TYPE_CHECKING:
@@ -73,5 +73,5 @@ def compiled_cluster(
     return DeclaredCluster(compilation.programs[own[0]], objects)
 
 
-def _wrong(policy: str) -> CannotError:
-    return CannotError("the policy has errors", hint=f"apportion validate {policy}")
+def _wrong(policy: str) -> PreconditionError:
+    return PreconditionError("the policy has errors", hint=f"apportion validate {policy}")

@@ -5,19 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from apportion_cli.console import Console, escaped
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_cli.options import Output
 from apportion_compiler.emit.output_folder import LinkedPathError, write_file
 
 
 def deliver(console: Console, output: Output, text: str) -> None:
-    """Print a report or write it to its file. Raises `CannotError` if the file cannot be written."""
+    """Print a report or write it to its file. Raises `PreconditionError` if the file cannot be written."""
     if output.file is None:
         console.out(text, output.format)
         return
     try:
         write_file(Path(output.file), escaped(text, output.format).encode())
     except LinkedPathError as linked:
-        raise CannotError(str(linked), hint="name another file") from None
+        raise PreconditionError(str(linked), hint="name another file") from None
     except OSError as refused:
-        raise CannotError(f"{output.file} cannot be written: {refused.strerror}") from refused
+        raise PreconditionError(f"{output.file} cannot be written: {refused.strerror}") from refused

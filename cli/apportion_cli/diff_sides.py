@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apportion_cli.base_revision import repository_root
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_cli.inputs import Inputs, read_policies
 from apportion_cli.revision_trees import revision_tree
 
@@ -141,7 +141,7 @@ def _invalid(side: SideInput, inputs: Inputs, found: Sequence[Diagnostic], *, is
     errors = [one for one in found if one.effective_severity is Severity.ERROR]
     first = errors[0]
     more = f", and {len(errors) - 1} more" if len(errors) > 1 else ""
-    return CannotError(
+    return PreconditionError(
         f"{side.name}: {first.at.file}:{first.at.line}: {first.code} {first.message}{more}",
         hint=f"check out {side.name} and run `apportion validate`"
         if side.is_revision

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from apportion_cli.stack_report import identity_json, identity_text, value_text
 
 if TYPE_CHECKING:
-    from apportion_compiler.rollout.drift import Drifted
+    from apportion_compiler.rollout.drift import DriftedObject
 
 _SAID = {
     "missing": "is missing",
@@ -19,7 +19,7 @@ _SAID = {
 }
 
 
-def drift_text(environment: str, found: Sequence[Drifted]) -> str:
+def drift_text(environment: str, found: Sequence[DriftedObject]) -> str:
     """Return a line for each object that has drifted, and one below it for each field."""
     if not found:
         return f"{environment}: no drift\n"
@@ -30,7 +30,7 @@ def drift_text(environment: str, found: Sequence[Drifted]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def drift_json(environment: str, found: Sequence[Drifted]) -> str:
+def drift_json(environment: str, found: Sequence[DriftedObject]) -> str:
     """Return what has drifted as a versioned document."""
     document = {
         "apiVersion": "apportion.dev/v1",

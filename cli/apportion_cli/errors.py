@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class CannotError(Exception):
+class PreconditionError(Exception):
     """It could not be done: one clause without a full stop, and what to do about it. Exit code 3."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:

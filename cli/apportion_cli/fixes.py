@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from apportion_cli.console import Console, Style
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 
 if TYPE_CHECKING:
     from apportion_cli.inputs import Inputs
@@ -150,7 +150,7 @@ def _write(path: Path, text: str) -> None:
         Path(temporary).chmod(stat.S_IMODE(target.stat().st_mode))
         Path(temporary).replace(target)
     except OSError as refused:
-        raise CannotError(f"{path} cannot be written: {refused.strerror}") from refused
+        raise PreconditionError(f"{path} cannot be written: {refused.strerror}") from refused
 
 
 def _changes(inputs: Inputs, before: dict[str, str], style: Style) -> str:

@@ -16,7 +16,7 @@ import click
 
 from apportion_cli.agreement_options import agreed
 from apportion_cli.console import current
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_cli.sources import Sources
 from apportion_policy.evaluation.policy_root import project_root
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from apportion_compiler.diagnostics.diagnostic import Diagnostic
     from apportion_policy.evaluation.fault import Fault
     from apportion_policy.evaluation.limits import Limits
-    from apportion_policy.evaluation.result import Evaluated, Rejected
+    from apportion_policy.evaluation.result import EvaluatedPolicy, Rejected
     from apportion_policy.policy import Policy
 
 
@@ -69,7 +69,7 @@ def read_policies(entries: Sequence[str], limits: Limits) -> tuple[Inputs, ...]:
     """Evaluate policies side by side, each confined by itself. Raises as `read_policy` does."""
     from apportion_policy.errors import ConfinementError
     from apportion_policy.evaluation.parent import start
-    from apportion_policy.evaluation.result import Evaluated
+    from apportion_policy.evaluation.result import EvaluatedPolicy
 
     for entry in entries:
         _refuse_a_way_out(entry)
@@ -82,25 +82,25 @@ def read_policies(entries: Sequence[str], limits: Limits) -> tuple[Inputs, ...]:
         for one in running:
             one.cancel()
         if isinstance(failure, ConfinementError):
-            raise CannotError(str(failure), hint=failure.hint) from failure
+            raise PreconditionError(str(failure), hint=failure.hint) from failure
         raise
     for outcome in outcomes:
         if outcome.layers:
             _warn_of_missing_layers(outcome.layers)
     return tuple(
-        _evaluated(outcome) if isinstance(outcome, Evaluated) else _rejected(outcome, entry)
+        _evaluated(outcome) if isinstance(outcome, EvaluatedPolicy) else _rejected(outcome, entry)
         for entry, outcome in zip(entries, outcomes, strict=True)
     )
 
 
 def _refuse_a_way_out(entry: str) -> None:
-    """Refuse a path inside a repository that a symbolic link of the repository points outside. Raises `CannotError`."""
+    """Refuse a path inside a repository that a symbolic link of the repository points outside. Raises `PreconditionError`."""
     root: Path | None = None
     lexical = Path(os.path.abspath(entry))  # noqa: PTH100 - links are what is looked for.
     for folder in (*reversed(lexical.parents), lexical):
         if root is not None and folder.is_symlink() and not folder.resolve().is_relative_to(root.resolve()):
             shown = folder.relative_to(root)
-            raise CannotError(
+            raise PreconditionError(
                 f"`{shown}` is a symbolic link that points outside the repository",
                 hint="name the policy by its own path",
             )
@@ -120,7 +120,7 @@ def _warn_of_missing_layers(layers: tuple[str, ...]) -> None:
             current().err(f"apportion: warning: without `{layer.name}` nothing prevents the policy from {layer.stops}")
 
 
-def _evaluated(outcome: Evaluated) -> Inputs:
+def _evaluated(outcome: EvaluatedPolicy) -> Inputs:
     from apportion_policy import wire
     from apportion_policy.errors import AgreementError
     from apportion_policy.evaluated_policy import policy_of

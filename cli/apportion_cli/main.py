@@ -15,7 +15,7 @@ import click
 from click.exceptions import Exit
 
 from apportion_cli.console import Console, current, drop_output
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.verb_group import VerbGroup
 from apportion_cli.verbosity import console_options
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return ended.exit_code
     except click.ClickException as wrong:
         return _refused(wrong)
-    except CannotError as cannot:
+    except PreconditionError as cannot:
         return _cannot(cannot)
     except BrokenPipeError:
         drop_output()
@@ -67,14 +67,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _refused(wrong: click.ClickException) -> int:
     if isinstance(wrong, click.FileError):
-        return _cannot(CannotError(wrong.format_message()))
+        return _cannot(PreconditionError(wrong.format_message()))
     shown = io.StringIO()
     wrong.show(file=shown)
     Console().err(shown.getvalue())
     return ExitCode.USAGE
 
 
-def _cannot(cannot: CannotError) -> int:
+def _cannot(cannot: PreconditionError) -> int:
     console = Console()
     style = console.style(stderr=True)
     console.err(f"{PROGRAM}: {style('error', 'error')}: {cannot}")

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from apportion_cli.bounded_text import UnreadableFileError, content_of
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 
 if TYPE_CHECKING:
     from apportion_cli.sources import Sources
-    from apportion_compiler.manifests.located_manifest import Placed
+    from apportion_compiler.manifests.located_manifest import LocatedManifest
     from apportion_compiler.manifests.manifest_parser import ManifestFile
 
 _MOST_EXPORTED_BYTES = 1024**3
@@ -54,14 +54,14 @@ def read_files(paths: Sequence[str], sources: Sources) -> Iterator[tuple[str, Ma
             yield name, read_manifests(text, name)
 
 
-def objects_of(path: str) -> list[Placed]:
+def objects_of(path: str) -> list[LocatedManifest]:
     """Return the objects of one file, those of a `List` one by one.
 
     Raises:
         CannotError: If it cannot be read, or holds something else; at the first line that is so.
     """
     if Path(path).is_dir():
-        raise CannotError(f"{path} is a folder; name a file")
+        raise PreconditionError(f"{path} is a folder; name a file")
     from apportion_cli.sources import Sources
 
     ((_, read),) = read_files((path,), Sources(Path.cwd(), None))
@@ -69,11 +69,11 @@ def objects_of(path: str) -> list[Placed]:
     if read.faults:
         fault = read.faults[0]
         at = f"{name}:{fault.at.line}" if fault.at.line else name
-        raise CannotError(f"{at}: {fault.message}")
+        raise PreconditionError(f"{at}: {fault.message}")
     if read.others:
-        raise CannotError(f"{name}:{read.others[0]}: not a Kubernetes object: apiVersion or kind is missing")
+        raise PreconditionError(f"{name}:{read.others[0]}: not a Kubernetes object: apiVersion or kind is missing")
     if not read.objects:
-        raise CannotError(f"{name} is empty")
+        raise PreconditionError(f"{name} is empty")
     return list(read.objects)
 
 
@@ -90,7 +90,7 @@ def read_objects(paths: Sequence[str]) -> list[Mapping[str, object]]:
             try:
                 found += _exported(_bytes(file, _MOST_EXPORTED_BYTES), name)
             except UnreadableFileError as wrong:
-                raise CannotError(f"the export {name} cannot be read: {wrong}") from None
+                raise PreconditionError(f"the export {name} cannot be read: {wrong}") from None
     return found
 
 
@@ -105,11 +105,11 @@ def _exported(content: bytes, name: str) -> list[Mapping[str, object]]:
         read = read_manifests(content.decode("utf-8-sig", "replace"), name)
         if read.faults or not read.objects:
             why = read.faults[0].message if read.faults else "it contains no Kubernetes objects"
-            raise CannotError(f"the export {name} cannot be read: {why}") from None
+            raise PreconditionError(f"the export {name} cannot be read: {why}") from None
         return [placed.manifest for placed in read.objects]
     listed = document.get("items", [document]) if isinstance(document, dict) else None
     if not isinstance(listed, list) or not all(isinstance(one, dict) and "kind" in one for one in listed):
-        raise CannotError(f"the export {name} cannot be read: it contains no Kubernetes objects")
+        raise PreconditionError(f"the export {name} cannot be read: it contains no Kubernetes objects")
     return listed
 
 
@@ -123,7 +123,7 @@ def files_of(path: str) -> list[str]:
     if path == STDIN or (Path(path).exists() and not Path(path).is_dir()):
         return [path]
     if not Path(path).is_dir():
-        raise CannotError(f"{path} is not a readable file or folder")
+        raise PreconditionError(f"{path} is not a readable file or folder")
     root = os.path.realpath(path)
     found: list[str] = []
     for folder, folders, names in os.walk(path):
@@ -134,7 +134,7 @@ def files_of(path: str) -> list[str]:
             if name.endswith(_SUFFIXES) and not name.startswith(".") and _is_within(file, root):
                 found.append(file)
     if not found:
-        raise CannotError(f"the folder {path} contains no YAML or JSON file")
+        raise PreconditionError(f"the folder {path} contains no YAML or JSON file")
     return found
 
 
@@ -149,7 +149,7 @@ def _bytes(file: str, at_most: int) -> bytes:
             return content_of(file, at_most)
         content = sys.stdin.buffer.read(at_most + 1)
     except OSError as refused:
-        raise CannotError(f"{file} cannot be read: {refused.strerror}") from refused
+        raise PreconditionError(f"{file} cannot be read: {refused.strerror}") from refused
     if len(content) > at_most:
         raise UnreadableFileError(f"it exceeds the limit of {at_most} bytes")
     return content

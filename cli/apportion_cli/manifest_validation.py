@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apportion_cli.commands.version import version_text
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_cli.inputs import Inputs
 from apportion_cli.manifest_files import STDIN, STDIN_NAME, read_files
 from apportion_cli.sources import Sources
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from apportion_cli.declared_cluster import DeclaredCluster
     from apportion_compiler.diagnostics.diagnostic import Diagnostic
     from apportion_compiler.diagnostics.report import Report
-    from apportion_compiler.manifests.located_manifest import Placed
+    from apportion_compiler.manifests.located_manifest import LocatedManifest
 
 _NO_TREE = ""
 
@@ -43,7 +43,7 @@ def validated_manifests(
 
     first = paths[0]
     sources = Sources(project_root(Path.cwd() / "manifests" if first == STDIN else Path(first).absolute()), None)
-    clusters: dict[str, list[Placed]] = {}
+    clusters: dict[str, list[LocatedManifest]] = {}
     faults: list[Diagnostic] = []
     names: list[str] = []
     for name, read in read_files(paths, sources):
@@ -52,7 +52,7 @@ def validated_manifests(
         faults += read.faults
     n_objects = sum(map(len, clusters.values()))
     if not n_objects and not faults:
-        raise CannotError(
+        raise PreconditionError(
             f"there is no Kubernetes object in {', '.join(paths)}", hint="an object has apiVersion and kind"
         )
     evaluated = tuple(_evaluated(clusters, engines, declared))
@@ -72,7 +72,7 @@ def validated_manifests(
 
 
 def _evaluated(
-    clusters: Mapping[str, Sequence[Placed]], engines: Sequence[str], declared: DeclaredCluster | None
+    clusters: Mapping[str, Sequence[LocatedManifest]], engines: Sequence[str], declared: DeclaredCluster | None
 ) -> Iterator[Diagnostic]:
     """Yield the findings of each cluster's objects, and of those beside the trees."""
     from functools import partial

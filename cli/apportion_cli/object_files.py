@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from apportion_cli.bounded_text import UnreadableFileError, text_of
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 
 
 def object_text(file: str) -> str:
-    """Return the text of a file of objects. Raises `CannotError` if it cannot be read."""
+    """Return the text of a file of objects. Raises `PreconditionError` if it cannot be read."""
     try:
         return text_of(file)
     except UnreadableFileError as wrong:
-        raise CannotError(f"{file} cannot be read: {wrong}") from None
+        raise PreconditionError(f"{file} cannot be read: {wrong}") from None
     except OSError as refused:
-        raise CannotError(f"{file} cannot be read: {refused.strerror}") from refused
+        raise PreconditionError(f"{file} cannot be read: {refused.strerror}") from refused
 
 
 def documents(text: str) -> Iterator[dict[str, Any]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, TypeVar
 
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_runtime.sim.report.number_format import counted, devices, elapsed, lasting, percent
 from apportion_runtime.sim.report.summary import QueueSummary, upwards
 from apportion_runtime.sim.scenario.fields import Fields
@@ -201,18 +201,18 @@ def run(
     import click
 
     from apportion_cli.options import ALLOW_MISSING_LAYERS, today
-    from apportion_cli.scenario_run import Choice, Simulated, simulate
+    from apportion_cli.scenario_run import SimulationResult, SimulationTarget, simulate
 
     try:
         with click.Context(click.Command("simulate")) as context:
             context.meta[ALLOW_MISSING_LAYERS] = allow_missing_layers
-            choice = Choice(policy, env, cluster, engine)
+            choice = SimulationTarget(policy, env, cluster, engine)
             found = simulate(choice, load, as_of=as_of or date.fromisoformat(today()), keeps_facts=True)
-    except CannotError as cannot:
+    except PreconditionError as cannot:
         raise OutcomeError(f"{cannot}" + (f" ({cannot.hint})" if cannot.hint else "")) from None
     except click.UsageError as wrong:
         raise OutcomeError(wrong.format_message()) from None
-    if not isinstance(found, Simulated):
+    if not isinstance(found, SimulationResult):
         raise OutcomeError(f"{policy} has findings, listed on standard error: apportion validate {policy}")
     return Outcome(found.report, found.history)
 

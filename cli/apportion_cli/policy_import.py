@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_cli.manifest_files import read_files
 from apportion_cli.sources import Sources
 
@@ -20,7 +20,7 @@ _ENVIRONMENT = "prod"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ImportOptions:
     """What the command line says of the policy; None is left to the objects."""
 
     engine: str
@@ -31,7 +31,7 @@ class Wanted:
     engine_version: str | None
 
 
-def imported(paths: Sequence[str], wanted: Wanted) -> tuple[Mapping[str, str], tuple[Note, ...]]:
+def imported(paths: Sequence[str], wanted: ImportOptions) -> tuple[Mapping[str, str], tuple[Note, ...]]:
     """Return the policy's texts by file name, and what could not be kept.
 
     Raises:
@@ -42,7 +42,7 @@ def imported(paths: Sequence[str], wanted: Wanted) -> tuple[Mapping[str, str], t
     from apportion_compiler.engines.registry import TRAITS
     from apportion_compiler.errors import UnwritableError
     from apportion_compiler.policy_writer.adoption import adopted_policy
-    from apportion_compiler.policy_writer.declarations import Identity
+    from apportion_compiler.policy_writer.declarations import PolicyIdentity
     from apportion_compiler.readers import READERS
     from apportion_compiler.readers.cluster_reader import read_cluster
     from apportion_compiler.readers.objects import environment_of
@@ -54,7 +54,7 @@ def imported(paths: Sequence[str], wanted: Wanted) -> tuple[Mapping[str, str], t
     manifests = _manifests(paths)
     engine = Engine(wanted.engine)
     versions = TRAITS[engine.value].versions
-    identity = Identity(
+    identity = PolicyIdentity(
         wanted.organisation,
         wanted.environment or environment_of(manifests) or _ENVIRONMENT,
         wanted.cluster,
@@ -64,13 +64,13 @@ def imported(paths: Sequence[str], wanted: Wanted) -> tuple[Mapping[str, str], t
     )
     try:
         if not read_cluster(wanted.engine, manifests).queues:
-            raise CannotError(f"there is no queue of {wanted.engine} in {', '.join(paths)}")
+            raise PreconditionError(f"there is no queue of {wanted.engine} in {', '.join(paths)}")
         return adopted_policy(manifests, identity)
     except (ValueError, UnwritableError) as refused:
-        raise CannotError(str(refused)) from refused
+        raise PreconditionError(str(refused)) from refused
 
 
-def _refuse_names(wanted: Wanted) -> None:
+def _refuse_names(wanted: ImportOptions) -> None:
     from apportion_compiler.kubernetes_names import is_label, suggested_name
     from apportion_policy.identifiers import parse_owner
 
@@ -96,6 +96,6 @@ def _manifests(paths: Sequence[str]) -> list[Manifest]:
     for name, read in read_files(paths, sources):
         for fault in read.faults:
             place = f"{sources.near(name)}:{fault.at.line}" if fault.at.line else sources.near(name)
-            raise CannotError(f"{place}: {fault.message}", hint=fault.hint)
+            raise PreconditionError(f"{place}: {fault.message}", hint=fault.hint)
         manifests += (placed.manifest for placed in read.objects)
     return manifests

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from apportion_cli.bounded_text import UnreadableFileError, content_found
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_cli.object_files import documents, object_text
 
 _MAX_INVENTORY_BYTES = 64 * 1024**2
@@ -71,11 +71,11 @@ def clusters_below(source: str) -> Mapping[str, tuple[str, str]]:
                 document = json.loads(content_found(file, _MAX_INVENTORY_BYTES))
                 place = str(document["environment"]), str(document["cluster"])
             except OSError as refused:
-                raise CannotError(f"{file} cannot be read: {refused.strerror}") from refused
+                raise PreconditionError(f"{file} cannot be read: {refused.strerror}") from refused
             except UnreadableFileError as wrong:
-                raise CannotError(f"{file} cannot be read: {wrong}") from None
+                raise PreconditionError(f"{file} cannot be read: {wrong}") from None
             except (ValueError, KeyError, TypeError, RecursionError):
-                raise CannotError(f"{file} is not the inventory of a rendered tree") from None
+                raise PreconditionError(f"{file} is not the inventory of a rendered tree") from None
             # The trees of one cluster lie beside each other, one for each target.
             found.setdefault(str(file.parent.parent), place)
     return found
@@ -85,5 +85,5 @@ def _holds_objects(path: Path) -> bool:
     try:
         first = next(documents(object_text(str(path))), {})
     except ValueError as wrong:
-        raise CannotError(f"{path}: {wrong}") from None
+        raise PreconditionError(f"{path}: {wrong}") from None
     return bool(first.get("kind")) and not str(first.get("apiVersion")).startswith("apportion.dev/")

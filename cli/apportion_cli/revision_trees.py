@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from apportion_cli.base_revision import commit_of, git_output, repository_root
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 
 _MAX_FILES = 100_000
 _MAX_BYTES = 256 * 1024**2
@@ -43,7 +43,7 @@ def revision_tree(start: Path, ref: str) -> Iterator[RevisionTree]:
     """
     root = repository_root(start.absolute())
     if root is None:
-        raise CannotError(
+        raise PreconditionError(
             f"`{ref}` is neither a path nor a revision: {start.absolute()} is not in a git repository",
             hint="name a folder, or run the command in the repository",
         )
@@ -63,7 +63,7 @@ def _write(root: Path, commit: str, folder: Path) -> None:
     files = [(fields, name) for fields, name in files if fields[0].decode("ascii") in (*_REGULAR, _LINK)]
     total = sum(int(fields[3]) for fields, _ in files)
     if len(files) > _MAX_FILES or total > _MAX_BYTES:
-        raise CannotError(
+        raise PreconditionError(
             f"revision {commit[:12]} has {len(files):,} files of {total // 1024**2} MiB together, more than "
             f"{_MAX_FILES:,} files or {_MAX_BYTES // 1024**2} MiB",
             hint="check it out yourself, and name its folder",
@@ -80,7 +80,9 @@ def _write(root: Path, commit: str, folder: Path) -> None:
             else:
                 path.write_bytes(content)
     except OSError as refused:
-        raise CannotError(f"revision {commit[:12]} cannot be written to {folder}: {refused.strerror}") from refused
+        raise PreconditionError(
+            f"revision {commit[:12]} cannot be written to {folder}: {refused.strerror}"
+        ) from refused
 
 
 def _contents(root: Path, commit: str, blobs: Sequence[tuple[bytes, int]]) -> Iterator[bytes]:
@@ -89,7 +91,7 @@ def _contents(root: Path, commit: str, blobs: Sequence[tuple[bytes, int]]) -> It
     for name, size in blobs:
         header = b"%s blob %d\n" % (name, size)
         if not answer.startswith(header, place):
-            raise CannotError(
+            raise PreconditionError(
                 f"the repository lacks a file of revision {commit[:12]}",
                 hint="fetch it: a partial clone lacks contents",
             )
@@ -99,8 +101,8 @@ def _contents(root: Path, commit: str, blobs: Sequence[tuple[bytes, int]]) -> It
 
 
 def _inside(name: str) -> str:
-    """Return the name of a file of a revision. Raises `CannotError` where it would leave the folder."""
+    """Return the name of a file of a revision. Raises `PreconditionError` where it would leave the folder."""
     parts = PurePosixPath(name).parts
     if name.startswith("/") or ".." in parts or ".git" in parts:
-        raise CannotError(f"the revision has a file named `{name}`, which git itself refuses to check out")
+        raise PreconditionError(f"the revision has a file named `{name}`, which git itself refuses to check out")
     return name

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from apportion_cli.console import current
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_cli.manifest_files import files_of
 from apportion_cli.object_files import documents, object_text
 from apportion_cli.options import limits
@@ -69,7 +69,7 @@ def read_objects(
     try:
         model = choose(found, engine)
     except NoModelError as none:
-        raise CannotError(f"{source}: {none}") from None
+        raise PreconditionError(f"{source}: {none}") from None
     return ScenarioObjects(of_model(found, model), model, environment, name, nodes)
 
 
@@ -82,9 +82,9 @@ def one_shard(objects: Sequence[Mapping[str, Any]], shard: str | None, source: s
     names = sorted(str(made["metadata"]["name"]) for made in objects if made.get("kind") == _SHARD)
     listed = ", ".join(names) or "none"
     if shard is not None and shard not in names:
-        raise CannotError(f"{source}: there is no shard {shard}; {alternatives(names)}")
+        raise PreconditionError(f"{source}: there is no shard {shard}; {alternatives(names)}")
     if shard is None and len(names) > 1:
-        raise CannotError(
+        raise PreconditionError(
             f"{source}: the cluster has the shards {listed}, and a simulation covers one",
             hint="pass --shard; its queues are those of its GPU model, such as vision-h100",
         )
@@ -98,7 +98,7 @@ def _rendered(source: str) -> list[dict[str, Any]]:
             try:
                 found.extend(documents(object_text(file)))
             except ValueError as wrong:
-                raise CannotError(f"{file}: {wrong}") from None
+                raise PreconditionError(f"{file}: {wrong}") from None
     return found
 
 
@@ -144,11 +144,11 @@ def _one_cluster(wanted: Sequence[Target], cluster: str | None, engine: str | No
         by_cluster.setdefault((target.environment, target.cluster), []).append(target)
     engines = {key: _engine(targets) for key, targets in by_cluster.items() if cluster in (None, key[1])}
     if not engines:
-        raise CannotError(f"the policy has no cluster {cluster}")
+        raise PreconditionError(f"the policy has no cluster {cluster}")
     chosen = [key for key, name in engines.items() if engine in (None, name)]
     if not chosen:
         there = alternatives(dict.fromkeys(engines.values()))
-        raise CannotError(f"no cluster of the policy runs {engine}; {there}")
+        raise PreconditionError(f"no cluster of the policy runs {engine}; {there}")
     if len(chosen) > 1 and engine is None:
         with_model = [key for key in chosen if _has_model(engines[key])]
         chosen = with_model if len(with_model) == 1 else chosen
@@ -161,7 +161,7 @@ def _one_cluster(wanted: Sequence[Target], cluster: str | None, engine: str | No
         named(engines[chosen[0]])
     except NoModelError:
         environment, name = chosen[0]
-        raise CannotError(
+        raise PreconditionError(
             f"{environment}/{name} runs {engines[chosen[0]]}, which cannot be simulated; choose one of {known()}: "
             "none stands in for another"
         ) from None

@@ -1,4 +1,4 @@
-"""`apportion simulate POLICY --scenario FILE`: a policy, or a rendered tree, on the embedded cluster."""
+"""`apportion simulate POLICY --scenario FILE`: a policy, or a rendered tree, on the simulated cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from apportion_cli.bounded_text import MAX_BYTES, UnreadableFileError, content_found, text_named_by, text_of
 from apportion_cli.console import Console, current
 from apportion_cli.delivery import deliver
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.object_files import documents
 from apportion_cli.options import Output
@@ -34,7 +34,7 @@ _MOST_REFUSED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SimulationTarget:
     """Which policy is simulated, and for which of its clusters and engines."""
 
     source: str
@@ -45,7 +45,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Simulated:
+class SimulationResult:
     """What came of a simulation; `code` is other than 0 where it was interrupted."""
 
     report: Report
@@ -54,12 +54,12 @@ class Simulated:
 
 
 def run_scenario(
-    choice: Choice,
+    choice: SimulationTarget,
     load: str | TraceInput,
     *,
     as_of: date,
     outputs: Sequence[Output],
-    against: Choice | None = None,
+    against: SimulationTarget | None = None,
 ) -> int:
     """Simulate, deliver the reports, and return the exit code; with `against`, say what differs from that.
 
@@ -87,7 +87,9 @@ def run_scenario(
     return other.code
 
 
-def simulate(choice: Choice, load: str | TraceInput, *, as_of: date, keeps_facts: bool) -> Simulated | int:
+def simulate(
+    choice: SimulationTarget, load: str | TraceInput, *, as_of: date, keeps_facts: bool
+) -> SimulationResult | int:
     """Run a scenario, or a recorded load, to its end or until it is interrupted.
 
     Returns an exit code where the policy has findings.
@@ -102,7 +104,7 @@ def simulate(choice: Choice, load: str | TraceInput, *, as_of: date, keeps_facts
     from apportion_runtime.sim.engine import UnreadableError
     from apportion_runtime.sim.report.report import Inputs, build_report
     from apportion_runtime.sim.scenario.fields import ScenarioError
-    from apportion_runtime.snapshots.places import line_of
+    from apportion_runtime.snapshots.source_lines import line_of
 
     console = current()
     found = read_objects(choice.source, env=choice.env, cluster=choice.cluster, engine=choice.engine, as_of=as_of)
@@ -119,7 +121,7 @@ def simulate(choice: Choice, load: str | TraceInput, *, as_of: date, keeps_facts
             admit=partial(admit, found.model.name),
         )
     except (UnreadableError, Unnamed) as wrong:
-        raise CannotError(f"{choice.source}: {wrong}") from None
+        raise PreconditionError(f"{choice.source}: {wrong}") from None
     except ScenarioError as wrong:
         file = load if isinstance(load, str) else load.beside or ""
         line = line_of(_text_again(file), wrong.path) if file else None
@@ -142,7 +144,7 @@ def simulate(choice: Choice, load: str | TraceInput, *, as_of: date, keeps_facts
         digest=hashlib.sha256(json.dumps(objects, sort_keys=True).encode()).hexdigest(),
         scenario=load if isinstance(load, str) else ", ".join(load.files),
     )
-    return Simulated(build_report(history, scenario.name, scenario.start, inputs), history, code)
+    return SimulationResult(build_report(history, scenario.name, scenario.start, inputs), history, code)
 
 
 def _run(console: Console, simulated: Cluster) -> int:
@@ -197,9 +199,9 @@ def _read(file: str, objects: ScenarioObjects) -> Scenario:
     try:
         return read_scenario(text_of(file), read, objects.model.workload_labels, objects.nodes)
     except OSError as refused:
-        raise CannotError(f"{file} cannot be read: {refused.strerror}") from refused
+        raise PreconditionError(f"{file} cannot be read: {refused.strerror}") from refused
     except UnreadableFileError as wrong:
-        raise CannotError(f"{file} cannot be read: {wrong}") from None
+        raise PreconditionError(f"{file} cannot be read: {wrong}") from None
     except ScenarioError as wrong:
         raise _unreadable(file, wrong, wrong.line) from None
 
@@ -212,12 +214,12 @@ def _text_again(file: str) -> str:
         return ""
 
 
-def _unreadable(file: str, wrong: ScenarioError, line: int | None) -> CannotError:
+def _unreadable(file: str, wrong: ScenarioError, line: int | None) -> PreconditionError:
     place = file if line is None else f"{file}:{line}"
-    return CannotError(f"{place}: {wrong}", hint="docs/simulation.md describes a scenario")
+    return PreconditionError(f"{place}: {wrong}", hint="docs/simulation.md describes a scenario")
 
 
-def _rendered(found: Simulated, output: Output) -> str:
+def _rendered(found: SimulationResult, output: Output) -> str:
     report = found.report
     match output.format:
         case "jsonl":

@@ -17,7 +17,7 @@ import click
 
 from apportion_cli.base_revision import commit_of, read_file, repository_root
 from apportion_cli.bounded_text import UnreadableFileError, content_found
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 
 FILE_NAME = "apportion.toml"
 KEYS: Mapping[str, str] = {
@@ -106,7 +106,7 @@ def read_settings_at(ref: str, folder: Path | None = None) -> Settings:
     start = folder or Path.cwd()
     root = repository_root(start)
     if root is None:
-        raise CannotError(f"{start} is not in a git repository, so there is no revision `{ref}`")
+        raise PreconditionError(f"{start} is not in a git repository, so there is no revision `{ref}`")
     commit = commit_of(root, ref)
     for above in (start, *start.parents):
         for name, table in ((FILE_NAME, ()), ("pyproject.toml", ("tool", "apportion"))):
@@ -155,9 +155,9 @@ def _read(file: Path, table: tuple[str, ...]) -> dict[str, Any] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except UnreadableFileError as wrong:
-        raise CannotError(f"{file} cannot be read: {wrong}") from None
+        raise PreconditionError(f"{file} cannot be read: {wrong}") from None
     except OSError as refused:
-        raise CannotError(f"{file} cannot be read: {refused.strerror}") from refused
+        raise PreconditionError(f"{file} cannot be read: {refused.strerror}") from refused
     return _table(text, table, str(file))
 
 
@@ -170,7 +170,7 @@ def _table(text: bytes, table: tuple[str, ...], source: str) -> dict[str, Any] |
     try:
         values: Any = tomllib.loads(text.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as malformed:
-        raise CannotError(f"{source} is not TOML: {malformed}") from malformed
+        raise PreconditionError(f"{source} is not TOML: {malformed}") from malformed
     for name in table:
         values = values.get(name) if isinstance(values, dict) else None
     return values if isinstance(values, dict) else None

@@ -10,7 +10,7 @@ from apportion_runtime.sim.report.number_format import amount, counted, lasting,
 from apportion_runtime.sim.report.tree import in_tree
 
 if TYPE_CHECKING:
-    from apportion_runtime.sim.report.comparison import Changed, Comparison
+    from apportion_runtime.sim.report.comparison import ChangedItem, Comparison
     from apportion_runtime.sim.report.report import Report
     from apportion_runtime.sim.report.summary import ModelSummary, QueueSummary
 
@@ -74,7 +74,7 @@ def comparison_text(comparison: Comparison) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _moved(changed: Changed) -> float:
+def _moved(changed: ChangedItem) -> float:
     """Return by how many seconds a workload ended at another time; infinite where it ended in one of the two alone."""
     change = changed.of("finished_s")
     if change is None:

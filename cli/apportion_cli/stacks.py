@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_cli.options import limits
 from apportion_compiler.emit.pulumi.environment_variables import POLICY
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from pulumi.automation import EngineEvent, Stack
 
-    from apportion_compiler.emit.pulumi.applied_objects import Applied
+    from apportion_compiler.emit.pulumi.applied_objects import AppliedState
     from apportion_compiler.emit.pulumi.settings import StackSettings
     from apportion_compiler.emit.pulumi.update_plan import TargetPlan
-    from apportion_compiler.rollout.drift import Drifted
+    from apportion_compiler.rollout.drift import DriftedObject
 
 _INSTALL = "https://www.pulumi.com/docs/install/"
 _INSTALL_PLUGIN = "https://www.pulumi.com/docs/iac/cli/commands/pulumi_plugin_install/"
@@ -103,7 +103,7 @@ class DeployedStack:
             former = self._applied(self._deployment())
             plan = plan_stack(compilation, former, settings.node_pools, settings.schedulers)
         except Refused as refused:
-            raise CannotError(str(refused)) from None
+            raise PreconditionError(str(refused)) from None
         warnings = tuple(hazard.text for target in plan.targets for hazard in hazards(target.changes))
         return Plan(settings.environment, plan.n_updates, plan.targets, warnings, settings.retains)
 
@@ -143,9 +143,9 @@ class DeployedStack:
             if remaining is None or not remaining.value:
                 return number
             say(f"update {number} is done; {int(remaining.value)} to go\n")
-        raise CannotError(f"the stack {self.name} has not converged after {_MAX_UPDATES} updates")
+        raise PreconditionError(f"the stack {self.name} has not converged after {_MAX_UPDATES} updates")
 
-    def drift(self) -> tuple[Drifted, ...]:
+    def drift(self) -> tuple[DriftedObject, ...]:
         """Return what the clusters hold beside what was applied to them, as the engine's refresh finds it."""
         from apportion_compiler.emit.pulumi.resource_options import plain
         from apportion_compiler.rollout.drift import drift
@@ -179,7 +179,7 @@ class DeployedStack:
         try:
             return read_settings(config, self.name)
         except SettingsError as wrong:
-            raise CannotError(str(wrong)) from None
+            raise PreconditionError(str(wrong)) from None
 
     def _policy_packs(self) -> list[str]:
         """Return the folder of the project's policy pack, if the stack asks it."""
@@ -190,13 +190,13 @@ class DeployedStack:
         with _said():
             return self._stack.export_stack().deployment or {}
 
-    def _applied(self, deployment: Mapping[str, Any]) -> Applied:
+    def _applied(self, deployment: Mapping[str, Any]) -> AppliedState:
         from apportion_compiler.emit.pulumi.state import applied_in
 
         try:
             return applied_in(deployment)
         except ValueError as malformed:
-            raise CannotError(str(malformed)) from None
+            raise PreconditionError(str(malformed)) from None
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -219,18 +219,20 @@ class DeployedStack:
                 workspace.env_vars = before
 
 
-class LockedError(CannotError):
+class LockedError(PreconditionError):
     """Somebody else updates the stack, or somebody's update was killed."""
 
 
 def _automation() -> Any:
     if shutil.which("pulumi") is None:
-        raise CannotError("`pulumi` is not on PATH, and this command requires it", hint=f"install it: {_INSTALL}")
+        raise PreconditionError("`pulumi` is not on PATH, and this command requires it", hint=f"install it: {_INSTALL}")
     try:
         import pulumi.automation
         import pulumi_kubernetes  # noqa: F401 - the stack's program needs it.
     except ImportError:
-        raise CannotError("Pulumi's Python library is not installed", hint="pip install 'apportion[pulumi]'") from None
+        raise PreconditionError(
+            "Pulumi's Python library is not installed", hint="pip install 'apportion[pulumi]'"
+        ) from None
     return pulumi.automation
 
 
@@ -239,7 +241,9 @@ def _project(folder: Path) -> Path:
     for above in (here, *here.parents):
         if (above / PROJECT).is_file():
             return above
-    raise CannotError(f"there is no {PROJECT} in {folder} or above it", hint="`apportion init --pulumi` writes one")
+    raise PreconditionError(
+        f"there is no {PROJECT} in {folder} or above it", hint="`apportion init --pulumi` writes one"
+    )
 
 
 def _variables(folder: Path) -> dict[str, str]:
@@ -276,15 +280,15 @@ def _said() -> Iterator[None]:
             hint="wait for it; if no update is running, pass --unlock",
         ) from None
     except InvalidVersionError as old:
-        raise CannotError(str(old), hint=f"install a newer one: {_INSTALL}") from None
+        raise PreconditionError(str(old), hint=f"install a newer one: {_INSTALL}") from None
     except CommandError as failed:
         output = str(failed)
         if missing := _MISSING_PLUGIN.search(output):
-            raise CannotError(
+            raise PreconditionError(
                 f"the engine has no plugin `{missing['plugin']}`, and could not download it",
                 hint=f"install it: {missing['command']} ({_INSTALL_PLUGIN})",
             ) from None
-        raise CannotError(_reason(output)) from None
+        raise PreconditionError(_reason(output)) from None
 
 
 def _reason(output: str) -> str:

@@ -12,10 +12,10 @@ import click
 
 from apportion_cli.bounded_text import UnreadableFileError, text_of
 from apportion_cli.console import current
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 
 if TYPE_CHECKING:
-    from apportion_runtime.sim.history import Stay
+    from apportion_runtime.sim.history import PodStay
     from apportion_runtime.sim.scenario.format import Scenario
     from apportion_runtime.sim.scenario.workload_labels import WorkloadLabels
     from apportion_runtime.sim.traces.records import Source, Trace
@@ -83,9 +83,9 @@ class TraceInput:
             self.run[:] = [trace]
             made = scenario_of(trace, patience_s=_EVERY_S if self.inflate else None, workload_labels=workload_labels)
         except TraceError as wrong:
-            raise CannotError(str(wrong)) from None
+            raise PreconditionError(str(wrong)) from None
         except ValueError as wrong:
-            raise CannotError(f"{self}: {wrong}") from None
+            raise PreconditionError(f"{self}: {wrong}") from None
         if self.inflate is not None:
             made = replace(made, objects=(*made.objects, _ALLOCATE_ONLY))
         made = replace(made, until_s=self.until_s)
@@ -100,7 +100,7 @@ class TraceInput:
             works=(*scenario.works, *made.works),
         )
 
-    def show_packing(self, stays: Sequence[Stay]) -> None:
+    def show_packing(self, stays: Sequence[PodStay]) -> None:
         """Say how full an inflated trace made the cluster, beside rules that place each job once."""
         from apportion_runtime.sim.traces.packing_bound import Rule, pack, packed
 
@@ -140,7 +140,7 @@ class TraceInput:
         faults = trace.faults
         if faults and not self.skips_faults:
             more = f" ({len(faults) - 1} more rows are invalid)" if len(faults) > 1 else ""
-            raise CannotError(f"{faults[0].text}{more}", hint="--trace-skip-faults skips every invalid row")
+            raise PreconditionError(f"{faults[0].text}{more}", hint="--trace-skip-faults skips every invalid row")
         for fault in faults:
             console.err(f"apportion: warning: {fault.text}; skipped")
         if console.quiet:
@@ -182,9 +182,9 @@ def _source(file: str) -> Source:
     try:
         return Source(file, text_of(file))
     except OSError as refused:
-        raise CannotError(f"{file} cannot be read: {refused.strerror}") from None
+        raise PreconditionError(f"{file} cannot be read: {refused.strerror}") from None
     except UnreadableFileError as wrong:
-        raise CannotError(f"{file} cannot be read: {wrong}") from None
+        raise PreconditionError(f"{file} cannot be read: {wrong}") from None
 
 
 def trace_options(command: Decorated) -> Decorated:

@@ -10,7 +10,7 @@ import click
 
 from apportion_cli.console import Console, escaped
 from apportion_cli.delivery import deliver
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.findings import exit_code, report_on, say_what_was_read, text_of
 from apportion_cli.inputs import Inputs, read_policy
@@ -47,7 +47,7 @@ def validated(policy: str, limits: Limits, as_of: date, environments: tuple[str,
 def publish(console: Console, inputs: Inputs, report: Report, outputs: tuple[Output, ...], fail_on: str) -> ExitCode:
     """Write the report in each form and return the exit code.
 
-    Text goes to standard output unless another form takes it. Raises `CannotError` if a file cannot be written.
+    Text goes to standard output unless another form takes it. Raises `PreconditionError` if a file cannot be written.
     """
     for output in outputs:
         if output.format != "text" or output.file is not None:
@@ -108,4 +108,4 @@ def _append(file: str, text: str) -> None:
         with open(file, "a", encoding="utf-8") as summary:  # noqa: PTH123
             summary.write(escaped(text))
     except OSError as refused:
-        raise CannotError(f"{file} cannot be written: {refused.strerror}") from refused
+        raise PreconditionError(f"{file} cannot be written: {refused.strerror}") from refused

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckResult:
     """A policy's findings and, where its structure is sound, its graph and the program of each cluster.
 
     `programs` is keyed by the name of the cluster's scope, such as `prod/gpu-1`.
@@ -62,7 +62,7 @@ class Compilation:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def check_policy(policy: Policy, as_of: date) -> Checked:
+def check_policy(policy: Policy, as_of: date) -> CheckResult:
     """Return every finding about a policy on a date, evaluated by its own rules of severity and waivers.
 
     What the engine of each cluster cannot express is among them: nothing is found later, when the policy is emitted.
@@ -71,7 +71,7 @@ def check_policy(policy: Policy, as_of: date) -> Checked:
     declarations = declare(policy)
     found = apply_severities((d for check in STRUCTURE_CHECKS for d in check(declarations, as_of)), severities)
     if has_errors(found):
-        return Checked(None, in_order(found))
+        return CheckResult(None, in_order(found))
     graph = build_graph(declarations, as_of)
     programs = {scope.name: lower(graph, scope) for scope in graph.scopes if scope.name is not None}
     found += apply_severities((d for check in CHECKS for d in check(graph)), severities)
@@ -79,7 +79,7 @@ def check_policy(policy: Policy, as_of: date) -> Checked:
         (d for p in programs.values() for d in fidelity_findings(p, BACKENDS[p.engine])), severities
     )
     found += apply_severities((d for check in FINDING_CHECKS for d in check(declarations, as_of, found)), severities)
-    return Checked(graph, in_order(found), programs)
+    return CheckResult(graph, in_order(found), programs)
 
 
 def compile_policy(policy: Policy, targets: tuple[Target, ...], as_of: date) -> Compilation:
@@ -92,7 +92,7 @@ def compile_policy(policy: Policy, targets: tuple[Target, ...], as_of: date) -> 
     return compile_checked(check_policy(policy, as_of), targets)
 
 
-def compile_checked(checked: Checked, targets: tuple[Target, ...]) -> Compilation:
+def compile_checked(checked: CheckResult, targets: tuple[Target, ...]) -> Compilation:
     """Emit a policy that is checked already. See `compile_policy`."""
     diagnostics = tuple(d for d in checked.diagnostics if _concerns(d, targets, checked.programs))
     if checked.graph is None or has_errors(diagnostics):

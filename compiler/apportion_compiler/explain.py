@@ -19,7 +19,7 @@ ENGINE_DEFAULT_PRIORITY = "engine default (100 on KAI)"
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class ExplainedValue:
     """One value: the field, its text with units, why it is so, and the line that says so (`NOWHERE` for defaults)."""
 
     field: str
@@ -36,7 +36,7 @@ class QueueExplanation:
     path: tuple[str, ...]
     scope: str
     at: SourceLocation
-    values: tuple[Explained, ...]
+    values: tuple[ExplainedValue, ...]
 
 
 def explain_queue(graph: PolicyGraph, scope: Scope, id_: str) -> QueueExplanation:
@@ -59,24 +59,24 @@ def explain_queue(graph: PolicyGraph, scope: Scope, id_: str) -> QueueExplanatio
     return QueueExplanation(id_, node.path, scope.name or "as written", node.queue.source, explained)
 
 
-def _owner(graph: PolicyGraph, node: Node) -> Iterator[Explained]:
+def _owner(graph: PolicyGraph, node: Node) -> Iterator[ExplainedValue]:
     for ancestor in reversed(node.path):
         queue = graph.nodes[ancestor].queue
         if queue.owner is not None:
             origin = "on the queue" if ancestor == node.id else f"inherited from `{ancestor}`"
-            yield Explained("owner", queue.owner, origin, queue.source)
+            yield ExplainedValue("owner", queue.owner, origin, queue.source)
             return
     organisation = graph.policy.organisation
-    yield Explained("owner", organisation.owner or "nobody", "the organisation's", organisation.source)
+    yield ExplainedValue("owner", organisation.owner or "nobody", "the organisation's", organisation.source)
 
 
-def _namespaces(node: Node) -> Iterator[Explained]:
+def _namespaces(node: Node) -> Iterator[ExplainedValue]:
     if node.is_leaf:
         listed = ", ".join(sorted(node.queue.namespaces)) or "none"
-        yield Explained("namespaces", listed, "on the queue", node.queue.source)
+        yield ExplainedValue("namespaces", listed, "on the queue", node.queue.source)
 
 
-def _guarantees(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) -> Iterator[Explained]:
+def _guarantees(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) -> Iterator[ExplainedValue]:
     for resource in _resources(values):
         amount = values.guaranteed.get(resource, 0)
         if resource in values.declared:
@@ -85,70 +85,72 @@ def _guarantees(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValue
             at, origin = NOWHERE, "unset: the sum of its children"
         else:
             at, origin = NOWHERE, "unset: no guarantee"
-        yield Explained(f"guaranteed {resource}", amount_text(resource, amount), origin, at)
+        yield ExplainedValue(f"guaranteed {resource}", amount_text(resource, amount), origin, at)
     for resource in (CPU, MEMORY, GPU):
         if resource not in values.guaranteed:
-            yield Explained(
+            yield ExplainedValue(
                 f"guaranteed {resource}", "not managed", "no queue of the policy declares it: no limit", NOWHERE
             )
 
 
-def _limits(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) -> Iterator[Explained]:
+def _limits(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) -> Iterator[ExplainedValue]:
     for resource in _resources(values):
         effective = effective_limits(graph, scope, resource)[node.id]
         if resource in values.limit and values.limit[resource] == effective:
-            yield Explained(
+            yield ExplainedValue(
                 f"limit {resource}", _bound(resource, effective), *_origin(graph, scope, node, "limit", resource)
             )
         elif isinstance(effective, Unlimited):
-            yield Explained(f"limit {resource}", "none", "unset, here and in ancestors", NOWHERE)
+            yield ExplainedValue(f"limit {resource}", "none", "unset, here and in ancestors", NOWHERE)
         else:
             holders = (a for a in reversed(node.path) if scope.values[a].limit.get(resource) == effective)
             holder = next(holders, None)
             if holder is None:
                 bound = "all GPUs" if resource.startswith(f"{GPU}/") else "the GPU models of the cluster"
-                yield Explained(
+                yield ExplainedValue(
                     f"limit {resource}", _bound(resource, effective), f"what the limit of {bound} comes to", NOWHERE
                 )
                 continue
             _, source = _origin(graph, scope, graph.nodes[holder], "limit", resource)
-            yield Explained(f"limit {resource}", _bound(resource, effective), f"the limit of `{holder}`", source)
+            yield ExplainedValue(f"limit {resource}", _bound(resource, effective), f"the limit of `{holder}`", source)
 
 
-def _lending(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) -> Iterator[Explained]:
+def _lending(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) -> Iterator[ExplainedValue]:
     for resource, amount in sorted(values.lending_limit.items()):
         origin, at = _origin(graph, scope, node, "lending_limit", resource)
-        yield Explained(f"lending limit {resource}", amount_text(resource, amount), origin, at)
+        yield ExplainedValue(f"lending limit {resource}", amount_text(resource, amount), origin, at)
     if not values.lending_limit:
-        yield Explained("lending limit", "all of the idle guarantee", "unset", NOWHERE)
+        yield ExplainedValue("lending limit", "all of the idle guarantee", "unset", NOWHERE)
 
 
-def _weights(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) -> Iterator[Explained]:
+def _weights(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) -> Iterator[ExplainedValue]:
     declared = node.queue.over_quota_weight is not None or "over_quota_weight" in values.sources
     if len(set(values.weight.values())) == 1:
         text = weight_text(values.weight[GPU])
         origin = (
             _changed(graph, scope, node, "over_quota_weight") if declared else f"unset: {weight_text(DEFAULT_WEIGHT)}"
         )
-        yield Explained("over-quota weight", text, origin, values.sources.get("over_quota_weight", node.queue.source))
+        yield ExplainedValue(
+            "over-quota weight", text, origin, values.sources.get("over_quota_weight", node.queue.source)
+        )
         return
     for resource in WEIGHTED:
-        yield Explained(
+        yield ExplainedValue(
             f"over-quota weight {resource}", weight_text(values.weight[resource]),
             _changed(graph, scope, node, "over_quota_weight"),
             values.sources.get("over_quota_weight", node.queue.source),
         )  # fmt: skip
 
 
-def _priority(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) -> Iterator[Explained]:
+def _priority(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) -> Iterator[ExplainedValue]:
     if values.priority is None:
-        yield Explained("priority", "unset", ENGINE_DEFAULT_PRIORITY, NOWHERE)
+        yield ExplainedValue("priority", "unset", ENGINE_DEFAULT_PRIORITY, NOWHERE)
     else:
         at = values.sources.get("priority", node.queue.source)
-        yield Explained("priority", str(values.priority), _changed(graph, scope, node, "priority"), at)
+        yield ExplainedValue("priority", str(values.priority), _changed(graph, scope, node, "priority"), at)
 
 
-def _min_runtimes(graph: PolicyGraph, scope: Scope, node: Node) -> Iterator[Explained]:
+def _min_runtimes(graph: PolicyGraph, scope: Scope, node: Node) -> Iterator[ExplainedValue]:
     for field, label in (
         ("preempt_min_runtime", "preempt min runtime"),
         ("reclaim_min_runtime", "reclaim min runtime"),
@@ -157,44 +159,44 @@ def _min_runtimes(graph: PolicyGraph, scope: Scope, node: Node) -> Iterator[Expl
             seconds = getattr(scope.values[ancestor], field)
             if seconds is not None:
                 origin = "on the queue" if ancestor == node.id else f"inherited from `{ancestor}`"
-                yield Explained(label, duration_text(seconds), origin, graph.nodes[ancestor].queue.source)
+                yield ExplainedValue(label, duration_text(seconds), origin, graph.nodes[ancestor].queue.source)
                 break
         else:
             default = getattr(scope.cluster.kai, field) if scope.cluster is not None else None
             if default is not None and scope.cluster is not None:
-                yield Explained(label, str(default), "the cluster's default", scope.cluster.kai.source)
+                yield ExplainedValue(label, str(default), "the cluster's default", scope.cluster.kai.source)
             else:
-                yield Explained(label, "0s", "unset, here and in ancestors", NOWHERE)
+                yield ExplainedValue(label, "0s", "unset, here and in ancestors", NOWHERE)
 
 
-def _sharing(graph: PolicyGraph, node: Node) -> Iterator[Explained]:
+def _sharing(graph: PolicyGraph, node: Node) -> Iterator[ExplainedValue]:
     for ancestor in reversed(node.path):
         queue = graph.nodes[ancestor].queue
         if queue.gpu_sharing is not None:
             origin = "on the queue" if ancestor == node.id else f"inherited from `{ancestor}`"
-            yield Explained("gpu sharing", "allowed" if queue.gpu_sharing else "not allowed", origin, queue.source)
+            yield ExplainedValue("gpu sharing", "allowed" if queue.gpu_sharing else "not allowed", origin, queue.source)
             return
-    yield Explained("gpu sharing", "not allowed", "unset, here and in ancestors", NOWHERE)
+    yield ExplainedValue("gpu sharing", "not allowed", "unset, here and in ancestors", NOWHERE)
 
 
-def _pools(graph: PolicyGraph, scope: Scope, node: Node) -> Iterator[Explained]:
+def _pools(graph: PolicyGraph, scope: Scope, node: Node) -> Iterator[ExplainedValue]:
     for ancestor in reversed(node.path):
         queue = graph.nodes[ancestor].queue
         if queue.pools is not None:
             origin = "on the queue" if ancestor == node.id else f"inherited from `{ancestor}`"
-            yield Explained(
+            yield ExplainedValue(
                 "pools", ", ".join(identity_of(pool) for pool in queue.pools) or "none", origin, queue.source
             )
             return
     of_cluster = ", ".join(identity_of(p) for p in scope.cluster.pools) if scope.cluster is not None else ""
-    yield Explained("pools", of_cluster or "all of a cluster's", "unset: every pool of the cluster", NOWHERE)
+    yield ExplainedValue("pools", of_cluster or "all of a cluster's", "unset: every pool of the cluster", NOWHERE)
 
 
-def _classes(graph: PolicyGraph, node: Node) -> Iterator[Explained]:
+def _classes(graph: PolicyGraph, node: Node) -> Iterator[ExplainedValue]:
     names = ", ".join(f"{cls.name} ({cls.value})" for cls in graph.allowed_classes[node.id])
     named = any(graph.nodes[ancestor].queue.priority_classes is not None for ancestor in node.path)
     origin = "named on the way to the root, and by the classes' own `queues`" if named else "every class that admits it"
-    yield Explained("priority classes", names or "none", origin, node.queue.source if named else NOWHERE)
+    yield ExplainedValue("priority classes", names or "none", origin, node.queue.source if named else NOWHERE)
 
 
 def _changed(graph: PolicyGraph, scope: Scope, node: Node, field: str) -> str:

@@ -38,7 +38,7 @@ _BUILT_IN = (
 
 
 @dataclass(frozen=True, slots=True)
-class Installed:
+class InstallationCheck:
     """One thing that the output relies on. `missing`: the export does not show it; `bad`: it shows something else."""
 
     name: str
@@ -46,7 +46,7 @@ class Installed:
     text: str
 
 
-def installation(program: Program, output: Output, export: Sequence[Manifest]) -> Iterator[Installed]:
+def installation(program: Program, output: Output, export: Sequence[Manifest]) -> Iterator[InstallationCheck]:
     """Yield what becomes of each thing that one engine's output relies on."""
     yield from _served(output.manifests, export)
     yield from _version(program, export)
@@ -55,10 +55,12 @@ def installation(program: Program, output: Output, export: Sequence[Manifest]) -
         if artifact.name == _KUBERAY_FILE:
             yield from _batch_scheduler(text(yaml.safe_load(artifact.content), "batchScheduler", "name"), export)
         elif artifact.name in _VALUES_FILES:
-            yield Installed(artifact.name, "missing", "no object contains these; compare them with `helm get values`")
+            yield InstallationCheck(
+                artifact.name, "missing", "no object contains these; compare them with `helm get values`"
+            )
 
 
-def _served(manifests: Iterable[Manifest], export: Sequence[Manifest]) -> Iterator[Installed]:
+def _served(manifests: Iterable[Manifest], export: Sequence[Manifest]) -> Iterator[InstallationCheck]:
     definitions = of_kind(export, "apiextensions.k8s.io", "CustomResourceDefinition")
     served = {
         (text(crd, "spec", "group"), text(crd, "spec", "names", "kind"), text(version, "name"))
@@ -73,15 +75,15 @@ def _served(manifests: Iterable[Manifest], export: Sequence[Manifest]) -> Iterat
             continue
         name = f"{kind}.{group}/{version}"
         if not definitions:
-            yield Installed(name, "missing", "the export has no CustomResourceDefinitions")
+            yield InstallationCheck(name, "missing", "the export has no CustomResourceDefinitions")
         elif (group, kind, version) in served:
-            yield Installed(name, "ok", "served")
+            yield InstallationCheck(name, "ok", "served")
         else:
             known = "another version is" if (group, kind) in kinds else "its definition is not"
-            yield Installed(name, "bad", f"not served: {known} installed")
+            yield InstallationCheck(name, "bad", f"not served: {known} installed")
 
 
-def _version(program: Program, export: Sequence[Manifest]) -> Iterator[Installed]:
+def _version(program: Program, export: Sequence[Manifest]) -> Iterator[InstallationCheck]:
     image = TRAITS[program.engine].image
     if image is None:
         return
@@ -89,12 +91,12 @@ def _version(program: Program, export: Sequence[Manifest]) -> Iterator[Installed
     wanted = parse_version(program.engine_version)
     tags = {match["version"] for image in _images(export) if (match := pattern.search(image))}
     if not tags:
-        yield Installed(f"{program.engine} version", "missing", f"the export has no image of {program.engine}")
+        yield InstallationCheck(f"{program.engine} version", "missing", f"the export has no image of {program.engine}")
     for tag in sorted(tags):
         found = parse_version(tag)
         same = found is None or wanted is None or found == wanted
         said = f"{tag}, and the policy says {program.engine_version}"
-        yield Installed(f"{program.engine} version", "ok" if same else "bad", tag if same else said)
+        yield InstallationCheck(f"{program.engine} version", "ok" if same else "bad", tag if same else said)
 
 
 def _images(export: Sequence[Manifest]) -> Iterator[str]:
@@ -110,7 +112,7 @@ def _containers(export: Sequence[Manifest]) -> Iterator[Mapping[str, object]]:
                 yield mapping(container)
 
 
-def _configurations(output: Output, export: Sequence[Manifest]) -> Iterator[Installed]:
+def _configurations(output: Output, export: Sequence[Manifest]) -> Iterator[InstallationCheck]:
     """Compare each ConfigMap that the engine reads, as far as the policy needs it."""
     wanted: list[Manifest] = [m for m in output.manifests if m["kind"] == "ConfigMap"]
     for artifact in output.artifacts:
@@ -127,10 +129,10 @@ def _configurations(output: Output, export: Sequence[Manifest]) -> Iterator[Inst
     for config_map in wanted:
         installed = found.get((text(config_map, "metadata", "namespace"), name_of(config_map)))
         if installed is None:
-            yield Installed(described(config_map), "missing", "it is missing from the export")
+            yield InstallationCheck(described(config_map), "missing", "it is missing from the export")
             continue
         differing = next(_differences(_parsed(config_map), _parsed(installed)), None)
-        yield Installed(
+        yield InstallationCheck(
             described(config_map),
             "ok" if differing is None else "bad",
             "it says what the policy relies on"
@@ -170,12 +172,12 @@ def _differences(wanted: object, found: object, path: str = "") -> Iterator[str]
         yield path or "its text"
 
 
-def _batch_scheduler(wanted: str | None, export: Sequence[Manifest]) -> Iterator[Installed]:
+def _batch_scheduler(wanted: str | None, export: Sequence[Manifest]) -> Iterator[InstallationCheck]:
     operators = [c for c in _containers(export) if _KUBERAY.search(text(c, "image") or "")]
     if not operators:
-        yield Installed("KubeRay", "missing", "the export has no KubeRay operator")
+        yield InstallationCheck("KubeRay", "missing", "the export has no KubeRay operator")
     for container in operators:
         arguments = [str(a) for a in (*items(container, "command"), *items(container, "args"))]
         found = next((a.removeprefix(_BATCH_SCHEDULER) for a in arguments if a.startswith(_BATCH_SCHEDULER)), None)
         said = f"batchScheduler.name is {found or 'not set'}" + ("" if found == wanted else f", and must be {wanted}")
-        yield Installed("KubeRay", "ok" if found == wanted else "bad", said)
+        yield InstallationCheck("KubeRay", "ok" if found == wanted else "bad", said)

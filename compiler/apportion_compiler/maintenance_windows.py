@@ -15,14 +15,14 @@ _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 
 
 @dataclass(frozen=True, slots=True)
-class ClosedTime:
+class BlockedWindow:
     """When nothing may be disturbed: from when on, as cron in UTC, and for how many minutes."""
 
     schedule: str
     n_minutes: int
 
 
-def closed_time(window: MaintenanceWindow) -> ClosedTime | None:
+def closed_time(window: MaintenanceWindow) -> BlockedWindow | None:
     """Return the time outside of a window; None where it does not come every day or on one day of every week."""
     try:
         start, end = datetime.fromisoformat(window.start), datetime.fromisoformat(window.end)
@@ -32,7 +32,7 @@ def closed_time(window: MaintenanceWindow) -> ClosedTime | None:
     if period is None or not timedelta() < end - start < period or start.second or end.second:
         return None
     weekday = "*" if period == timedelta(days=1) else str(end.isoweekday() % 7)
-    return ClosedTime(f"{end.minute} {end.hour} * * {weekday}", int((period - (end - start)).total_seconds()) // 60)
+    return BlockedWindow(f"{end.minute} {end.hour} * * {weekday}", int((period - (end - start)).total_seconds()) // 60)
 
 
 def _period(recurrence: str, start: datetime) -> timedelta | None:

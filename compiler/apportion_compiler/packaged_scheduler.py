@@ -28,7 +28,7 @@ _OWNERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Packaged:
+class SchedulerDeployment:
     """How the scheduler runs in a cluster.
 
     Attributes:
@@ -46,7 +46,7 @@ class Packaged:
     shard: str | None = None
 
 
-def scheduler_objects(packaged: Packaged) -> tuple[Manifest, ...]:
+def scheduler_objects(packaged: SchedulerDeployment) -> tuple[Manifest, ...]:
     """Return the objects in apply order."""
     return (
         {"apiVersion": "v1", "kind": "Namespace", "metadata": _metadata(packaged.namespace, None)},
@@ -67,7 +67,7 @@ def _metadata(name: str, namespace: str | None) -> dict[str, Any]:
     return {"name": name, **({"namespace": namespace} if namespace else {}), "labels": labels}
 
 
-def _of(packaged: Packaged, api_version: str, kind: str) -> dict[str, Any]:
+def _of(packaged: SchedulerDeployment, api_version: str, kind: str) -> dict[str, Any]:
     return {"apiVersion": api_version, "kind": kind, "metadata": _metadata(NAME, packaged.namespace)}
 
 
@@ -96,7 +96,7 @@ def _cluster_role() -> Manifest:
     }
 
 
-def _role(packaged: Packaged) -> Manifest:
+def _role(packaged: SchedulerDeployment) -> Manifest:
     lease = ["coordination.k8s.io"]
     return {
         **_of(packaged, "rbac.authorization.k8s.io/v1", "Role"),
@@ -107,7 +107,7 @@ def _role(packaged: Packaged) -> Manifest:
     }
 
 
-def _cluster_binding(packaged: Packaged) -> Manifest:
+def _cluster_binding(packaged: SchedulerDeployment) -> Manifest:
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",
@@ -116,18 +116,18 @@ def _cluster_binding(packaged: Packaged) -> Manifest:
     }
 
 
-def _binding(packaged: Packaged) -> Manifest:
+def _binding(packaged: SchedulerDeployment) -> Manifest:
     return {**_of(packaged, "rbac.authorization.k8s.io/v1", "RoleBinding"), **_bound(packaged, "Role")}
 
 
-def _bound(packaged: Packaged, role: str) -> dict[str, Any]:
+def _bound(packaged: SchedulerDeployment, role: str) -> dict[str, Any]:
     return {
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": NAME},
         "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": packaged.namespace}],
     }
 
 
-def _config_map(packaged: Packaged) -> Manifest:
+def _config_map(packaged: SchedulerDeployment) -> Manifest:
     data = {
         "APPORTION_SCHEDULER_NAME": packaged.scheduler,
         "APPORTION_LEASE": f"{packaged.namespace}/{NAME}",
@@ -136,7 +136,7 @@ def _config_map(packaged: Packaged) -> Manifest:
     return {**_of(packaged, "v1", "ConfigMap"), "data": data}
 
 
-def _deployment(packaged: Packaged) -> Manifest:
+def _deployment(packaged: SchedulerDeployment) -> Manifest:
     selector = {"app.kubernetes.io/name": NAME}
     probe = {"port": _PORT, "scheme": "HTTP"}
     container = {
@@ -189,13 +189,13 @@ def _deployment(packaged: Packaged) -> Manifest:
     }
 
 
-def _service(packaged: Packaged) -> Manifest:
+def _service(packaged: SchedulerDeployment) -> Manifest:
     ports = [{"name": "http", "port": _PORT, "targetPort": "http", "protocol": "TCP"}]
     selector = {"app.kubernetes.io/name": NAME}
     return {**_of(packaged, "v1", "Service"), "spec": {"selector": selector, "ports": ports}}
 
 
-def _budget(packaged: Packaged) -> Manifest:
+def _budget(packaged: SchedulerDeployment) -> Manifest:
     selector = {"matchLabels": {"app.kubernetes.io/name": NAME}}
     spec = {"maxUnavailable": 1, "selector": selector}
     return {**_of(packaged, "policy/v1", "PodDisruptionBudget"), "spec": spec}

@@ -11,14 +11,14 @@ from pydantic import BaseModel
 from apportion_policy import wire
 from apportion_policy.agreement import Agreement, agreement_of
 from apportion_policy.evaluation.limits import MIB
-from apportion_policy.evaluation.result import Evaluated
+from apportion_policy.evaluation.result import EvaluatedPolicy
 from apportion_policy.evaluation.unread_files import MAX_FILES, MAX_TOTAL_BYTES, unread_files
 from apportion_policy.omission import FILE, FOLDER, Omission
 from apportion_policy.policy import Policy, set_agreement, set_omissions
 from apportion_policy.source import SourceLocation
 
 
-def policy_of(outcome: Evaluated, root: Path, agreed: Agreement | None = None) -> Policy:
+def policy_of(outcome: EvaluatedPolicy, root: Path, agreed: Agreement | None = None) -> Policy:
     """Return the policy that was evaluated, its files named relative to a folder.
 
     Args:

@@ -41,7 +41,7 @@ def dump(policy: Policy, omissions: Iterable[Omission] = ()) -> bytes:
 
     What was left out stays out; `$at` of an object is the number of its location.
     """
-    places = _Places()
+    places = _LocationTable()
     omitted = [[omission.kind, omission.name, places.number(omission.source)] for omission in omissions]
     body = json.dumps(policy, ensure_ascii=False, separators=(",", ":"), default=partial(_plain, places))
     files: dict[str, int] = {}
@@ -93,7 +93,7 @@ def n_values(document: bytes) -> int:
     return 1 + sum(document.count(sign) for sign in _SEPARATORS)
 
 
-class _Places:
+class _LocationTable:
     """Locations in the order in which they are met, each once."""
 
     __slots__ = ("_numbers", "sources")
@@ -116,7 +116,7 @@ def _relative(file: str, root: Path | None) -> str:
     return path.relative_to(root).as_posix() if root is not None and path.is_relative_to(root) else file
 
 
-def _plain(places: _Places, value: Any) -> Any:
+def _plain(places: _LocationTable, value: Any) -> Any:
     """Return what `json` knows in place of what it does not: one level, for it asks again for what is inside."""
     if isinstance(value, Declaration):
         fields, named = value.__dict__, value.model_fields_set

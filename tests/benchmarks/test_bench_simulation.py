@@ -1,4 +1,4 @@
-"""The embedded cluster at full size, and the openb trace four ways. `make bench` prints what each run costs.
+"""The simulated cluster at full size, and the openb trace four ways. `make bench` prints what each run costs.
 
 The openb trace is not part of this repository: APPORTION_OPENB names the folder with its two lists, and without it those
 benchmarks run on lists of the same form that are made up, and judge nothing.

@@ -17,7 +17,7 @@ from apportion_compiler.diagnostics.diagnostic import Diagnostic
 from apportion_policy.evaluation.fault import Fault, FaultKind
 from apportion_policy.evaluation.limits import MIB, Limits
 from apportion_policy.evaluation.parent import start
-from apportion_policy.evaluation.result import Evaluated, Rejected
+from apportion_policy.evaluation.result import EvaluatedPolicy, Rejected
 from apportion_policy.source import NOWHERE
 
 HERE = Path(__file__).parent
@@ -44,7 +44,7 @@ def test_fault_becomes_a_finding(file: Path) -> None:
 @pytest.mark.parametrize("file", _cases("good*.*"))
 def test_sound_input_is_evaluated(file: Path) -> None:
     outcome = start(file, LIMITS).result()
-    assert isinstance(outcome, Evaluated), outcome
+    assert isinstance(outcome, EvaluatedPolicy), outcome
 
 
 def test_every_kind_of_fault_has_a_rule() -> None:

@@ -9,14 +9,14 @@ from apportion_compiler.compile import check_policy
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
 from apportion_policy.evaluated_policy import policy_of
 from apportion_policy.evaluation.parent import start
-from apportion_policy.evaluation.result import Evaluated
+from apportion_policy.evaluation.result import EvaluatedPolicy
 
 CASE = Path(__file__).parent / "AP119-file-not-read"
 
 
 def _found(folder: Path) -> list[Diagnostic]:
     outcome = start(folder).result()
-    assert isinstance(outcome, Evaluated), outcome
+    assert isinstance(outcome, EvaluatedPolicy), outcome
     found = check_policy(policy_of(outcome, folder), date(2026, 11, 21)).diagnostics
     return [d for d in found if d.code == "AP119"]
 

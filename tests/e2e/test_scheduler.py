@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from apportion_compiler.packaged_scheduler import Packaged, scheduler_objects
+from apportion_compiler.packaged_scheduler import SchedulerDeployment, scheduler_objects
 
 from .control_plane import ControlPlane, kubeconfig
 from .kubectl import Kubectl
@@ -22,7 +22,7 @@ from .kubectl import Kubectl
 pytestmark = pytest.mark.e2e
 
 NAMESPACE = "scheduled"
-PACKAGED = Packaged("apportion:test")
+PACKAGED = SchedulerDeployment("apportion:test")
 _LIMIT_S = 60
 
 

@@ -25,7 +25,7 @@ from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.lower import lower
 from apportion_compiler.ir.program import Program, Queue
-from apportion_compiler.policy_writer.declarations import Identity
+from apportion_compiler.policy_writer.declarations import PolicyIdentity
 from apportion_compiler.policy_writer.files import policy_files
 from apportion_compiler.readers import READERS
 from apportion_compiler.readers.cluster_reader import read_cluster
@@ -59,7 +59,7 @@ def _manifests(program: Program) -> tuple[Manifest, ...]:
 
 
 def _imported(program: Program) -> Policy:
-    identity = Identity(
+    identity = PolicyIdentity(
         program.organisation, program.environment, program.cluster, Engine(program.engine), program.engine_version
     )
     files, _ = policy_files(read_cluster(program.engine, _manifests(program)), identity)

@@ -18,7 +18,7 @@ from apportion_compiler.backends.object_families import managed
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.errors import UnwritableError
 from apportion_compiler.policy_writer.adoption import adopted_policy
-from apportion_compiler.policy_writer.declarations import Identity
+from apportion_compiler.policy_writer.declarations import PolicyIdentity
 from apportion_compiler.readers.record import Note
 from apportion_policy import Engine
 from apportion_policy.errors import QuantityError
@@ -109,7 +109,7 @@ def test_of_many_trees_too(engine: str, data: st.DataObject) -> None:
 
 def _assert_conserved(engine: str, read: list[dict[str, Any]]) -> None:
     try:
-        files, notes = adopted_policy(read, Identity("acme", "prod", "main", Engine(engine), "0.18"))
+        files, notes = adopted_policy(read, PolicyIdentity("acme", "prod", "main", Engine(engine), "0.18"))
     except (ValueError, UnwritableError):
         return
     if any("does not compile" in note.text for note in notes):

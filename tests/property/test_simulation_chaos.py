@@ -1,4 +1,4 @@
-"""Whatever happens to the embedded cluster: no pod is lost, no gang half started, no device promised twice."""
+"""Whatever happens to the simulated cluster: no pod is lost, no gang half started, no device promised twice."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from apportion_runtime.sim.traces.openb import NODE_COLUMNS, POD_COLUMNS, read_openb
-from apportion_runtime.sim.traces.records import End, Source, Trace, TraceJob, TraceNode, in_order
+from apportion_runtime.sim.traces.records import JobEnd, Source, Trace, TraceJob, TraceNode, in_order
 from apportion_runtime.sim.traces.sacct import FORMAT, read_sacct
 from apportion_runtime.sim.traces.scenario import scenario_of
 from apportion_runtime.sim.traces.transforms import (
@@ -29,7 +29,7 @@ _SHAPES = (
     TraceNode("", 64_000, 262_144, 2, "T4"),
     TraceNode("", 32_000, 131_072),
 )
-_LIFE = st.tuples(st.none() | st.floats(0, 1e6), st.sampled_from(list(End)))
+_LIFE = st.tuples(st.none() | st.floats(0, 1e6), st.sampled_from(list(JobEnd)))
 _SIZE = st.sampled_from([(0, 1000), (1, 1000), (1, 460), (8, 1000), (2, 505)])
 
 
@@ -102,7 +102,7 @@ def test_inflated_takes_every_job_in_its_turn_until_there_is_enough(
     assert sum(job.all_gpu_milli for job in made.jobs) >= load * trace.gpu_milli
     assert sum(job.all_gpu_milli for job in made.jobs[:-1]) < load * trace.gpu_milli
     assert len({job.name for job in made.jobs}) == len(made.jobs)
-    assert {(job.stays_s, job.end) for job in made.jobs} == {(None, End.OPEN)}
+    assert {(job.stays_s, job.end) for job in made.jobs} == {(None, JobEnd.OPEN)}
     lines = [job.line for job in trace.jobs]
     for begin in range(0, len(made.jobs), len(lines)):
         turn = [job.line for job in made.jobs[begin : begin + len(lines)]]

@@ -16,9 +16,9 @@ from apportion_compiler.fixes_python import python_edit
 from apportion_compiler.fixes_yaml import yaml_edit
 from apportion_policy import wire
 from apportion_policy.evaluation.answer import AnswerError, layers_line, read_answer
-from apportion_policy.evaluation.confinement_layers import Raised
+from apportion_policy.evaluation.confinement_layers import RaisedLayers
 from apportion_policy.evaluation.parent import start
-from apportion_policy.evaluation.result import Evaluated, Rejected
+from apportion_policy.evaluation.result import EvaluatedPolicy, Rejected
 from apportion_policy.source import SourceLocation
 from apportion_runtime.sim.scenario.fields import ScenarioError
 from apportion_runtime.sim.scenario.reader import read_scenario
@@ -112,10 +112,10 @@ def test_the_values_of_a_forged_policy_are_counted_before_any_is_built() -> None
 
 def test_the_values_of_the_head_of_an_answer_are_counted_before_any_is_built() -> None:
     with pytest.raises(AnswerError, match="too many values"):
-        read_answer(layers_line(Raised()) + b'{"faults":[' + b"{}," * 2_000_000 + b"{}]}\n")
+        read_answer(layers_line(RaisedLayers()) + b'{"faults":[' + b"{}," * 2_000_000 + b"{}]}\n")
 
 
-def evaluate(folder: Path, text: str) -> Evaluated | Rejected:
+def evaluate(folder: Path, text: str) -> EvaluatedPolicy | Rejected:
     (folder / "policy.py").write_text(text)
     return start(folder).result()
 

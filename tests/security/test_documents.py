@@ -9,7 +9,7 @@ import pytest
 
 from apportion_policy.evaluation.limits import MIB, Limits
 from apportion_policy.evaluation.parent import start
-from apportion_policy.evaluation.result import Evaluated, Rejected
+from apportion_policy.evaluation.result import EvaluatedPolicy, Rejected
 from apportion_policy.wire import load
 
 pytestmark = pytest.mark.security
@@ -81,7 +81,7 @@ def test_two_hundred_megabytes_are_refused_before_they_are_read(tmp_path: Path) 
 def test_a_document_crosses_as_data(tmp_path: Path) -> None:
     (tmp_path / "policy.yaml").write_text("organisation: {name: acme}\nqueues:\n  - id: vision\n")
     outcome = start(tmp_path, LIMITS).result()
-    assert isinstance(outcome, Evaluated)
+    assert isinstance(outcome, EvaluatedPolicy)
     assert outcome.files == (str(tmp_path / "policy.yaml"),)
     policy = load(outcome.document)
     assert [queue.id for queue in policy.queues] == ["vision"]

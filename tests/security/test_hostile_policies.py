@@ -16,7 +16,7 @@ import pytest
 from apportion_policy.evaluation.fault import Fault
 from apportion_policy.evaluation.limits import Limits
 from apportion_policy.evaluation.parent import start
-from apportion_policy.evaluation.result import Evaluated, Rejected
+from apportion_policy.evaluation.result import EvaluatedPolicy, Rejected
 from apportion_policy.wire import WireError, load
 
 from .hostile_policies import CASES, LIMITS, Case
@@ -81,7 +81,7 @@ def test_each_policy_ends_in_one_fault_at_its_line(case: Case, folder: Path) -> 
 def test_environment_holds_no_secret(folder: Path) -> None:
     (folder / "policy.py").write_text("import os\nprint(sorted(os.environ))\nprint(os.environ)\n" + GOOD)
     outcome = start(folder).result()
-    assert isinstance(outcome, Evaluated)
+    assert isinstance(outcome, EvaluatedPolicy)
     assert CANARY not in repr(outcome)
     assert "HOME" not in outcome.printed
     assert "AWS" not in outcome.printed
@@ -93,21 +93,21 @@ def test_prints_are_kept_apart_and_made_plain(folder: Path) -> None:
         "import sys\nprint('\\x1b[31mred', file=sys.stderr)\nprint('::add-mask::x')\nprint('##vso[task.x]')\n" + GOOD
     )
     outcome = start(folder).result()
-    assert isinstance(outcome, Evaluated)
+    assert isinstance(outcome, EvaluatedPolicy)
     assert sorted(outcome.printed.splitlines()) == ["# #vso[task.x]", ": :add-mask::x", "\\x1b[31mred"]
 
 
 def test_prints_are_cut(folder: Path) -> None:
     (folder / "policy.py").write_text("for _ in range(3000):\n    print('x' * 99)\n" + GOOD)
     outcome = start(folder).result()
-    assert isinstance(outcome, Evaluated)
+    assert isinstance(outcome, EvaluatedPolicy)
     assert len(outcome.printed) < 70_000
     assert outcome.printed.endswith("(more was printed)")
 
 
 def test_a_policy_may_do_without_what_was_refused(folder: Path) -> None:
     (folder / "policy.py").write_text("try:\n    open('/etc/passwd')\nexcept OSError:\n    pass\n" + GOOD)
-    assert isinstance(start(folder).result(), Evaluated)
+    assert isinstance(start(folder).result(), EvaluatedPolicy)
 
 
 def test_files_that_were_read_are_named(folder: Path) -> None:
@@ -116,7 +116,7 @@ def test_files_that_were_read_are_named(folder: Path) -> None:
     (folder / "unused.py").write_text("")
     (folder / "policy.py").write_text("from teams.vision import LIMIT\nopen('quota.csv').read()\n" + GOOD)
     outcome = start(folder).result()
-    assert isinstance(outcome, Evaluated)
+    assert isinstance(outcome, EvaluatedPolicy)
     assert outcome.files == tuple(str(folder / name) for name in ("policy.py", "teams/vision.py", "quota.csv"))
     assert not list(folder.rglob("__pycache__"))
 
@@ -133,7 +133,7 @@ def test_bytecode_beside_the_source_is_not_run(folder: Path) -> None:
     assert cached.exists()
     module.write_text("LIMIT = 4\n")
     (folder / "policy.py").write_text("import limits_of_team\n" + GOOD)
-    assert isinstance(start(folder).result(), Evaluated)
+    assert isinstance(start(folder).result(), EvaluatedPolicy)
 
 
 def test_claimed_places_outside_the_policy_are_not_passed_on(folder: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_forged_answer_claims_nothing_but_its_own(folder: Path) -> None:
         "os._exit(0)\n"
     )
     outcome = start(folder, LIMITS).result()
-    assert isinstance(outcome, Evaluated)
+    assert isinstance(outcome, EvaluatedPolicy)
     assert outcome.files == (str(folder / "policy.py"),)
     assert "perfect" not in outcome.layers
     with pytest.raises(WireError):
@@ -248,7 +248,7 @@ def test_an_outcome_does_not_depend_on_when_it_is_asked_for(folder: Path) -> Non
     (folder / "policy.py").write_text(GOOD)
     running = start(folder, replace(LIMITS, wall_s=1))
     time.sleep(1.2)
-    assert isinstance(running.result(), Evaluated)
+    assert isinstance(running.result(), EvaluatedPolicy)
     assert running.result() is running.result()
 
 

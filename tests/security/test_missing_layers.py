@@ -22,7 +22,7 @@ from apportion_policy.evaluation.confinement_layers import (
     SYSTEM_CALLS,
     Layer,
     LayerFailedError,
-    Raised,
+    RaisedLayers,
     missing_layers,
     raise_layer,
 )
@@ -270,7 +270,7 @@ def test_an_error_that_is_not_the_system_s_lack_is_a_failure(layer: Layer) -> No
     def fails() -> None:
         raise OSError(errno.ENOMEM, "no memory")
 
-    raised = Raised()
+    raised = RaisedLayers()
     with pytest.raises(LayerFailedError):
         raise_layer(layer, fails, raised)
     assert raised.failed == (layer.name, os.strerror(errno.ENOMEM))

@@ -40,7 +40,7 @@ from apportion_policy import (
 from apportion_policy.documents import load_document
 from apportion_policy.errors import DocumentFault
 from apportion_policy.evaluation.answer import AnswerError, layers_line, outcome, read_answer, read_layers, whole_size
-from apportion_policy.evaluation.confinement_layers import Raised
+from apportion_policy.evaluation.confinement_layers import RaisedLayers
 from apportion_policy.evaluation.crash_trace import innermost_place
 from apportion_policy.evaluation.fault import Fault
 from apportion_policy.evaluation.tree import PolicyTree
@@ -66,7 +66,7 @@ def _good() -> list[str]:
     document = wire.dump(policy)
     said = outcome(faults=[Fault("no-policy", "none", "/p/policy.py", 1)], files=["/p/policy.py"], document=document)
     return [
-        (layers_line(Raised(["seccomp"], [("landlock", "no")])) + said).decode(),
+        (layers_line(RaisedLayers(["seccomp"], [("landlock", "no")])) + said).decode(),
         document.decode(),
         "organisation: {name: acme}\nqueues:\n- id: a\n  children: [{id: b}]\n",
         "name: a\nuntil: 60\nnodes: [{pool: p, count: 1, gpus: 8}]\nworkloads: [{kind: Job, name: a, gpus: 1, at: 0}]\n",

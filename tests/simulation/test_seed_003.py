@@ -1,4 +1,4 @@
-"""Seed 003 on the embedded cluster: Kueue's queue, requests that the provider answers, and nodes with an end."""
+"""Seed 003 on the simulated cluster: Kueue's queue, requests that the provider answers, and nodes with an end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seed 004 on the embedded cluster: plain Kubernetes, and Volcano, each under its own rules."""
+"""Seed 004 on the simulated cluster: plain Kubernetes, and Volcano, each under its own rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seeds 000 and 001 on the embedded cluster: what their READMEs say that one should see."""
+"""Seeds 000 and 001 on the simulated cluster: what their READMEs say that one should see."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from apportion_cli.outcomes import Outcome
-from apportion_runtime.sim.history import Fact, Stay
+from apportion_runtime.sim.history import Fact, PodStay
 
 _ROOT = Path(__file__).parents[2]
 _EXAMPLES = _ROOT / "examples"
@@ -38,7 +38,7 @@ def _of(outcome: Outcome, workload: str, what: str) -> list[Fact]:
     return [fact for fact in outcome.history.facts if fact.what == what and fact.workload == workload]
 
 
-def _stays(outcome: Outcome, workload: str, at_s: float) -> list[Stay]:
+def _stays(outcome: Outcome, workload: str, at_s: float) -> list[PodStay]:
     return [
         stay
         for stay in outcome.history.stays
@@ -64,7 +64,7 @@ def test_000_the_gang_is_three_gpus_and_five_pods_together_or_none(seed_000: Out
     assert sorted(stay.gpus for stay in _stays(seed_000, _GANG, 0.0)) == [0.5, 0.5, 0.5, 0.5, 1.0]
 
 
-def _gang_at(outcome: Outcome) -> Callable[[float], list[Stay]]:
+def _gang_at(outcome: Outcome) -> Callable[[float], list[PodStay]]:
     return lambda at_s: _stays(outcome, _GANG, at_s)
 
 

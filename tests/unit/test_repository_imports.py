@@ -48,7 +48,7 @@ BREACHES = {
         "import apportion_runtime.engines.base",
     ),
     "decisions-know-no-simulation": (
-        "runtime/apportion_runtime/snapshots/places.py",
+        "runtime/apportion_runtime/snapshots/source_lines.py",
         "import apportion_runtime.sim.api.clock",
     ),
     "policy": ("policy/apportion_policy/quantity.py", "import networkx"),

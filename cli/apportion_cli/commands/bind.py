@@ -19,10 +19,10 @@ from apportion_cli.verbosity import console_options
 if TYPE_CHECKING:
     from datetime import date
 
-    from apportion_compiler.bindings.bind import Bound
+    from apportion_compiler.bindings.bind import BoundWorkload
     from apportion_compiler.bindings.options import Options
     from apportion_compiler.ir.program import Program
-    from apportion_compiler.manifests.located_manifest import Placed
+    from apportion_compiler.manifests.located_manifest import LocatedManifest
 
 
 @click.command()
@@ -174,9 +174,9 @@ def _bound(
     queue: str,
     *,
     kind: str | None,
-    documents: Sequence[Placed] | None,
+    documents: Sequence[LocatedManifest] | None,
     options: Options,
-) -> Bound:
+) -> BoundWorkload:
     from apportion_compiler.bindings.bind import adopt, bound
     from apportion_compiler.bindings.errors import BindingError
 
@@ -197,7 +197,7 @@ def _amount(amount: int | str) -> int:
     return amount
 
 
-def _text(bound: Bound, form: str) -> str:
+def _text(bound: BoundWorkload, form: str) -> str:
     if form == "json":
         import json
 

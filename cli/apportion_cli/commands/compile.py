@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apportion_cli.console import current
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.options import (
     Output,
@@ -107,7 +107,7 @@ def compile_(
         return ExitCode.FINDINGS if check else exit_code
     if not compilation.outputs:
         if check:
-            raise CannotError(
+            raise PreconditionError(
                 "no cluster was compiled, so nothing was compared", hint="add an environment to the policy"
             )
         return exit_code

@@ -10,7 +10,7 @@ import click
 
 from apportion_cli.commands.kai_case import kai_case
 from apportion_cli.console import Console, current
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.verbosity import console_options
 
@@ -33,7 +33,7 @@ def demo(out: Path) -> int:
 
     example = Path("examples/acme")
     if not (example / "policy.py").is_file():
-        raise CannotError(
+        raise PreconditionError(
             "examples/acme is missing", hint="run this command at the root of a checkout of the repository"
         )
     reports = {form: out / f"report.{form}" for form in ("json", "text")}
@@ -70,11 +70,11 @@ def demo(out: Path) -> int:
 
 
 def _show(console: Console, question: str, arguments: list[str]) -> None:
-    """Show a command and what it prints. Raises `CannotError` if it fails."""
+    """Show a command and what it prints. Raises `PreconditionError` if it fails."""
     console.out(f"\n# {question}\n$ apportion {' '.join(arguments)}\n")
     finished = subprocess.run([sys.executable, "-P", "-m", "apportion_cli.main", *arguments], check=False)
     if finished.returncode:
-        raise CannotError(f"`apportion {arguments[0]}` ended with exit code {finished.returncode}")
+        raise PreconditionError(f"`apportion {arguments[0]}` ended with exit code {finished.returncode}")
 
 
 _SIMULATED = Path("examples/seed-001-kai-vllm")
@@ -101,7 +101,7 @@ def docs() -> int:
     for name, table in tables.items():
         page = Path("docs") / name
         if not page.is_file():
-            raise CannotError(
+            raise PreconditionError(
                 f"{page} is not here", hint="run this command at the root of a checkout of the repository"
             )
         page.write_text(with_table(page.read_text(encoding="utf-8"), table), encoding="utf-8")

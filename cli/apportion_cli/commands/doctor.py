@@ -17,7 +17,7 @@ import click
 
 from apportion_cli.commands.version import PACKAGES, version_text
 from apportion_cli.console import current
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.options import Output, as_of_option, limit_options, limits, output_option
 from apportion_cli.scopes import cluster_scope, place_options
@@ -117,11 +117,11 @@ def _cluster(
 
     checked = None if inputs.policy is None else check_policy(inputs.policy, as_of)
     if checked is None or checked.graph is None or has_errors(checked.diagnostics):
-        raise CannotError("the policy has errors", hint=f"apportion validate {policy}")
+        raise PreconditionError("the policy has errors", hint=f"apportion validate {policy}")
     held = []
     for name, file in read_files(exports, inputs.sources):
         for fault in file.faults[:1]:
-            raise CannotError(f"{inputs.sources.near(name)}:{fault.at.line}: {fault.message}")
+            raise PreconditionError(f"{inputs.sources.near(name)}:{fault.at.line}: {fault.message}")
         held.append(file)
     program = lower(checked.graph, cluster_scope(checked.graph, env, cluster))
     manifests = [placed.manifest for file in held for placed in file.objects]
@@ -156,7 +156,7 @@ def _confinement(*, is_allowed: bool) -> list[Finding]:
     from apportion_policy.evaluation.confinement_layers import LAYERS, missing_layers
     from apportion_policy.evaluation.limits import Limits
     from apportion_policy.evaluation.parent import start
-    from apportion_policy.evaluation.result import Evaluated
+    from apportion_policy.evaluation.result import EvaluatedPolicy
 
     with TemporaryDirectory() as folder:
         entry = os.path.join(folder, "policy.json")  # noqa: PTH118
@@ -167,7 +167,7 @@ def _confinement(*, is_allowed: bool) -> list[Finding]:
             outcome = start(entry, Limits(allow_missing_layers=True)).result()
         except ConfinementError as failed:
             return [Finding("confinement", "evaluation", "bad", f"{failed}; {failed.hint}")]
-    if not isinstance(outcome, Evaluated):
+    if not isinstance(outcome, EvaluatedPolicy):
         reasons = "; ".join(fault.message for fault in outcome.faults)
         return [Finding("confinement", "evaluation", "bad", reasons)]
     missing = () if is_allowed else missing_layers(outcome.layers)

@@ -9,7 +9,7 @@ import click
 
 from apportion_cli.commands.preview import stack_options
 from apportion_cli.console import current
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.options import Output, as_of_option, json_option, limit_options, limits, output_option
 from apportion_cli.settings import variable
@@ -18,7 +18,7 @@ from apportion_cli.verbosity import console_options
 if TYPE_CHECKING:
     from datetime import date
 
-    from apportion_compiler.rollout.drift import Drifted
+    from apportion_compiler.rollout.drift import DriftedObject
     from apportion_policy.evaluation.limits import Limits
 
 
@@ -81,7 +81,7 @@ def drift(
 
 def _from_export(
     environment: str, cluster: str | None, exports: tuple[str, ...], policy: str, *, as_of: date, within: Limits
-) -> tuple[Drifted, ...]:
+) -> tuple[DriftedObject, ...]:
     from apportion_cli.inputs import read_policy
     from apportion_cli.manifest_files import read_objects
 
@@ -93,7 +93,7 @@ def _from_export(
     from apportion_compiler.targets import targets_of
 
     if inputs.policy is None:
-        raise CannotError("the policy has errors", hint=f"apportion validate {policy}")
+        raise PreconditionError("the policy has errors", hint=f"apportion validate {policy}")
     try:
         targets = targets_of(inputs.policy, (environment,), ())
     except UnknownTargetError as unknown:
@@ -106,6 +106,6 @@ def _from_export(
     wanted = tuple(target for target in targets if target.cluster == (cluster or clusters[0]))
     compilation = compile_policy(inputs.policy, wanted, as_of)
     if has_errors(compilation.diagnostics):
-        raise CannotError("the policy has errors", hint=f"apportion validate {policy}")
+        raise PreconditionError("the policy has errors", hint=f"apportion validate {policy}")
     manifests = [m for output in compilation.outputs.values() for m in output.manifests]
     return drifted(manifests, read_objects(exports))

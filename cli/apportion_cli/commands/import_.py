@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apportion_cli.console import current
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.verbosity import console_options
 from apportion_policy.engine import Engine
@@ -65,14 +65,14 @@ def import_(
     kubectl get clusterqueues,cohorts,localqueues,resourceflavors -A -o yaml \\
       | apportion import --from kueue --out policy -
     """  # noqa: D301 - click takes the character, and writes the lines below it as they are
-    from apportion_cli.policy_import import Wanted, imported
+    from apportion_cli.policy_import import ImportOptions, imported
 
     console = current()
-    wanted = Wanted(engine, organisation or out.resolve().name, owner, environment, cluster, engine_version)
+    wanted = ImportOptions(engine, organisation or out.resolve().name, owner, environment, cluster, engine_version)
     files, notes = imported(paths, wanted)
     in_the_way = [name for name in files if (out / name).exists()]
     if in_the_way and not force:
-        raise CannotError(
+        raise PreconditionError(
             f"{out} already has {', '.join(in_the_way[:5])}{' …' if len(in_the_way) > 5 else ''}; nothing was written",
             hint="name an empty directory, or pass --force to overwrite them",
         )
@@ -97,7 +97,7 @@ def _write(out: Path, files: Mapping[str, str]) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         except OSError as refused:
-            raise CannotError(f"{path} cannot be written: {refused.strerror}") from refused
+            raise PreconditionError(f"{path} cannot be written: {refused.strerror}") from refused
 
 
 def _say(notes: tuple[Note, ...], others: list[str]) -> None:

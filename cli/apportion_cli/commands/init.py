@@ -9,7 +9,7 @@ import click
 
 from apportion_cli.commands.version import version_text
 from apportion_cli.console import current
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_cli.scaffold import LOCK_COMMAND, SERVICES, scaffold_files
 from apportion_cli.verbosity import console_options
 
@@ -43,7 +43,7 @@ def init(directory: Path, organisation: str | None, *, service: str, pulumi: boo
     wanted = scaffold_files(name, version_text(), with_pulumi=pulumi, service=service)
     in_the_way = [path for path in wanted if (directory / path).exists()]
     if in_the_way:
-        raise CannotError(
+        raise PreconditionError(
             f"{directory} already has {', '.join(in_the_way)}; nothing was written",
             hint="name an empty directory: apportion init quotas",
         )
@@ -64,7 +64,7 @@ def _write(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     except OSError as refused:
-        raise CannotError(f"{path} cannot be written: {refused.strerror}") from refused
+        raise PreconditionError(f"{path} cannot be written: {refused.strerror}") from refused
 
 
 def _organisation_name(text: str) -> str:

@@ -9,7 +9,7 @@ import click
 
 from apportion_cli.bounded_text import text_of
 from apportion_cli.console import current
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_cli.exit_codes import ExitCode
 from apportion_cli.options import Output, output_option
 from apportion_cli.verbosity import console_options
@@ -81,14 +81,14 @@ def _read(file: str) -> list[dict[str, Any]]:
     try:
         text = sys.stdin.read(_MAX_CHARACTERS + 1) if file == "-" else text_of(file, _MAX_CHARACTERS)
     except UnicodeDecodeError:
-        raise CannotError(f"{file} is not UTF-8 text") from None
+        raise PreconditionError(f"{file} is not UTF-8 text") from None
     except (OSError, ValueError) as refused:
         reason = refused.strerror if isinstance(refused, OSError) else refused
-        raise CannotError(f"{file} cannot be read: {reason}") from None
+        raise PreconditionError(f"{file} cannot be read: {reason}") from None
     if len(text) > _MAX_CHARACTERS:
-        raise CannotError(f"{file} is longer than the limit of {_MAX_CHARACTERS} characters")
+        raise PreconditionError(f"{file} is longer than the limit of {_MAX_CHARACTERS} characters")
     try:
         return read_cases(text)
     except Malformed as wrong:
         place = file if wrong.line is None else f"{file}:{wrong.line}"
-        raise CannotError(f"{place}: {wrong.message}") from None
+        raise PreconditionError(f"{place}: {wrong.message}") from None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apportion_cli.console import current
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_cli.options import Output, allow_missing_layers_option, as_of_option, json_option, output_option
 from apportion_cli.verbosity import console_options
 
@@ -51,12 +51,12 @@ def snapshot_options(command: click.decorators.FC) -> click.decorators.FC:
 
 
 def refuse_deletion_of_used(plan: Plan, snapshots: tuple[str, ...], *, delete_used: bool) -> None:
-    """Raise `CannotError` if the plan deletes what snapshots show in use, unless that was asked for."""
+    """Raise `PreconditionError` if the plan deletes what snapshots show in use, unless that was asked for."""
     from apportion_cli.manifest_files import read_objects
 
     used = () if delete_used or not snapshots else plan.in_use(read_objects(snapshots))
     if used:
-        raise CannotError(
+        raise PreconditionError(
             f"{'; '.join(used)}; nothing was changed",
             hint="wait for the work to finish, move it, or pass --delete-used",
         )

@@ -11,7 +11,7 @@ from threading import Event
 import click
 
 from apportion_cli.console import current
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_cli.settings import variable
 from apportion_cli.verbosity import console_options
 
@@ -74,7 +74,9 @@ def scheduler(
         import kubernetes  # noqa: F401 - what follows needs both.
         import prometheus_client  # noqa: F401
     except ImportError:
-        raise CannotError("the Kubernetes client is not installed", hint="pip install 'apportion[kube]'") from None
+        raise PreconditionError(
+            "the Kubernetes client is not installed", hint="pip install 'apportion[kube]'"
+        ) from None
 
     from apportion_runtime.kube.connection import connect
     from apportion_runtime.kube.errors import Unreachable
@@ -99,9 +101,9 @@ def scheduler(
             say(f"answers on port {chosen}")
             run(connection, Options(scheduler, shard, period), leadership, counters, say=say, ended=ended)
     except Unreachable as unreachable:
-        raise CannotError(str(unreachable)) from None
+        raise PreconditionError(str(unreachable)) from None
     except OSError as refused:
-        raise CannotError(f"cannot listen on port {port}: {refused.strerror}") from None
+        raise PreconditionError(f"cannot listen on port {port}: {refused.strerror}") from None
 
 
 def _lease(text: str) -> tuple[str, str]:

@@ -109,7 +109,7 @@ def simulate(
         from dataclasses import replace
 
         from apportion_cli.rendered_trees import is_rendered
-        from apportion_cli.scenario_run import Choice, run_scenario
+        from apportion_cli.scenario_run import SimulationTarget, run_scenario
 
         if snapshots or "yaml" in formats:
             raise click.UsageError(
@@ -123,14 +123,14 @@ def simulate(
         if against is not None:
             # A rendered tree is of one cluster, so only what was said of itself can be wrong about it.
             takes_place = not is_rendered(against)
-            other = Choice(
+            other = SimulationTarget(
                 against,
                 against_env or (env if takes_place else None),
                 against_cluster or (cluster if takes_place else None),
                 against_engine or engine,
                 shard,
             )
-        choice = Choice(policy or ".", env, cluster, engine, shard)
+        choice = SimulationTarget(policy or ".", env, cluster, engine, shard)
         load = replace(trace, beside=scenario) if trace is not None else scenario or ""
         return run_scenario(choice, load, as_of=as_of, outputs=outputs, against=other)
     if policy is not None or not snapshots or formats & _OF_SCENARIOS or against is not None:

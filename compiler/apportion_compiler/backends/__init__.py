@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from apportion_compiler.engines.registry import Parts, engine_parts
+from apportion_compiler.engines.registry import EngineParts, engine_parts
 
 if TYPE_CHECKING:
     from apportion_compiler.backends.capability import Backend, Companion
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 _BACKENDS = engine_parts("emit", "BACKEND")
 _COMPANIONS = {"node-pools": f"{__name__}.nodepools:COMPANION"}
 
-BACKENDS: Mapping[str, Backend] = Parts(_BACKENDS)
+BACKENDS: Mapping[str, Backend] = EngineParts(_BACKENDS)
 """Backends by the engine's name."""
 
-COMPANIONS: Mapping[str, Companion] = Parts(_COMPANIONS)
+COMPANIONS: Mapping[str, Companion] = EngineParts(_COMPANIONS)
 """Targets that accompany an engine's on clusters that need them."""
 
-EMITTERS: Mapping[str, Backend | Companion] = Parts({**_BACKENDS, **_COMPANIONS})
+EMITTERS: Mapping[str, Backend | Companion] = EngineParts({**_BACKENDS, **_COMPANIONS})
 """Every target by its name."""

@@ -22,7 +22,7 @@ from apportion_compiler.bindings.kinds.rayjob import ray_job
 from apportion_compiler.bindings.kinds.rayservice import ray_service
 from apportion_compiler.bindings.kinds.tfjob import tf_job
 from apportion_compiler.bindings.kinds.volcanojob import volcano_job
-from apportion_compiler.engines.registry import Parts, engine_parts
+from apportion_compiler.engines.registry import EngineParts, engine_parts
 
 _RAY = "rayproject/ray:2.46.0"
 _SHELL = "busybox:1.37"
@@ -48,5 +48,5 @@ KINDS: Mapping[str, Kind] = {
 }
 """Kinds by the name under which one asks for them: the API's, but for Volcano's own Job."""
 
-ENGINES: Mapping[str, EngineBinding] = Parts(engine_parts("binding", "BINDING"))
+ENGINES: Mapping[str, EngineBinding] = EngineParts(engine_parts("binding", "BINDING"))
 """By the engine's name."""

@@ -38,7 +38,7 @@ _SCHEDULE = "0 2 * * *"
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class BoundWorkload:
     """Objects in apply order, clauses on what of them could never start, and notes on what nobody chose."""
 
     objects: tuple[Node, ...]
@@ -55,7 +55,7 @@ def bind(program: Program, queue_id: str, kind: str, options: Options) -> tuple[
     return bound(program, queue_id, kind, options).objects
 
 
-def bound(program: Program, queue_id: str, kind: str, options: Options) -> Bound:
+def bound(program: Program, queue_id: str, kind: str, options: Options) -> BoundWorkload:
     """Return the same with remarks. Raises `BindingError`."""
     engine = _engine(program)
     template = _kind(kind, engine)
@@ -103,7 +103,9 @@ def bound(program: Program, queue_id: str, kind: str, options: Options) -> Bound
     return replace(placed, objects=tuple(mapping(_in_order(made)) for made in placed.objects))
 
 
-def adopt(program: Program, queue_id: str, documents: Sequence[Mapping[str, object]], options: Options) -> Bound:
+def adopt(
+    program: Program, queue_id: str, documents: Sequence[Mapping[str, object]], options: Options
+) -> BoundWorkload:
     """Return somebody's manifests with their workloads put into a queue; all else in them stays as it is.
 
     Of the options, `namespace`, `gpu_model`, `priority_class` and `provisioning` count.
@@ -130,7 +132,7 @@ def adopt(program: Program, queue_id: str, documents: Sequence[Mapping[str, obje
         notes += placed.notes
     if all(shape_of(document) is None for document in documents):
         raise BindingError(f"there is no workload in the file; bind supports {some(KINDS)}")
-    return Bound(tuple(objects), tuple(remarks), tuple(notes))
+    return BoundWorkload(tuple(objects), tuple(remarks), tuple(notes))
 
 
 def _in_order(value: object) -> object:
@@ -152,7 +154,7 @@ def _copied(value: object) -> object:
     return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
-def _adopted(program: Program, queue: Queue, engine: EngineBinding, manifest: Node, options: Options) -> Bound:
+def _adopted(program: Program, queue: Queue, engine: EngineBinding, manifest: Node, options: Options) -> BoundWorkload:
     metadata = section(manifest, "metadata")
     name = text(metadata.get("name")) or text(metadata.get("generateName")).rstrip("-")
     sets = pod_sets(manifest)
@@ -180,7 +182,7 @@ def _adopted(program: Program, queue: Queue, engine: EngineBinding, manifest: No
 
 def _placed(
     engine: EngineBinding, binding: Binding, name: str, workloads: tuple[Node, ...], *, starts_in_part: bool = False
-) -> Bound:
+) -> BoundWorkload:
     binding = replace(binding, gang=object_name(name) if name else None)
     model = binding.gpu_model or binding.part
     together = engine.has_gangs and not starts_in_part and all(map(is_gang, workloads))
@@ -213,7 +215,7 @@ def _placed(
             f"{label}: {clause}; it would never start" for clause in engine.unreachable(binding, made) if not remarks
         )
     )
-    return Bound((*requests, *made), remarks, notes)
+    return BoundWorkload((*requests, *made), remarks, notes)
 
 
 def _engine(program: Program) -> EngineBinding:

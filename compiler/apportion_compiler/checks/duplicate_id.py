@@ -7,7 +7,7 @@ from datetime import date
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
 from apportion_compiler.graph.declarations import Declarations
-from apportion_compiler.graph.named_objects import Named
+from apportion_compiler.graph.named_objects import NamedObject
 
 DUPLICATE_ID = Rule(
     "AP103", "duplicate-id", Severity.ERROR, "two objects of the same kind have the same name", required=True
@@ -16,7 +16,7 @@ DUPLICATE_ID = Rule(
 
 def duplicate_id(declarations: Declarations, as_of: date) -> Iterator[Diagnostic]:
     """Group objects by kind, home and name."""
-    groups: dict[tuple[str, str, str], list[Named]] = {}
+    groups: dict[tuple[str, str, str], list[NamedObject]] = {}
     for named in declarations.named:
         groups.setdefault((named.kind, named.home, named.name), []).append(named)
     for group in groups.values():
@@ -24,7 +24,7 @@ def duplicate_id(declarations: Declarations, as_of: date) -> Iterator[Diagnostic
             yield _finding(group)
 
 
-def _finding(group: list[Named]) -> Diagnostic:
+def _finding(group: list[NamedObject]) -> Diagnostic:
     first, second, *more = group
     times = "twice" if not more else f"{len(group)} times"
     same_place = (first.at.file, first.at.line) == (second.at.file, second.at.line)

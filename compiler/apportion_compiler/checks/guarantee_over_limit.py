@@ -9,7 +9,7 @@ from apportion_compiler.checks.edits import amount_edit
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity, ValueEdit
 from apportion_compiler.graph.declared_amounts import GPU_MODEL_PREFIX
 from apportion_compiler.graph.graph import PolicyGraph, Scope
-from apportion_compiler.graph.limits import NO_BOUNDS, Bound, Bounds, bound_on, bounds_below
+from apportion_compiler.graph.limits import NO_BOUNDS, Bounds, DeclaredLimit, bound_on, bounds_below
 from apportion_compiler.graph.node import Node
 from apportion_compiler.graph.values import QueueValues
 from apportion_policy.quantity import Amount, Unlimited, is_over
@@ -23,13 +23,13 @@ GUARANTEE_OVER_LIMIT = Rule(
 
 
 @dataclass(frozen=True, slots=True)
-class _Over:
+class _Excess:
     """A guarantee, in base units, and the limit it breaks."""
 
     node: Node
     resource: str
     amount: Amount
-    bound: Bound
+    bound: DeclaredLimit
 
 
 def guarantee_over_limit(graph: PolicyGraph) -> Iterator[Diagnostic]:
@@ -44,19 +44,19 @@ def guarantee_over_limit(graph: PolicyGraph) -> Iterator[Diagnostic]:
             for resource, bound in _exceeded(own, above, values):
                 if (id_, resource) not in said:
                     said.add((id_, resource))
-                    yield _finding(graph, scope, _Over(node, resource, own.guaranteed[resource], bound), above)
+                    yield _finding(graph, scope, _Excess(node, resource, own.guaranteed[resource], bound), above)
 
 
-def _exceeded(own: QueueValues, above: Bounds, values: Mapping[str, QueueValues]) -> list[tuple[str, Bound]]:
+def _exceeded(own: QueueValues, above: Bounds, values: Mapping[str, QueueValues]) -> list[tuple[str, DeclaredLimit]]:
     guaranteed = own.guaranteed
-    exceeded: list[tuple[str, Bound]] = []
+    exceeded: list[tuple[str, DeclaredLimit]] = []
     for resource, limit in own.limit.items():
         amount = guaranteed.get(resource, 0)
         if isinstance(limit, Unlimited) or (isinstance(amount, int) and amount <= limit):
             continue
         # What an inner queue without a word of its own is promised is UNLIMITED where a child's is: AP204 says so there.
         if isinstance(amount, int) or resource in own.declared:
-            exceeded.append((resource, Bound(limit, own.id)))
+            exceeded.append((resource, DeclaredLimit(limit, own.id)))
     for resource, bound in above.items():
         amount = guaranteed.get(resource, 0)
         # UNLIMITED below a limit is AP204's.
@@ -70,7 +70,7 @@ def _exceeded(own: QueueValues, above: Bounds, values: Mapping[str, QueueValues]
     return [found for found in exceeded if found[0] != GPU] if by_model else exceeded
 
 
-def _finding(graph: PolicyGraph, scope: Scope, over: _Over, above: Bounds) -> Diagnostic:
+def _finding(graph: PolicyGraph, scope: Scope, over: _Excess, above: Bounds) -> Diagnostic:
     node, holder = over.node, graph.nodes[over.bound.holder]
     own = scope.values[node.id]
     promised, limited = amount_text(over.resource, over.amount), amount_text(over.resource, over.bound.amount)
@@ -103,7 +103,7 @@ def _related(scope: Scope, node: Node, holder: Node, limited: str) -> tuple[Rela
     return (Related(source or holder.queue.source, f"`{holder.id}` is limited to {limited}"),)
 
 
-def _fix(scope: Scope, over: _Over, holder: Node, above: Bounds) -> ValueEdit | None:
+def _fix(scope: Scope, over: _Excess, holder: Node, above: Bounds) -> ValueEdit | None:
     ceiling = bound_on(above, over.resource)
     if holder is over.node and (ceiling is None or not is_over(over.amount, ceiling.amount)):
         raised = amount_edit(holder, scope, "limit", over.resource, over.amount)

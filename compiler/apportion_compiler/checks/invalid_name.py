@@ -8,7 +8,7 @@ from datetime import date
 from apportion_compiler.checks.references import references
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity, ValueEdit
 from apportion_compiler.graph.declarations import Declarations
-from apportion_compiler.graph.named_objects import Named
+from apportion_compiler.graph.named_objects import NamedObject
 from apportion_compiler.kubernetes_names import (
     MAX_NAME,
     is_label,
@@ -48,7 +48,7 @@ def invalid_name(declarations: Declarations, as_of: date) -> Iterator[Diagnostic
         yield from _bad_in_pool(pool)
 
 
-def _bad_characters(named: Named, referred: frozenset[str]) -> Diagnostic:
+def _bad_characters(named: NamedObject, referred: frozenset[str]) -> Diagnostic:
     allowed = _LABEL.replace("dashes", "dashes, between dots") if named.kind in _DOTTED else _LABEL
     meant = suggested_name(named.name)
     return Diagnostic(
@@ -62,7 +62,7 @@ def _bad_characters(named: Named, referred: frozenset[str]) -> Diagnostic:
     )
 
 
-def _too_long(named: Named) -> Diagnostic:
+def _too_long(named: NamedObject) -> Diagnostic:
     if named.kind in _FOLDERS:
         return Diagnostic(
             INVALID_NAME,

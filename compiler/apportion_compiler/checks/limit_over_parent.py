@@ -11,7 +11,7 @@ from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule,
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.graph.declared_amounts import GPU_MODEL_PREFIX
 from apportion_compiler.graph.graph import PolicyGraph, Scope
-from apportion_compiler.graph.limits import NO_BOUNDS, Bound, bound_on, bounds_below
+from apportion_compiler.graph.limits import NO_BOUNDS, DeclaredLimit, bound_on, bounds_below
 from apportion_compiler.graph.node import Node
 from apportion_policy.engine import Engine
 from apportion_policy.quantity import Unlimited
@@ -23,13 +23,13 @@ LIMIT_OVER_PARENT = Rule(
 
 
 @dataclass(frozen=True, slots=True)
-class _Over:
+class _Excess:
     """A limit, in base units, and the smaller one above it."""
 
     node: Node
     resource: str
     amount: int
-    bound: Bound
+    bound: DeclaredLimit
 
 
 def limit_over_parent(graph: PolicyGraph) -> Iterator[Diagnostic]:
@@ -54,7 +54,7 @@ def limit_over_parent(graph: PolicyGraph) -> Iterator[Diagnostic]:
                 # As written it is said once for every engine; where only some clusters have it, once for each engine.
                 if said.isdisjoint({(id_, resource, None), (id_, resource, engine)}):
                     said.add((id_, resource, engine))
-                    yield _finding(graph, scope, _Over(node, resource, amount, bound))
+                    yield _finding(graph, scope, _Excess(node, resource, amount, bound))
 
 
 def _counts_models(limit: Mapping[str, object]) -> bool:
@@ -62,7 +62,7 @@ def _counts_models(limit: Mapping[str, object]) -> bool:
     return any(resource.startswith(GPU_MODEL_PREFIX) for resource in limit)
 
 
-def _finding(graph: PolicyGraph, scope: Scope, over: _Over) -> Diagnostic:
+def _finding(graph: PolicyGraph, scope: Scope, over: _Excess) -> Diagnostic:
     node, holder = over.node, graph.nodes[over.bound.holder]
     engines = engines_of(graph) if scope.cluster is None else (scope.cluster.engine,)
     traits = [TRAITS[engine.value] for engine in engines]

@@ -7,7 +7,7 @@ from datetime import date
 
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
 from apportion_compiler.graph.declarations import Declarations
-from apportion_compiler.graph.named_objects import Named
+from apportion_compiler.graph.named_objects import NamedObject
 from apportion_compiler.kubernetes_names import object_name
 
 NAME_COLLISION = Rule(
@@ -21,7 +21,7 @@ def name_collision(declarations: Declarations, as_of: date) -> Iterator[Diagnost
     mangled = {(named.kind, named.home, emitted) for named, emitted in objects if emitted != named.name}
     if not mangled:
         return
-    groups: dict[tuple[str, str, str], dict[str, Named]] = {}
+    groups: dict[tuple[str, str, str], dict[str, NamedObject]] = {}
     for named, emitted in objects:
         key = (named.kind, named.home, emitted)
         if key in mangled:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apportion_compiler.checks.pool_settings import Unfit
+from apportion_compiler.checks.pool_settings import IneffectiveSetting
 from apportion_compiler.checks.pool_settings_cloud import ack_faults, eks_faults, gke_faults
 from apportion_compiler.checks.pool_settings_karpenter import karpenter_faults
 from apportion_compiler.checks.queued_pools import queued_plan
@@ -34,7 +34,7 @@ def pool_setting_unsupported(graph: PolicyGraph) -> Iterator[Diagnostic]:
             )
 
 
-def _faults(pool: NodePool, *, queued: bool) -> Iterator[Unfit]:
+def _faults(pool: NodePool, *, queued: bool) -> Iterator[IneffectiveSetting]:
     match pool.provider:
         case Gke() as settings:
             yield from gke_faults(pool, settings, queued=queued)

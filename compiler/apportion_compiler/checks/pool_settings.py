@@ -9,7 +9,7 @@ from apportion_policy.pool import NodePool
 
 
 @dataclass(frozen=True, slots=True)
-class Unfit:
+class IneffectiveSetting:
     """A setting that does not take effect, or for which the provider refuses the pool.
 
     `message` goes on from the pool's id.
@@ -19,34 +19,34 @@ class Unfit:
     hint: str
 
 
-def without_maintenance(pool: NodePool, provider: str) -> Iterator[Unfit]:
+def without_maintenance(pool: NodePool, provider: str) -> Iterator[IneffectiveSetting]:
     """Yield a fault where a pool has maintenance times and its provider has no field for them."""
     if pool.maintenance is not None:
-        yield Unfit(
+        yield IneffectiveSetting(
             f"has maintenance times, for which a pool of {provider} has no field",
             f"remove `maintenance` from `{pool.id}`, and set it on the cluster",
         )
 
 
-def without_sharing(pool: NodePool, provider: str) -> Iterator[Unfit]:
+def without_sharing(pool: NodePool, provider: str) -> Iterator[IneffectiveSetting]:
     """Yield a fault where a pool shares GPUs and its provider leaves that to NVIDIA's device plugin."""
     if pool.sharing is not None:
-        yield Unfit(
+        yield IneffectiveSetting(
             f"shares GPUs by {pool.sharing.kind}, for which a pool of {provider} has no field",
             "configure NVIDIA's device plugin on its nodes to do so",
         )
 
 
-def without_zones(pool: NodePool, what: str) -> Iterator[Unfit]:
+def without_zones(pool: NodePool, what: str) -> Iterator[IneffectiveSetting]:
     """Yield a fault where a pool names zones and its provider decides by something else."""
     if pool.zones:
-        yield Unfit(
+        yield IneffectiveSetting(
             f"names the zones {', '.join(pool.zones)}, but its {what} decide where its machines are",
             f"remove `zones` from `{pool.id}`, and name {what} of these zones",
         )
 
 
-def without_machine_type(pool: NodePool, otherwise: str) -> Iterator[Unfit]:
+def without_machine_type(pool: NodePool, otherwise: str) -> Iterator[IneffectiveSetting]:
     """Yield a fault where a pool names no machine type."""
     if pool.machine_type is None:
-        yield Unfit(f"names no machine type, {otherwise}", f"write the machine_type of `{pool.id}`")
+        yield IneffectiveSetting(f"names no machine type, {otherwise}", f"write the machine_type of `{pool.id}`")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apportion_compiler.checks.pool_settings import (
-    Unfit,
+    IneffectiveSetting,
     without_machine_type,
     without_maintenance,
     without_sharing,
@@ -21,7 +21,7 @@ from apportion_policy.pool import NodePool
 from apportion_policy.providers import Ack, Eks, Gke
 
 
-def gke_faults(pool: NodePool, settings: Gke, *, queued: bool) -> Iterator[Unfit]:
+def gke_faults(pool: NodePool, settings: Gke, *, queued: bool) -> Iterator[IneffectiveSetting]:
     """Yield the faults of a pool on GKE; those of queued provisioning are AP610's."""
     if settings.node_auto_provisioning:
         yield from _made_on_request(pool, queued=queued)
@@ -29,106 +29,112 @@ def gke_faults(pool: NodePool, settings: Gke, *, queued: bool) -> Iterator[Unfit
         yield from without_machine_type(pool, "so that GKE takes e2-medium")
     known = None if pool.machine_type is None else gke_machine(pool.machine_type)
     if pool.accelerator is not None and pool.accelerator.provider_name is None and known is None:
-        yield Unfit(
+        yield IneffectiveSetting(
             "does not say GKE's name for its GPUs, without which its machines get none",
             "write provider_name in its accelerator, such as nvidia-h100-80gb",
         )
     yield from _reservations(pool, settings, queued=queued)
     yield from _fixed_size(pool, settings)
     if not queued and settings.release_channel != "none" and not settings.auto_upgrade:
-        yield Unfit(
+        yield IneffectiveSetting(
             f"switches automatic upgrades off, which GKE refuses in the release channel {settings.release_channel}",
             "set auto_upgrade to true and name a maintenance exclusion, or leave the channel",
         )
     if settings.flex_start and (pool.spot or pool.reservation is not None or not settings.autoscaling):
-        yield Unfit(
+        yield IneffectiveSetting(
             "starts machines flexibly, which GKE refuses with spot machines, with a reservation and without autoscaling",
             f"set flex_start of `{pool.id}` to false, or take the others out",
         )
     if settings.compact_placement and len(pool.zones) > 1:
-        yield Unfit(f"wants its machines close together, and in {len(pool.zones)} zones", "name one zone")
+        yield IneffectiveSetting(f"wants its machines close together, and in {len(pool.zones)} zones", "name one zone")
 
 
-def ack_faults(pool: NodePool, settings: Ack) -> Iterator[Unfit]:
+def ack_faults(pool: NodePool, settings: Ack) -> Iterator[IneffectiveSetting]:
     """Yield the faults of a pool on ACK."""
     yield from without_machine_type(pool, "and ACK makes no machine without")
     yield from without_maintenance(pool, "ack")
     yield from without_sharing(pool, "ack")
     yield from without_zones(pool, "vSwitches")
     if settings.spot_strategy != "NoSpot" and not pool.spot:
-        yield Unfit(
+        yield IneffectiveSetting(
             f"buys spot machines ({settings.spot_strategy}) and does not say that they are",
             f"set spot of `{pool.id}` to true, or its spot_strategy to NoSpot",
         )
     if settings.pool_type == "lingjun" and (pool.spot or settings.deployment_set is not None):
-        yield Unfit("is of Lingjun machines, which are neither spot nor in a deployment set", "take these settings out")
+        yield IneffectiveSetting(
+            "is of Lingjun machines, which are neither spot nor in a deployment set", "take these settings out"
+        )
 
 
-def eks_faults(pool: NodePool, settings: Eks) -> Iterator[Unfit]:
+def eks_faults(pool: NodePool, settings: Eks) -> Iterator[IneffectiveSetting]:
     """Yield the faults of a pool on EKS."""
     yield from without_machine_type(pool, "so that EKS takes t3.medium")
     yield from without_maintenance(pool, "eks")
     yield from without_sharing(pool, "eks")
     yield from without_zones(pool, "subnets")
     if settings.managed and pool.max_nodes == 0:
-        yield Unfit("has at most 0 nodes, and a managed group has room for 1 at least", "set max_nodes to 1")
+        yield IneffectiveSetting(
+            "has at most 0 nodes, and a managed group has room for 1 at least", "set max_nodes to 1"
+        )
     if settings.capacity_block and pool.reservation is None:
-        yield Unfit(
+        yield IneffectiveSetting(
             "draws on a capacity block and does not name it", f"write the block's id as reservation of `{pool.id}`"
         )
     if settings.capacity_block and pool.spot:
-        yield Unfit("is both of a capacity block and spot", f"set spot of `{pool.id}` to false")
+        yield IneffectiveSetting("is both of a capacity block and spot", f"set spot of `{pool.id}` to false")
     if not settings.managed and (
         settings.node_repair or settings.ami_type is not None or settings.node_role is not None
     ):
-        yield Unfit(
+        yield IneffectiveSetting(
             "scales itself, and node_repair, ami_type and node_role are settings of a managed group",
             "take them out, and put image and role into the launch template",
         )
 
 
-def _made_on_request(pool: NodePool, *, queued: bool) -> Iterator[Unfit]:
+def _made_on_request(pool: NodePool, *, queued: bool) -> Iterator[IneffectiveSetting]:
     named = [name for name in ("labels", "taints", "sharing") if getattr(pool, name)]
     if named:
-        yield Unfit(
+        yield IneffectiveSetting(
             f"has {' and '.join(named)}, and GKE sets none of that on pools that it makes for a request",
             f"take them out, or make the pool beforehand: node_auto_provisioning of `{pool.id}` false",
         )
     if not queued:
-        yield Unfit(
+        yield IneffectiveSetting(
             "lets GKE make its nodes for requests, and names no plan by which they are requested",
             f"write the provisioning of `{pool.id}`, or set node_auto_provisioning to false",
         )
 
 
-def _reservations(pool: NodePool, settings: Gke, *, queued: bool) -> Iterator[Unfit]:
+def _reservations(pool: NodePool, settings: Gke, *, queued: bool) -> Iterator[IneffectiveSetting]:
     if queued:
         return
     if settings.reservation_affinity == "specific" and pool.reservation is None:
-        yield Unfit("draws on a specific reservation and does not name it", f"write the reservation of `{pool.id}`")
+        yield IneffectiveSetting(
+            "draws on a specific reservation and does not name it", f"write the reservation of `{pool.id}`"
+        )
     if settings.reservation_affinity == "none" and pool.reservation is not None:
-        yield Unfit(
+        yield IneffectiveSetting(
             f"names the reservation {pool.reservation}, and draws on none",
             'set reservation_affinity="specific" on its provider, or take the reservation out',
         )
 
 
-def _fixed_size(pool: NodePool, settings: Gke) -> Iterator[Unfit]:
+def _fixed_size(pool: NodePool, settings: Gke) -> Iterator[IneffectiveSetting]:
     if settings.autoscaling:
         return
     if pool.min_nodes != pool.max_nodes:
-        yield Unfit(
+        yield IneffectiveSetting(
             f"does not scale by itself, so that it stays at {pool.max_nodes} nodes and not between {pool.min_nodes} and "
             f"{pool.max_nodes}",
             f"write min_nodes={pool.max_nodes}, or let it scale",
         )
     if not pool.zones:
-        yield Unfit(
+        yield IneffectiveSetting(
             "does not scale by itself and names no zones, and GKE counts the nodes of each zone",
             f"name the zones of `{pool.id}`",
         )
     elif pool.max_nodes % len(pool.zones):
-        yield Unfit(
+        yield IneffectiveSetting(
             f"has {pool.max_nodes} nodes in {len(pool.zones)} zones, and GKE puts as many into each",
             f"write {pool.max_nodes - pool.max_nodes % len(pool.zones)} nodes, or name fewer zones",
         )

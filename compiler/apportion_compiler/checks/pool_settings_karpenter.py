@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from apportion_compiler.checks.pool_settings import Unfit, without_sharing
+from apportion_compiler.checks.pool_settings import IneffectiveSetting, without_sharing
 from apportion_compiler.maintenance_windows import closed_time
 from apportion_policy.pool import Maintenance, NodePool
 from apportion_policy.providers import Karpenter
@@ -18,25 +18,27 @@ _RESERVATION = re.compile(r"cr-[0-9a-z]+")
 _FAMILIES = ("al2", "al2023", "bottlerocket", "windows2019", "windows2022", "windows2025")
 
 
-def karpenter_faults(pool: NodePool, settings: Karpenter) -> Iterator[Unfit]:
+def karpenter_faults(pool: NodePool, settings: Karpenter) -> Iterator[IneffectiveSetting]:
     """Yield the faults of a pool that Karpenter makes."""
     yield from without_sharing(pool, "karpenter")
     if pool.machine_type is None and pool.accelerator is None:
-        yield Unfit("names no machine type, so that Karpenter takes any", f"write the machine_type of `{pool.id}`")
+        yield IneffectiveSetting(
+            "names no machine type, so that Karpenter takes any", f"write the machine_type of `{pool.id}`"
+        )
     if pool.min_nodes and not settings.static_nodes:
-        yield Unfit(
+        yield IneffectiveSetting(
             f"keeps at least {pool.min_nodes} nodes, and Karpenter makes nodes for waiting pods alone",
             f"set min_nodes of `{pool.id}` to 0, or static_nodes to true to keep them always",
         )
     if settings.static_nodes and pool.min_nodes != pool.max_nodes:
-        yield Unfit(
+        yield IneffectiveSetting(
             f"keeps {pool.min_nodes} nodes always, and never grows to {pool.max_nodes}",
             f"write max_nodes={pool.min_nodes}",
         )
     for field in ("consolidate_after", "expire_after"):
         value = str(getattr(settings, field))
         if not _TIME.fullmatch(value):
-            yield Unfit(
+            yield IneffectiveSetting(
                 f"has {field} {value}, which is not a time such as 5m or Never", f"write {field} as 5m or Never"
             )
     if pool.reservation is not None:
@@ -44,7 +46,7 @@ def karpenter_faults(pool: NodePool, settings: Karpenter) -> Iterator[Unfit]:
     if settings.ami_alias is not None:
         family, _, version = settings.ami_alias.partition("@")
         if family not in _FAMILIES or not version:
-            yield Unfit(
+            yield IneffectiveSetting(
                 f"has the image alias {settings.ami_alias}, which is not a family with a version",
                 "write an alias such as al2023@v20260101",
             )
@@ -52,31 +54,31 @@ def karpenter_faults(pool: NodePool, settings: Karpenter) -> Iterator[Unfit]:
         yield from _maintenance(pool, pool.maintenance)
 
 
-def _reservation(pool: NodePool, reservation: str, settings: Karpenter) -> Iterator[Unfit]:
+def _reservation(pool: NodePool, reservation: str, settings: Karpenter) -> Iterator[IneffectiveSetting]:
     if not _RESERVATION.fullmatch(reservation):
-        yield Unfit(
+        yield IneffectiveSetting(
             f"names the reservation {reservation}, which is not the id of a capacity reservation",
             "write an id such as cr-0123456789abcdef0",
         )
     if pool.spot:
-        yield Unfit(
+        yield IneffectiveSetting(
             "is spot and of a reservation, and Karpenter takes the reservation", f"set spot of `{pool.id}` to false"
         )
     if settings.role is None:
-        yield Unfit(
+        yield IneffectiveSetting(
             f"names a reservation, and the node class {settings.node_class} that has to select it is not described here",
             "write role, ami_alias, subnet_tags and security_group_tags, or select it in the class yourself",
         )
 
 
-def _maintenance(pool: NodePool, maintenance: Maintenance) -> Iterator[Unfit]:
+def _maintenance(pool: NodePool, maintenance: Maintenance) -> Iterator[IneffectiveSetting]:
     if maintenance.exclusions:
-        yield Unfit(
+        yield IneffectiveSetting(
             "has maintenance exclusions, and Karpenter's budgets have no date",
             f"remove the exclusions from `{pool.id}`",
         )
     if maintenance.window is not None and closed_time(maintenance.window) is None:
-        yield Unfit(
+        yield IneffectiveSetting(
             f"has a maintenance window by {maintenance.window.recurrence}, and Karpenter's budgets know daily windows and "
             "those of one day of the week",
             "write FREQ=DAILY, or FREQ=WEEKLY with the day of its start",

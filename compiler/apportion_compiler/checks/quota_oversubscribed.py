@@ -22,7 +22,7 @@ _SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
-class _Over:
+class _Excess:
     """What the children of a queue are promised and what the queue has, in base units."""
 
     node: Node
@@ -49,7 +49,7 @@ def quota_oversubscribed(graph: PolicyGraph) -> Iterator[Diagnostic]:
     """Compare, per resource and per GPU model, the sum of the children's guarantees with the parent's."""
     ratio = parse_weight(graph.policy.rules.overcommit)
     # What is wrong as written is wrong on every cluster: it is reported once, with what mends it on all of them.
-    found: dict[tuple[str, str], list[tuple[Scope, _Over]]] = {}
+    found: dict[tuple[str, str], list[tuple[Scope, _Excess]]] = {}
     for scope in graph.distinct_scopes:
         for node in graph.inner:
             for over in _exceeded(node, scope.values, ratio):
@@ -58,9 +58,9 @@ def quota_oversubscribed(graph: PolicyGraph) -> Iterator[Diagnostic]:
         yield _finding(graph, places)
 
 
-def _exceeded(node: Node, values: Mapping[str, QueueValues], ratio: int) -> list[_Over]:
+def _exceeded(node: Node, values: Mapping[str, QueueValues], ratio: int) -> list[_Excess]:
     own = values[node.id]
-    exceeded: list[_Over] = []
+    exceeded: list[_Excess] = []
     for resource, has in own.guaranteed.items():
         # A queue that says nothing has the sum of its children, and one without bound has enough.
         if isinstance(has, Unlimited) or (resource not in own.declared and not _counts_models(own, resource)):
@@ -74,7 +74,7 @@ def _exceeded(node: Node, values: Mapping[str, QueueValues], ratio: int) -> list
             promised += amount
         else:
             if promised > has * ratio // 1000:
-                exceeded.append(_Over(node, resource, promised, has, ratio))
+                exceeded.append(_Excess(node, resource, promised, has, ratio))
     by_model = any(over.resource.startswith(GPU_MODEL_PREFIX) for over in exceeded)
     return [over for over in exceeded if not (by_model and over.resource == GPU)]
 
@@ -84,7 +84,7 @@ def _counts_models(own: QueueValues, resource: str) -> bool:
     return resource.startswith(GPU_MODEL_PREFIX) and any(r.startswith(GPU_MODEL_PREFIX) for r in own.declared)
 
 
-def _finding(graph: PolicyGraph, places: Sequence[tuple[Scope, _Over]]) -> Diagnostic:
+def _finding(graph: PolicyGraph, places: Sequence[tuple[Scope, _Excess]]) -> Diagnostic:
     scope, over = places[0]
     node = over.node
     amounts = {
@@ -106,7 +106,7 @@ def _finding(graph: PolicyGraph, places: Sequence[tuple[Scope, _Over]]) -> Diagn
     )
 
 
-def _hint(places: Sequence[tuple[Scope, _Over]], lowered: Node | None) -> str:
+def _hint(places: Sequence[tuple[Scope, _Excess]], lowered: Node | None) -> str:
     """Return the guarantees to write, of which the share of each cluster in question suffices."""
     (first, over), resource = places[0], places[0][1].resource
     share, place = first.share, first.name or ""
@@ -122,18 +122,18 @@ def _hint(places: Sequence[tuple[Scope, _Over]], lowered: Node | None) -> str:
     return f"{hint}, or lower that of `{lowered.id}` to {written_text(resource, left, share, place)}"
 
 
-def _left(scope: Scope, over: _Over, lowered: Node) -> int:
+def _left(scope: Scope, over: _Excess, lowered: Node) -> int:
     """Return the largest guarantee to write for a child that leaves the others theirs."""
     amount = scope.values[lowered.id].guaranteed.get(over.resource, 0)
     assert not isinstance(amount, Unlimited)
     return guarantee_at_most(max(0, amount - over.excess - _rounding(scope, over)), scope.share, over.resource)
 
 
-def _rounding(scope: Scope, over: _Over) -> int:
+def _rounding(scope: Scope, over: _Excess) -> int:
     return rounding(over.resource, scope.values[over.node.id].guaranteed, scope.share)
 
 
-def _backing(over: _Over) -> str:
+def _backing(over: _Excess) -> str:
     has = amount_text(over.resource, over.has)
     if over.ratio == 1000:
         return has
@@ -157,7 +157,7 @@ def _takers(graph: PolicyGraph, scope: Scope, resource: str, amounts: Mapping[st
     return tuple(places)
 
 
-def _fix(scope: Scope, over: _Over, lowered: Node | None, amounts: Mapping[str, int]) -> ValueEdit | None:
+def _fix(scope: Scope, over: _Excess, lowered: Node | None, amounts: Mapping[str, int]) -> ValueEdit | None:
     if lowered is not None and lowered.is_leaf:
         left = amounts[lowered.id] - over.excess
         edit = amount_edit(lowered, scope, "guaranteed", over.resource, left)

@@ -32,7 +32,7 @@ class LinkedPathError(ApportionCompilerError):
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class StagedFile:
     """A new file's content, written beside its place under a random name."""
 
     folder: int
@@ -46,7 +46,7 @@ class OutputFolder:
 
     path: Path
     _fd: int
-    _staged: list[Staged] = field(default_factory=list)
+    _staged: list[StagedFile] = field(default_factory=list)
     _made: list[str] = field(default_factory=list)
 
     def files(self, below: str = "") -> Iterator[str]:
@@ -94,7 +94,7 @@ class OutputFolder:
             if found is not None and stat.S_ISDIR(found):
                 raise LinkedPathError(f"{self.path / name} is a folder, and a file belongs there")
             temporary = f".apportion-{os.urandom(8).hex()}.tmp"
-            self._staged.append(Staged(os.dup(parent), temporary, leaf))
+            self._staged.append(StagedFile(os.dup(parent), temporary, leaf))
             descriptor = os.open(temporary, _NEW, 0o666, dir_fd=parent)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(content)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from apportion_compiler.engine_rules.verdict import EngineRules
-from apportion_compiler.engines.registry import Parts, engine_parts
+from apportion_compiler.engines.registry import EngineParts, engine_parts
 
-ENGINE_RULES: Mapping[str, EngineRules] = Parts(engine_parts("rules", "RULES"))
+ENGINE_RULES: Mapping[str, EngineRules] = EngineParts(engine_parts("rules", "RULES"))
 """Rules by the engine's name."""

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from apportion_compiler.engine_rules.verdict import Manifest
 from apportion_compiler.engine_rules.workload_rules.every_engine import devices
 from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, context_of
-from apportion_compiler.engines.registry import Parts, engine_parts
+from apportion_compiler.engines.registry import EngineParts, engine_parts
 
-_WEBHOOKS: Mapping[str, tuple[Rule, ...]] = Parts(engine_parts("rules.pod_webhook", "RULES"))
+_WEBHOOKS: Mapping[str, tuple[Rule, ...]] = EngineParts(engine_parts("rules.pod_webhook", "RULES"))
 
 
 def admit(engine: str, manifest: Manifest) -> None:

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engine_rules.workload_rules import admission_policies, every_engine, provisioning
 from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, context_of
-from apportion_compiler.engines.registry import Parts, engine_parts
+from apportion_compiler.engines.registry import EngineParts, engine_parts
 
-ENGINE_WORKLOAD_RULES: Mapping[str, tuple[Rule, ...]] = Parts(engine_parts("rules.pending", "RULES"))
+ENGINE_WORKLOAD_RULES: Mapping[str, tuple[Rule, ...]] = EngineParts(engine_parts("rules.pending", "RULES"))
 """Rules by the engine's name; of Kubernetes' own scheduler there is none beyond those of every engine."""
 
 

@@ -41,7 +41,7 @@ DEFAULT_ENGINE = Engine.KAI
 _Part = TypeVar("_Part")
 
 
-class Parts(Mapping[str, _Part]):
+class EngineParts(Mapping[str, _Part]):
     """Objects by name, each loaded when it is first asked for, from where `paths` says: `package.module:ATTRIBUTE`."""
 
     def __init__(self, paths: Mapping[str, str]) -> None:
@@ -70,5 +70,5 @@ def engine_parts(module: str, attribute: str) -> dict[str, str]:
     return {engine: f"{path}:{attribute}" for engine, path in modules.items() if find_spec(path) is not None}
 
 
-TRAITS: Mapping[str, EngineTraits] = Parts(engine_parts("traits", "TRAITS"))
+TRAITS: Mapping[str, EngineTraits] = EngineParts(engine_parts("traits", "TRAITS"))
 """What every stage may know of an engine, by its name."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from apportion_compiler.graph.named_objects import Named, named_objects
+from apportion_compiler.graph.named_objects import NamedObject, named_objects
 from apportion_policy.cluster import Cluster, Environment
 from apportion_policy.identifiers import identity_of
 from apportion_policy.policy import Policy
@@ -50,7 +50,7 @@ class Declarations:
         return by_id
 
     @cached_property
-    def named(self) -> tuple[Named, ...]:
+    def named(self) -> tuple[NamedObject, ...]:
         """Everything that has a name of its own."""
         return tuple(named_objects(self.policy, (declared.queue for declared in self.queues)))
 

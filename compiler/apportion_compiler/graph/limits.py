@@ -11,14 +11,14 @@ from apportion_policy.quantity import Unlimited
 from apportion_policy.resources import GPU
 
 
-class Bound(NamedTuple):
+class DeclaredLimit(NamedTuple):
     """A finite limit in base units and the queue that declares it."""
 
     amount: int
     holder: str
 
 
-Bounds = Mapping[str, Bound]
+Bounds = Mapping[str, DeclaredLimit]
 """By resource; a missing resource has no bound."""
 
 NO_BOUNDS: Bounds = {}
@@ -30,7 +30,7 @@ def bounds_below(graph: PolicyGraph, scope: Scope) -> Mapping[str, Bounds]:
     for node in graph.inner:
         inherited = below[node.parent] if node.parent is not None else NO_BOUNDS
         own = {
-            resource: Bound(amount, node.id)
+            resource: DeclaredLimit(amount, node.id)
             for resource, amount in scope.values[node.id].limit.items()
             if not isinstance(amount, Unlimited) and (resource not in inherited or amount < inherited[resource].amount)
         }
@@ -38,7 +38,7 @@ def bounds_below(graph: PolicyGraph, scope: Scope) -> Mapping[str, Bounds]:
     return below
 
 
-def bound_on(bounds: Bounds, resource: str) -> Bound | None:
+def bound_on(bounds: Bounds, resource: str) -> DeclaredLimit | None:
     """Return the bound on a resource; a GPU model is bounded by the total of GPUs too."""
     bound = bounds.get(resource)
     if resource.startswith(GPU_MODEL_PREFIX) and (total := bounds.get(GPU)) is not None:

@@ -10,7 +10,7 @@ from apportion_policy.queue import Queue
 from apportion_policy.source import SourceLocation
 
 
-class Named(NamedTuple):
+class NamedObject(NamedTuple):
     """An object: `name` as its author wrote it in `field`, unique among objects of its `kind` in its `home`.
 
     `home` is the address of what holds it; empty for the policy itself.
@@ -29,21 +29,21 @@ class Named(NamedTuple):
         return f"{self.kind} {path}{self.name}"
 
 
-def named_objects(policy: Policy, queues: Iterable[Queue]) -> Iterator[Named]:
+def named_objects(policy: Policy, queues: Iterable[Queue]) -> Iterator[NamedObject]:
     """Yield queues, node pools, priority classes, provisioning plans, environments, clusters and topologies."""
     for queue in queues:
-        yield Named("queue", queue.id, queue.source)
+        yield NamedObject("queue", queue.id, queue.source)
     for pool in policy.node_pools:
-        yield Named("node pool", pool.id, pool.source)
+        yield NamedObject("node pool", pool.id, pool.source)
     for cls in policy.priority_classes:
-        yield Named("priority class", cls.name, cls.source, "name")
+        yield NamedObject("priority class", cls.name, cls.source, "name")
     for plan in policy.provisioning_plans:
-        yield Named("provisioning plan", plan.id, plan.source)
+        yield NamedObject("provisioning plan", plan.id, plan.source)
     for environment in policy.environments:
-        stage = Named("environment", environment.name, environment.source, "name")
+        stage = NamedObject("environment", environment.name, environment.source, "name")
         yield stage
         for cluster in environment.clusters:
-            place = Named("cluster", cluster.name, cluster.source, "name", stage.address)
+            place = NamedObject("cluster", cluster.name, cluster.source, "name", stage.address)
             yield place
             for topology in cluster.topologies:
-                yield Named("topology", topology.name, topology.source, "name", place.address)
+                yield NamedObject("topology", topology.name, topology.source, "name", place.address)

@@ -19,7 +19,7 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class LocatedManifest:
     """A manifest and where it stands."""
 
     manifest: Manifest
@@ -40,12 +40,12 @@ class Placed:
         tokens = [bracketed.strip("'\"") or plain for bracketed, plain in _TOKEN.findall(field)]
         found = _follow(self.node, tokens)
         if found is None:
-            found = _follow(self.node, ["kind"]) or _Found(None, self.node)
+            found = _follow(self.node, ["kind"]) or _LocatedField(None, self.node)
         return found.location(self.file)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _LocatedField:
     """A field's key, if it has one, and its value; `line` is added where the two stand in a text within the text."""
 
     key: yaml.Node | None
@@ -64,7 +64,7 @@ class _Found:
         return SourceLocation(file, start.line + 1, start.column, end.line + 1, end.column)
 
 
-def _follow(root: yaml.Node, tokens: list[str]) -> _Found | None:
+def _follow(root: yaml.Node, tokens: list[str]) -> _LocatedField | None:
     """Return the deepest field on the way that is there."""
     found, position, node, line = None, 0, root, 0
     while position < len(tokens):
@@ -78,7 +78,7 @@ def _follow(root: yaml.Node, tokens: list[str]) -> _Found | None:
         if step is None:
             break
         position, key, node = step
-        found = _Found(key, node, line)
+        found = _LocatedField(key, node, line)
     return found
 
 

@@ -16,7 +16,7 @@ from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.engine_rules.workloads import workload_verdicts
 from apportion_compiler.engines.registry import PLAIN_KUBERNETES
 from apportion_compiler.manifests.engines import engines_of
-from apportion_compiler.manifests.located_manifest import Placed
+from apportion_compiler.manifests.located_manifest import LocatedManifest
 
 _RULES: Mapping[Effect, tuple[Rule, str]] = {
     Effect.REJECTED: (MANIFEST_REJECTED, "{engine} rejects {what}"),
@@ -28,7 +28,7 @@ _RULES: Mapping[Effect, tuple[Rule, str]] = {
 
 
 def check_manifests(
-    objects: Sequence[Placed],
+    objects: Sequence[LocatedManifest],
     engines: Sequence[str] = (),
     *,
     existing: Sequence[Manifest] = (),
@@ -68,7 +68,7 @@ def _verdicts(engine: str, manifests: Sequence[Manifest], existing: Sequence[Man
     yield from workload_verdicts(engine, manifests, existing)
 
 
-def _finding(engine: str, verdict: Verdict, placed: Placed) -> Diagnostic:
+def _finding(engine: str, verdict: Verdict, placed: LocatedManifest) -> Diagnostic:
     rule, clause = _RULES[verdict.effect]
     what = f"`{verdict.field}`" if verdict.field else "it"
     said = clause.format(engine="the API server" if engine == PLAIN_KUBERNETES else engine, what=what)

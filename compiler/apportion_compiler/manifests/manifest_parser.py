@@ -15,7 +15,7 @@ import yaml
 
 from apportion_compiler.checks.manifests import UNREADABLE_MANIFEST
 from apportion_compiler.diagnostics.diagnostic import Diagnostic
-from apportion_compiler.manifests.located_manifest import Placed
+from apportion_compiler.manifests.located_manifest import LocatedManifest
 from apportion_compiler.manifests.scalars import NotJson, scalar
 from apportion_policy.documents import MAX_DEPTH, MAX_DOCUMENT_NODES, check_expansion, line_nested_too_deeply
 from apportion_policy.errors import DocumentFault
@@ -30,14 +30,14 @@ _TOO_DEEP = f"the document is nested deeper than {MAX_DEPTH} levels"
 class ManifestFile:
     """The objects of a text, and what of it could not be read. `others` are the lines of documents that are no objects."""
 
-    objects: tuple[Placed, ...] = ()
+    objects: tuple[LocatedManifest, ...] = ()
     faults: tuple[Diagnostic, ...] = ()
     others: tuple[int, ...] = ()
 
 
 def read_manifests(text: str, file: str) -> ManifestFile:
     """Return the objects of a YAML or JSON text, as findings name its file."""
-    objects: list[Placed] = []
+    objects: list[LocatedManifest] = []
     reader = _Reader(file)
     others: list[int] = []
     deep = line_nested_too_deeply(text)
@@ -53,7 +53,7 @@ def read_manifests(text: str, file: str) -> ManifestFile:
             value = reader.value(node)
             if value is None:
                 continue
-            placed = list(_objects(Placed(value, node, file))) if isinstance(value, dict) else []
+            placed = list(_objects(LocatedManifest(value, node, file))) if isinstance(value, dict) else []
             objects += placed
             others += () if placed else (node.start_mark.line + 1,)
     except DocumentFault as refused:
@@ -78,7 +78,7 @@ def unreadable(file: str, message: str, line: int = 0, column: int = 0, hint: st
     )  # fmt: skip
 
 
-def _objects(found: Placed) -> Iterator[Placed]:
+def _objects(found: LocatedManifest) -> Iterator[LocatedManifest]:
     """Yield the object, or those of a list; nothing for a mapping that is none."""
     manifest = found.manifest
     kind, version = manifest.get("kind"), manifest.get("apiVersion")
@@ -88,7 +88,7 @@ def _objects(found: Placed) -> Iterator[Placed]:
         nodes = node.value if isinstance(node, yaml.SequenceNode) else []
         for item, of_item in zip(items, nodes, strict=False):
             if isinstance(item, dict):
-                yield from _objects(Placed(_with_kind(item, kind, version), of_item, found.file))
+                yield from _objects(LocatedManifest(_with_kind(item, kind, version), of_item, found.file))
     elif isinstance(kind, str) and isinstance(version, str):
         yield found
 

@@ -25,7 +25,7 @@ from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.lower import lower
 from apportion_compiler.policy_writer.conservation import losses
-from apportion_compiler.policy_writer.declarations import Declared, Identity, declare_record
+from apportion_compiler.policy_writer.declarations import DeclaredPolicy, PolicyIdentity, declare_record
 from apportion_compiler.policy_writer.files import policy_files
 from apportion_compiler.readers import READERS
 from apportion_compiler.readers.cluster_reader import read_cluster
@@ -40,7 +40,9 @@ _UNSOUND = frozenset(
 """Errors with which there is no tree to lower."""
 
 
-def adopted_policy(manifests: Sequence[Manifest], identity: Identity) -> tuple[Mapping[str, str], tuple[Note, ...]]:
+def adopted_policy(
+    manifests: Sequence[Manifest], identity: PolicyIdentity
+) -> tuple[Mapping[str, str], tuple[Note, ...]]:
     """Return the texts of a policy by file name, and its notes.
 
     Raises:
@@ -61,7 +63,9 @@ def adopted_policy(manifests: Sequence[Manifest], identity: Identity) -> tuple[M
     return policy_files(replace(record, notes=tuple(dict.fromkeys((*record.notes, *lost)))), identity)
 
 
-def objects_made(record: ImportRecord, identity: Identity) -> tuple[tuple[Made, ...] | None, tuple[Diagnostic, ...]]:
+def objects_made(
+    record: ImportRecord, identity: PolicyIdentity
+) -> tuple[tuple[Made, ...] | None, tuple[Diagnostic, ...]]:
     """Return the objects to which the record compiles, None where its tree is not sound, and the errors of the policy.
 
     An error that leaves the tree sound, such as a label that no queue may set, stops `compile` and no comparison.
@@ -82,7 +86,7 @@ def objects_made(record: ImportRecord, identity: Identity) -> tuple[tuple[Made, 
     return tuple(manifest for output in outputs for manifest in output.manifests), errors
 
 
-def _policy(declared: Declared, identity: Identity) -> Policy:
+def _policy(declared: DeclaredPolicy, identity: PolicyIdentity) -> Policy:
     return Policy(
         organisation=Organisation(name=identity.organisation, owner=identity.owner),
         queues=declared.queues,

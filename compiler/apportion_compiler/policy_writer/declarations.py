@@ -29,7 +29,7 @@ _MAX_PRIORITY = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class PolicyIdentity:
     """What objects do not say: whose policy it is, and where it is in force."""
 
     organisation: str
@@ -41,7 +41,7 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredPolicy:
     """The declarations of a policy, queues parents first, and what could not be kept."""
 
     queues: tuple[Queue, ...]
@@ -52,7 +52,7 @@ class Declared:
     notes: tuple[Note, ...]
 
 
-def declare_record(record: ImportRecord, identity: Identity) -> Declared:
+def declare_record(record: ImportRecord, identity: PolicyIdentity) -> DeclaredPolicy:
     """Return the declarations.
 
     Raises:
@@ -69,7 +69,7 @@ def declare_record(record: ImportRecord, identity: Identity) -> Declared:
     return declared
 
 
-def _declared(record: ImportRecord, identity: Identity) -> Declared:
+def _declared(record: ImportRecord, identity: PolicyIdentity) -> DeclaredPolicy:
     notes = list(record.notes)
     pools = pools_of(record, notes)
     promised = promises(record.queues)
@@ -92,7 +92,7 @@ def _declared(record: ImportRecord, identity: Identity) -> Declared:
         queues.append(Queue(id=queue.id, **{key: value for key, value in fields.items() if value is not None}))
     for cls in record.priority_classes:
         notes += _reworded(f"PriorityClass {cls.name}", "description", cls.description)
-    return Declared(
+    return DeclaredPolicy(
         tuple(queues),
         pools,
         tuple(_plan(plan) for plan in record.plans),
@@ -196,7 +196,7 @@ def _class(cls: PriorityClassRecord) -> PriorityClass:
     return next((default for default in DEFAULT_PRIORITY_CLASSES if default == made), made)
 
 
-def _environment(record: ImportRecord, identity: Identity, pools: Sequence[NodePool]) -> Environment:
+def _environment(record: ImportRecord, identity: PolicyIdentity, pools: Sequence[NodePool]) -> Environment:
     here = record.cluster
     gpu, cpu = (PlacementStrategy(p) if p is not None else None for p in (here.gpu_placement, here.cpu_placement))
     placement = {

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.kubernetes_names import is_subdomain
-from apportion_compiler.policy_writer.declarations import Declared, Identity, declare_record
+from apportion_compiler.policy_writer.declarations import DeclaredPolicy, PolicyIdentity, declare_record
 from apportion_compiler.policy_writer.expressions import WIDTH, Atom, Expression, call, imported, laid_out, sequence
 from apportion_compiler.policy_writer.python_names import constants, modules
 from apportion_compiler.policy_writer.python_source import Names, expression_of
@@ -22,7 +22,7 @@ TEAMS = "teams"
 _ENVIRONMENT = ("environment", "")
 
 
-def policy_files(record: ImportRecord, identity: Identity) -> tuple[Mapping[str, str], tuple[Note, ...]]:
+def policy_files(record: ImportRecord, identity: PolicyIdentity) -> tuple[Mapping[str, str], tuple[Note, ...]]:
     """Return the texts by file name, and the notes, which stand in them as comments too.
 
     Raises:
@@ -82,7 +82,12 @@ def _team(queues: Sequence[Queue], notes: Sequence[Note]) -> str:
 
 
 def _entry(
-    declared: Declared, identity: Identity, platform: Sequence[Queue], notes: Sequence[Note], *, has_teams: bool
+    declared: DeclaredPolicy,
+    identity: PolicyIdentity,
+    platform: Sequence[Queue],
+    notes: Sequence[Note],
+    *,
+    has_teams: bool,
 ) -> str:
     named = constants(
         {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apportion_compiler.engines.registry import TRAITS, Parts, engine_parts
+from apportion_compiler.engines.registry import TRAITS, EngineParts, engine_parts
 from apportion_compiler.plain_objects import group_of
 from apportion_compiler.readers.record import Manifest, Reader
 
-READERS: Mapping[str, Reader] = Parts(engine_parts("reader", "READER"))
+READERS: Mapping[str, Reader] = EngineParts(engine_parts("reader", "READER"))
 """Readers by the engine's name."""
 
 

@@ -16,7 +16,7 @@ from apportion_compiler.readers.record import ImportRecord, Manifest
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class QueueNamespaces:
     """The namespaces of one queue, and what their work may name; None where they do not say it."""
 
     namespaces: tuple[str, ...]
@@ -24,7 +24,7 @@ class Bound:
     gpu_sharing: bool | None
 
 
-def bound_namespaces(manifests: Sequence[Manifest]) -> Mapping[str, Bound]:
+def bound_namespaces(manifests: Sequence[Manifest]) -> Mapping[str, QueueNamespaces]:
     """Return the namespaces that carry Apportion's label, by the queue's id as a label value."""
     found: dict[str, list[Manifest]] = {}
     for manifest in of_kind(manifests, "", "Namespace"):
@@ -61,12 +61,12 @@ def with_namespaces(record: ImportRecord, manifests: Sequence[Manifest]) -> Impo
     return with_limit_ranges(replace(record, queues=tuple(queues)), manifests, foreign=False)
 
 
-def _bound(namespaces: Sequence[Manifest]) -> Bound:
+def _bound(namespaces: Sequence[Manifest]) -> QueueNamespaces:
     notes = [annotations_of(namespace) for namespace in namespaces]
     classes = {note[CLASSES_ANNOTATION] for note in notes if CLASSES_ANNOTATION in note}
     sharing = {note[SHARING_ANNOTATION] for note in notes if SHARING_ANNOTATION in note}
     named = classes.pop() if len(classes) == 1 else None
-    return Bound(
+    return QueueNamespaces(
         tuple(sorted(name_of(namespace) for namespace in namespaces)),
         None if named is None else tuple(cls for cls in named.split(",") if cls),
         (sharing.pop() == "true") if len(sharing) == 1 else None,

@@ -25,7 +25,7 @@ _NEVER_COMPARED = ("status",)
 
 
 @dataclass(frozen=True, slots=True)
-class Drifted:
+class DriftedObject:
     """An object that differs from what was applied.
 
     Attributes:
@@ -41,27 +41,27 @@ class Drifted:
     fields: tuple[tuple[str, object, object], ...] = ()
 
 
-def drift(wanted: Sequence[Manifest], export: Sequence[Manifest]) -> tuple[Drifted, ...]:
+def drift(wanted: Sequence[Manifest], export: Sequence[Manifest]) -> tuple[DriftedObject, ...]:
     """Return what has drifted, in the order of `wanted`, then what is left over and what is unmanaged."""
     there = {identity_of(one): one for one in export}
-    found: list[Drifted] = []
+    found: list[DriftedObject] = []
     for manifest in wanted:
         key = identity_of(manifest)
         if key not in there:
-            found.append(Drifted("missing", key))
+            found.append(DriftedObject("missing", key))
             continue
         expected = manifest if _is_managed(there[key]) else _unmarked(manifest)
         stored = _in_written_version(expected, there[key])
         fields = (*_lost(expected, stored), *_added(expected, stored))
         if fields:
-            found.append(Drifted("changed", key, fields))
+            found.append(DriftedObject("changed", key, fields))
     written = {identity_of(m) for m in wanted}
     left = [key for key, one in there.items() if labels_of(one).get(MANAGED_BY_LABEL) == MANAGER and key not in written]
     others = unmanaged(wanted, export)
     return (
         *found,
-        *(Drifted("left", key) for key in sorted(left)),
-        *(Drifted("unmanaged", key, ((path, None, name),)) for key, path, name in others if key not in left),
+        *(DriftedObject("left", key) for key in sorted(left)),
+        *(DriftedObject("unmanaged", key, ((path, None, name),)) for key, path, name in others if key not in left),
     )
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apportion_compiler.engines.registry import Parts, engine_parts
+from apportion_compiler.engines.registry import EngineParts, engine_parts
 from apportion_compiler.rollout.queue_state import Model
 
-MODELS: Mapping[str, Model] = Parts(engine_parts("updates", "MODEL"))
+MODELS: Mapping[str, Model] = EngineParts(engine_parts("updates", "MODEL"))
 """By the engine's name."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from apportion_compiler.rollout.queue_state import Held, State
+from apportion_compiler.rollout.queue_state import QueueEntry, State
 from apportion_compiler.rollout.waves import Wave
 
 
@@ -24,20 +24,20 @@ def waits_of(before: State, wave: Wave) -> tuple[frozenset[str], ...]:
     for queue in wave.applies:
         after.apply(queue)
     state = before.copy()
-    done: list[_Write] = []
+    done: list[_OrderedWrite] = []
     waits: list[frozenset[str]] = []
     for queue in wave.applies:
         was = state.queues.get(queue.name)
         relatives = _above(was, (before, state, after)) | _above(queue, (before, state, after))
         state.apply(queue)
         relatives |= _above(queue, (state,))
-        write = _Write(was, queue, relatives)
+        write = _OrderedWrite(was, queue, relatives)
         waits.append(frozenset(earlier.name for earlier in done if write.waits_for(earlier)))
         done.append(write)
     return tuple(waits)
 
 
-def _above(queue: Held | None, states: Iterable[State]) -> set[str]:
+def _above(queue: QueueEntry | None, states: Iterable[State]) -> set[str]:
     if queue is None:
         return set()
     found: set[str] = set()
@@ -49,12 +49,12 @@ def _above(queue: Held | None, states: Iterable[State]) -> set[str]:
     return found
 
 
-class _Write:
+class _OrderedWrite:
     """A write with what it changes."""
 
     __slots__ = ("_above", "_freed", "_from", "_needed", "_to", "name")
 
-    def __init__(self, was: Held | None, queue: Held, above: set[str]) -> None:
+    def __init__(self, was: QueueEntry | None, queue: QueueEntry, above: set[str]) -> None:
         self.name = queue.name
         self._above = above
         self._from = was.parent if was is not None and was.gives(queue) else None
@@ -62,7 +62,7 @@ class _Write:
         self._freed = was.claims - queue.claims if was is not None else frozenset[str]()
         self._needed = queue.claims - was.claims if was is not None else queue.claims
 
-    def waits_for(self, earlier: _Write) -> bool:
+    def waits_for(self, earlier: _OrderedWrite) -> bool:
         """Tell whether an earlier write of the wave must be done before this one."""
         if earlier.name in self._above or self.name in earlier._above:
             return True

@@ -11,7 +11,7 @@ Counts = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class QueueEntry:
     """A queue's object, and what of it an engine evaluates beside other queues.
 
     Attributes:
@@ -34,14 +34,14 @@ class Held:
     keys: tuple[frozenset[str], ...] = ()
     is_parent: bool = True
 
-    def says_the_same(self, other: Held) -> bool:
+    def says_the_same(self, other: QueueEntry) -> bool:
         """Tell whether a webhook would find nothing to evaluate anew."""
         return all(
             getattr(self, name) == getattr(other, name)
             for name in ("parent", "amounts", "limits", "claims", "keys", "is_parent")
         )
 
-    def gives(self, after: Held) -> bool:
+    def gives(self, after: QueueEntry) -> bool:
         """Tell whether something becomes free where it hangs, once it is as `after`."""
         return self.parent != after.parent or any(
             name not in shall or shall[name] < amount
@@ -56,7 +56,7 @@ class State:
     `ours` are the names of all queues of the change; a parent that is none of them is somebody else's, and there.
     """
 
-    def __init__(self, queues: Iterable[Held], root: str, ours: frozenset[str] = frozenset()) -> None:
+    def __init__(self, queues: Iterable[QueueEntry], root: str, ours: frozenset[str] = frozenset()) -> None:
         self.queues = {queue.name: queue for queue in queues}
         self.root = root
         self.ours = ours
@@ -68,24 +68,24 @@ class State:
         """Return a state that changes by itself."""
         return State(self.queues.values(), self.root, self.ours)
 
-    def apply(self, queue: Held) -> None:
+    def apply(self, queue: QueueEntry) -> None:
         """Write a queue."""
         if queue.name in self.queues:
             del self.children[self.queues[queue.name].parent][queue.name]
         self.queues[queue.name] = queue
         self.children.setdefault(queue.parent, {})[queue.name] = None
 
-    def delete(self, name: str) -> Held:
+    def delete(self, name: str) -> QueueEntry:
         """Delete a queue and return it."""
         queue = self.queues.pop(name)
         del self.children[queue.parent][name]
         return queue
 
-    def below(self, name: str) -> list[Held]:
+    def below(self, name: str) -> list[QueueEntry]:
         """Return a queue's children."""
         return [self.queues[child] for child in self.children.get(name, ())]
 
-    def above(self, queue: Held) -> Iterator[Held]:
+    def above(self, queue: QueueEntry) -> Iterator[QueueEntry]:
         """Yield the queues above one that is here or shall be, the nearest first; a cycle ends where it closes."""
         parent, seen = queue.parent, {queue.name}
         while parent in self.queues and parent not in seen:
@@ -97,7 +97,7 @@ class State:
         """Tell whether a queue is not as it shall be."""
         return name not in self.queues or self.queues[name].manifest != goal.queues[name].manifest
 
-    def is_below_itself(self, queue: Held) -> bool:
+    def is_below_itself(self, queue: QueueEntry) -> bool:
         """Tell whether a queue's parents lead back to it."""
         return queue.parent == queue.name or any(above.parent == queue.name for above in self.above(queue))
 
@@ -131,9 +131,9 @@ class Model:
     root: str
     engines_own: frozenset[str]
     is_ordered: Callable[[Manifest], bool]
-    read: Callable[[Manifest], Held]
-    takes: Callable[[State, Held], bool]
-    at_root: Callable[[Held, Held], Manifest]
-    lowered: Callable[[Held, Held, State], Manifest]
-    leaves: Callable[[Held, Held], bool] = lambda has, shall: has.parent != shall.parent
+    read: Callable[[Manifest], QueueEntry]
+    takes: Callable[[State, QueueEntry], bool]
+    at_root: Callable[[QueueEntry, QueueEntry], Manifest]
+    lowered: Callable[[QueueEntry, QueueEntry, State], Manifest]
+    leaves: Callable[[QueueEntry, QueueEntry], bool] = lambda has, shall: has.parent != shall.parent
     refuses: bool = True

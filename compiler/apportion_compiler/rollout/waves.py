@@ -20,15 +20,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from apportion_compiler.plain_objects import Manifest, name_of
-from apportion_compiler.rollout.queue_state import Held, Model, State
+from apportion_compiler.rollout.queue_state import Model, QueueEntry, State
 
 
 @dataclass(frozen=True, slots=True)
 class Wave:
     """Writes in order, each of another queue, then deletions in order."""
 
-    applies: tuple[Held, ...]
-    deletes: tuple[Held, ...]
+    applies: tuple[QueueEntry, ...]
+    deletes: tuple[QueueEntry, ...]
 
 
 def waves(former: Iterable[Manifest], wanted: Iterable[Manifest], model: Model) -> tuple[Wave, ...]:
@@ -74,13 +74,13 @@ def _in_one_go(state: State, goal: State, model: Model) -> Iterator[Wave]:
         yield wave
 
 
-def _nonempty(applies: Iterable[Held], deletes: Iterable[Held] = ()) -> Wave | None:
+def _nonempty(applies: Iterable[QueueEntry], deletes: Iterable[QueueEntry] = ()) -> Wave | None:
     # The deletions are drawn after the writes, and so see what these leave.
     wave = Wave(tuple(applies), tuple(deletes))
     return wave if wave.applies or wave.deletes else None
 
 
-def _as_far_as_it_goes(state: State, goal: State, model: Model) -> Iterator[Held]:
+def _as_far_as_it_goes(state: State, goal: State, model: Model) -> Iterator[QueueEntry]:
     """Write final values as long as any is taken."""
     moving = True
     while moving:
@@ -92,27 +92,27 @@ def _as_far_as_it_goes(state: State, goal: State, model: Model) -> Iterator[Held
                     yield _write(state, goal.queues[name])
 
 
-def _final(state: State, goal: State) -> Iterator[Held]:
+def _final(state: State, goal: State) -> Iterator[QueueEntry]:
     for name in goal.parents_first():
         if state.differs(name, goal):
             yield _write(state, goal.queues[name])
 
 
-def _deletions(state: State, goal: State) -> Iterator[Held]:
+def _deletions(state: State, goal: State) -> Iterator[QueueEntry]:
     """Delete what goes and has nothing below it, children first."""
     for name in reversed(state.parents_first()):
         if name not in goal.queues and not state.below(name):
             yield state.delete(name)
 
 
-def _below_root(state: State, goal: State, model: Model) -> Iterator[Held]:
+def _below_root(state: State, goal: State, model: Model) -> Iterator[QueueEntry]:
     for name in state.parents_first():
         queue, shall = state.queues[name], goal.queues.get(name)
         if shall is not None and queue.parent != model.root and model.leaves(queue, shall):
             yield _write(state, model.read(model.at_root(queue, shall)))
 
 
-def _lowered(state: State, goal: State, model: Model) -> Iterator[Held]:
+def _lowered(state: State, goal: State, model: Model) -> Iterator[QueueEntry]:
     for name in reversed(state.parents_first()):
         if name in goal.queues and state.differs(name, goal):
             queue = state.queues[name]
@@ -121,6 +121,6 @@ def _lowered(state: State, goal: State, model: Model) -> Iterator[Held]:
                 yield _write(state, less)
 
 
-def _write(state: State, queue: Held) -> Held:
+def _write(state: State, queue: QueueEntry) -> QueueEntry:
     state.apply(queue)
     return queue

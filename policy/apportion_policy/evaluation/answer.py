@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from apportion_policy.evaluation.confinement_layers import Raised
+from apportion_policy.evaluation.confinement_layers import RaisedLayers
 from apportion_policy.evaluation.fault import Fault, FaultFormatError
 
 MAX_HEADER_BYTES = 16 * 1024 * 1024
@@ -36,7 +36,7 @@ class Answer:
     document: bytes
 
 
-def layers_line(raised: Raised) -> bytes:
+def layers_line(raised: RaisedLayers) -> bytes:
     """Return the first line of an answer."""
     return _line({"layers": raised.active, "absent": raised.absent, "failed": raised.failed})
 
@@ -63,14 +63,14 @@ def whole_size(received: bytes | bytearray) -> int | None:
     return second_end + 1 + size
 
 
-def read_layers(received: bytes) -> Raised | None:
+def read_layers(received: bytes) -> RaisedLayers | None:
     """Return the layers of an answer that may have broken off after its first line; `None` before that."""
     end = received.find(b"\n")
     if end < 0:
         return None
     head = _object(received[:end])
     failed = head.get("failed")
-    return Raised(
+    return RaisedLayers(
         list(_names(head.get("layers"), at_most=_MAX_LAYERS)),
         [_reason(each) for each in _items(head.get("absent"), at_most=_MAX_LAYERS)],
         None if failed is None else _reason(failed),

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from apportion_policy.evaluation.read_access import Readable
+from apportion_policy.evaluation.read_access import ReadablePaths
 from apportion_policy.evaluation.tree import is_hidden, is_within
 
 _WRITING_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -99,7 +99,7 @@ class AuditTrail:
     refused: list[str] = field(default_factory=list[str])
 
 
-def install_audit_hook(readable: Readable, root: str) -> AuditTrail:
+def install_audit_hook(readable: ReadablePaths, root: str) -> AuditTrail:
     """Watch this interpreter for good, and return what it will have seen."""
     trail = AuditTrail()
     checks: dict[str, _Check] = {
@@ -137,7 +137,7 @@ def _refuse_change(arguments: tuple[Any, ...]) -> None:
     raise SandboxViolationError(f"this policy tried to change {_shown(path)}")
 
 
-def _open_check(readable: Readable, root: str, files_read: dict[str, None]) -> _Check:
+def _open_check(readable: ReadablePaths, root: str, files_read: dict[str, None]) -> _Check:
     realpath = os.path.realpath
 
     def check(arguments: tuple[Any, ...]) -> None:
@@ -161,7 +161,7 @@ def _open_check(readable: Readable, root: str, files_read: dict[str, None]) -> _
     return check
 
 
-def _listing_check(readable: Readable) -> _Check:
+def _listing_check(readable: ReadablePaths) -> _Check:
     realpath = os.path.realpath
 
     def check(arguments: tuple[Any, ...]) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Child:
+class ChildProcess:
     """A running child process and the ends of its pipes that are ours."""
 
     process_id: int

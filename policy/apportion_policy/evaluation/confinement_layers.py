@@ -68,7 +68,7 @@ NEEDED_FOR_UNTRUSTED: tuple[Layer, ...] = (SCRUBBED_ENVIRONMENT, RESOURCE_LIMITS
 
 
 @dataclass(slots=True)
-class Raised:
+class RaisedLayers:
     """What came of raising the layers; it grows as they are raised.
 
     Attributes:
@@ -91,7 +91,7 @@ def missing_layers(active: Sequence[str]) -> tuple[Layer, ...]:
     return tuple(layer for layer in NEEDED_FOR_UNTRUSTED if layer.name not in active)
 
 
-def raise_layer(layer: Layer, act: Callable[[], object], raised: Raised) -> None:
+def raise_layer(layer: Layer, act: Callable[[], object], raised: RaisedLayers) -> None:
     """Do what raises a layer, and note whether it is in force or absent.
 
     Raises:

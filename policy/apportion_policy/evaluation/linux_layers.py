@@ -14,7 +14,7 @@ from apportion_policy.evaluation.confinement_layers import (
     NETWORK_NAMESPACE,
     NO_NEW_PRIVILEGES,
     SYSTEM_CALLS,
-    Raised,
+    RaisedLayers,
     raise_layer,
 )
 from apportion_policy.evaluation.kernel import KernelError
@@ -25,11 +25,11 @@ from apportion_policy.evaluation.privileges import (
     leave_network,
     refuse_new_privileges,
 )
-from apportion_policy.evaluation.read_access import Readable
+from apportion_policy.evaluation.read_access import ReadablePaths
 from apportion_policy.evaluation.seccomp import restrict_system_calls
 
 
-def raise_linux_layers(readable: Readable, raised: Raised, *, parent: int) -> None:
+def raise_linux_layers(readable: ReadablePaths, raised: RaisedLayers, *, parent: int) -> None:
     """Confine this process for good, and note the layers that this kernel has and those it lacks.
 
     Raises:

@@ -7,17 +7,17 @@ from dataclasses import replace
 
 from apportion_policy.errors import ConfinementError
 from apportion_policy.evaluation.answer import Answer, AnswerError, read_answer, read_layers
-from apportion_policy.evaluation.confinement_layers import SCRUBBED_ENVIRONMENT, Raised, missing_layers
+from apportion_policy.evaluation.confinement_layers import SCRUBBED_ENVIRONMENT, RaisedLayers, missing_layers
 from apportion_policy.evaluation.crash_trace import innermost_place
 from apportion_policy.evaluation.fault import Fault
 from apportion_policy.evaluation.limits import MIB, PRINTS_KEPT_BYTES, Limits
-from apportion_policy.evaluation.result import Evaluated, Rejected
+from apportion_policy.evaluation.result import EvaluatedPolicy, Rejected
 from apportion_policy.evaluation.sanitized_text import plain_text
-from apportion_policy.evaluation.supervision import Ended, Ending
+from apportion_policy.evaluation.supervision import EndedChild, ExitReason
 from apportion_policy.evaluation.tree import PolicyTree
 
 
-def outcome_of(ended: Ended, tree: PolicyTree, limits: Limits) -> Evaluated | Rejected:
+def outcome_of(ended: EndedChild, tree: PolicyTree, limits: Limits) -> EvaluatedPolicy | Rejected:
     """Return the policy as data, or the faults, of a child that has ended.
 
     Raises:
@@ -29,7 +29,7 @@ def outcome_of(ended: Ended, tree: PolicyTree, limits: Limits) -> Evaluated | Re
         _require(raised, layers, limits)
     printed = _printed(ended.prints)
     fault = None
-    if ended.ending is not Ending.ANSWERED:
+    if ended.ending is not ExitReason.ANSWERED:
         fault = _fault_of_ending(ended, tree, limits)
     else:
         try:
@@ -45,19 +45,19 @@ def outcome_of(ended: Ended, tree: PolicyTree, limits: Limits) -> Evaluated | Re
     return Rejected((fault,), layers, printed, tree)
 
 
-def _evaluated(answer: Answer, layers: tuple[str, ...], printed: str, tree: PolicyTree) -> Evaluated:
+def _evaluated(answer: Answer, layers: tuple[str, ...], printed: str, tree: PolicyTree) -> EvaluatedPolicy:
     others = dict.fromkeys(file for file in answer.files if file != tree.entry and tree.contains(file))
-    return Evaluated(answer.document, (tree.entry, *others), layers, printed, tree)
+    return EvaluatedPolicy(answer.document, (tree.entry, *others), layers, printed, tree)
 
 
-def _raised(ended: Ended) -> Raised:
+def _raised(ended: EndedChild) -> RaisedLayers:
     try:
-        return read_layers(ended.answer) or Raised()
+        return read_layers(ended.answer) or RaisedLayers()
     except AnswerError:
-        return Raised()
+        return RaisedLayers()
 
 
-def _require(raised: Raised, layers: tuple[str, ...], limits: Limits) -> None:
+def _require(raised: RaisedLayers, layers: tuple[str, ...], limits: Limits) -> None:
     if raised.failed is not None:
         name, reason = raised.failed
         raise ConfinementError(
@@ -75,7 +75,7 @@ def _require(raised: Raised, layers: tuple[str, ...], limits: Limits) -> None:
         )
 
 
-def _fault_of_ending(ended: Ended, tree: PolicyTree, limits: Limits) -> Fault:
+def _fault_of_ending(ended: EndedChild, tree: PolicyTree, limits: Limits) -> Fault:
     fault = _explanation(ended, tree, limits)
     place = innermost_place(ended.trace, tree)
     if place is not None:
@@ -83,27 +83,27 @@ def _fault_of_ending(ended: Ended, tree: PolicyTree, limits: Limits) -> Fault:
     return replace(fault, file=tree.entry)
 
 
-def _explanation(ended: Ended, tree: PolicyTree, limits: Limits) -> Fault:
+def _explanation(ended: EndedChild, tree: PolicyTree, limits: Limits) -> Fault:
     time_hint = "look for a loop that does not end"
     match ended.ending:
-        case Ending.ANSWER_TOO_LARGE:
+        case ExitReason.ANSWER_TOO_LARGE:
             return Fault("output-too-large", f"the policy as data is larger than {limits.output_bytes} bytes")
-        case Ending.PRINTS_TOO_LARGE:
+        case ExitReason.PRINTS_TOO_LARGE:
             return Fault("output-too-large", f"the policy printed more than {limits.print_bytes} bytes")
-        case Ending.CUT_OFF:
+        case ExitReason.CUT_OFF:
             return Fault("evaluation-crashed", "the policy closed the pipes of its own evaluation")
-        case Ending.PROCESSOR_TIME:
+        case ExitReason.PROCESSOR_TIME:
             return _processor_fault(limits)
-        case Ending.TIME_LIMIT if ended.cpu_s >= limits.cpu_s:
+        case ExitReason.TIME_LIMIT if ended.cpu_s >= limits.cpu_s:
             return _processor_fault(limits)
-        case Ending.TIME_LIMIT:
+        case ExitReason.TIME_LIMIT:
             message = f"the policy was not evaluated within {limits.wall_s:g} s"
             return Fault("time-limit", message, hint=time_hint)
         case _:
             return _death(ended, tree, limits)
 
 
-def _death(ended: Ended, tree: PolicyTree, limits: Limits) -> Fault:
+def _death(ended: EndedChild, tree: PolicyTree, limits: Limits) -> Fault:
     if _could_not_start(ended):
         last = _printed(ended.prints).strip().rpartition("\n")[2] or f"exit status {ended.status}"
         message = f"the process that evaluates the policy could not start: {last}"
@@ -137,7 +137,7 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"  # Real-time signals have no names but the first and the last.
 
 
-def _could_not_start(ended: Ended) -> bool:
+def _could_not_start(ended: EndedChild) -> bool:
     return b"\n" not in ended.answer
 
 

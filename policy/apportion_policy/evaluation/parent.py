@@ -11,11 +11,11 @@ import sys
 import time
 from pathlib import Path
 
-from apportion_policy.evaluation.child_process import Child
+from apportion_policy.evaluation.child_process import ChildProcess
 from apportion_policy.evaluation.confinement_layers import SCRUBBED_ENVIRONMENT, missing_layers
 from apportion_policy.evaluation.fault import Fault
 from apportion_policy.evaluation.limits import Limits
-from apportion_policy.evaluation.result import Evaluated, Rejected
+from apportion_policy.evaluation.result import EvaluatedPolicy, Rejected
 from apportion_policy.evaluation.tree import EntryError, PolicyTree, locate
 
 _PROGRAM = str(Path(__file__).with_name("__main__.py"))
@@ -32,16 +32,16 @@ _ENVIRONMENT = {
 }
 
 
-class Running:
+class RunningEvaluation:
     """An evaluation under way. Ends with `result` or `cancel`; the child ends with this process in any case."""
 
-    def __init__(self, begun: Child | Rejected, tree: PolicyTree | None, limits: Limits) -> None:
+    def __init__(self, begun: ChildProcess | Rejected, tree: PolicyTree | None, limits: Limits) -> None:
         self._begun = begun
         self._tree = tree
         self._limits = limits
-        self._result: Evaluated | Rejected | None = begun if isinstance(begun, Rejected) else None
+        self._result: EvaluatedPolicy | Rejected | None = begun if isinstance(begun, Rejected) else None
 
-    def result(self) -> Evaluated | Rejected:
+    def result(self) -> EvaluatedPolicy | Rejected:
         """Wait, at most until the limit on time, and return the outcome; the same one if called again.
 
         Raises:
@@ -51,21 +51,21 @@ class Running:
             from apportion_policy.evaluation.outcome import outcome_of
             from apportion_policy.evaluation.supervision import supervise
 
-            assert isinstance(self._begun, Child)
+            assert isinstance(self._begun, ChildProcess)
             assert self._tree is not None
             self._result = outcome_of(supervise(self._begun, self._limits), self._tree, self._limits)
         return self._result
 
     def cancel(self) -> None:
         """Kill the child if it still runs."""
-        if self._result is None and isinstance(self._begun, Child):
+        if self._result is None and isinstance(self._begun, ChildProcess):
             from apportion_policy.evaluation.supervision import end
 
             end(self._begun)
             self._result = Rejected((Fault("evaluation-crashed", "the evaluation was cancelled"),))
 
 
-def start(entry: str | Path, limits: Limits = Limits()) -> Running:  # noqa: B008 - frozen.
+def start(entry: str | Path, limits: Limits = Limits()) -> RunningEvaluation:  # noqa: B008 - frozen.
     """Begin to evaluate a policy.
 
     Never raises for what the policy is: whatever is wrong with it is in the result. What is wrong with the system,
@@ -80,12 +80,12 @@ def start(entry: str | Path, limits: Limits = Limits()) -> Running:  # noqa: B00
     try:
         tree = locate(entry)
     except EntryError as wrong:
-        return Running(Rejected((wrong.fault,)), None, limits)
+        return RunningEvaluation(Rejected((wrong.fault,)), None, limits)
     try:
-        return Running(_spawn(tree, limits), tree, limits)
+        return RunningEvaluation(_spawn(tree, limits), tree, limits)
     except OSError as refused:
         message = f"the child process could not be started: {refused.strerror or refused}"
-        return Running(Rejected((Fault("evaluation-crashed", message),), tree=tree), tree, limits)
+        return RunningEvaluation(Rejected((Fault("evaluation-crashed", message),), tree=tree), tree, limits)
 
 
 def _required(limits: Limits) -> tuple[str, ...]:
@@ -95,7 +95,7 @@ def _required(limits: Limits) -> tuple[str, ...]:
     return () if limits.allow_missing_layers else tuple(layer.name for layer in needed)
 
 
-def _spawn(tree: PolicyTree, limits: Limits) -> Child:
+def _spawn(tree: PolicyTree, limits: Limits) -> ChildProcess:
     """Start the interpreter anew, so that neither memory nor environment of this process is in it."""
     opened: list[int] = []
     try:
@@ -135,4 +135,4 @@ def _spawn(tree: PolicyTree, limits: Limits) -> Child:
         raise
     for descriptor in (answer_to, trace_to, prints_to):
         os.close(descriptor)
-    return Child(process_id, answer, trace, prints, started_s)
+    return ChildProcess(process_id, answer, trace, prints, started_s)

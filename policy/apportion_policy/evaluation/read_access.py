@@ -35,7 +35,7 @@ _NEVER_GRANTED = ("node_modules",)
 
 
 @dataclass(frozen=True, slots=True)
-class Readable:
+class ReadablePaths:
     """Paths that may be read, absolute and free of symbolic links.
 
     Attributes:
@@ -57,7 +57,7 @@ class Readable:
         return self.may_read(path) or any(is_within(path, folder) for folder in self.listings)
 
 
-def readable_paths(root: str) -> Readable:
+def readable_paths(root: str) -> ReadablePaths:
     """Return what a policy whose tree is `root` may read in this interpreter."""
     folders: list[str] = []
     files: list[str] = [*_SYSTEM_FILES]
@@ -76,7 +76,7 @@ def readable_paths(root: str) -> Readable:
                 _grant(path, folders, files, budget=[1], grants_unsearched=True)
         elif os.path.isfile(path):  # noqa: PTH113
             files.append(path)
-    return Readable(tuple(folders), tuple(files), tuple(listings))
+    return ReadablePaths(tuple(folders), tuple(files), tuple(listings))
 
 
 def _interpreter_paths() -> Iterable[str]:

@@ -9,7 +9,7 @@ from apportion_policy.evaluation.tree import PolicyTree
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluated:
+class EvaluatedPolicy:
     """A policy as data.
 
     Attributes:
@@ -29,7 +29,7 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """Why there is no policy; the other attributes are those of `Evaluated`, as far as it came."""
+    """Why there is no policy; the other attributes are those of `EvaluatedPolicy`, as far as it came."""
 
     faults: tuple[Fault, ...]
     layers: tuple[str, ...] = ()

@@ -13,14 +13,14 @@ from apportion_policy.evaluation.confinement_layers import (
     RESOURCE_LIMITS,
     SCRUBBED_ENVIRONMENT,
     LayerFailedError,
-    Raised,
+    RaisedLayers,
     raise_layer,
 )
 from apportion_policy.evaluation.limits import Limits
-from apportion_policy.evaluation.read_access import Readable
+from apportion_policy.evaluation.read_access import ReadablePaths
 from apportion_policy.evaluation.rlimits import limit_memory, limit_resources
 
-KernelLayers = Callable[[Readable, Raised], None]
+KernelLayers = Callable[[ReadablePaths, RaisedLayers], None]
 
 
 def find_kernel_layers(parent: int) -> KernelLayers | None:
@@ -39,8 +39,8 @@ def find_kernel_layers(parent: int) -> KernelLayers | None:
 
 
 def confine(
-    readable: Readable, limits: Limits, *, root: str, kernel_layers: KernelLayers | None
-) -> tuple[Raised, AuditTrail]:
+    readable: ReadablePaths, limits: Limits, *, root: str, kernel_layers: KernelLayers | None
+) -> tuple[RaisedLayers, AuditTrail]:
     """Raise every layer that this system has, up to the first that fails.
 
     Args:
@@ -52,7 +52,7 @@ def confine(
     Returns:
         What came of it, and the trail of what the policy does from here on.
     """
-    raised = Raised()
+    raised = RaisedLayers()
     try:
         raise_layer(RESOURCE_LIMITS, lambda: limit_resources(limits), raised)
         raise_layer(MEMORY_LIMIT, lambda: limit_memory(limits), raised)
@@ -68,7 +68,7 @@ def confine(
     return raised, trail
 
 
-def is_enough(raised: Raised, required: Sequence[str]) -> bool:
+def is_enough(raised: RaisedLayers, required: Sequence[str]) -> bool:
     """Whether a policy may run: nothing failed, and every required layer holds."""
     return raised.failed is None and all(name in raised.active for name in required)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from apportion_policy.evaluation.answer import MAX_HEADER_BYTES, AnswerError, whole_size
-from apportion_policy.evaluation.child_process import Child
+from apportion_policy.evaluation.child_process import ChildProcess
 from apportion_policy.evaluation.crash_trace import MAX_TRACE_BYTES
 from apportion_policy.evaluation.limits import PRINTS_KEPT_BYTES, Limits
 
@@ -21,7 +21,7 @@ _LATE_CALLER_S = 1.0
 _EXIT_S = 0.5
 
 
-class Ending(Enum):
+class ExitReason(Enum):
     """Why the child no longer runs."""
 
     ANSWERED = "answered"
@@ -34,7 +34,7 @@ class Ending(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedChild:
     """What is left of a child process.
 
     Attributes:
@@ -46,7 +46,7 @@ class Ended:
         cpu_s: Processor time it used, seconds.
     """
 
-    ending: Ending
+    ending: ExitReason
     answer: bytes
     trace: bytes
     prints: bytes
@@ -57,7 +57,7 @@ class Ended:
 class _Streams:
     """The bytes received from the three pipes, each bounded."""
 
-    def __init__(self, child: Child, limits: Limits) -> None:
+    def __init__(self, child: ChildProcess, limits: Limits) -> None:
         self.answer = bytearray()
         self.trace = bytearray()
         self.prints = bytearray()
@@ -106,23 +106,23 @@ class _Streams:
                 return
             self._take(self._child.prints, data)
 
-    def ending(self) -> Ending | None:
+    def ending(self) -> ExitReason | None:
         """Return why there is nothing more to read, if so."""
         if len(self.answer) > self._limits.output_bytes + MAX_HEADER_BYTES:
-            return Ending.ANSWER_TOO_LARGE
+            return ExitReason.ANSWER_TOO_LARGE
         if self.printed_bytes > self._limits.print_bytes:
-            return Ending.PRINTS_TOO_LARGE
+            return ExitReason.PRINTS_TOO_LARGE
         try:
             if self._whole_size is None:
                 self._whole_size = whole_size(self.answer)
         except AnswerError:
-            return Ending.ANSWERED
+            return ExitReason.ANSWERED
         if self._whole_size is not None and len(self.answer) >= self._whole_size:
-            return Ending.ANSWERED
-        return None if self.open else Ending.BY_ITSELF
+            return ExitReason.ANSWERED
+        return None if self.open else ExitReason.BY_ITSELF
 
 
-def supervise(child: Child, limits: Limits) -> Ended:
+def supervise(child: ChildProcess, limits: Limits) -> EndedChild:
     """Return what is left of the child, which has ended then, at the latest shortly after its limit on time."""
     streams = _Streams(child, limits)
     deadline_s = child.started_s + limits.wall_s
@@ -131,25 +131,25 @@ def supervise(child: Child, limits: Limits) -> Ended:
     reaped = None
     try:
         ending = _follow(streams, deadline_s)
-        if ending is Ending.TIME_LIMIT and not streams.trace:
+        if ending is ExitReason.TIME_LIMIT and not streams.trace:
             _ask_for_trace(child, streams)
-        if ending is Ending.BY_ITSELF:
+        if ending is ExitReason.BY_ITSELF:
             reaped = _reap_ending(child)
-            ending = Ending.BY_ITSELF if reaped else Ending.CUT_OFF
+            ending = ExitReason.BY_ITSELF if reaped else ExitReason.CUT_OFF
     finally:
         status, cpu_s = reaped or _kill(child)
     streams.receive_rest_of_prints()
     _close(child)
-    return Ended(ending, bytes(streams.answer), bytes(streams.trace), bytes(streams.prints), status, cpu_s)
+    return EndedChild(ending, bytes(streams.answer), bytes(streams.trace), bytes(streams.prints), status, cpu_s)
 
 
-def end(child: Child) -> None:
+def end(child: ChildProcess) -> None:
     """Kill the child and forget what it sent."""
     _kill(child)
     _close(child)
 
 
-def _follow(streams: _Streams, deadline_s: float) -> Ending:
+def _follow(streams: _Streams, deadline_s: float) -> ExitReason:
     while True:
         ending = streams.ending()
         if ending is not None:
@@ -159,14 +159,14 @@ def _follow(streams: _Streams, deadline_s: float) -> Ending:
             # A crash closes the pipes at once; after the warning at the end of its processor time it runs on.
             remaining_s = min(remaining_s, _TRACE_S)
         if remaining_s <= 0:
-            return Ending.TIME_LIMIT
+            return ExitReason.TIME_LIMIT
         traced = len(streams.trace)
         if not streams.receive(remaining_s) and traced:
             # The system counts processor time in ticks, which may come to more than the usage that it reports.
-            return Ending.PROCESSOR_TIME
+            return ExitReason.PROCESSOR_TIME
 
 
-def _ask_for_trace(child: Child, streams: _Streams) -> None:
+def _ask_for_trace(child: ChildProcess, streams: _Streams) -> None:
     os.kill(child.process_id, signal.SIGALRM)
     until_s = time.monotonic() + _TRACE_S
     while streams.open and time.monotonic() < until_s:
@@ -178,7 +178,7 @@ def _ask_for_trace(child: Child, streams: _Streams) -> None:
 _Reaped = tuple[int, float]
 
 
-def _reap_ending(child: Child) -> _Reaped | None:
+def _reap_ending(child: ChildProcess) -> _Reaped | None:
     """Return exit code and processor time of a child whose pipes are closed; `None` if it does not end."""
     until_s = time.monotonic() + _EXIT_S
     while time.monotonic() < until_s:
@@ -189,7 +189,7 @@ def _reap_ending(child: Child) -> _Reaped | None:
     return None
 
 
-def _kill(child: Child) -> _Reaped:
+def _kill(child: ChildProcess) -> _Reaped:
     """Kill and reap the child and whatever it may have started; return its exit code and processor time."""
     # A process that is already ending keeps its own exit code.
     for kill in (os.killpg, os.kill):
@@ -201,6 +201,6 @@ def _kill(child: Child) -> _Reaped:
     return os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime
 
 
-def _close(child: Child) -> None:
+def _close(child: ChildProcess) -> None:
     for descriptor in (child.answer, child.trace, child.prints):
         os.close(descriptor)

@@ -55,7 +55,7 @@ class Claim:
         return self.request <= self.share or (self.limit != UNLIMITED and self.limit <= self.share)
 
 
-class Given(NamedTuple):
+class DivisionStep(NamedTuple):
     """One step of a division: who was given how much, in which phase (`deserved`, `surplus`, `remainder`)."""
 
     name: str
@@ -77,7 +77,7 @@ class Round(NamedTuple):
 class Record:
     """The steps of a division, in order."""
 
-    steps: list[Given] = field(default_factory=list)
+    steps: list[DivisionStep] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)
 
 
@@ -115,7 +115,7 @@ def divide(total: float, claims: Sequence[Claim], k_value: float, record: Record
 def _give(claim: Claim, amount: float, phase: str, number: int, record: Record | None) -> None:
     claim.share += amount
     if record is not None and amount:
-        record.steps.append(Given(claim.name, phase, number, amount))
+        record.steps.append(DivisionStep(claim.name, phase, number, amount))
 
 
 def _surplus(

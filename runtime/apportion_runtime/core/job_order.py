@@ -13,7 +13,7 @@ from operator import itemgetter
 
 from apportion_runtime.core.heap import Heap
 from apportion_runtime.core.job import Job
-from apportion_runtime.core.order_tree import Jobs, KeptSiblings, OrderedQueue, SavedOrder, Siblings
+from apportion_runtime.core.order_tree import Jobs, OrderedQueue, SavedOrder, SiblingHeap, Siblings
 from apportion_runtime.core.queue_jobs import JobList
 from apportion_runtime.core.queue_keys import QueueKeys
 from apportion_runtime.core.shares import Shares
@@ -61,7 +61,7 @@ class JobOrder:
         self._childless: Heap[OrderedQueue] = Heap(self._less)
         # Queues of earlier orders, reused: building them is most of the cost of an order.
         self._pool: dict[str, OrderedQueue] = {}
-        self._kept: dict[str, KeptSiblings] = {}
+        self._kept: dict[str, SiblingHeap] = {}
 
     def __bool__(self) -> bool:
         return bool(self._roots.items)
@@ -191,7 +191,7 @@ class JobOrder:
                 self._push_alike(members)
             items = list(self._queues[name].children.items)
             by_name = {leaf.share.name: leaf for leaf in items}
-            self._kept[name] = KeptSiblings(siblings, items, by_name, share.version, self._shares.epoch)
+            self._kept[name] = SiblingHeap(siblings, items, by_name, share.version, self._shares.epoch)
             return
         parent = self._queues[name] = self._inner(name)
         parent.children.items = list(kept.items)

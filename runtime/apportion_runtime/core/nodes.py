@@ -40,7 +40,7 @@ class Entry(NamedTuple):
     devices: tuple[DeviceKey, ...] = ()
 
 
-class _Accepted(NamedTuple):
+class _AcceptedRequest(NamedTuple):
     """The request that a node accepts and charges for a pod: GPUs, vector, and quantities for queues."""
 
     gpu: GpuRequest
@@ -87,7 +87,7 @@ class NodeTable:
         self.entries: list[dict[str, Entry]] = [{} for _ in self.nodes]
         self.legacy_mig: set[int] = set()
         # Accepted requests by shape of the pod and device memory of the node.
-        self._accepted: dict[tuple[int, int], _Accepted] = {}
+        self._accepted: dict[tuple[int, int], _AcceptedRequest] = {}
         self.device_uses: dict[int, Counter[DeviceKey]] = {}
         self.all: Indices = np.arange(len(self.nodes))
         # Whether all amounts are whole numbers, whose sums do not depend on the order.
@@ -317,7 +317,7 @@ class NodeTable:
                 accepted_gpus = accepted_gpu.gpus
             accepted = task.request.copy()
             accepted[GPU] = accepted_gpus
-            known = self._accepted[key] = _Accepted(accepted_gpu, accepted, self.resources.quantities(accepted))
+            known = self._accepted[key] = _AcceptedRequest(accepted_gpu, accepted, self.resources.quantities(accepted))
         task.accepted_gpu, task.accepted, task.accepted_quantities = known
 
     def quota_on(self, task: Task, i: int) -> Quantities:

@@ -106,7 +106,7 @@ class Siblings(NamedTuple):
     members: tuple[JobList, ...]
 
 
-class KeptSiblings(NamedTuple):
+class SiblingHeap(NamedTuple):
     """The heap of some siblings, valid until a job is added or taken or a share changes.
 
     `version` is that of the shares of the queue above, which changes whenever one below is charged; `epoch` that of the

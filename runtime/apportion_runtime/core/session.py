@@ -31,7 +31,7 @@ from apportion_runtime.core.task import NO_NODE, Shape, Task, shape_of
 
 
 @dataclass(slots=True)
-class Decided:
+class Decisions:
     """The decisions of a cycle so far, in order.
 
     Attributes:
@@ -96,7 +96,7 @@ class Session:
         # Orders of jobs that searches fill again and again; their queues are reused.
         self.placing = JobOrder(self.shares, self.plugins, self.min_device_memory)
         self.victims = JobOrder(self.shares, self.plugins, self.min_device_memory, victims=True)
-        self.decided = Decided()
+        self.decided = Decisions()
         self.reasons = Reasons(self)
         self.n_groups = last_new_group(snapshot.pods)
 

@@ -15,7 +15,7 @@ from apportion_runtime.core.plugins.gpu_choice import last_new_group
 from apportion_runtime.core.reasons import Reasons
 from apportion_runtime.core.resources import NO_QUANTITIES, plus
 from apportion_runtime.core.running_totals import RunningMaximum, RunningTotal
-from apportion_runtime.core.session import Decided, Session
+from apportion_runtime.core.session import Decisions, Session
 from apportion_runtime.core.snapshot import (
     Claim,
     Device,
@@ -313,7 +313,7 @@ class SessionCache:
         if len(session.nodes.changed) > _MOST_CHANGES:
             session.rankings = type(session.rankings)(session)
             session.nodes.forget_changes()
-        session.decided = Decided()
+        session.decided = Decisions()
         for job in chain(session.jobs_of_cycle(), session.jobs_without_queue()):
             job.forget_notes()
         session.active_jobs.changed = {}

@@ -329,12 +329,12 @@ class Shares:
                 numbers[1] += memory
                 numbers[2] += gpu
 
-    def frozen(self) -> FrozenShares:
+    def frozen(self) -> SharesSnapshot:
         """Return a frozen view of the queues."""
-        return FrozenShares(self.queues)
+        return SharesSnapshot(self.queues)
 
 
-class FrozenShares(Mapping[str, QueueShare]):
+class SharesSnapshot(Mapping[str, QueueShare]):
     """The queues at one moment; copied on first access."""
 
     def __init__(self, queues: Mapping[str, QueueShare]) -> None:

@@ -46,11 +46,11 @@ class Counters(Collector):
 
     def collect(self) -> Iterator[Metric]:
         counted = (
-            ("turns", "Scheduling cycles run", self.cycles),
+            ("cycles", "Scheduling cycles run", self.cycles),
             ("pods_bound", "Pods given a node", self.bound),
             ("pods_evicted", "Pods taken back", self.evicted),
             ("writes_refused", "Writes that the API server did not take", self.refused),
-            ("turn_seconds", "Time spent in scheduling cycles", self.seconds),
+            ("cycle_seconds", "Time spent in scheduling cycles", self.seconds),
         )
         for name, meaning, value in counted:
             yield CounterMetricFamily(f"apportion_scheduler_{name}", meaning, value)

@@ -19,8 +19,8 @@ from apportion_runtime.core.task import Task
 from apportion_runtime.kube.cluster import Cluster, Manifest
 from apportion_runtime.kube.errors import Refused
 from apportion_runtime.kube.resources import POD, POD_GROUP
-from apportion_runtime.snapshots.document_loader import Found
-from apportion_runtime.snapshots.faults import Fault, Place
+from apportion_runtime.snapshots.document_loader import LocatedObject
+from apportion_runtime.snapshots.faults import Fault, ObjectLocation
 from apportion_runtime.snapshots.kubernetes.api_names import GPU_FRACTION, GPU_MEMORY, LAST_START, STALE_SINCE
 from apportion_runtime.snapshots.kubernetes.reader import read_cluster
 from apportion_runtime.snapshots.quantities import time_text
@@ -58,7 +58,9 @@ def run_cycle(
     result = CycleResult()
     _group(cluster, scheduler, result)
     faults: list[Fault] = []
-    found = [Found(dict(manifest), Place(0, number)) for number, manifest in enumerate(cluster.objects())]
+    found = [
+        LocatedObject(dict(manifest), ObjectLocation(0, number)) for number, manifest in enumerate(cluster.objects())
+    ]
     read = read_cluster(found, faults, now=now, shard=shard)
     session = cycle(read.snapshot, read.settings)
     result.faults = tuple(faults)

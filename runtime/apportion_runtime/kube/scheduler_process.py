@@ -62,14 +62,14 @@ def run(
     counters.is_ready = True
     say("the cluster is listed")
     try:
-        _turns(mirror, options, leadership, counters, say=say, ended=ended)
+        _run_cycles(mirror, options, leadership, counters, say=say, ended=ended)
     finally:
         mirror.stop()
         if leadership is not None and counters.is_leader:
             leadership.release()
 
 
-def _turns(
+def _run_cycles(
     mirror: Mirror,
     options: Options,
     leadership: Leadership | None,
@@ -78,18 +78,18 @@ def _turns(
     say: Callable[[str], None],
     ended: Event,
 ) -> None:
-    renewed = turned = 0.0
+    renewed = last_cycle = 0.0
     while not ended.is_set():
         now = time.time()
         counters.alive_at = time.monotonic()
         if now - renewed >= _RENEW_S:
             renewed = now
             _lead(leadership, counters, say)
-        is_due = mirror.changed.is_set() or now - turned >= options.idle_s
-        if not counters.is_leader or not is_due or now - turned < options.period_s:
+        is_due = mirror.changed.is_set() or now - last_cycle >= options.idle_s
+        if not counters.is_leader or not is_due or now - last_cycle < options.period_s:
             ended.wait(0.05)
             continue
-        turned = now
+        last_cycle = now
         mirror.changed.clear()
         began = time.monotonic()
         try:

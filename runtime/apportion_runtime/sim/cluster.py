@@ -14,14 +14,12 @@ from apportion_runtime.engines.kai.model import MODEL as KAI
 from apportion_runtime.sim.api.clock import Clock
 from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.api.events import (
-    Arrives,
     AutoscaleDue,
     CronDue,
     CycleDue,
     Event,
     EventQueue,
     FillDue,
-    Leaves,
     NodeDrains,
     NodeFails,
     NodeJoins,
@@ -31,8 +29,10 @@ from apportion_runtime.sim.api.events import (
     PodReady,
     PodRuns,
     PoolCheck,
-    Scaled,
     WorkDone,
+    WorkloadArrives,
+    WorkloadLeaves,
+    WorkloadScaled,
 )
 from apportion_runtime.sim.api.object_store import Conflict, ObjectStore
 from apportion_runtime.sim.api.scheduler_records import Records
@@ -55,7 +55,7 @@ _CHECKED_EVERY = 5_000
 """Events after which a run looks whether everything holds that has to; tests look after each."""
 
 
-class BrokenError(RuntimeError):
+class InvariantError(RuntimeError):
     """Something does not hold that must: a fault of the simulation itself."""
 
 
@@ -104,12 +104,14 @@ class Cluster:
         self._autoscalers = Autoscalers(self.cluster_state, self.workloads)
         self._handlers: dict[type, Callable[[Any], None]] = {
             ClusterExpires: lambda event: self.workloads.expire(event.workload),
-            Arrives: lambda event: self.workloads.arrive(event.workload),
+            WorkloadArrives: lambda event: self.workloads.arrive(event.workload),
             AutoscaleDue: lambda event: self._autoscalers.look(event.number),
             CronDue: lambda event: self.workloads.cron_jobs.make(event.workload, event.number),
             CycleDue: lambda _: engine.run_cycle() if self.cluster_state.begins_cycle() else None,
             FillDue: lambda event: self.workloads.try_again(event.workload),
-            Leaves: lambda event: self.workloads.leave(event.workload, only_if_unstarted=event.only_if_unstarted),
+            WorkloadLeaves: lambda event: self.workloads.leave(
+                event.workload, only_if_unstarted=event.only_if_unstarted
+            ),
             NodeDrains: lambda event: self._drain(event.node),
             NodeFails: lambda event: self._fail(event.node),
             NodeJoins: lambda event: self._join(event.node, event.pool),
@@ -119,7 +121,7 @@ class Cluster:
             PodReady: lambda event: self.workloads.kubelet.make_ready(event.uid),
             PodRuns: lambda event: self.workloads.kubelet.run(event.uid),
             PoolCheck: lambda _: self.pools.check(),
-            Scaled: lambda event: self.workloads.scale(event.workload, event.replicas, event.group),
+            WorkloadScaled: lambda event: self.workloads.scale(event.workload, event.replicas, event.group),
             WorkDone: self._work_done,
             **engine.handlers(),
         }
@@ -133,7 +135,7 @@ class Cluster:
         self.pools.begin()
         start = self.scenario.start
         for work in self.scenario.works:
-            self.cluster_state.events.plan(start + work.arrives_s, Arrives(self.workloads.add(work)))
+            self.cluster_state.events.plan(start + work.arrives_s, WorkloadArrives(self.workloads.add(work)))
         self._autoscalers.begin()
         for number, incident in enumerate(self.scenario.incidents):
             event = _event_of(incident)
@@ -193,7 +195,7 @@ class Cluster:
     def _check(self) -> None:
         found = broken(self.cluster_state, self.workloads.running, self.engine.starts_together)
         if found:
-            raise BrokenError(f"after {self.cluster_state.elapsed_s:g} s: {found[0]}")
+            raise InvariantError(f"after {self.cluster_state.elapsed_s:g} s: {found[0]}")
 
     def finish(self) -> History:
         """Close the history where the simulation stands, and return it."""

@@ -35,7 +35,7 @@ class Fact(NamedTuple):
         return {key: value for key, value in zip(self._fields, self, strict=True) if value or key == "at_s"}
 
 
-class Stay(NamedTuple):
+class PodStay(NamedTuple):
     """A pod's time on a node."""
 
     pod: str
@@ -52,7 +52,7 @@ class Stay(NamedTuple):
     """Devices of which it has a part; empty where it has whole ones, or none."""
 
 
-class Wait(NamedTuple):
+class GroupWait(NamedTuple):
     """A pod group's time from wanting to run until its minimum had places; `until_s` None where it still waits."""
 
     group: str
@@ -62,7 +62,7 @@ class Wait(NamedTuple):
     until_s: float | None
 
 
-class Taken(NamedTuple):
+class EvictionFact(NamedTuple):
     """An eviction: whose pod, by which action, for whom, and by which rule of the engine."""
 
     at_s: float
@@ -136,9 +136,9 @@ class History:
     keeps_facts: bool = True
     facts: list[Fact] = field(default_factory=list)
     workloads: list[WorkloadFacts] = field(default_factory=list)
-    stays: list[Stay] = field(default_factory=list)
-    waits: list[Wait] = field(default_factory=list)
-    taken: list[Taken] = field(default_factory=list)
+    stays: list[PodStay] = field(default_factory=list)
+    waits: list[GroupWait] = field(default_factory=list)
+    taken: list[EvictionFact] = field(default_factory=list)
     samples: dict[str, list[Sample]] = field(default_factory=dict)
     capacity: list[tuple[float, float]] = field(default_factory=list)
     """GPUs of the nodes that are ready, whenever that changes."""
@@ -179,7 +179,7 @@ class History:
         begun = self._open.pop(pod, None)
         if begun is not None:
             self.stays.append(
-                Stay(
+                PodStay(
                     pod, begun.workload, begun.queue, begun.node, begun.gpus, begun.cpu, begun.since_s, at_s, ended_by,
                     begun.devices,
                 )
@@ -195,7 +195,7 @@ class History:
         if waited is None:
             return False
         workload, queue, since = waited
-        self.waits.append(Wait(group, workload, queue, since, at_s))
+        self.waits.append(GroupWait(group, workload, queue, since, at_s))
         return True
 
     def drop_wait(self, group: str) -> None:
@@ -203,7 +203,7 @@ class History:
         waited = self._waiting.pop(group, None)
         if waited is not None:
             workload, queue, since = waited
-            self.waits.append(Wait(group, workload, queue, since, None))
+            self.waits.append(GroupWait(group, workload, queue, since, None))
 
     def sample(self, queue: str, sample: Sample) -> None:
         """Note a queue's numbers, where they changed."""

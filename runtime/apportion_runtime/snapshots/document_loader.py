@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from apportion_runtime.snapshots.codec import said
-from apportion_runtime.snapshots.faults import UNREADABLE, Fault, Path, Place
+from apportion_runtime.snapshots.faults import UNREADABLE, Fault, ObjectLocation, Path
 from apportion_runtime.snapshots.yaml_bounds import BoundsError, check_bounds
 
 _LIST = "List"
@@ -43,16 +43,16 @@ class Source:
     text: str
 
 
-class Found(NamedTuple):
+class LocatedObject(NamedTuple):
     """An object and where it stands."""
 
     data: dict[str, Any]
-    place: Place
+    place: ObjectLocation
 
 
-def load(sources: Sequence[Source]) -> tuple[list[Found], list[Fault]]:
+def load(sources: Sequence[Source]) -> tuple[list[LocatedObject], list[Fault]]:
     """Return every object of some texts, and what could not be read."""
-    objects: list[Found] = []
+    objects: list[LocatedObject] = []
     faults: list[Fault] = []
     for number, source in enumerate(sources):
         try:
@@ -60,10 +60,10 @@ def load(sources: Sequence[Source]) -> tuple[list[Found], list[Fault]]:
         except NotText as wrong:
             faults.append(Fault(UNREADABLE, source.name, wrong.message, _RENDER, None, source.name, wrong.line))
             continue
-        taking = _Taking(source.name, objects, faults)
+        taking = _ObjectCollector(source.name, objects, faults)
         for at, document in enumerate(documents):
             if document is not None:
-                taking.document(document, Place(number, at))
+                taking.document(document, ObjectLocation(number, at))
     return objects, faults
 
 
@@ -138,14 +138,14 @@ def _yaml_documents(text: str) -> Iterator[Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Taking:
+class _ObjectCollector:
     """Takes the documents of one text apart into the objects of all."""
 
     name: str
-    objects: list[Found]
+    objects: list[LocatedObject]
     faults: list[Fault]
 
-    def document(self, document: object, place: Place) -> None:
+    def document(self, document: object, place: ObjectLocation) -> None:
         if isinstance(document, list):
             self._items(document, place, (), ("", ""))
         elif not isinstance(document, dict):
@@ -160,9 +160,9 @@ class _Taking:
             elif not isinstance(kind, str) or not kind:
                 self._refuse("an object has no kind", place)
             else:
-                self.objects.append(Found(document, place))
+                self.objects.append(LocatedObject(document, place))
 
-    def _dump(self, document: Mapping[str, Any], raw: Mapping[str, Any], place: Place) -> None:
+    def _dump(self, document: Mapping[str, Any], raw: Mapping[str, Any], place: ObjectLocation) -> None:
         for key, of in _DUMPED.items():
             items = raw.get(key) or []
             if isinstance(items, list):
@@ -170,21 +170,21 @@ class _Taking:
         configured = {key: document.get(key) for key in ("config", "schedulerParams") if document.get(key)}
         if configured:
             made = {"apiVersion": "", "kind": ENGINE_CONFIGURATION, "metadata": {"name": "scheduler"}, **configured}
-            self.objects.append(Found(made, place))
+            self.objects.append(LocatedObject(made, place))
 
-    def _items(self, items: Iterable[object], place: Place, path: Path, of: tuple[str, str]) -> None:
+    def _items(self, items: Iterable[object], place: ObjectLocation, path: Path, of: tuple[str, str]) -> None:
         version, kind = of
         for number, item in enumerate(items):
-            at = Place(place.source, place.document, (*path, number))
+            at = ObjectLocation(place.source, place.document, (*path, number))
             if not isinstance(item, dict):
                 self._refuse(f"{said(item)}, and must be an object", at)
             elif item.get("kind"):
-                self.objects.append(Found(item, at))
+                self.objects.append(LocatedObject(item, at))
             elif kind:
                 # The items of a typed list need not repeat their kind.
-                self.objects.append(Found({**item, "apiVersion": version, "kind": kind}, at))
+                self.objects.append(LocatedObject({**item, "apiVersion": version, "kind": kind}, at))
             else:
                 self._refuse("an object has no kind", at)
 
-    def _refuse(self, message: str, place: Place) -> None:
+    def _refuse(self, message: str, place: ObjectLocation) -> None:
         self.faults.append(Fault(UNREADABLE, self.name, message, _RENDER, place))

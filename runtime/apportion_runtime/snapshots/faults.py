@@ -10,7 +10,7 @@ Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ObjectLocation:
     """Where an object stands: which text, which document of it, which item of a list, and a value in the object."""
 
     source: int
@@ -18,9 +18,9 @@ class Place:
     item: Path = ()
     path: Path = ()
 
-    def at(self, *path: str | int) -> Place:
+    def at(self, *path: str | int) -> ObjectLocation:
         """Return the place of a value in the same object."""
-        return Place(self.source, self.document, self.item, path)
+        return ObjectLocation(self.source, self.document, self.item, path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Fault:
     address: str
     message: str
     hint: str
-    place: Place | None = None
+    place: ObjectLocation | None = None
     file: str = ""
     line: int = 0
 

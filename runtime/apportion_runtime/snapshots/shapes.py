@@ -1,6 +1,6 @@
 """What objects have to look like before their values are read: the part of each that a cycle depends on.
 
-A shape is a type, a list of one shape, `Each` for mappings with any keys, or a mapping of the keys that are read.
+A shape is a type, a list of one shape, `MappingOf` for mappings with any keys, or a mapping of the keys that are read.
 Null is as good as absent, as it is to Kubernetes.
 """
 
@@ -17,7 +17,7 @@ _WORDS: Mapping[type, str] = {str: "text", int: "a whole number", float: "a numb
 
 
 @dataclass(frozen=True, slots=True)
-class Each:
+class MappingOf:
     """A mapping whose values all have one shape."""
 
     shape: Any
@@ -43,7 +43,7 @@ def misshapen(value: Any, shape: Any) -> tuple[Path, str] | None:
         return None
     if kind is list:
         return _misshapen_items(value, shape[0])
-    return _misshapen_each(value, shape.shape) if kind is Each else _misfit(value, shape)
+    return _misshapen_each(value, shape.shape) if kind is MappingOf else _misfit(value, shape)
 
 
 def _misshapen_items(value: Any, shape: Any) -> tuple[Path, str] | None:

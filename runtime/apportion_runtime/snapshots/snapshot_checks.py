@@ -24,8 +24,8 @@ from apportion_runtime.snapshots.faults import (
     UNKNOWN_QUEUE,
     UNKNOWN_SUB_GROUP,
     Fault,
+    ObjectLocation,
     Path,
-    Place,
 )
 from apportion_runtime.snapshots.kubernetes.nodes import LEAST_DEVICE_MEMORY
 
@@ -34,19 +34,19 @@ _GIGABYTE = 1e9
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class RecordLocations:
     """Where records stand: the object of each, and the path to each of the values that findings speak of."""
 
-    of: Callable[[str, str], Place | None]
+    of: Callable[[str, str], ObjectLocation | None]
     paths: Mapping[str, Path]
 
-    def at(self, kind: str, id_: str, aspect: str = "") -> Place | None:
+    def at(self, kind: str, id_: str, aspect: str = "") -> ObjectLocation | None:
         """Return the place of a record, or of a value in it."""
         place = self.of(kind, id_)
         return None if place is None else place.at(*self.paths.get(aspect, ()))
 
 
-def check_snapshot(snapshot: Snapshot, places: Places, elsewhere: Collection[str] = ()) -> list[Fault]:
+def check_snapshot(snapshot: Snapshot, places: RecordLocations, elsewhere: Collection[str] = ()) -> list[Fault]:
     """Return what is wrong.
 
     Args:
@@ -65,7 +65,7 @@ def check_snapshot(snapshot: Snapshot, places: Places, elsewhere: Collection[str
     ]
 
 
-def _duplicates(snapshot: Snapshot, places: Places) -> Iterator[Fault]:
+def _duplicates(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
     named: tuple[tuple[str, str, Iterable[str]], ...] = (
         ("Node", "node", (node.name for node in snapshot.nodes)),
         ("Queue", "queue", (queue.name for queue in snapshot.queues)),
@@ -82,7 +82,7 @@ def _duplicates(snapshot: Snapshot, places: Places) -> Iterator[Fault]:
                 yield Fault(DUPLICATE, f"{word} {id_}", message, "leave one of them in", places.at(kind, id_, "name"))
 
 
-def _amounts(snapshot: Snapshot, places: Places) -> Iterator[Fault]:
+def _amounts(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
     hint = "write an amount of 0 or more"
     for node in snapshot.nodes:
         for name, amount in node.allocatable.items():
@@ -112,7 +112,7 @@ def _amounts(snapshot: Snapshot, places: Places) -> Iterator[Fault]:
                 yield Fault(IGNORED_VALUE, f"queue {queue.name}", message, "write -1, or 0 or more", place)
 
 
-def _queues(queues: Iterable[Queue], places: Places) -> Iterator[Fault]:
+def _queues(queues: Iterable[Queue], places: RecordLocations) -> Iterator[Fault]:
     parents = {queue.name: queue.parent for queue in queues}
     in_cycles: set[str] = set()
     for name, parent in parents.items():
@@ -142,7 +142,7 @@ def _cycle(name: str, parents: Mapping[str, str | None]) -> list[str]:
     return []
 
 
-def _groups(snapshot: Snapshot, places: Places) -> Iterator[Fault]:
+def _groups(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
     names = {queue.name for queue in snapshot.queues}
     inner = {queue.parent for queue in snapshot.queues if queue.parent is not None}
     for group in snapshot.pod_groups:
@@ -159,7 +159,7 @@ def _groups(snapshot: Snapshot, places: Places) -> Iterator[Fault]:
             )
 
 
-def _pods(snapshot: Snapshot, places: Places, elsewhere: Collection[str]) -> Iterator[Fault]:
+def _pods(snapshot: Snapshot, places: RecordLocations, elsewhere: Collection[str]) -> Iterator[Fault]:
     nodes = {node.name for node in snapshot.nodes}
     groups = {group.uid: group for group in snapshot.pod_groups}
     parts = {group.uid: frozenset(_pod_sets(group.root)) for group in snapshot.pod_groups}
@@ -180,7 +180,7 @@ def _pods(snapshot: Snapshot, places: Places, elsewhere: Collection[str]) -> Ite
             yield _of_no_part(pod, group, parts[pod.group], places)
 
 
-def _of_no_part(pod: Pod, group: PodGroup, parts: Collection[str], places: Places) -> Fault:
+def _of_no_part(pod: Pod, group: PodGroup, parts: Collection[str], places: RecordLocations) -> Fault:
     whose = f"pod group {group.namespace}/{group.name}"
     message = (
         f"{whose} has no sub-group `{pod.sub_group}`; the pod is left pending"
@@ -198,7 +198,7 @@ def _pod_sets(part: SubGroup) -> Iterator[str]:
         yield from _pod_sets(child)
 
 
-def _room(snapshot: Snapshot, places: Places) -> Iterator[Fault]:
+def _room(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
     here: dict[str, list[Pod]] = {node.name: [] for node in snapshot.nodes}
     for pod in snapshot.pods:
         if pod.node in here and pod.status & ACTIVE_USED_STATUSES:
@@ -207,7 +207,7 @@ def _room(snapshot: Snapshot, places: Places) -> Iterator[Fault]:
         yield from _on_node(node, here[node.name], places)
 
 
-def _on_node(node: Node, pods: list[Pod], places: Places) -> Iterator[Fault]:
+def _on_node(node: Node, pods: list[Pod], places: RecordLocations) -> Iterator[Fault]:
     place, address = places.at("Node", node.name), f"node {node.name}"
     used: Counter[str] = Counter()
     parts: dict[str, float] = {}
@@ -258,7 +258,7 @@ def _amount(name: str, amount: float) -> str:
     return f"{amount / _GIGABYTE:g} GB" if name == "memory" else f"{math.ceil(amount):g}"
 
 
-def _held_twice(snapshot: Snapshot, places: Places) -> Iterator[Fault]:
+def _held_twice(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
     holders: dict[DeviceKey, str] = {}
     for claim in snapshot.claims:
         for key in claim.allocation.devices if claim.allocation is not None else ():

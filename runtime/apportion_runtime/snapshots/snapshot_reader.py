@@ -9,13 +9,13 @@ from typing import Any
 from apportion_runtime.core.snapshot import Settings, Snapshot
 from apportion_runtime.snapshots.codec import Malformed
 from apportion_runtime.snapshots.document import KIND, is_snapshot, read_document
-from apportion_runtime.snapshots.document_loader import Found, Source, load
-from apportion_runtime.snapshots.faults import UNREADABLE, Fault, Path, Place
+from apportion_runtime.snapshots.document_loader import LocatedObject, Source, load
+from apportion_runtime.snapshots.faults import UNREADABLE, Fault, ObjectLocation, Path
 from apportion_runtime.snapshots.kubernetes import api_names
 from apportion_runtime.snapshots.kubernetes.objects import SHAPES
 from apportion_runtime.snapshots.kubernetes.reader import read_cluster
-from apportion_runtime.snapshots.places import located
-from apportion_runtime.snapshots.snapshot_checks import Places, check_snapshot
+from apportion_runtime.snapshots.snapshot_checks import RecordLocations, check_snapshot
+from apportion_runtime.snapshots.source_lines import located
 
 _OF_OBJECTS: Mapping[str, Path] = {
     "name": ("metadata", "name"),
@@ -55,7 +55,7 @@ _SECTIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class SnapshotReading:
     """What texts came to: a snapshot, None where there is none to decide about, and what is wrong with it."""
 
     snapshot: Snapshot | None
@@ -63,7 +63,7 @@ class Read:
     faults: tuple[Fault, ...]
 
 
-def read_snapshot(sources: Sequence[Source], *, now: float | None = None, shard: str | None = None) -> Read:
+def read_snapshot(sources: Sequence[Source], *, now: float | None = None, shard: str | None = None) -> SnapshotReading:
     """Return the snapshot that texts say.
 
     Args:
@@ -81,18 +81,18 @@ def read_snapshot(sources: Sequence[Source], *, now: float | None = None, shard:
     cluster = read_cluster(found, faults, now=now, shard=shard)
     if not faults and not any((cluster.snapshot.nodes, cluster.snapshot.queues, cluster.snapshot.pods)):
         faults.append(_nothing(sources))
-    places = Places(cluster.place_of, _OF_OBJECTS)
+    places = RecordLocations(cluster.place_of, _OF_OBJECTS)
     faults += check_snapshot(cluster.snapshot, places, cluster.elsewhere)
-    return Read(cluster.snapshot, cluster.settings, located(faults, sources))
+    return SnapshotReading(cluster.snapshot, cluster.settings, located(faults, sources))
 
 
 def _read_document(
-    documents: Sequence[Found],
-    found: Sequence[Found],
+    documents: Sequence[LocatedObject],
+    found: Sequence[LocatedObject],
     sources: Sequence[Source],
     faults: list[Fault],
     now: float | None,
-) -> Read:
+) -> SnapshotReading:
     data, place = documents[0]
     if len(found) > 1:
         message = f"a document of kind {KIND} stands for itself, and there are {len(found) - 1} other objects beside it"
@@ -102,11 +102,11 @@ def _read_document(
     except Malformed as wrong:
         hint = "see docs/snapshot.md, or apportion schema --for snapshot"
         faults.append(Fault(UNREADABLE, _address(data, wrong.path), _said(wrong), hint, place.at(*wrong.path)))
-        return Read(None, Settings(), located(faults, sources))
+        return SnapshotReading(None, Settings(), located(faults, sources))
     if now is not None:
         snapshot = replace(snapshot, now=now)
-    faults += check_snapshot(snapshot, Places(_places(data, place), _OF_DOCUMENT))
-    return Read(snapshot, settings, located(faults, sources))
+    faults += check_snapshot(snapshot, RecordLocations(_places(data, place), _OF_DOCUMENT))
+    return SnapshotReading(snapshot, settings, located(faults, sources))
 
 
 def _nothing(sources: Sequence[Source]) -> Fault:
@@ -135,14 +135,14 @@ def _address(data: Mapping[str, Any], path: Path) -> str:
             return KIND
 
 
-def _places(data: Mapping[str, Any], document: Place) -> Any:
-    known: dict[str, dict[str, Place]] = {}
+def _places(data: Mapping[str, Any], document: ObjectLocation) -> Any:
+    known: dict[str, dict[str, ObjectLocation]] = {}
 
-    def place_of(kind: str, id_: str) -> Place | None:
+    def place_of(kind: str, id_: str) -> ObjectLocation | None:
         if kind not in known:
             section = _SECTIONS[kind]
             known[kind] = {
-                name: Place(document.source, document.document, (section, number))
+                name: ObjectLocation(document.source, document.document, (section, number))
                 for number, item in enumerate(data.get(section) or ())
                 for name in _ids(kind, item)
             }

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from apportion_runtime.engines.kueue.fair_preemption import fair_targets
-from apportion_runtime.engines.kueue.preemption import Asking, Situation, classical_targets
+from apportion_runtime.engines.kueue.preemption import PreemptionRequest, PreemptionSnapshot, classical_targets
 from apportion_runtime.engines.kueue.quota_tree import FlavorResource, Node, Quota
 from apportion_runtime.engines.kueue.records import STRATEGIES, Holder, Preemption, Queue
 from apportion_runtime.engines.kueue.usage_tree import UsageTree, cohort_name
@@ -59,7 +59,7 @@ def _time(said: float | None) -> float:
     return float("-inf") if said is None else said
 
 
-def _situation(case: Mapping[str, Any]) -> Situation:
+def _situation(case: Mapping[str, Any]) -> PreemptionSnapshot:
     snapshot = case["snapshot"]
     queues = {said["name"]: _queue(said) for said in snapshot["clusterQueues"]}
     cohorts = [
@@ -87,7 +87,7 @@ def _situation(case: Mapping[str, Any]) -> Situation:
             )
         )
     ledger = UsageTree(queues.values(), cohorts, [holder for of in holders.values() for holder in of])
-    return Situation(queues, ledger, holders)
+    return PreemptionSnapshot(queues, ledger, holders)
 
 
 def _in_use(ledger: UsageTree) -> dict[tuple[str, FlavorResource], int]:
@@ -102,7 +102,7 @@ def test_every_case_of_the_tables_is_here() -> None:
 def test_who_has_to_go(case: dict[str, Any]) -> None:
     situation, incoming = _situation(case), case["incoming"]
     before = _in_use(situation.ledger)
-    asking = Asking(
+    asking = PreemptionRequest(
         situation.queues[incoming["clusterQueue"]],
         _amounts(incoming["requests"]),
         frozenset(_flavor_resource(text) for text in incoming["flavorResourcesNeedingPreemption"]),

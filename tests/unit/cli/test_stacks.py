@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from apportion_cli.commands.preview import refuse_deletion_of_used
-from apportion_cli.errors import CannotError
+from apportion_cli.errors import PreconditionError
 from apportion_cli.main import main
 from apportion_cli.stack_report import plan_json, plan_markdown, plan_text
 from apportion_cli.stacks import Plan
@@ -140,7 +140,7 @@ def _pod(name: str, phase: str = "Running", **metadata: Any) -> dict[str, Any]:
 def test_deleting_a_queue_in_use_is_refused_unless_asked(work: dict[str, Any], said: str, tmp_path: Path) -> None:
     export = tmp_path / "cluster.json"
     export.write_text(json.dumps({"kind": "List", "items": [work]}))
-    with pytest.raises(CannotError, match=f"{said}; nothing was changed"):
+    with pytest.raises(PreconditionError, match=f"{said}; nothing was changed"):
         refuse_deletion_of_used(PLAN, (str(export),), delete_used=False)
     refuse_deletion_of_used(PLAN, (str(export),), delete_used=True)
 
@@ -178,7 +178,7 @@ def test_a_missing_plugin_is_one_sentence_with_where_to_get_it() -> None:
         "error: Could not automatically download and install resource plugin 'pulumi-resource-kubernetes' at version "
         "v4.34.2, install the plugin using `pulumi plugin install resource kubernetes v4.34.2`: no route\n"
     )
-    with pytest.raises(CannotError, match="no plugin `pulumi-resource-kubernetes`") as refused, _said():
+    with pytest.raises(PreconditionError, match="no plugin `pulumi-resource-kubernetes`") as refused, _said():
         raise CommandError(CommandResult(stdout="", stderr=said, code=255))
     assert refused.value.hint is not None
     assert refused.value.hint.startswith("install it: pulumi plugin install resource kubernetes v4.34.2 (https://")

@@ -11,7 +11,7 @@ import pytest
 
 from apportion_cli.main import main
 from apportion_compiler.rollout.differences import FieldChange, differences
-from apportion_compiler.rollout.drift import Drifted, drift
+from apportion_compiler.rollout.drift import DriftedObject, drift
 from apportion_compiler.rollout.hazards import CLASS_VALUE, QUEUE_WITH_CHILDREN, hazards
 from apportion_compiler.rollout.identity import identity_of
 
@@ -53,7 +53,7 @@ def test_a_field_taken_away_and_an_object_that_is_gone_are_drift() -> None:
     del there["metadata"]["labels"]["apportion.dev/queue-id"]
     (found,) = drift([QUEUE], [there])
     assert found.fields == (("metadata.labels[apportion.dev/queue-id]", "vision", None),)
-    assert drift([QUEUE], []) == (Drifted("missing", identity_of(QUEUE)),)
+    assert drift([QUEUE], []) == (DriftedObject("missing", identity_of(QUEUE)),)
 
 
 def test_a_field_that_a_person_added_is_drift_and_one_of_a_controller_is_none() -> None:
@@ -69,7 +69,7 @@ def test_what_was_written_once_and_is_no_longer_is_left_over() -> None:
     other = _there()
     other["metadata"]["name"] = "old"
     somebodys = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system"}}
-    assert drift([QUEUE], [_there(), other, somebodys]) == (Drifted("left", identity_of(other)),)
+    assert drift([QUEUE], [_there(), other, somebodys]) == (DriftedObject("left", identity_of(other)),)
 
 
 def test_a_change_is_told_field_by_field() -> None:

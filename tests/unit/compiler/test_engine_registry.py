@@ -8,7 +8,7 @@ import pytest
 
 import apportion_compiler.engines
 from apportion_compiler.backends import BACKENDS
-from apportion_compiler.engines.registry import ENGINES, TRAITS, Parts, engine_parts
+from apportion_compiler.engines.registry import ENGINES, TRAITS, EngineParts, engine_parts
 from apportion_compiler.rollout.models import MODELS
 from apportion_policy.engine import Engine
 
@@ -32,7 +32,9 @@ def test_a_part_is_optional() -> None:
 
 
 def test_a_part_is_loaded_when_it_is_asked_for() -> None:
-    parts: Parts[object] = Parts({"here": "apportion_compiler.engines.registry:ENGINES", "absent": "no.such:MODULE"})
+    parts: EngineParts[object] = EngineParts(
+        {"here": "apportion_compiler.engines.registry:ENGINES", "absent": "no.such:MODULE"}
+    )
     assert list(parts) == ["here", "absent"]
     assert parts["here"] is ENGINES
     with pytest.raises(ModuleNotFoundError):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from apportion_compiler.errors import UnwritableError
-from apportion_compiler.policy_writer.declarations import Identity
+from apportion_compiler.policy_writer.declarations import PolicyIdentity
 from apportion_compiler.policy_writer.expressions import text_literal
 from apportion_compiler.policy_writer.files import policy_files
 from apportion_compiler.policy_writer.python_names import constants, modules
@@ -24,7 +24,7 @@ from apportion_compiler.readers.record import (
 )
 from apportion_policy import UNLIMITED, Engine
 
-IDENTITY = Identity("acme", "prod", "main", Engine.KAI, "0.17", "@acme/platform")
+IDENTITY = PolicyIdentity("acme", "prod", "main", Engine.KAI, "0.17", "@acme/platform")
 GIB = 2**30
 HOSTILE = (
     '""" import os; os.system("true") """',

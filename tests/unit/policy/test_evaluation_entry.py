@@ -10,7 +10,7 @@ import pytest
 
 from apportion_policy.evaluation.parent import start
 from apportion_policy.evaluation.read_access import readable_paths
-from apportion_policy.evaluation.result import Evaluated, Rejected
+from apportion_policy.evaluation.result import EvaluatedPolicy, Rejected
 from apportion_policy.evaluation.tree import EntryError, locate
 from apportion_policy.wire import load
 
@@ -20,7 +20,7 @@ NAMED = "Policy(organisation=Organisation(name={!r}))"
 
 def organisation(entry: Path | str) -> str:
     outcome = start(entry).result()
-    assert isinstance(outcome, Evaluated), outcome
+    assert isinstance(outcome, EvaluatedPolicy), outcome
     return load(outcome.document).organisation.name
 
 

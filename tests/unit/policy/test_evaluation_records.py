@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apportion_policy.evaluation.answer import AnswerError, layers_line, outcome, read_answer, read_layers, whole_size
-from apportion_policy.evaluation.confinement_layers import Raised
+from apportion_policy.evaluation.confinement_layers import RaisedLayers
 from apportion_policy.evaluation.fault import FAULT_KINDS, Fault, FaultFormatError
 from apportion_policy.evaluation.limits import Limits
 from apportion_policy.evaluation.sanitized_text import plain_text
@@ -49,12 +49,12 @@ def test_another_shape_is_not_a_fault(change: dict[str, object]) -> None:
 
 
 def test_an_answer_reads_back() -> None:
-    data = layers_line(Raised(["seccomp"])) + outcome(faults=[], files=["/p/policy.py"], document=b"\x00\n{}")
+    data = layers_line(RaisedLayers(["seccomp"])) + outcome(faults=[], files=["/p/policy.py"], document=b"\x00\n{}")
     answer = read_answer(data)
     assert (answer.faults, answer.files) == ((), ("/p/policy.py",))
-    assert read_layers(data) == Raised(["seccomp"])
+    assert read_layers(data) == RaisedLayers(["seccomp"])
     assert answer.document == b"\x00\n{}"
-    assert [whole_size(data[:end]) for end in (5, len(layers_line(Raised(["seccomp"]))), len(data))] == [
+    assert [whole_size(data[:end]) for end in (5, len(layers_line(RaisedLayers(["seccomp"]))), len(data))] == [
         None,
         None,
         len(data),
@@ -62,7 +62,7 @@ def test_an_answer_reads_back() -> None:
 
 
 def test_an_answer_that_broke_off_is_not_read() -> None:
-    data = layers_line(Raised()) + outcome(faults=[FAULT], files=[], document=b"{}")
+    data = layers_line(RaisedLayers()) + outcome(faults=[FAULT], files=[], document=b"{}")
     for end in range(len(data)):
         with pytest.raises(AnswerError):
             read_answer(data[:end])

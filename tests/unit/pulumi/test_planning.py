@@ -11,11 +11,11 @@ import pytest
 pytest.importorskip("pulumi", reason="the extra `pulumi` is not installed")
 
 from apportion_compiler.compile import Compilation, compile_policy
-from apportion_compiler.emit.pulumi.applied_objects import Applied, AppliedTarget
+from apportion_compiler.emit.pulumi.applied_objects import AppliedState, AppliedTarget
 from apportion_compiler.emit.pulumi.resource_options import owned, plain
 from apportion_compiler.emit.pulumi.stack_targets import read_policy
 from apportion_compiler.emit.pulumi.update_plan import next_update, plan_stack
-from apportion_compiler.packaged_scheduler import Packaged, scheduler_objects
+from apportion_compiler.packaged_scheduler import SchedulerDeployment, scheduler_objects
 from apportion_compiler.rollout.hazards import QUEUE_WITH_CHILDREN, hazards
 from apportion_compiler.targets import targets_of
 
@@ -23,7 +23,7 @@ from .stack_runs import policy_in
 
 pytestmark = pytest.mark.pulumi
 DAY = date(2026, 11, 21)
-SCHEDULER = Packaged("registry.example/apportion@sha256:" + "0" * 64)
+SCHEDULER = SchedulerDeployment("registry.example/apportion@sha256:" + "0" * 64)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def _queue(name: str, parent: str | None) -> dict[str, Any]:
     }
 
 
-LEFT = Applied({"one/volcano": AppliedTarget((_queue("research", None), _queue("vision", "research")))})
+LEFT = AppliedState({"one/volcano": AppliedTarget((_queue("research", None), _queue("vision", "research")))})
 
 
 def test_a_target_that_goes_as_a_whole_is_in_the_plan_with_all_that_it_held(on_kai: Compilation) -> None:
@@ -61,14 +61,14 @@ def test_a_queue_that_goes_with_its_target_and_its_children_is_a_hazard(on_kai: 
 
 
 def test_a_scheduler_that_comes_or_goes_is_in_the_plan_and_one_that_stays_is_not(on_kai: Compilation) -> None:
-    everything = next_update(on_kai, Applied()).applied.targets
-    assert _planned(on_kai, Applied(everything), one=SCHEDULER) == {"one/scheduler": {"make"}}
+    everything = next_update(on_kai, AppliedState()).applied.targets
+    assert _planned(on_kai, AppliedState(everything), one=SCHEDULER) == {"one/scheduler": {"make"}}
     objects = tuple(plain(owned(manifest)) for manifest in scheduler_objects(SCHEDULER))
-    held = Applied({**everything, "one/scheduler": AppliedTarget(objects)})
+    held = AppliedState({**everything, "one/scheduler": AppliedTarget(objects)})
     assert _planned(on_kai, held, one=SCHEDULER) == {}
     assert _planned(on_kai, held) == {"one/scheduler": {"delete"}}
 
 
-def _planned(compilation: Compilation, former: Applied, **schedulers: Packaged) -> dict[str, set[str]]:
+def _planned(compilation: Compilation, former: AppliedState, **schedulers: SchedulerDeployment) -> dict[str, set[str]]:
     targets = plan_stack(compilation, former, (), schedulers).targets
     return {target.name: {change.action for change in target.changes} for target in targets if target.changes}

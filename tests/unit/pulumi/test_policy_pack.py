@@ -12,7 +12,7 @@ pytest.importorskip("pulumi_policy", reason="the extra `pulumi` is not installed
 
 from pulumi_policy import EnforcementLevel, PolicyResource, StackValidationArgs, StackValidationPolicy
 
-from apportion_compiler.emit.pulumi.applied_objects import Applied
+from apportion_compiler.emit.pulumi.applied_objects import AppliedState
 from apportion_compiler.emit.pulumi.object_checks import (
     NOT_COMPILED,
     OVER_CAPACITY,
@@ -26,7 +26,7 @@ from apportion_compiler.emit.pulumi.policy_pack import _LEVELS, judge_of, polici
 from apportion_compiler.emit.pulumi.resource_names import resource_name, resource_type
 from apportion_compiler.emit.pulumi.resource_options import owned
 from apportion_compiler.emit.pulumi.settings import StackSettings
-from apportion_compiler.packaged_scheduler import Packaged, scheduler_objects
+from apportion_compiler.packaged_scheduler import SchedulerDeployment, scheduler_objects
 from apportion_compiler.rollout.identity import identity_of
 
 from .stack_runs import DAY, POLICY
@@ -94,7 +94,7 @@ def test_a_namespace_that_the_provider_made_up_without_a_cluster_is_no_part_of_a
 @pytest.mark.parametrize("engine", ["kai", pytest.param("native", marks=pytest.mark.slow)])
 def test_the_pack_has_nothing_to_say_of_the_packaged_scheduler(engine: str) -> None:
     evaluator = judge_for(engine)
-    scheduler = scheduler_objects(Packaged("registry.example/apportion@sha256:" + "0" * 64))
+    scheduler = scheduler_objects(SchedulerDeployment("registry.example/apportion@sha256:" + "0" * 64))
     named = [(f"one/scheduler/{m['kind']}/{m['metadata']['name']}", dict(m)) for m in scheduler]
     assert said(evaluator, [*compiled(evaluator), *named]) == {}
 
@@ -117,7 +117,7 @@ def test_a_queue_that_is_held_for_a_later_step_was_compiled_once(kai: PolicyEval
     gone["metadata"]["name"] = "former"
     from apportion_compiler.emit.pulumi.applied_objects import AppliedTarget
 
-    evaluator = PolicyEvaluator(kai.policy, kai.compilation, Applied({"one/kai": AppliedTarget((gone,))}), DAY)
+    evaluator = PolicyEvaluator(kai.policy, kai.compilation, AppliedState({"one/kai": AppliedTarget((gone,))}), DAY)
     assert NOT_COMPILED not in said(evaluator, [*objects, ("one/kai/Queue/former", gone)])
 
 

@@ -12,7 +12,7 @@ pulumi = pytest.importorskip("pulumi", reason="the extra `pulumi` is not install
 
 from apportion_compiler.emit.pulumi.settings import SettingsError, read_settings  # noqa: E402
 from apportion_compiler.emit.pulumi.values import Values  # noqa: E402
-from apportion_compiler.packaged_scheduler import Packaged, scheduler_objects  # noqa: E402
+from apportion_compiler.packaged_scheduler import SchedulerDeployment, scheduler_objects  # noqa: E402
 
 from .stack_runs import policy_in, run_stack  # noqa: E402
 
@@ -65,14 +65,14 @@ def test_a_cluster_that_the_stack_does_not_have_runs_none(tmp_path: Path) -> Non
 
 
 def test_the_account_holds_no_right_over_everything() -> None:
-    for one in scheduler_objects(Packaged(IMAGE)):
+    for one in scheduler_objects(SchedulerDeployment(IMAGE)):
         for rule in one.get("rules", ()):
             assert "*" not in (*rule["apiGroups"], *rule["resources"], *rule["verbs"])
             assert "secrets" not in rule["resources"]
 
 
 def test_the_pod_runs_as_nobody_and_writes_nowhere() -> None:
-    (deployment,) = (one for one in scheduler_objects(Packaged(IMAGE)) if one["kind"] == "Deployment")
+    (deployment,) = (one for one in scheduler_objects(SchedulerDeployment(IMAGE)) if one["kind"] == "Deployment")
     pod = deployment["spec"]["template"]["spec"]
     assert pod["securityContext"]["runAsNonRoot"]
     (container,) = pod["containers"]

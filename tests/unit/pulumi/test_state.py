@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("pulumi", reason="the extra `pulumi` is not installed")
 
-from apportion_compiler.emit.pulumi.applied_objects import Applied, AppliedTarget, dump, load
+from apportion_compiler.emit.pulumi.applied_objects import AppliedState, AppliedTarget, dump, load
 from apportion_compiler.emit.pulumi.resource_options import owned
 from apportion_compiler.emit.pulumi.state import applied_in
 
@@ -21,10 +21,10 @@ def _object(name: str, **spec: int) -> dict[str, Any]:
 
 
 A, B = _object("a", gpu=1), _object("b", gpu=2)
-SAID = Applied({"main/kai": AppliedTarget((A, B))})
+SAID = AppliedState({"main/kai": AppliedTarget((A, B))})
 
 
-def _deployment(*objects: dict[str, Any], said: Applied = SAID, **more: Any) -> dict[str, Any]:
+def _deployment(*objects: dict[str, Any], said: AppliedState = SAID, **more: Any) -> dict[str, Any]:
     stack = {"urn": "urn:pulumi:dev::p::pulumi:pulumi:Stack::p-dev", "type": "pulumi:pulumi:Stack"}
     type_ = "kubernetes:scheduling.run.ai/v2:Queue"
     held = [
@@ -49,7 +49,7 @@ def test_after_an_interrupted_update_what_is_there_counts() -> None:
 
 
 def test_what_is_being_deleted_is_not_there() -> None:
-    assert applied_in(_deployment(A, B, delete=True)) == Applied()
+    assert applied_in(_deployment(A, B, delete=True)) == AppliedState()
 
 
 def test_the_depth_of_the_tree_is_that_of_what_is_there() -> None:
@@ -72,7 +72,7 @@ def test_objects_that_a_users_own_program_adds_are_theirs(name: str) -> None:
 
 
 def test_a_stack_that_was_never_up_holds_nothing() -> None:
-    assert applied_in({}) == Applied()
+    assert applied_in({}) == AppliedState()
 
 
 @pytest.mark.parametrize("text", ["", "rubbish", "e30="])

@@ -8,12 +8,12 @@ import yaml
 
 from apportion_runtime.core.snapshot import Pod, PodGroup
 from apportion_runtime.snapshots.document_loader import Source
-from apportion_runtime.snapshots.snapshot_reader import Read, read_snapshot
+from apportion_runtime.snapshots.snapshot_reader import SnapshotReading, read_snapshot
 
 NOW = 1_763_712_000.0  # 2025-11-21T08:00:00Z
 
 
-def read(*objects: dict[str, Any], now: float | None = NOW) -> Read:
+def read(*objects: dict[str, Any], now: float | None = NOW) -> SnapshotReading:
     return read_snapshot([Source("objects.yaml", yaml.safe_dump_all(objects))], now=now)
 
 

@@ -11,7 +11,7 @@ import pytest
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.scenario.format import Work
 from apportion_runtime.sim.traces.openb import OpenbRules, read_openb
-from apportion_runtime.sim.traces.records import End, Source, Trace, TraceError, TraceJob, TraceNode
+from apportion_runtime.sim.traces.records import JobEnd, Source, Trace, TraceError, TraceJob, TraceNode
 from apportion_runtime.sim.traces.scenario import node_object, scenario_of, work_of
 
 NODES = """\
@@ -41,13 +41,13 @@ def test_pods_come_by_arrival_with_tier_queue_and_end() -> None:
     like = TraceJob("", "pods.csv", 0, "", "", 6000, 12_288)
     assert _read().jobs == (
         replace(like, name="pod-1", line=2, queue="serving", priority="inference", cpu_milli=12_000, memory_mib=16_384,
-                gpus=1, arrives_s=0.0, stays_s=480.0, end=End.STOPPED),
+                gpus=1, arrives_s=0.0, stays_s=480.0, end=JobEnd.STOPPED),
         replace(like, name="pod-4", line=5, queue="development", priority="build", cpu_milli=4000, memory_mib=8192,
                 arrives_s=5.0, stays_s=30.0),
         replace(like, name="pod-2", line=3, queue="training", priority="train", gpus=1, gpu_milli=460, arrives_s=10.0,
-                stays_s=50.0, end=End.FAILED),
+                stays_s=50.0, end=JobEnd.FAILED),
         replace(like, name="pod-3", line=4, queue="development", priority="build-preemptible", gpus=8,
-                gpu_models=("G2", "V100M32"), arrives_s=30.0, stays_s=60.0, end=End.NEVER_RAN),
+                gpu_models=("G2", "V100M32"), arrives_s=30.0, stays_s=60.0, end=JobEnd.NEVER_RAN),
     )  # fmt: skip
 
 
@@ -127,7 +127,7 @@ def test_marks_line_ends_and_empty_lines_change_nothing(changed: str) -> None:
 
 def test_pod_without_a_deletion_time_stays() -> None:
     trace = _read(f"{_HEADING}\np,1,1,1,1000,,LS,Running,7,,9\n")
-    assert [(job.arrives_s, job.stays_s, job.end) for job in trace.jobs] == [(7.0, None, End.OPEN)]
+    assert [(job.arrives_s, job.stays_s, job.end) for job in trace.jobs] == [(7.0, None, JobEnd.OPEN)]
 
 
 def test_several_queues_of_a_class_share_its_pods_by_name() -> None:

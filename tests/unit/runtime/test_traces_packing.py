@@ -8,11 +8,11 @@ import pytest
 
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.traces.packing_bound import Rule, pack, packed
-from apportion_runtime.sim.traces.records import End, Trace, TraceJob, TraceNode
+from apportion_runtime.sim.traces.records import JobEnd, Trace, TraceJob, TraceNode
 from apportion_runtime.sim.traces.scenario import scenario_of
 
 _NODES = (TraceNode("large", 64_000, 65_536, 4, "A10"), TraceNode("small", 64_000, 65_536, 2, "T4"))
-_LIKE = TraceJob("", "f", 2, "q", "train", 1000, 1024, gpus=1, stays_s=None, end=End.OPEN)
+_LIKE = TraceJob("", "f", 2, "q", "train", 1000, 1024, gpus=1, stays_s=None, end=JobEnd.OPEN)
 _RESOURCE = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
 _QUEUE = {
     "apiVersion": "scheduling.run.ai/v2",

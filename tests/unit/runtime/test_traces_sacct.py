@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.sim.traces.records import End, Source, Trace, TraceError, TraceJob
+from apportion_runtime.sim.traces.records import JobEnd, Source, Trace, TraceError, TraceJob
 from apportion_runtime.sim.traces.sacct import FORMAT, SlurmRules, read_sacct
 from apportion_runtime.sim.traces.scenario import scenario_of
 
@@ -49,7 +49,7 @@ def test_job_is_taken_with_account_size_and_life() -> None:
     trace = _read(_row())
     assert trace.jobs == (
         TraceJob(
-            "job-7", "jobs.txt", 2, "vision", "train", 8000, 65_536, 2, 1000, (), 1, 0.0, 600.0, End.SUCCEEDED
+            "job-7", "jobs.txt", 2, "vision", "train", 8000, 65_536, 2, 1000, (), 1, 0.0, 600.0, JobEnd.SUCCEEDED
         ),
     )  # fmt: skip
     assert (trace.start, trace.n_rows, trace.nodes) == (_NOON, 1, ())
@@ -58,28 +58,28 @@ def test_job_is_taken_with_account_size_and_life() -> None:
 @pytest.mark.parametrize(
     ("changed", "life"),
     [
-        ({}, (600.0, End.SUCCEEDED)),
-        ({"Elapsed": "1-02:03:04"}, (93_784.0, End.SUCCEEDED)),
-        ({"Elapsed": "03:04"}, (184.0, End.SUCCEEDED)),
-        ({"State": "FAILED"}, (600.0, End.FAILED)),
-        ({"State": "TIMEOUT"}, (600.0, End.FAILED)),
-        ({"State": "OUT_OF_MEMORY"}, (600.0, End.FAILED)),
-        ({"State": "NODE_FAIL"}, (600.0, End.FAILED)),
-        ({"State": "PREEMPTED"}, (600.0, End.STOPPED)),
-        ({"State": "CANCELLED by 1000"}, (600.0, End.STOPPED)),
-        ({"State": "CANCELLED+"}, (600.0, End.STOPPED)),
-        ({"State": "CANCELLED by 1000", **_WAITED}, (900.0, End.NEVER_RAN)),
-        ({"State": "CANCELLED", **_WAITED, "Start": "2026-11-02T08:15:00"}, (900.0, End.NEVER_RAN)),
-        ({"State": "FAILED", "Elapsed": "00:00:00"}, (0.0, End.FAILED)),
-        ({"State": "DEADLINE", **_WAITED}, (900.0, End.NEVER_RAN)),
-        ({"State": "RUNNING", "End": "Unknown"}, (86_400.0, End.OPEN)),
-        ({"State": "PENDING", **_WAITED, "Start": "Unknown", "End": "Unknown"}, (86_400.0, End.OPEN)),
-        ({"State": "RUNNING", "End": "Unknown", "Timelimit": "UNLIMITED"}, (None, End.OPEN)),
-        ({"State": "PENDING", **_WAITED, "Timelimit": "Partition_Limit"}, (None, End.OPEN)),
+        ({}, (600.0, JobEnd.SUCCEEDED)),
+        ({"Elapsed": "1-02:03:04"}, (93_784.0, JobEnd.SUCCEEDED)),
+        ({"Elapsed": "03:04"}, (184.0, JobEnd.SUCCEEDED)),
+        ({"State": "FAILED"}, (600.0, JobEnd.FAILED)),
+        ({"State": "TIMEOUT"}, (600.0, JobEnd.FAILED)),
+        ({"State": "OUT_OF_MEMORY"}, (600.0, JobEnd.FAILED)),
+        ({"State": "NODE_FAIL"}, (600.0, JobEnd.FAILED)),
+        ({"State": "PREEMPTED"}, (600.0, JobEnd.STOPPED)),
+        ({"State": "CANCELLED by 1000"}, (600.0, JobEnd.STOPPED)),
+        ({"State": "CANCELLED+"}, (600.0, JobEnd.STOPPED)),
+        ({"State": "CANCELLED by 1000", **_WAITED}, (900.0, JobEnd.NEVER_RAN)),
+        ({"State": "CANCELLED", **_WAITED, "Start": "2026-11-02T08:15:00"}, (900.0, JobEnd.NEVER_RAN)),
+        ({"State": "FAILED", "Elapsed": "00:00:00"}, (0.0, JobEnd.FAILED)),
+        ({"State": "DEADLINE", **_WAITED}, (900.0, JobEnd.NEVER_RAN)),
+        ({"State": "RUNNING", "End": "Unknown"}, (86_400.0, JobEnd.OPEN)),
+        ({"State": "PENDING", **_WAITED, "Start": "Unknown", "End": "Unknown"}, (86_400.0, JobEnd.OPEN)),
+        ({"State": "RUNNING", "End": "Unknown", "Timelimit": "UNLIMITED"}, (None, JobEnd.OPEN)),
+        ({"State": "PENDING", **_WAITED, "Timelimit": "Partition_Limit"}, (None, JobEnd.OPEN)),
     ],
 )
 def test_state_tells_how_long_a_job_stays_and_how_it_ends(
-    changed: Mapping[str, str], life: tuple[float | None, End]
+    changed: Mapping[str, str], life: tuple[float | None, JobEnd]
 ) -> None:
     job = _one(**changed)
     assert (job.stays_s, job.end) == life
@@ -117,7 +117,7 @@ def test_job_arrives_when_it_could_run() -> None:
 
 def test_job_cancelled_before_it_could_run_leaves_as_it_comes() -> None:
     job = _one(State="CANCELLED", **_WAITED, Eligible="2026-11-02T09:00:00")
-    assert (job.stays_s, job.end) == (0.0, End.NEVER_RAN)
+    assert (job.stays_s, job.end) == (0.0, JobEnd.NEVER_RAN)
 
 
 def test_rules_name_queues_classes_and_models() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from apportion_runtime.sim.cluster import Cluster
-from apportion_runtime.sim.traces.records import End, Trace, TraceJob, TraceNode
+from apportion_runtime.sim.traces.records import JobEnd, Trace, TraceJob, TraceNode
 from apportion_runtime.sim.traces.scenario import scenario_of
 from apportion_runtime.sim.traces.transforms import (
     compressed_in_time,
@@ -94,7 +94,7 @@ def test_what_cannot_be_made_is_refused(change: Callable[[], Trace], told: str) 
 def test_parts_of_several_devices_and_several_models_find_their_places() -> None:
     jobs = (
         replace(_LIKE, name="parts", gpus=2, gpu_milli=510, gpu_models=("A10",)),
-        replace(_LIKE, name="gang", n_pods=3, gpus=2, gpu_models=("A10", "T4"), end=End.FAILED),
+        replace(_LIKE, name="gang", n_pods=3, gpus=2, gpu_models=("A10", "T4"), end=JobEnd.FAILED),
     )
     resources = {name: {"quota": -1, "limit": -1, "overQuotaWeight": 1} for name in ("cpu", "gpu", "memory")}
     queues = [

@@ -26,14 +26,14 @@ class AppliedTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class AppliedState:
     """What was applied, by `cluster/target`, and below how many queues at most an object was."""
 
     targets: Mapping[str, AppliedTarget] = field(default_factory=dict)
     depth: int = 0
 
 
-def dump(applied: Applied) -> str:
+def dump(applied: AppliedState) -> str:
     """Return it as text: compressed JSON in base64."""
     document = {
         "version": _VERSION,
@@ -48,7 +48,7 @@ def dump(applied: Applied) -> str:
     return base64.b64encode(packed).decode("ascii")
 
 
-def load(text: str) -> Applied:
+def load(text: str) -> AppliedState:
     """Return what `dump` wrote.
 
     Raises:
@@ -62,7 +62,7 @@ def load(text: str) -> Applied:
     if version != _VERSION:
         raise ValueError(f"the output `{OUTPUT}` of the stack is of version {version}; this program knows {_VERSION}")
     found = {name: _target(target["objects"], settled=target["settled"]) for name, target in targets.items()}
-    return Applied(found, depth)
+    return AppliedState(found, depth)
 
 
 def _target(objects: Sequence[Manifest], *, settled: bool) -> AppliedTarget:

@@ -14,14 +14,14 @@ from datetime import date
 from apportion_compiler.backends.metadata import MANAGED_BY_LABEL, MANAGER
 from apportion_compiler.compile import Compilation, Target, check_policy
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Severity
-from apportion_compiler.emit.pulumi.applied_objects import Applied
+from apportion_compiler.emit.pulumi.applied_objects import AppliedState
 from apportion_compiler.emit.pulumi.resource_names import target_name
 from apportion_compiler.engine_rules import ENGINE_RULES
 from apportion_compiler.engine_rules.verdict import Effect
 from apportion_compiler.errors import UnwritableError
 from apportion_compiler.ir.program import Program
 from apportion_compiler.plain_objects import Manifest, described, labels_of, name_of
-from apportion_compiler.policy_writer.declarations import Identity, declare_record
+from apportion_compiler.policy_writer.declarations import PolicyIdentity, declare_record
 from apportion_compiler.readers.cluster_reader import read_cluster
 from apportion_compiler.rollout.hazards import is_queue
 from apportion_compiler.rollout.identity import Identity as ObjectIdentity
@@ -70,7 +70,7 @@ class PolicyEvaluator:
 
     policy: Policy
     compilation: Compilation
-    former: Applied
+    former: AppliedState
     as_of: date
 
     def violations(self, objects: Mapping[str, Sequence[Manifest]]) -> Iterator[Violation]:
@@ -134,7 +134,7 @@ class PolicyEvaluator:
             ValueError: If a value of an object cannot be read.
             UnwritableError: If it is none that a policy can hold.
         """
-        identity = Identity(
+        identity = PolicyIdentity(
             self.policy.organisation.name,
             target.environment,
             target.cluster,

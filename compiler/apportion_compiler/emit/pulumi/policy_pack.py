@@ -72,7 +72,7 @@ def judge_of(
     return PolicyEvaluator(
         policy,
         compile_read(policy, settings, as_of),
-        applied.Applied() if former is None else applied.load(former),
+        applied.AppliedState() if former is None else applied.load(former),
         as_of,
     )
 

@@ -33,7 +33,7 @@ from apportion_compiler.emit.pulumi.settings import (
     read_settings,
 )
 from apportion_compiler.emit.pulumi.stack_targets import Refused, compile_stack, rooted
-from apportion_compiler.emit.pulumi.tree import Treatment, register_target
+from apportion_compiler.emit.pulumi.tree import RegistrationOptions, register_target
 from apportion_compiler.emit.pulumi.unapplied_settings import unapplied
 from apportion_compiler.emit.pulumi.update_plan import NextUpdate, next_update, several_updates
 from apportion_compiler.emit.rendered_trees import rendered_trees, write_trees
@@ -89,7 +89,7 @@ def _render(compilation: Compilation, out: Path) -> None:
     pulumi.export("rendered", [(out / tree.name).as_posix() for tree in trees])
 
 
-def _former(environment: Mapping[str, str]) -> applied.Applied:
+def _former(environment: Mapping[str, str]) -> applied.AppliedState:
     """Return what was applied, as `apportion up` found it in the stack's state or as the stack's output says."""
     if FORMER in environment:
         return applied.load(Path(environment[FORMER]).read_text(encoding="ascii"))
@@ -97,7 +97,7 @@ def _former(environment: Mapping[str, str]) -> applied.Applied:
     answer = pulumi.runtime.invoke("pulumi:pulumi:readStackOutputs", {"name": own}).value or {}
     text = (answer.get("outputs") or {}).get(applied.OUTPUT)
     try:
-        return applied.Applied() if text is None else applied.load(text)
+        return applied.AppliedState() if text is None else applied.load(text)
     except ValueError as malformed:
         raise Refused(str(malformed)) from None
 
@@ -105,7 +105,7 @@ def _former(environment: Mapping[str, str]) -> applied.Applied:
 def _apply(
     compilation: Compilation,
     update: NextUpdate,
-    former: applied.Applied,
+    former: applied.AppliedState,
     *,
     settings: StackSettings,
     root: Path,
@@ -119,7 +119,7 @@ def _apply(
     providers = _providers(compilation, settings, root)
     made: list[pulumi.Resource] = []
     for target, held in update.targets.items():
-        treatment = Treatment(
+        treatment = RegistrationOptions(
             guard,
             providers[target.cluster],
             protects=settings.protect == "guaranteed",

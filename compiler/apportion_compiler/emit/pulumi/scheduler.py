@@ -6,11 +6,13 @@ import pulumi
 
 from apportion_compiler.emit.pulumi.resource_names import SCHEDULER_TYPE, resource_type, scheduler_name
 from apportion_compiler.emit.pulumi.resource_options import owned
-from apportion_compiler.packaged_scheduler import Packaged, scheduler_objects
+from apportion_compiler.packaged_scheduler import SchedulerDeployment, scheduler_objects
 from apportion_compiler.rollout.identity import identity_of
 
 
-def register_scheduler(cluster: str, packaged: Packaged, provider: pulumi.ProviderResource) -> list[pulumi.Resource]:
+def register_scheduler(
+    cluster: str, packaged: SchedulerDeployment, provider: pulumi.ProviderResource
+) -> list[pulumi.Resource]:
     """Register the scheduler of a cluster, each object after those before it, and return the resources."""
     name = scheduler_name(cluster)
     component = pulumi.ComponentResource(SCHEDULER_TYPE, name)

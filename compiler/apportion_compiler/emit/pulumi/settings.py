@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any, Protocol
 
 from apportion_compiler.emit.tree import RETAINED_KINDS
-from apportion_compiler.packaged_scheduler import Packaged
+from apportion_compiler.packaged_scheduler import SchedulerDeployment
 from apportion_compiler.rollout.hazards import HAZARDS
 
 NAMESPACE = "apportion"
@@ -79,7 +79,7 @@ class StackSettings:
     enforcement: str = "none"
     guard: bool = False
     allow: tuple[str, ...] = ()
-    schedulers: Mapping[str, Packaged] = field(default_factory=dict)
+    schedulers: Mapping[str, SchedulerDeployment] = field(default_factory=dict)
 
 
 def read_settings(config: Config, stack: str) -> StackSettings:
@@ -156,16 +156,16 @@ def _clusters(config: Config) -> dict[str, ClusterAccess]:
     return access
 
 
-def _packaged(cluster: str, how: object) -> Packaged:
+def _packaged(cluster: str, how: object) -> SchedulerDeployment:
     key = f"{NAMESPACE}:schedulers of {cluster}"
     if not isinstance(how, Mapping) or not isinstance(how.get("image"), str):
         raise SettingsError(f"{key} names the image, and may say replicas, namespace, scheduler and shard")
-    known = {f.name for f in fields(Packaged)}
+    known = {f.name for f in fields(SchedulerDeployment)}
     if unknown := sorted(set(how) - known):
         raise SettingsError(f"{key} has {unknown[0]}, which is none of {', '.join(sorted(known))}")
     if not isinstance(how.get("replicas", 1), int):
         raise SettingsError(f"{key}: replicas is a whole number")
-    return Packaged(**how)
+    return SchedulerDeployment(**how)
 
 
 def _node_pools(config: Config) -> dict[str, Mapping[str, Any]]:

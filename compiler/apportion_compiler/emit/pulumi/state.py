@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apportion_compiler.emit.pulumi import applied_objects as applied
-from apportion_compiler.emit.pulumi.applied_objects import Applied, AppliedTarget
+from apportion_compiler.emit.pulumi.applied_objects import AppliedState, AppliedTarget
 from apportion_compiler.emit.pulumi.resource_names import depth_of, is_ours
 from apportion_compiler.emit.pulumi.resource_options import plain
 from apportion_compiler.plain_objects import Manifest
@@ -15,26 +15,26 @@ from apportion_compiler.rollout.identity import identity_of
 _OBJECT = "kubernetes:"
 
 
-def applied_in(deployment: Mapping[str, Any]) -> Applied:
+def applied_in(deployment: Mapping[str, Any]) -> AppliedState:
     """Return what a stack has applied, from the deployment that Pulumi exports.
 
     Where the state holds what the stack's output says, that is it: it knows the order. Where the two differ, an update
     was interrupted, and the state is right about what is there.
     """
     resources: Sequence[Mapping[str, Any]] = deployment.get("resources") or ()
-    said = Applied()
+    said = AppliedState()
     held: dict[str, list[Manifest]] = {}
     depth = 0
     for resource in resources:
         urn, type_ = str(resource["urn"]), str(resource["type"])
         if type_ == "pulumi:pulumi:Stack":
             text = (resource.get("outputs") or {}).get(applied.OUTPUT)
-            said = Applied() if not isinstance(text, str) else applied.load(text)
+            said = AppliedState() if not isinstance(text, str) else applied.load(text)
         elif type_.startswith(_OBJECT) and is_ours(urn) and not resource.get("delete"):
             cluster, backend, _ = urn.rpartition("::")[2].split("/", 2)
             depth = max(depth, depth_of(urn))
             held.setdefault(f"{cluster}/{backend}", []).append(plain(resource["inputs"]))
-    return Applied({name: _reconciled(objects, said.targets.get(name)) for name, objects in held.items()}, depth)
+    return AppliedState({name: _reconciled(objects, said.targets.get(name)) for name, objects in held.items()}, depth)
 
 
 def _reconciled(objects: Sequence[Manifest], said: AppliedTarget | None) -> AppliedTarget:

@@ -37,7 +37,7 @@ from apportion_compiler.rollout.plan import Update
 
 
 @dataclass(frozen=True, slots=True)
-class Treatment:
+class RegistrationOptions:
     """How the objects of a stack are registered.
 
     Attributes:
@@ -57,7 +57,9 @@ class Treatment:
     former_depth: int = 0
 
 
-def register_target(target: Target, program: Program, update: Update, treatment: Treatment) -> list[pulumi.Resource]:
+def register_target(
+    target: Target, program: Program, update: Update, treatment: RegistrationOptions
+) -> list[pulumi.Resource]:
     """Register a target's components and objects, each after what it waits for, and return the objects' resources."""
     top = pulumi.ComponentResource(TARGET_TYPE, target_name(target))
     tree = _Tree(target, program, top)

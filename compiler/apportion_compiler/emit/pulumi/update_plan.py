@@ -9,11 +9,11 @@ from types import MappingProxyType
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL, TOP_QUEUE_LABEL
 from apportion_compiler.backends.nodepools import NAME as NODE_POOLS
 from apportion_compiler.compile import Compilation, Target
-from apportion_compiler.emit.pulumi.applied_objects import Applied, AppliedTarget
+from apportion_compiler.emit.pulumi.applied_objects import AppliedState, AppliedTarget
 from apportion_compiler.emit.pulumi.resource_names import scheduler_name, target_name
 from apportion_compiler.emit.pulumi.resource_options import owned, plain
 from apportion_compiler.kubernetes_names import label_value
-from apportion_compiler.packaged_scheduler import Packaged, scheduler_objects
+from apportion_compiler.packaged_scheduler import SchedulerDeployment, scheduler_objects
 from apportion_compiler.plain_objects import labels_of
 from apportion_compiler.rollout.differences import ObjectChange, differences
 from apportion_compiler.rollout.plan import Update, plan_target
@@ -27,7 +27,7 @@ class NextUpdate:
     remaining: int
     depth: int
 
-    def changes_from(self, former: Applied) -> list[tuple[ObjectChange, ...]]:
+    def changes_from(self, former: AppliedState) -> list[tuple[ObjectChange, ...]]:
         """Return what the update alone changes in each target, and in those that go as a whole."""
         kept = {target_name(target) for target in self.targets}
         return [
@@ -36,9 +36,9 @@ class NextUpdate:
         ]
 
     @property
-    def applied(self) -> Applied:
+    def applied(self) -> AppliedState:
         """What is applied once the update is done."""
-        return Applied(
+        return AppliedState(
             {
                 target_name(target): AppliedTarget(update.objects, update.is_settled)
                 for target, update in self.targets.items()
@@ -83,7 +83,7 @@ class TargetPlan:
         return (label,) if top == label else (top, label)
 
 
-def next_update(compilation: Compilation, former: Applied, pools_of: Collection[str] = ()) -> NextUpdate:
+def next_update(compilation: Compilation, former: AppliedState, pools_of: Collection[str] = ()) -> NextUpdate:
     """Return the next update from what was applied towards a compilation.
 
     Args:
@@ -99,9 +99,9 @@ def next_update(compilation: Compilation, former: Applied, pools_of: Collection[
 
 def plan_stack(
     compilation: Compilation,
-    former: Applied,
+    former: AppliedState,
     pools_of: Collection[str] = (),
-    schedulers: Mapping[str, Packaged] = MappingProxyType({}),
+    schedulers: Mapping[str, SchedulerDeployment] = MappingProxyType({}),
 ) -> StackPlan:
     """Return the plan of all updates; the arguments are those of `next_update`, and the packaged scheduler's clusters."""
     touched = _touched(compilation, pools_of)
@@ -122,14 +122,14 @@ def plan_stack(
     return StackPlan(max(n_updates, int(any(plan.changes for plan in plans))), tuple(plans))
 
 
-def _scheduler(name: str, packaged: Packaged, former: Applied) -> TargetPlan:
+def _scheduler(name: str, packaged: SchedulerDeployment, former: AppliedState) -> TargetPlan:
     before = former.targets.get(name, AppliedTarget())
     # As the state gives back what was written.
     wanted = [plain(owned(manifest)) for manifest in scheduler_objects(packaged)]
     return TargetPlan(name, differences(before.objects, wanted), {})
 
 
-def _gone(former: Applied, kept: Collection[str]) -> list[TargetPlan]:
+def _gone(former: AppliedState, kept: Collection[str]) -> list[TargetPlan]:
     """Return the deletion of every target that was applied and is no part of the stack any more."""
     return [
         TargetPlan(name, differences(before.objects, ()), {})
@@ -142,11 +142,11 @@ def _touched(compilation: Compilation, pools_of: Collection[str]) -> list[Target
     return [t for t in compilation.outputs if t.backend != NODE_POOLS or t.cluster in pools_of]
 
 
-def _before(target: Target, former: Applied) -> AppliedTarget:
+def _before(target: Target, former: AppliedState) -> AppliedTarget:
     return former.targets.get(target_name(target), AppliedTarget())
 
 
-def _plan(compilation: Compilation, target: Target, former: Applied) -> tuple[Update, ...]:
+def _plan(compilation: Compilation, target: Target, former: AppliedState) -> tuple[Update, ...]:
     before = _before(target, former)
     wanted = compilation.outputs[target].manifests
     return plan_target(target.backend, before.objects, wanted, was_settled=before.is_settled)

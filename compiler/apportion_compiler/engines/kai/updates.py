@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from apportion_compiler.engines.kai.names import SHARED_QUEUE
 from apportion_compiler.engines.kai.rules.queues import ACCOUNTED, is_queue, number
 from apportion_compiler.plain_objects import Manifest, mapping, name_of, text
-from apportion_compiler.rollout.queue_state import Counts, Held, Model, State
+from apportion_compiler.rollout.queue_state import Counts, Model, QueueEntry, State
 
 _ROOT = ""
 _UNLIMITED = 1 << 62
 
 
-def _read(manifest: Manifest) -> Held:
-    return Held(
+def _read(manifest: Manifest) -> QueueEntry:
+    return QueueEntry(
         manifest,
         name_of(manifest),
         text(manifest, "spec", "parentQueue") or _ROOT,
@@ -38,7 +38,7 @@ def _counts(manifest: Manifest, field: str) -> Counts:
     return found
 
 
-def _takes(state: State, queue: Held) -> bool:
+def _takes(state: State, queue: QueueEntry) -> bool:
     if queue.parent in state.ours and (queue.parent not in state.queues or state.is_below_itself(queue)):
         return False
     if not _holds(queue, state.below(queue.name)):
@@ -48,7 +48,7 @@ def _takes(state: State, queue: Held) -> bool:
     return parent is None or _holds(parent, [*siblings, queue])
 
 
-def _holds(parent: Held, children: Sequence[Held]) -> bool:
+def _holds(parent: QueueEntry, children: Sequence[QueueEntry]) -> bool:
     return all(
         bound >= _UNLIMITED or sum(child.amounts[0].get(resource, 0) for child in children) <= bound
         for resource, bound in parent.amounts[0].items()

@@ -19,7 +19,7 @@ from apportion_compiler.engines.koordinator.names import (
 )
 from apportion_compiler.engines.koordinator.rules.quota import bound_namespaces
 from apportion_compiler.plain_objects import Manifest, annotations_of, group_of, labels_of, mapping, name_of
-from apportion_compiler.rollout.queue_state import Held, Model, State
+from apportion_compiler.rollout.queue_state import Model, QueueEntry, State
 
 _OWN = frozenset({ROOT_QUOTA, SYSTEM_QUOTA, DEFAULT_QUOTA})
 
@@ -28,9 +28,9 @@ def _is_quota(manifest: Manifest) -> bool:
     return manifest.get("kind") == "ElasticQuota" and group_of(manifest) == "scheduling.sigs.k8s.io"
 
 
-def _read(manifest: Manifest) -> Held:
+def _read(manifest: Manifest) -> QueueEntry:
     labels = labels_of(manifest)
-    return Held(
+    return QueueEntry(
         manifest,
         name_of(manifest),
         labels.get(PARENT_LABEL) or ROOT_QUOTA,
@@ -40,7 +40,7 @@ def _read(manifest: Manifest) -> Held:
     )
 
 
-def _takes(state: State, quota: Held) -> bool:
+def _takes(state: State, quota: QueueEntry) -> bool:
     before = state.queues.get(quota.name)
     if before is not None and before.says_the_same(quota):
         return True
@@ -57,16 +57,16 @@ def _takes(state: State, quota: Held) -> bool:
     return parent is not None and parent.is_parent and _agrees(parent, quota) and not state.is_below_itself(quota)
 
 
-def _agrees(parent: Held, child: Held) -> bool:
+def _agrees(parent: QueueEntry, child: QueueEntry) -> bool:
     return parent.keys[0] == child.keys[0] and child.keys[1] <= parent.keys[1]
 
 
-def _at_root(has: Held, shall: Held) -> Manifest:
+def _at_root(has: QueueEntry, shall: QueueEntry) -> Manifest:
     labels = {**labels_of(has.manifest), PARENT_LABEL: ROOT_QUOTA}
     return {**has.manifest, "metadata": {**mapping(has.manifest, "metadata"), "labels": labels}}
 
 
-def _lowered(has: Held, shall: Held, goal: State) -> Manifest:
+def _lowered(has: QueueEntry, shall: QueueEntry, goal: State) -> Manifest:
     kept = [space for space in bound_namespaces(annotations_of(has.manifest)) if space in shall.claims]
     notes = dict(annotations_of(has.manifest))
     if NAMESPACES_ANNOTATION in notes:
@@ -74,7 +74,7 @@ def _lowered(has: Held, shall: Held, goal: State) -> Manifest:
     return {**has.manifest, "metadata": {**mapping(has.manifest, "metadata"), "annotations": notes}}
 
 
-def _leaves(has: Held, shall: Held) -> bool:
+def _leaves(has: QueueEntry, shall: QueueEntry) -> bool:
     # A tree's resources are the same in all of it, so a child with others than its parent can only be apart from it.
     return has.parent != shall.parent or has.keys != shall.keys
 

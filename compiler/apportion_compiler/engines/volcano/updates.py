@@ -11,7 +11,7 @@ from apportion_compiler.engines.volcano.emit.bounds import MAX_DEPTH
 from apportion_compiler.engines.volcano.emit.resource_lists import counts, short_of, total
 from apportion_compiler.engines.volcano.names import ROOT_QUEUE, SHARED_QUEUE
 from apportion_compiler.plain_objects import Manifest, group_of, mapping, name_of, text
-from apportion_compiler.rollout.queue_state import Held, Model, State
+from apportion_compiler.rollout.queue_state import Model, QueueEntry, State
 
 _LISTS = ("guarantee", "deserved")
 
@@ -20,8 +20,8 @@ def _is_queue(manifest: Manifest) -> bool:
     return manifest.get("kind") == "Queue" and group_of(manifest) == "scheduling.volcano.sh"
 
 
-def _read(manifest: Manifest) -> Held:
-    return Held(
+def _read(manifest: Manifest) -> QueueEntry:
+    return QueueEntry(
         manifest,
         name_of(manifest),
         text(manifest, "spec", "parent") or ROOT_QUEUE,
@@ -34,11 +34,11 @@ def _listed(manifest: Manifest, field: str) -> Mapping[str, object]:
     return mapping(manifest, "spec", *(("guarantee", "resource") if field == "guarantee" else (field,)))
 
 
-def _at_root(has: Held, shall: Held) -> Manifest:
+def _at_root(has: QueueEntry, shall: QueueEntry) -> Manifest:
     return {**shall.manifest, "spec": {**mapping(has.manifest, "spec"), "parent": ROOT_QUEUE}}
 
 
-def _lowered(has: Held, shall: Held, goal: State) -> Manifest:
+def _lowered(has: QueueEntry, shall: QueueEntry, goal: State) -> Manifest:
     changed = {
         "deserved": _least(has, shall, "deserved"),
         "guarantee": {"resource": _least(has, shall, "guarantee")},
@@ -49,7 +49,7 @@ def _lowered(has: Held, shall: Held, goal: State) -> Manifest:
     return {**shall.manifest, "spec": spec}
 
 
-def _least(has: Held, shall: Held, field: str) -> dict[str, object]:
+def _least(has: QueueEntry, shall: QueueEntry, field: str) -> dict[str, object]:
     """Return the smaller amount of each resource that both name; a name that one lacks is none of it."""
     left, right = _listed(has.manifest, field), _listed(shall.manifest, field)
     mine, theirs = counts(left), counts(right)
@@ -60,7 +60,7 @@ def _least(has: Held, shall: Held, field: str) -> dict[str, object]:
     }
 
 
-def _bounded(has: Held, shall: Held, goal: State) -> dict[str, object]:
+def _bounded(has: QueueEntry, shall: QueueEntry, goal: State) -> dict[str, object]:
     """Return the queue's limits, none above what it or a queue above it shall have."""
     lowered: dict[str, object] = {}
     for name, value in _listed(has.manifest, "capability").items():
@@ -73,7 +73,7 @@ def _bounded(has: Held, shall: Held, goal: State) -> dict[str, object]:
     return lowered
 
 
-def _takes(state: State, queue: Held) -> bool:
+def _takes(state: State, queue: QueueEntry) -> bool:
     before = state.queues.get(queue.name)
     if before is not None and before.says_the_same(queue):
         return True
@@ -87,14 +87,14 @@ def _takes(state: State, queue: Held) -> bool:
     return _holds(state.queues[queue.parent], [*siblings, queue])
 
 
-def _has_place(state: State, queue: Held) -> bool:
+def _has_place(state: State, queue: QueueEntry) -> bool:
     """Tell whether a queue's parent is there, not below the queue itself, and not too deep."""
     if queue.parent not in state.queues or state.is_below_itself(queue):
         return False
     return sum(1 for _ in state.above(queue)) < MAX_DEPTH
 
 
-def _holds(parent: Held, children: Sequence[Held]) -> bool:
+def _holds(parent: QueueEntry, children: Sequence[QueueEntry]) -> bool:
     """Tell whether a queue has what its children have together."""
     return all(
         short_of(bound, total(child.amounts[number] for child in children)) is None
@@ -102,7 +102,7 @@ def _holds(parent: Held, children: Sequence[Held]) -> bool:
     )
 
 
-def _bound_by_ancestors(state: State, queue: Held) -> bool:
+def _bound_by_ancestors(state: State, queue: QueueEntry) -> bool:
     return not any(
         amount > above.limits[name]
         for above in state.above(queue)
@@ -111,7 +111,7 @@ def _bound_by_ancestors(state: State, queue: Held) -> bool:
     )
 
 
-def _bounds_descendants(state: State, queue: Held) -> bool:
+def _bounds_descendants(state: State, queue: QueueEntry) -> bool:
     own = {name: amount for name, amount in queue.limits.items() if amount > 0}
     below = state.below(queue.name)
     while below and own:

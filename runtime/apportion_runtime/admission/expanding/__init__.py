@@ -10,7 +10,7 @@ from apportion_runtime.admission.expanding.distributed import (
     expand_train_job,
     expand_training_job,
 )
-from apportion_runtime.admission.expanding.expansion import Ending, Expansion, Replacing, Slot
+from apportion_runtime.admission.expanding.expansion import Ending, Expansion, PodReplacement, Slot
 from apportion_runtime.admission.expanding.plain import expand_job, expand_pod, expand_replicas, job_of
 from apportion_runtime.admission.expanding.ray import expand_cluster, expand_ray_job, expand_service
 from apportion_runtime.admission.expanding.suspension import can_suspend, is_suspended, with_suspended
@@ -21,7 +21,7 @@ __all__ = [
     "EXPANDERS",
     "Ending",
     "Expansion",
-    "Replacing",
+    "PodReplacement",
     "Slot",
     "can_suspend",
     "expand",

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from apportion_runtime.admission import api_names
-from apportion_runtime.admission.expanding.expansion import Ending, Expansion, Replacing, Slot, child, slot
+from apportion_runtime.admission.expanding.expansion import Ending, Expansion, PodReplacement, Slot, child, slot
 from apportion_runtime.admission.grouping.kubeflow import ROLES
 from apportion_runtime.admission.objects import (
     Manifest,
@@ -29,7 +29,7 @@ def expand_training_job(workload: Manifest) -> Expansion:
     """Return the pods of all roles; masters and launchers have the role by which the engine starts them first."""
     kind, name = str(workload.get("kind")), name_of(workload)
     roles: Mapping[str, Any] = nested(workload, "spec", ROLES[kind]) or {}
-    return Expansion(tuple(_of_roles(kind, name, roles)), Ending.TOGETHER, Replacing.SAME_NAME)
+    return Expansion(tuple(_of_roles(kind, name, roles)), Ending.TOGETHER, PodReplacement.SAME_NAME)
 
 
 def _of_roles(kind: str, name: str, roles: Mapping[str, Any]) -> Iterator[Slot]:
@@ -60,7 +60,7 @@ def expand_jobset(workload: Manifest) -> Expansion:
             slots += (
                 slot(f"{key}-{n}", job.get("template") or {}, ("Job", f"{name}-{key}"), labels) for n in range(pods)
             )
-    return Expansion(tuple(slots), Ending.TOGETHER, Replacing.WHEN_GONE, tuple(children))
+    return Expansion(tuple(slots), Ending.TOGETHER, PodReplacement.WHEN_GONE, tuple(children))
 
 
 def expand_train_job(workload: Manifest) -> Expansion:
@@ -102,4 +102,4 @@ def expand_leader_worker_set(workload: Manifest) -> Expansion:
                 labels,
             )
             slots.append(replace(made, annotations={**made.annotations, api_names.LWS_SIZE: str(size)}))
-    return Expansion(tuple(slots), Ending.NEVER, Replacing.SAME_NAME, tuple(children))
+    return Expansion(tuple(slots), Ending.NEVER, PodReplacement.SAME_NAME, tuple(children))

@@ -18,7 +18,7 @@ class Ending(Enum):
     NEVER = "never"
 
 
-class Replacing(Enum):
+class PodReplacement(Enum):
     """When a lost pod is made anew: at once, when it is gone (under its old name or another), or never."""
 
     AT_ONCE = "at once"
@@ -53,7 +53,7 @@ class Expansion:
 
     slots: tuple[Slot, ...]
     ending: Ending
-    replacing: Replacing
+    replacing: PodReplacement
     children: tuple[dict[str, Any], ...] = ()
     status: Mapping[str, Any] = field(default_factory=dict)
     at_once: int | None = None

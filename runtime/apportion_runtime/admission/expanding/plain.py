@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from apportion_runtime.admission.expanding.expansion import Ending, Expansion, Replacing, Slot, child, defaulted, slot
+from apportion_runtime.admission.expanding.expansion import (
+    Ending,
+    Expansion,
+    PodReplacement,
+    Slot,
+    child,
+    defaulted,
+    slot,
+)
 from apportion_runtime.admission.objects import Manifest, annotations_of, labels_of, name_of, nested, whole
 
 _JOB_NAME = "batch.kubernetes.io/job-name"
@@ -14,7 +22,7 @@ _JOB_INDEX = "batch.kubernetes.io/job-completion-index"
 def expand_pod(workload: Manifest) -> Expansion:
     """Return the pod itself, which nobody makes anew."""
     only = Slot("", defaulted(workload["spec"]), labels_of(workload), annotations_of(workload), None)
-    return Expansion((only,), Ending.EACH, Replacing.NEVER)
+    return Expansion((only,), Ending.EACH, PodReplacement.NEVER)
 
 
 def expand_job(workload: Manifest) -> Expansion:
@@ -24,7 +32,7 @@ def expand_job(workload: Manifest) -> Expansion:
     wanted = at_once if (said := whole(workload, "spec", "completions")) is None else said
     template = nested(workload, "spec", "template") or {}
     slots = tuple(slot(str(i), template, ("Job", name), {_JOB_NAME: name, _JOB_INDEX: str(i)}) for i in range(wanted))
-    return Expansion(slots, Ending.EACH, Replacing.AT_ONCE, at_once=at_once)
+    return Expansion(slots, Ending.EACH, PodReplacement.AT_ONCE, at_once=at_once)
 
 
 def job_of(cron_job: Manifest, number: int) -> dict[str, Any]:
@@ -49,5 +57,5 @@ def expand_replicas(workload: Manifest) -> Expansion:
         labels = (template.get("metadata") or {}).get("labels") or {}
         children = (child(("apps/v1", owner[0]), owner[1], workload, {"replicas": replicas}, labels=labels),)
     slots = tuple(slot(str(i), template, owner) for i in range(replicas))
-    replacing = Replacing.SAME_NAME if kind == "StatefulSet" else Replacing.AT_ONCE
+    replacing = PodReplacement.SAME_NAME if kind == "StatefulSet" else PodReplacement.AT_ONCE
     return Expansion(slots, Ending.NEVER, replacing, children)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from apportion_runtime.admission import api_names
-from apportion_runtime.admission.expanding.expansion import Ending, Expansion, Replacing, Slot, child, slot
+from apportion_runtime.admission.expanding.expansion import Ending, Expansion, PodReplacement, Slot, child, slot
 from apportion_runtime.admission.objects import GroupingError, Manifest, labels_of, name_of, nested, text, whole
 
 BY_JOB, BY_OPERATOR, BY_SIDECAR, BY_HAND = "K8sJobMode", "HTTPMode", "SidecarMode", "InteractiveMode"
@@ -98,7 +98,7 @@ def _expand(cluster: Manifest, workload: Manifest) -> Expansion:
         slots += (
             slot(f"{called}-worker-{i}", group.get("template") or {}, owner, labels) for i in range(replicas * hosts)
         )
-    return Expansion(tuple(slots), Ending.NEVER, Replacing.WHEN_GONE)
+    return Expansion(tuple(slots), Ending.NEVER, PodReplacement.WHEN_GONE)
 
 
 def _with_containers(config: Mapping[str, Any], added: tuple[Mapping[str, Any], ...]) -> dict[str, Any]:

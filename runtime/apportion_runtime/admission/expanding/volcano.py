@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apportion_runtime.admission.expanding.expansion import Ending, Expansion, Replacing, slot
+from apportion_runtime.admission.expanding.expansion import Ending, Expansion, PodReplacement, slot
 from apportion_runtime.admission.objects import Manifest, name_of, nested, whole
 
 _TASK = "volcano.sh/task-spec"
@@ -22,4 +22,4 @@ def expand_volcano_job(workload: Manifest) -> Expansion:
         for i in range(replicas):
             labels = {_TASK: task_name, _JOB: name}
             slots.append(slot(f"{task_name}-{i}", template, owner, labels))
-    return Expansion(tuple(slots), Ending.TOGETHER, Replacing.SAME_NAME)
+    return Expansion(tuple(slots), Ending.TOGETHER, PodReplacement.SAME_NAME)

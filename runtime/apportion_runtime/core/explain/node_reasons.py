@@ -43,7 +43,7 @@ Counts = dict[str, int]
 _MOST_KEPT = 64
 
 
-class _Lacking:
+class _Shortfall:
     """What nodes have too little of for a pod: a row for each node, a column for each text; and the sums over nodes."""
 
     __slots__ = ("counts", "is_roomy", "is_short", "lacks", "n_roomy", "n_short", "n_with", "texts")
@@ -58,7 +58,7 @@ class _Lacking:
     def _count(self) -> None:
         self.counts = {text: n for text, n in zip(self.texts, self.n_with.tolist(), strict=True) if n}
 
-    def put(self, rows: Indices, other: _Lacking) -> None:
+    def put(self, rows: Indices, other: _Shortfall) -> None:
         """Take over the rows of nodes that changed."""
         self.n_with += other.n_with - self.lacks[rows].sum(axis=0)
         self.n_short += other.n_short - int(self.is_short[rows].sum())
@@ -78,7 +78,7 @@ class NodeReasons:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._codes: dict[object, _Codes] = {}
-        self._kept: dict[object, tuple[int, _Lacking]] = {}
+        self._kept: dict[object, tuple[int, _Shortfall]] = {}
 
     def count(self, task: Task, nodes: Indices) -> Counts | None:
         """Return how many of some nodes give each reason, None if no node refuses.
@@ -92,7 +92,7 @@ class NodeReasons:
             self._predicates(task, nodes[lacking.is_roomy], counts)
         return counts if counts or lacking.n_short else None
 
-    def _what_lacks(self, task: Task) -> _Lacking:
+    def _what_lacks(self, task: Task) -> _Shortfall:
         """Return what all nodes lack: computed again for those alone that changed since the like was asked."""
         session, table = self._session, self._session.nodes
         key = (task.shape, task.gpu_devices)
@@ -217,7 +217,7 @@ def _coded(n: int, texts: Callable[[int], tuple[str, ...]]) -> _Codes:
     return codes, meanings
 
 
-def _lacking(session: Session, task: Task, nodes: Indices) -> _Lacking:
+def _lacking(session: Session, task: Task, nodes: Indices) -> _Shortfall:
     """Return what some nodes have too little of for a pod."""
     table = session.nodes
     idle = table.idle[nodes]
@@ -245,7 +245,7 @@ def _lacking(session: Session, task: Task, nodes: Indices) -> _Lacking:
         if r not in (CPU, MEMORY, GPU) and not is_mig(name) and int(request[r]) > 0:
             columns.append((_too_little(name), np.trunc(free[:, r]) < int(request[r])))
     lacks = np.stack([mask & short for _, mask in columns], axis=1)
-    return _Lacking([text for text, _ in columns], lacks, short, fitting)
+    return _Shortfall([text for text, _ in columns], lacks, short, fitting)
 
 
 def _n_shared(session: Session, i: int) -> int:

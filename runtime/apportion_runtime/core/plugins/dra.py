@@ -211,7 +211,7 @@ class Claims:
         if len({device.key for device in here}) < len(here):
             # A pool that names a device twice is invalid, and nothing is given from it.
             return None
-        wanted: list[_Wanted] = []
+        wanted: list[_DeviceCandidates] = []
         for number, claim in enumerate(claims):
             n = 0
             for request in claim.requests:
@@ -223,7 +223,7 @@ class Claims:
                 n += len(matching) if request.all_devices else request.count
                 if n > _MOST_DEVICES:
                     return None
-                wanted += [_Wanted(number, request, matching)] * (n - sum(w.claim == number for w in wanted))
+                wanted += [_DeviceCandidates(number, request, matching)] * (n - sum(w.claim == number for w in wanted))
         chosen: list[Device] = []
         if not _search(wanted, claims, taken, chosen):
             return None
@@ -246,7 +246,7 @@ class Claims:
         return known
 
 
-class _Wanted(NamedTuple):
+class _DeviceCandidates(NamedTuple):
     """A request for one device, and the devices that match it."""
 
     claim: int
@@ -260,7 +260,9 @@ def _matches(device: Device, request: DeviceRequest) -> bool:
     return request.selected is None or device.key in request.selected
 
 
-def _search(wanted: Sequence[_Wanted], claims: Sequence[Claim], taken: set[DeviceKey], chosen: list[Device]) -> bool:
+def _search(
+    wanted: Sequence[_DeviceCandidates], claims: Sequence[Claim], taken: set[DeviceKey], chosen: list[Device]
+) -> bool:
     """Choose a device for each request in turn, with backtracking."""
     if len(chosen) == len(wanted):
         return True
@@ -279,14 +281,18 @@ def _search(wanted: Sequence[_Wanted], claims: Sequence[Claim], taken: set[Devic
     return False
 
 
-def _interchangeable(wanted: Sequence[_Wanted]) -> bool:
+def _interchangeable(wanted: Sequence[_DeviceCandidates]) -> bool:
     # If all requests choose among the same devices, another choice fails as well.
     first = {device.key for device in wanted[0].matching}
     return all({device.key for device in want.matching} == first for want in wanted[1:])
 
 
 def _alike(
-    device: Device, want: _Wanted, wanted: Sequence[_Wanted], claims: Sequence[Claim], chosen: Sequence[Device]
+    device: Device,
+    want: _DeviceCandidates,
+    wanted: Sequence[_DeviceCandidates],
+    claims: Sequence[Claim],
+    chosen: Sequence[Device],
 ) -> bool:
     for requests, attribute in claims[want.claim].match_attributes:
         if requests and want.request.name not in requests:

@@ -17,7 +17,7 @@ from apportion_runtime.core.resources import Vector
 from apportion_runtime.core.snapshot import Expression, Node, Pod, PodTerm
 
 
-class Places(Protocol):
+class PodNodes(Protocol):
     """Nodes, and by node the ids of the pods on it."""
 
     @property
@@ -68,7 +68,7 @@ class AffinityState:
         return self.is_first
 
 
-def affinity_state(pod: Pod, nodes: Places, by_uid: Mapping[str, Pod]) -> AffinityState:
+def affinity_state(pod: Pod, nodes: PodNodes, by_uid: Mapping[str, Pod]) -> AffinityState:
     """Return the affinity state for a pod, from every pod on every node."""
     existing_anti_affinity_domains: set[tuple[str, str]] = set()
     anti_affinity_domains: set[tuple[str, str]] = set()
@@ -121,7 +121,7 @@ class PodPreferences:
         """Note a pod that was added or changed."""
         self._any = self._any or bool(pod.pod_preferences)
 
-    def scores(self, pod: Pod, nodes: Places) -> Mapping[str, Mapping[str, int]]:
+    def scores(self, pod: Pod, nodes: PodNodes) -> Mapping[str, Mapping[str, int]]:
         """Return the score of each domain, by key and value of the node's label.
 
         A pod without any score at the first call is skipped for the rest of the session, as in the engine.
@@ -146,7 +146,7 @@ class PodPreferences:
         return found
 
 
-def preference_scores(domains: Mapping[str, Mapping[str, int]], nodes: Places, among: Indices) -> Vector:
+def preference_scores(domains: Mapping[str, Mapping[str, int]], nodes: PodNodes, among: Indices) -> Vector:
     """Return the score of each of some nodes, by the scores of its domains."""
     worth = [sum(d.get(nodes.nodes[i].labels.get(key, ""), 0) for key, d in domains.items()) for i in among]
     return scores.POD_AFFINITY * np.array(worth, dtype=float)

@@ -34,7 +34,7 @@ _BEST = 10
 Part = PodSet | SubGroupSet
 
 
-class _Wanted(NamedTuple):
+class _TotalRequest(NamedTuple):
     """The total request of some pods, and their number."""
 
     asked: Vector
@@ -135,7 +135,7 @@ class TopologyTrees:
         if _alike(tasks):
             self._count_pods(tasks, start)
         asked = np.sum([task.request for task in tasks], axis=0)
-        wanted = _Wanted(asked, len(tasks))
+        wanted = _TotalRequest(asked, len(tasks))
         if not _fits(wanted, start):
             where = "in the cluster" if start.id == ROOT else f"in {start.id}"
             errors.append(_no_match(job, part, tree, f": not enough resources {where} to allocate the job"))
@@ -231,12 +231,12 @@ def _alike(tasks: Sequence[Task]) -> bool:
     return all(counts[r] in (0, len(tasks)) for r in others)
 
 
-def _fits(wanted: _Wanted, domain: Domain) -> bool:
+def _fits(wanted: _TotalRequest, domain: Domain) -> bool:
     asked, n_tasks = wanted
     return domain.n_pods >= n_tasks if domain.n_pods != _NOT_SET else _ratio(asked, domain) <= 1
 
 
-def _misfit(wanted: _Wanted, domain: Domain, part: str, index: ResourceIndex) -> JobFitError:
+def _misfit(wanted: _TotalRequest, domain: Domain, part: str, index: ResourceIndex) -> JobFitError:
     asked, n_tasks = wanted
     short = [f"node-group {domain.id} can allocate only {domain.n_pods} of {n_tasks} required pods"]
     detailed: list[str] = []
@@ -284,7 +284,7 @@ def _at_level(domain: Domain, level: str) -> Iterator[Domain]:
 
 
 def _candidates(
-    part: Part, pod_sets: Mapping[str, PodSet], wanted: _Wanted, tree: _Tree
+    part: Part, pod_sets: Mapping[str, PodSet], wanted: _TotalRequest, tree: _Tree
 ) -> tuple[list[Domain], list[Domain] | None]:
     """Return the domains that fit, and those of the widest level that do not; None for a level that is not there."""
     assert part.constraint is not None

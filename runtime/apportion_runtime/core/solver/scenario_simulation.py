@@ -63,7 +63,7 @@ def simulate(
         statement.discard()
         return None
     placed = _place_all(state, statement, scenario, involved, nodes)
-    if placed is _Placed.NOT:
+    if placed is _PreemptorOutcome.NOT:
         statement.discard()
         return None
     evicted = _evicted(chosen)
@@ -72,7 +72,7 @@ def simulate(
         return None
     batches = _batches_of(evicted, scenario)
     is_same = not scenario.potential and [task for batch in batches for task in batch] == scenario.recorded
-    is_plain = placed is _Placed.ALONE and not dirties_session
+    is_plain = placed is _PreemptorOutcome.ALONE and not dirties_session
     return Solution(statement, chosen, batches, is_same and not dirties_session, is_plain)
 
 
@@ -162,7 +162,7 @@ def _batches_of(tasks: Sequence[Task], scenario: Scenario) -> Batches:
     return found
 
 
-class _Placed(Enum):
+class _PreemptorOutcome(Enum):
     """The outcome for the preemptor: `ALONE` if it came first and none of its victims could be placed again."""
 
     NOT = auto()
@@ -172,7 +172,7 @@ class _Placed(Enum):
 
 def _place_all(
     state: SearchState, statement: Statement, scenario: Scenario, involved: set[str], nodes: Indices
-) -> _Placed:
+) -> _PreemptorOutcome:
     """Place the preemptor and its victims in the order of jobs: a victim may come first and stay."""
     session, preemptor = state.session, scenario.preemptor
     order = simulation_order(session, state.waiting, preemptor, involved)
@@ -180,7 +180,7 @@ def _place_all(
     placed = is_moved = False
     while order and left:
         if placed and is_moved and not any(_might_fit(session, session.jobs[uid], nodes) for uid in left):
-            return _Placed.ALONE if len(left) == len(involved) else _Placed.AMONG_VICTIMS
+            return _PreemptorOutcome.ALONE if len(left) == len(involved) else _PreemptorOutcome.AMONG_VICTIMS
         is_moved = False
         job = order.pop_past(left)
         if job.uid not in left:
@@ -191,13 +191,13 @@ def _place_all(
         job.init_vector(session.min_device_memory)
         if job.uid == preemptor.uid:
             if not place_job(session, statement, nodes, job, pipeline_only=True):
-                return _Placed.NOT
+                return _PreemptorOutcome.NOT
             placed = True
         elif not place_job(session, statement, nodes, job, pipeline_only=True):
             # The engine asks what would be next while the evictions are a simulation, and keeps the answer: see
             # `Job.tasks_to_allocate`.
             job.tasks_to_allocate(real=False)
-    return _Placed.AMONG_VICTIMS if placed else _Placed.NOT
+    return _PreemptorOutcome.AMONG_VICTIMS if placed else _PreemptorOutcome.NOT
 
 
 def _might_fit(session: Session, job: Job, nodes: Indices) -> bool:

@@ -13,7 +13,7 @@ from apportion_runtime.core.resources import Vector
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.snapshot import Allocation
 from apportion_runtime.core.solver.scenario import Scenario
-from apportion_runtime.core.solver.simulation_order import Waiting
+from apportion_runtime.core.solver.simulation_order import PendingOrder
 from apportion_runtime.core.statement import Statement
 from apportion_runtime.core.task import Task
 
@@ -61,7 +61,7 @@ class SearchState:
     claims: Sequence[dict[str, Allocation | None]]
     feasible: Mask
     victims: JobOrder
-    waiting: Waiting
+    waiting: PendingOrder
     free_gpus: Vector
     failed: set[object]
     dirtied_session: bool = False

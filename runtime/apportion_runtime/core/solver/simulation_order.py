@@ -20,7 +20,7 @@ from apportion_runtime.core.session import Session
 _NUMBER = itemgetter(0)
 
 
-class Waiting(NamedTuple):
+class PendingOrder(NamedTuple):
     """The pending jobs, by queue and as entries of an order; valid until a commit.
 
     `at_once` holds siblings that can be added as a whole, with number and entries; `others` are the other entries.
@@ -31,7 +31,7 @@ class Waiting(NamedTuple):
     others: Sequence[OrderEntry]
 
 
-def waiting_jobs(session: Session) -> Waiting:
+def waiting_jobs(session: Session) -> PendingOrder:
     """Return the jobs with pods that wait."""
     memory = session.min_device_memory
     found = {
@@ -39,10 +39,10 @@ def waiting_jobs(session: Session) -> Waiting:
     }
     order = session.placing
     at_once, others = order.siblings(sorted(order.entries(found.values()), key=_NUMBER))
-    return Waiting(found, at_once, others)
+    return PendingOrder(found, at_once, others)
 
 
-def simulation_order(session: Session, waiting: Waiting, preemptor: Job, involved: set[str]) -> JobOrder:
+def simulation_order(session: Session, waiting: PendingOrder, preemptor: Job, involved: set[str]) -> JobOrder:
     """Return the order of pending and involved jobs; it is valid until the next call.
 
     Args:

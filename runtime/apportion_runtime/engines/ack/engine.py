@@ -1,4 +1,4 @@
-"""ACK as the embedded cluster knows it: kube-queue in front, the scheduler behind it, one tree of quotas for both."""
+"""ACK as the simulated cluster knows it: kube-queue in front, the scheduler behind it, one tree of quotas for both."""
 
 from __future__ import annotations
 

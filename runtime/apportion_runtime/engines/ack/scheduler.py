@@ -20,7 +20,7 @@ from apportion_runtime.engines.ack import api_names
 from apportion_runtime.engines.ack.job_queue import Backoff
 from apportion_runtime.engines.ack.members import Members
 from apportion_runtime.engines.ack.tree import Tree
-from apportion_runtime.engines.ack.victims import RECLAIM, Held, Wanting, over_max, victims
+from apportion_runtime.engines.ack.victims import RECLAIM, PendingGang, PlacedPod, over_max, victims
 from apportion_runtime.engines.kube_scheduler import KubeScheduler, NodeState, PodFacts, Profile
 from apportion_runtime.engines.kube_scheduler.filters import explained
 from apportion_runtime.engines.kube_scheduler.profiles import DEFAULT
@@ -279,24 +279,24 @@ class AckScheduler(KubeScheduler):
         self._evict(right, going, cluster_state.pods[pods[0].uid], quota)
         self._attempts.setdefault(key, Attempts()).awaited = frozenset(pod.uid for pod in going)
 
-    def _wanting(self, quota: str | None, pods: Sequence[PodFacts]) -> Wanting:
+    def _wanting(self, quota: str | None, pods: Sequence[PodFacts]) -> PendingGang:
         """Return what pods ask for, with those of their quota for which others leave already."""
         asking = {pod.uid: pod for pod in pods}
         for uid in self._nominated:
             facts = self._facts(uid)
             if facts is not None and self.members[uid].quota == quota:
                 asking.setdefault(uid, facts)
-        return Wanting(quota, total(pod.request for pod in asking.values()), max(pod.priority for pod in pods))
+        return PendingGang(quota, total(pod.request for pod in asking.values()), max(pod.priority for pod in pods))
 
-    def _standing(self, quota: str) -> Iterator[Held]:
+    def _standing(self, quota: str) -> Iterator[PlacedPod]:
         """Yield the pods of a quota that have a place and are not leaving it."""
         for uid, request in self.members.placed(quota):
             if not self._cluster_state.pods[uid].leaving:
                 member, facts = self.members[uid], self._facts(uid)
                 assert facts is not None
-                yield Held(uid, member.quota, request, facts.priority, member.since)
+                yield PlacedPod(uid, member.quota, request, facts.priority, member.since)
 
-    def _without(self, pods: Sequence[PodFacts], gone: Sequence[Held]) -> Places | None:
+    def _without(self, pods: Sequence[PodFacts], gone: Sequence[PlacedPod]) -> Places | None:
         """Return places for pods once others are gone; None where one of them has none."""
         left: Places = []
         for held in gone:
@@ -313,7 +313,7 @@ class AckScheduler(KubeScheduler):
                 node.add(facts)
                 self.members.use(self.members[facts.uid].quota, facts.request)
 
-    def _evict(self, right: str, going: Sequence[Held], by: PodState, quota: str | None) -> None:
+    def _evict(self, right: str, going: Sequence[PlacedPod], by: PodState, quota: str | None) -> None:
         cluster_state = self._cluster_state
         for held in going:
             pod = cluster_state.pods[held.uid]

@@ -24,7 +24,7 @@ RECLAIM, PREEMPT = "reclaim", "preempt"
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class PlacedPod:
     """A pod that has a place; `quota` None counts nowhere."""
 
     uid: str
@@ -36,7 +36,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanting:
+class PendingGang:
     """The pods of a gang that have no place: what they ask for together, and the highest priority among them."""
 
     quota: str | None
@@ -64,7 +64,7 @@ def over_max(tree: Tree, used: Used, quota: str | None, amount: Amounts) -> str 
     return None
 
 
-def is_within_min(tree: Tree, used: Used, wanting: Wanting) -> bool:
+def is_within_min(tree: Tree, used: Used, wanting: PendingGang) -> bool:
     """Tell whether a quota has no more than it is promised once a gang has its places."""
     assert wanting.quota is not None
     return tree.quotas[wanting.quota].holds_to_min(wanting.amount, used[wanting.quota])
@@ -78,10 +78,10 @@ def is_over_min(tree: Tree, used: Used, quota: str) -> bool:
 def victims(
     tree: Tree,
     used: Used,
-    wanting: Wanting,
-    placed: Callable[[str], Iterable[Held]],
-    fits: Callable[[Sequence[Held]], bool],
-) -> tuple[str, tuple[Held, ...]] | None:
+    wanting: PendingGang,
+    placed: Callable[[str], Iterable[PlacedPod]],
+    fits: Callable[[Sequence[PlacedPod]], bool],
+) -> tuple[str, tuple[PlacedPod, ...]] | None:
     """Return by which right pods are taken, and which ones; None where no eviction would help.
 
     Args:
@@ -104,10 +104,10 @@ def victims(
     return right, _needed(order[:n_needed], fits)
 
 
-def _lenders(tree: Tree, used: Used, placed: Callable[[str], Iterable[Held]], but_for: str) -> list[Held]:
+def _lenders(tree: Tree, used: Used, placed: Callable[[str], Iterable[PlacedPod]], but_for: str) -> list[PlacedPod]:
     """Return the pods of other quotas in the order in which they go, as long as their quota has more than its `min`."""
     left = {path: dict(used[path]) for path in tree.quotas if path != but_for and is_over_min(tree, used, path)}
-    going: list[Held] = []
+    going: list[PlacedPod] = []
     for pod in _in_order(tree, (pod for path in left for pod in placed(path))):
         assert pod.quota is not None
         if is_over_min(tree, left, pod.quota):
@@ -116,17 +116,17 @@ def _lenders(tree: Tree, used: Used, placed: Callable[[str], Iterable[Held]], bu
     return going
 
 
-def _in_order(tree: Tree, pods: Iterable[Held]) -> list[Held]:
+def _in_order(tree: Tree, pods: Iterable[PlacedPod]) -> list[PlacedPod]:
     """Return pods that count somewhere, first the one that goes first; of those made at one moment the last one."""
 
-    def rank(pod: Held) -> tuple[int, bool, float]:
+    def rank(pod: PlacedPod) -> tuple[int, bool, float]:
         assert pod.quota is not None
         return pod.priority, not tree.quotas[pod.quota].is_promised_nothing, -pod.since
 
     return sorted(sorted(pods, key=lambda pod: pod.uid, reverse=True), key=rank)
 
 
-def _shortest(order: Sequence[Held], fits: Callable[[Sequence[Held]], bool]) -> int | None:
+def _shortest(order: Sequence[PlacedPod], fits: Callable[[Sequence[PlacedPod]], bool]) -> int | None:
     """Return how many have to go at least, from the first on; None where all of them are not enough."""
     if not order or not fits(order):
         return None
@@ -140,7 +140,7 @@ def _shortest(order: Sequence[Held], fits: Callable[[Sequence[Held]], bool]) -> 
     return low
 
 
-def _needed(going: Sequence[Held], fits: Callable[[Sequence[Held]], bool]) -> tuple[Held, ...]:
+def _needed(going: Sequence[PlacedPod], fits: Callable[[Sequence[PlacedPod]], bool]) -> tuple[PlacedPod, ...]:
     """Return those of them without whom it does not go; who goes last is asked first whether it may stay."""
     kept = list(going)
     for pod in reversed(going):

@@ -17,8 +17,9 @@ from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.controllers.workloads import Workloads
 from apportion_runtime.sim.engine import Handlers
-from apportion_runtime.sim.provisioning.autoscaler import Autoscaler, consuming
+from apportion_runtime.sim.provisioning.autoscaler import Autoscaler
 from apportion_runtime.sim.provisioning.node_pools import NodePools
+from apportion_runtime.sim.provisioning.request_consumers import consuming
 from apportion_runtime.sim.scenario.format import Manifest
 from apportion_runtime.snapshots.kubernetes.terms import label_selector
 

@@ -17,8 +17,9 @@ from apportion_runtime.sim.controllers.pod_groups import PodGrouper
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.controllers.workloads import Workloads
 from apportion_runtime.sim.engine import Denied, Handlers
-from apportion_runtime.sim.provisioning.autoscaler import Autoscaler, consuming
+from apportion_runtime.sim.provisioning.autoscaler import Autoscaler
 from apportion_runtime.sim.provisioning.node_pools import NodePools
+from apportion_runtime.sim.provisioning.request_consumers import consuming
 from apportion_runtime.sim.scenario.format import Manifest
 
 CLASSES: Mapping[str, int] = {"train": 50, "build-preemptible": 75, "build": 100, "inference": 125}

@@ -15,7 +15,7 @@ from apportion_runtime.core.status import BINDING
 from apportion_runtime.core.task import Task
 from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.controllers.workloads import Workloads
-from apportion_runtime.sim.history import ENDED_BY_EVICTION, Sample, Taken
+from apportion_runtime.sim.history import ENDED_BY_EVICTION, EvictionFact, Sample
 from apportion_runtime.sim.kubelet.devices import Devices
 
 _SAMPLE_S = 300.0
@@ -129,7 +129,7 @@ class Scheduler:
         if last is None or (last.at_s, last.workload) != (cluster_state.elapsed_s, pod.workload):
             facts.n_evictions += 1
         cluster_state.history.taken.append(
-            Taken(
+            EvictionFact(
                 cluster_state.elapsed_s, pod.name, pod.workload, facts.queue, node, gpus, told.action, for_group, for_workload,
                 told.for_queue or "", told.rule, told.message,
             )

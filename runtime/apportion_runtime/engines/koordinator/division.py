@@ -89,14 +89,14 @@ class Quota:
 
 
 @dataclass(frozen=True, slots=True)
-class Runtime:
+class RuntimeQuota:
     """What a quota may use, and what it is promised while the promises do not fit."""
 
     runtime: int
     min: int
 
 
-def runtime_quotas(total: int, quotas: Iterable[Quota], *, scale_min: bool = False) -> dict[str, Runtime]:
+def runtime_quotas(total: int, quotas: Iterable[Quota], *, scale_min: bool = False) -> dict[str, RuntimeQuota]:
     """Return every quota's runtime.
 
     Args:
@@ -110,7 +110,7 @@ def runtime_quotas(total: int, quotas: Iterable[Quota], *, scale_min: bool = Fal
         children.setdefault(quota.parent, []).append(quota)
     requests: dict[str, int] = {}
     _climb(ROOT, children, requests)
-    found: dict[str, Runtime] = {}
+    found: dict[str, RuntimeQuota] = {}
     _descend(ROOT, total, children, requests, found, scale_min=scale_min)
     return found
 
@@ -130,7 +130,7 @@ def _descend(
     total: int,
     children: Mapping[str, Sequence[Quota]],
     requests: Mapping[str, int],
-    found: dict[str, Runtime],
+    found: dict[str, RuntimeQuota],
     *,
     scale_min: bool,
 ) -> None:
@@ -141,7 +141,7 @@ def _descend(
         siblings = _scaled(total, siblings)
     runtime = redistribute(total, siblings)
     for member in siblings:
-        found[member.name] = Runtime(runtime[member.name], member.min)
+        found[member.name] = RuntimeQuota(runtime[member.name], member.min)
         _descend(member.name, runtime[member.name], children, requests, found, scale_min=scale_min)
 
 

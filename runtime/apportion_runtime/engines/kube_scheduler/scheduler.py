@@ -62,7 +62,7 @@ class KubeScheduler:
         self._profiles = profiles
         self._nominated: dict[str, str] = {}
         self._next = 0
-        self._hopeless: dict[Alike, str] = {}
+        self._hopeless: dict[EquivalenceClass, str] = {}
         """Why pods have no place, by what they have in common, as long as no place becomes free."""
         self.nodes = Nodes(cluster_state, facts)
 
@@ -251,7 +251,7 @@ def feasible_nodes_to_find(n_nodes: int) -> int:
     return max(_LEAST_FEASIBLE, n_nodes * percent // 100)
 
 
-class Alike(NamedTuple):
+class EquivalenceClass(NamedTuple):
     """What pods have in common of which none has a place if one has not."""
 
     scheduler: str
@@ -271,14 +271,14 @@ def alike(pod: PodFacts) -> object | None:
     return None if on_nodes is None else (on_nodes, record.namespace, tuple(sorted(record.labels.items())))
 
 
-def alike_on_nodes(pod: PodFacts) -> Alike | None:
+def alike_on_nodes(pod: PodFacts) -> EquivalenceClass | None:
     """Return what pods have in common that find a place on the same nodes, unless some other pod will not stand beside
     them; None where company matters to the pod itself.
     """
     record = pod.record
     if pod.spreads or record.affinity or record.anti_affinity or record.host_ports or pod.owner is not None:
         return None
-    return Alike(
+    return EquivalenceClass(
         record.scheduler,
         pod.priority,
         pod.may_preempt,

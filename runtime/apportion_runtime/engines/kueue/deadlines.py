@@ -35,7 +35,7 @@ class RecoveryDue(EngineEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class TimeIsUp(EngineEvent):
+class ExecutionTimeDue(EngineEvent):
     """A workload may not go on any longer."""
 
     key: str
@@ -50,7 +50,7 @@ class Deadlines:
 
     def handlers(self) -> Handlers:
         """Return what is done at each of its events."""
-        return {ReadyDue: self._ready_due, RecoveryDue: self._recovery_due, TimeIsUp: self._time_is_up}
+        return {ReadyDue: self._ready_due, RecoveryDue: self._recovery_due, ExecutionTimeDue: self._time_is_up}
 
     def begin(self, unit: WorkloadState) -> None:
         """A workload was admitted."""
@@ -60,7 +60,7 @@ class Deadlines:
             cluster_state.events.plan(cluster_state.now + ready.timeout_s, ReadyDue(unit.key, unit.n_releases))
         if unit.longest_s is not None:
             cluster_state.events.plan(
-                cluster_state.now + unit.longest_s - unit.spent_s, TimeIsUp(unit.key, unit.n_releases)
+                cluster_state.now + unit.longest_s - unit.spent_s, ExecutionTimeDue(unit.key, unit.n_releases)
             )
 
     def lost(self, unit: WorkloadState) -> None:
@@ -74,7 +74,7 @@ class Deadlines:
                 cluster_state.now + ready.recovery_s, RecoveryDue(unit.key, unit.n_releases, cluster_state.now)
             )
 
-    def _admitted(self, event: ReadyDue | RecoveryDue | TimeIsUp) -> WorkloadState | None:
+    def _admitted(self, event: ReadyDue | RecoveryDue | ExecutionTimeDue) -> WorkloadState | None:
         unit = self._engine.units.get(event.key)
         return (
             unit if unit is not None and unit.n_releases == event.n_releases and unit.phase is Phase.ADMITTED else None
@@ -86,7 +86,7 @@ class Deadlines:
         if unit.pods:
             return sum(not pod.is_ready for pod in engine.pods_of(unit))
         running = engine.workloads.running[unit.number]
-        last = {place.name for place in unit.places if place.is_last}
+        last = {place.name for place in unit.pod_set_templates if place.is_last}
         wanted = sum(each.count for each in unit.assigned if each.name not in last)
         slots: Mapping[str, bool] = {key: slot.comes_last for key, slot in running.slots.items()}
         n_ready = sum(pod.is_ready and not slots.get(pod.slot, False) for pod in engine.pods_of(unit))
@@ -109,7 +109,7 @@ class Deadlines:
         if self._n_missing(unit) > 0:
             self._engine.leaving.not_ready(unit)
 
-    def _time_is_up(self, event: TimeIsUp) -> None:
+    def _time_is_up(self, event: ExecutionTimeDue) -> None:
         unit = self._admitted(event)
         if unit is not None:
             self._engine.leaving.deactivate(unit, "exceeding the maximum execution time")

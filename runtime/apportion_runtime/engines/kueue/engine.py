@@ -1,4 +1,4 @@
-"""Kueue in the embedded cluster: jobs are held back, their workloads wait in queues, and are released with quota.
+"""Kueue in the simulated cluster: jobs are held back, their workloads wait in queues, and are released with quota.
 
 Each call runs Kueue's cycles until one changes nothing, and then one of kube-scheduler's, which places what was released.
 """
@@ -20,7 +20,7 @@ from apportion_runtime.engines.kueue.object_reader import Configured, List, read
 from apportion_runtime.engines.kueue.pending_queues import PendingQueues
 from apportion_runtime.engines.kueue.pod_sets import (
     originals_of,
-    places,
+    pod_set_templates,
     shape,
 )
 from apportion_runtime.engines.kueue.pod_workloads import PodWorkloads
@@ -39,8 +39,9 @@ from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.controllers.workloads import Workloads
 from apportion_runtime.sim.engine import Handlers, UnreadableError
 from apportion_runtime.sim.history import ENDED_BY_SUCCESS
-from apportion_runtime.sim.provisioning.autoscaler import CONSUMES, Autoscaler
+from apportion_runtime.sim.provisioning.autoscaler import Autoscaler
 from apportion_runtime.sim.provisioning.node_pools import NodePools
+from apportion_runtime.sim.provisioning.request_consumers import CONSUMES
 from apportion_runtime.sim.scenario.format import Manifest
 
 
@@ -109,7 +110,7 @@ class Kueue(PlainEngine):
         """Make the Workload of a job, and have it wait in its queue."""
         job = running.manifest
         self.cluster_state.history.workloads[running.number].queue = ""
-        unit = self._jobs.unit(running.number, job, places(job)) if self._jobs.manages(job) else None
+        unit = self._jobs.unit(running.number, job, pod_set_templates(job)) if self._jobs.manages(job) else None
         if unit is None:
             return
         if isinstance(unit, str):
@@ -231,14 +232,16 @@ class Kueue(PlainEngine):
         unit = self._by_number.get(running.number)
         if unit is None or self._is_changing_job:
             return
-        found = places(running.manifest)
+        found = pod_set_templates(running.manifest)
         is_held = unit.phase in (Phase.RESERVED, Phase.ADMITTED)
         known = unit.assigned if is_held else unit.pod_sets
         if [(each.name, each.count) for each in found] == [(each.name, each.count) for each in known]:
             return
-        unit.places = [replace(each, template=unit.originals.get(each.path, each.template)) for each in found]
-        unit.originals = originals_of(running.manifest, unit.places)
-        unit.pod_sets = self._jobs.pod_sets(unit.places)
+        unit.pod_set_templates = [
+            replace(each, template=unit.originals.get(each.path, each.template)) for each in found
+        ]
+        unit.originals = originals_of(running.manifest, unit.pod_set_templates)
+        unit.pod_sets = self._jobs.pod_sets(unit.pod_set_templates)
         unit.shape = shape(unit.pod_sets, unit.priority)
         if unit.phase is Phase.WAITING:
             self.wait(unit)

@@ -11,8 +11,8 @@ from apportion_runtime.engines.kueue.preemption import (
     FAIR,
     IN_QUEUE,
     RECLAMATION,
-    Asking,
-    Situation,
+    PreemptionRequest,
+    PreemptionSnapshot,
     candidate_order,
     has_room,
     may_go,
@@ -26,7 +26,9 @@ from apportion_runtime.engines.kueue.usage_tree import UsageTree, rank
 _NO_SHARE = (False, -1.0)
 
 
-def fair_targets(situation: Situation, asking: Asking, strategies: Sequence[str] = STRATEGIES) -> list[Target]:
+def fair_targets(
+    situation: PreemptionSnapshot, asking: PreemptionRequest, strategies: Sequence[str] = STRATEGIES
+) -> list[Target]:
     """Return who has to go; nobody where that would not help."""
     candidates = _candidates(situation, asking)
     if not candidates:
@@ -45,7 +47,7 @@ def fair_targets(situation: Situation, asking: Asking, strategies: Sequence[str]
     return []
 
 
-def _candidates(situation: Situation, asking: Asking) -> list[Holder]:
+def _candidates(situation: PreemptionSnapshot, asking: PreemptionRequest) -> list[Holder]:
     ledger, queue = situation.ledger, asking.queue
     found: list[Holder] = []
     if queue.preemption.within_queue != NEVER:
@@ -61,7 +63,7 @@ def _candidates(situation: Situation, asking: Asking) -> list[Holder]:
 
 
 def _first_round(
-    situation: Situation, asking: Asking, candidates: Iterable[Holder], strategy: str
+    situation: PreemptionSnapshot, asking: PreemptionRequest, candidates: Iterable[Holder], strategy: str
 ) -> tuple[bool, list[Target], list[Holder]]:
     ledger, own = situation.ledger, asking.queue.name
     choosing = _TargetSearch(situation, asking, candidates)
@@ -90,7 +92,9 @@ def _first_round(
     return False, targets, rejected
 
 
-def _second_round(situation: Situation, asking: Asking, rejected: Iterable[Holder], targets: list[Target]) -> bool:
+def _second_round(
+    situation: PreemptionSnapshot, asking: PreemptionRequest, rejected: Iterable[Holder], targets: list[Target]
+) -> bool:
     choosing = _TargetSearch(situation, asking, rejected)
     for name in choosing:
         mine, theirs = choosing.shares(name)
@@ -103,7 +107,7 @@ def _second_round(situation: Situation, asking: Asking, rejected: Iterable[Holde
     return False
 
 
-def _fits(ledger: UsageTree, asking: Asking) -> bool:
+def _fits(ledger: UsageTree, asking: PreemptionRequest) -> bool:
     ledger.give_back(asking.queue.name, asking.usage)
     fits = has_room(ledger, asking, borrowing=True)
     ledger.use(asking.queue.name, asking.usage)
@@ -118,7 +122,7 @@ class _TargetSearch:
         pruned: Nodes that yield nothing more.
     """
 
-    def __init__(self, situation: Situation, asking: Asking, candidates: Iterable[Holder]) -> None:
+    def __init__(self, situation: PreemptionSnapshot, asking: PreemptionRequest, candidates: Iterable[Holder]) -> None:
         self._ledger = situation.ledger
         self._own = asking.queue.name
         self._order = candidate_order(situation.now, self._own)

@@ -39,7 +39,7 @@ Simulate = Callable[[FlavorResource, int], tuple[Mode, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _FlavorChoice:
     """What one resource gets, and from which flavor on its group is looked through the next time."""
 
     flavor: str
@@ -114,7 +114,9 @@ class FlavorAssigner:
         return made
 
     @staticmethod
-    def _add(made: Assignment, pod_set: PodSet, requests: Mapping[str, int], given: Mapping[str, _Given]) -> None:
+    def _add(
+        made: Assignment, pod_set: PodSet, requests: Mapping[str, int], given: Mapping[str, _FlavorChoice]
+    ) -> None:
         made.flavors[pod_set.name] = {resource: each.flavor for resource, each in given.items()}
         for resource, each in given.items():
             fr = (each.flavor, resource)
@@ -127,8 +129,8 @@ class FlavorAssigner:
 
     def _of_pod_set(
         self, workload: Pending, pod_set: PodSet, requests: Mapping[str, int], assumed: Mapping[FlavorResource, int]
-    ) -> tuple[dict[str, _Given] | None, list[str]]:
-        given: dict[str, _Given] = {}
+    ) -> tuple[dict[str, _FlavorChoice] | None, list[str]]:
+        given: dict[str, _FlavorChoice] = {}
         reasons: list[str] = []
         for resource in sorted(requests):
             group = self._queue.group_of(resource)
@@ -151,10 +153,10 @@ class FlavorAssigner:
         requests: Mapping[str, int],
         assumed: Mapping[FlavorResource, int],
         first: int,
-    ) -> tuple[dict[str, _Given], list[str]]:
+    ) -> tuple[dict[str, _FlavorChoice], list[str]]:
         """Return what the resources of a group get, all of them one flavor, and why it is not a better one."""
         wanted = {resource: requests[resource] for resource in sorted(requests) if resource in group.resources}
-        best: dict[str, _Given] = {}
+        best: dict[str, _FlavorChoice] = {}
         best_mode, best_borrowing = Mode.NO_FIT, _WORST
         reasons: list[str] = []
         tried = -1
@@ -171,13 +173,13 @@ class FlavorAssigner:
             if _is_better((mode, borrowing), (best_mode, best_borrowing), self._queue.fungibility):
                 best, best_mode, best_borrowing = found, mode, borrowing
         following = 0 if tried == len(group.flavors) - 1 else tried + 1
-        best = {name: _Given(each.flavor, each.mode, each.borrowing, following) for name, each in best.items()}
+        best = {name: _FlavorChoice(each.flavor, each.mode, each.borrowing, following) for name, each in best.items()}
         return best, [] if best_mode is Mode.FIT else reasons
 
     def _of_flavor(
         self, name: str, wanted: Mapping[str, int], assumed: Mapping[FlavorResource, int]
-    ) -> tuple[dict[str, _Given], Mode, int, list[str]]:
-        found: dict[str, _Given] = {}
+    ) -> tuple[dict[str, _FlavorChoice], Mode, int, list[str]]:
+        found: dict[str, _FlavorChoice] = {}
         worst, furthest = Mode.FIT, 0
         reasons: list[str] = []
         for resource, amount in wanted.items():
@@ -188,7 +190,7 @@ class FlavorAssigner:
                 worst, furthest = mode, borrowing
             if worst is Mode.NO_FIT:
                 return {}, worst, furthest, reasons
-            found[resource] = _Given(name, mode, borrowing)
+            found[resource] = _FlavorChoice(name, mode, borrowing)
         return found, worst, furthest, reasons
 
     def _of_quota(self, fr: FlavorResource, assumed: int, amount: int) -> tuple[Mode, int, str]:

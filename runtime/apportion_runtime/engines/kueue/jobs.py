@@ -31,11 +31,11 @@ from apportion_runtime.engines.kueue.pod_gates import gated, group_size, propaga
 from apportion_runtime.engines.kueue.pod_sets import (
     FRAMEWORKS,
     POD_FRAMEWORKS,
-    Place,
+    PodSetTemplate,
     check_least,
     originals_of,
-    places,
     pod_set,
+    pod_set_templates,
     shape,
 )
 from apportion_runtime.engines.kueue.records import PodSet
@@ -71,14 +71,14 @@ class Jobs:
         kind = kind_of(made)
         if kind == _POD and self._holds(made):
             group_size(made)
-            self._check(made, [Place("main", 1, (), made)])
+            self._check(made, [PodSetTemplate("main", 1, (), made)])
             return gated(made, self.queue_name(made))
         if kind == _POD and made["metadata"].get("ownerReferences"):
             return made
         if kind == _DEPLOYMENT and kind in self._configured().settings.kinds:
             return propagated(made, self.queue_name(made)) if self._is_managed(made) else made
         if self.manages(made):
-            found = places(made)
+            found = pod_set_templates(made)
             self.pod_sets(found)
             self._check(made, found)
             return with_suspended(made, suspended=True)
@@ -121,7 +121,7 @@ class Jobs:
                 return True
         return False
 
-    def _check(self, made: Manifest, found: Sequence[Place]) -> None:
+    def _check(self, made: Manifest, found: Sequence[PodSetTemplate]) -> None:
         """Raise `Denied` for what Kueue's webhook refuses, and for what nothing here reckons with."""
         try:
             if kind_of(made) == _JOB:
@@ -182,14 +182,14 @@ class Jobs:
         made = self._store.get("Namespace", "", namespace)
         return {_NAME_LABEL: namespace, **({} if made is None else labels_of(made))}
 
-    def pod_sets(self, found: Sequence[Place]) -> tuple[PodSet, ...]:
+    def pod_sets(self, found: Sequence[PodSetTemplate]) -> tuple[PodSet, ...]:
         """Return the pod sets of a job. Raises `Denied` where they cannot be read."""
         try:
             return tuple(pod_set(place, self._configured().settings.counting) for place in found)
         except ValueError as wrong:
             raise Denied(str(wrong)) from None
 
-    def unit(self, number: int, job: Manifest, found: Sequence[Place]) -> WorkloadState | str:
+    def unit(self, number: int, job: Manifest, found: Sequence[PodSetTemplate]) -> WorkloadState | str:
         """Return the workload of a job, or a pod, that Kueue manages, or why there is none."""
         local, configured = self.queue_name(job), self._configured()
         if not local:
@@ -211,7 +211,7 @@ class Jobs:
             priority=priority,
             created=created,
             ordered_at=created,
-            places=list(found),
+            pod_set_templates=list(found),
             pod_sets=pod_sets,
             shape=shape(pod_sets, priority),
             originals=originals_of(job, found),

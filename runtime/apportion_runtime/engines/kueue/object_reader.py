@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from apportion_runtime.admission.objects import kind_of, name_of, namespace_of, nested
 from apportion_runtime.core.plugins.predicates import matches
 from apportion_runtime.engines.kueue.api_names import CONFIGURATION, CONFIGURATION_GROUP, PROVISIONING
-from apportion_runtime.engines.kueue.pod_sets import FRAMEWORKS, POD_FRAMEWORKS, Counting
+from apportion_runtime.engines.kueue.pod_sets import FRAMEWORKS, POD_FRAMEWORKS, ResourceTransformations
 from apportion_runtime.engines.kueue.quota_tree import UNLIMITED, FlavorResource, Node, Quota
 from apportion_runtime.engines.kueue.records import (
     BEST_EFFORT,
@@ -54,7 +54,7 @@ class Settings:
     """The manager's configuration, as far as it decides anything here. `namespaces` None is every namespace."""
 
     strategies: Sequence[str] | None = None
-    counting: Counting = field(default_factory=Counting)
+    counting: ResourceTransformations = field(default_factory=ResourceTransformations)
     kinds: frozenset[tuple[str, str]] = frozenset(_KNOWN.values())
     manages_unnamed: bool = False
     namespaces: Mapping[str, Any] | None = None
@@ -307,8 +307,8 @@ def _part(made: Manifest, key: str) -> Manifest | None:
     return part if part is not None and (not is_old or part.get("enable")) else None
 
 
-def _counting(resources: Manifest) -> Counting:
-    return Counting(
+def _counting(resources: Manifest) -> ResourceTransformations:
+    return ResourceTransformations(
         tuple(resources.get("excludeResourcePrefixes") or ()),
         {
             each["input"]: (

@@ -12,7 +12,7 @@ from enum import Enum
 from apportion_runtime.engines.kueue.records import BEST_EFFORT, STRICT, Pending
 
 
-class Why(Enum):
+class RequeueReason(Enum):
     """Why a workload goes back into its queue."""
 
     GENERIC = ""
@@ -23,8 +23,8 @@ class Why(Enum):
     NAMESPACE = "NamespaceMismatch"
 
 
-_AT_ONCE = (Why.PENDING_PREEMPTION, Why.AFTER_NOMINATION)
-_HOPELESS = (Why.NO_FIT, Why.NO_CANDIDATES)
+_AT_ONCE = (RequeueReason.PENDING_PREEMPTION, RequeueReason.AFTER_NOMINATION)
+_HOPELESS = (RequeueReason.NO_FIT, RequeueReason.NO_CANDIDATES)
 
 
 @dataclass(slots=True)
@@ -87,11 +87,11 @@ class PendingQueue:
                 return self._active.pop(workload.key)
         return None
 
-    def give_back(self, workload: Pending, why: Why) -> None:
+    def give_back(self, workload: Pending, why: RequeueReason) -> None:
         """Have a workload wait again that was looked at in vain."""
-        if why is Why.PENDING_PREEMPTION and self.strategy == BEST_EFFORT:
+        if why is RequeueReason.PENDING_PREEMPTION and self.strategy == BEST_EFFORT:
             self._sticky = workload.key
-        at_once = why is not Why.NAMESPACE if self.strategy == STRICT else why in _AT_ONCE
+        at_once = why is not RequeueReason.NAMESPACE if self.strategy == STRICT else why in _AT_ONCE
         if at_once or any(workload.next_flavor.values()):
             self._activate(workload)
             return

@@ -42,7 +42,7 @@ _FIRST_ROLES = ("master", "launcher", "chief")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PodSetTemplate:
     """A pod set of a manifest, and where its template stands; without a path where it is the operator's own."""
 
     name: str
@@ -55,7 +55,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Counting:
+class ResourceTransformations:
     """`resources` of the manager's configuration: what is not counted, and what is counted as something else.
 
     `transformations` are by resource: whether it goes on being counted, and what one of it counts as besides.
@@ -65,7 +65,7 @@ class Counting:
     transformations: Mapping[str, tuple[bool, Mapping[str, str]]] = field(default_factory=dict)
 
 
-def places(manifest: Manifest) -> list[Place]:
+def pod_set_templates(manifest: Manifest) -> list[PodSetTemplate]:
     """Return the pod sets of a workload in Kueue's order. Raises `KeyError` for a kind without a model."""
     kind = kind_of(manifest)
     if kind == ("batch", "Job"):
@@ -110,7 +110,7 @@ def role_hash(pod: Manifest) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def originals_of(manifest: Manifest, found: Iterable[Place]) -> dict[Path, Any]:
+def originals_of(manifest: Manifest, found: Iterable[PodSetTemplate]) -> dict[Path, Any]:
     """Return what is written into a job when it is released, as it was before."""
     made: dict[Path, Any] = {place.path: place.template for place in found if place.path}
     for path in _sizes(manifest):
@@ -131,7 +131,7 @@ def _sizes(manifest: Manifest) -> tuple[Path, ...]:
     return (own, ("spec", "completions")) if said.get(COMPLETIONS_EQUAL) == "true" else (own,)
 
 
-def _of_jobset(manifest: Manifest) -> Iterator[Place]:
+def _of_jobset(manifest: Manifest) -> Iterator[PodSetTemplate]:
     for number, replicated in enumerate(nested(manifest, "spec", "replicatedJobs") or ()):
         replicas = 1 if (said := whole(replicated, "replicas")) is None else said
         pods = _job_pods(nested(replicated, "template", "spec") or {})
@@ -139,7 +139,7 @@ def _of_jobset(manifest: Manifest) -> Iterator[Place]:
         yield _at(manifest, text(replicated, "name"), replicas * pods, path)
 
 
-def _of_ray(manifest: Manifest, above: Path) -> Iterator[Place]:
+def _of_ray(manifest: Manifest, above: Path) -> Iterator[PodSetTemplate]:
     yield _at(manifest, "head", 1, (*above, "headGroupSpec", "template"))
     for number, group in enumerate(_get(manifest, (*above, "workerGroupSpecs")) or ()):
         replicas = whole(group, "replicas") or 0
@@ -148,23 +148,23 @@ def _of_ray(manifest: Manifest, above: Path) -> Iterator[Place]:
         yield _at(manifest, name, replicas * hosts, (*above, "workerGroupSpecs", number, "template"))
 
 
-def _of_ray_job(manifest: Manifest) -> Iterator[Place]:
+def _of_ray_job(manifest: Manifest) -> Iterator[PodSetTemplate]:
     yield from _of_ray(manifest, ("spec", "rayClusterSpec"))
     if submission_mode(manifest) == BY_JOB:
         # What Kueue adds to a template that nobody wrote is lost.
         path = ("spec", "submitterPodTemplate") if nested(manifest, "spec", "submitterPodTemplate") else ()
-        yield Place("submitter", 1, path, submitter_of(manifest), is_last=True)
+        yield PodSetTemplate("submitter", 1, path, submitter_of(manifest), is_last=True)
 
 
-def _of_roles(manifest: Manifest, key: str) -> Iterator[Place]:
+def _of_roles(manifest: Manifest, key: str) -> Iterator[PodSetTemplate]:
     roles = nested(manifest, "spec", key) or {}
     for role in sorted(roles, key=lambda role: (role.lower() not in _FIRST_ROLES, role)):
         replicas = 1 if (said := whole(roles, role, "replicas")) is None else said
         yield _at(manifest, role.lower(), replicas, ("spec", key, role, "template"))
 
 
-def _at(manifest: Manifest, name: str, count: int, path: Path) -> Place:
-    return Place(name, count, path, _get(manifest, path) or {})
+def _at(manifest: Manifest, name: str, count: int, path: Path) -> PodSetTemplate:
+    return PodSetTemplate(name, count, path, _get(manifest, path) or {})
 
 
 def _get(made: Any, path: Path) -> Any:
@@ -175,7 +175,7 @@ def _get(made: Any, path: Path) -> Any:
     return made
 
 
-def pod_set(place: Place, counting: Counting) -> PodSet:
+def pod_set(place: PodSetTemplate, counting: ResourceTransformations) -> PodSet:
     """Return what a pod set asks for. Raises `ValueError` for an amount that cannot be read."""
     each = pod_requests(defaulted(place.template.get("spec") or {}))
     counted: dict[str, int] = {}

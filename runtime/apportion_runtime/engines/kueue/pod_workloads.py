@@ -15,13 +15,13 @@ from apportion_runtime.admission.objects import labels_of, namespace_of, uid_of
 from apportion_runtime.engines.kueue.api_names import GROUP_NAME, GROUP_SIZE, PRIORITY_CLASS
 from apportion_runtime.engines.kueue.jobs import Jobs
 from apportion_runtime.engines.kueue.pod_gates import group_size, is_alive, is_gated, template_of, ungated
-from apportion_runtime.engines.kueue.pod_sets import Place, role_hash
+from apportion_runtime.engines.kueue.pod_sets import PodSetTemplate, role_hash
 from apportion_runtime.engines.kueue.workload_state import Phase, WorkloadState, workload_object
 from apportion_runtime.sim.api.cluster_state import PodState
 from apportion_runtime.sim.controllers.running_workload import Running
 from apportion_runtime.sim.engine import Denied
 from apportion_runtime.sim.history import ENDED_BY_SUCCESS
-from apportion_runtime.sim.provisioning.autoscaler import consuming
+from apportion_runtime.sim.provisioning.request_consumers import consuming
 from apportion_runtime.sim.scenario.format import Manifest
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class PodWorkloads:
         by_role: dict[str, list[Manifest]] = {}
         for pod in pods:
             by_role.setdefault(role_hash(pod), []).append(pod)
-        found = [Place(role if group else "main", len(alike), (), template_of(alike[0]))
+        found = [PodSetTemplate(role if group else "main", len(alike), (), template_of(alike[0]))
                  for role, alike in sorted(by_role.items())]  # fmt: skip
         unit = self._jobs.unit(number, first, found)
         if isinstance(unit, str):

@@ -27,7 +27,7 @@ WHILE_BORROWING, FAIR = "InCohortReclaimWhileBorrowing", "InCohortFairSharing"
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class PreemptionRequest:
     """What a workload asks for, and of which of it others may have to give."""
 
     queue: Queue
@@ -38,7 +38,7 @@ class Asking:
 
 
 @dataclass(slots=True)
-class Situation:
+class PreemptionSnapshot:
     """The queues, what they use, and who holds it. `holders` is by queue, and stays as it is for a cycle."""
 
     queues: Mapping[str, Queue]
@@ -47,7 +47,7 @@ class Situation:
     now: float = 0.0
     _found: dict[tuple[object, ...], list[Holder]] = field(default_factory=dict)
 
-    def may_go(self, name: str, asking: Asking, policy: str) -> list[Holder]:
+    def may_go(self, name: str, asking: PreemptionRequest, policy: str) -> list[Holder]:
         """Return the workloads of a queue that a policy lets go for another, found once for all that ask alike."""
         kind: tuple[object, ...] = (name, policy, asking.contested)
         if policy != ANY:
@@ -87,7 +87,7 @@ def candidate_order(now: float, queue: str) -> Callable[[Holder], tuple[object, 
     return key
 
 
-def may_go(holder: Holder, asking: Asking, policy: str) -> bool:
+def may_go(holder: Holder, asking: PreemptionRequest, policy: str) -> bool:
     """Tell whether a policy lets a workload go, and it uses anything of what is contested."""
     if asking.contested.isdisjoint(holder.usage):
         return False
@@ -99,7 +99,7 @@ def may_go(holder: Holder, asking: Asking, policy: str) -> bool:
     return policy == LOWER_PRIORITY and lower
 
 
-def classical_targets(situation: Situation, asking: Asking) -> list[Target]:
+def classical_targets(situation: PreemptionSnapshot, asking: PreemptionRequest) -> list[Target]:
     """Return who has to go; nobody where that would not help."""
     own, near, far = _candidates(situation, asking)
     order = candidate_order(situation.now, asking.queue.name)
@@ -114,19 +114,23 @@ def classical_targets(situation: Situation, asking: Asking) -> list[Target]:
     return []
 
 
-def _attempts(situation: Situation, asking: Asking, *, near: bool, others: bool) -> tuple[bool, ...]:
+def _attempts(
+    situation: PreemptionSnapshot, asking: PreemptionRequest, *, near: bool, others: bool
+) -> tuple[bool, ...]:
     forbidden = asking.queue.preemption.borrowing == NEVER
     if not others or (forbidden and not _is_under_nominal(situation.ledger, asking)):
         return (True,)
     return (False, True) if forbidden and not near else (True, False)
 
 
-def _is_under_nominal(ledger: UsageTree, asking: Asking) -> bool:
+def _is_under_nominal(ledger: UsageTree, asking: PreemptionRequest) -> bool:
     name = asking.queue.name
     return all(ledger.quota_of(name, fr).nominal > ledger.usage[name].get(fr, 0) for fr in asking.contested)
 
 
-def _candidates(situation: Situation, asking: Asking) -> tuple[list[_Candidate], list[_Candidate], list[_Candidate]]:
+def _candidates(
+    situation: PreemptionSnapshot, asking: PreemptionRequest
+) -> tuple[list[_Candidate], list[_Candidate], list[_Candidate]]:
     """Return those of the own queue, those to whom the asking one is nearer to the quota, and the others."""
     ledger, queue = situation.ledger, asking.queue
     own: list[_Candidate] = []
@@ -148,7 +152,7 @@ def _candidates(situation: Situation, asking: Asking) -> tuple[list[_Candidate],
     return own, near, far
 
 
-def _borrowers(ledger: UsageTree, cohort: str, before: str, asking: Asking) -> Iterator[str]:
+def _borrowers(ledger: UsageTree, cohort: str, before: str, asking: PreemptionRequest) -> Iterator[str]:
     """Yield the queues below a cohort that use more than their own, without a subtree that was looked at already."""
     for child in ledger.cohorts_in(cohort):
         if child != before and not ledger.within(child, asking.contested):
@@ -159,7 +163,7 @@ def _borrowers(ledger: UsageTree, cohort: str, before: str, asking: Asking) -> I
 
 
 def _of_queue(
-    situation: Situation, asking: Asking, name: str, meeting: str, *, has_advantage: bool
+    situation: PreemptionSnapshot, asking: PreemptionRequest, name: str, meeting: str, *, has_advantage: bool
 ) -> Iterator[_Candidate]:
     is_own = name == asking.queue.name
     policy = asking.queue.preemption.within_queue if is_own else asking.queue.preemption.reclaim
@@ -168,7 +172,7 @@ def _of_queue(
         yield _Candidate(holder, variant, meeting)
 
 
-def _variant(holder: Holder, asking: Asking, *, has_advantage: bool) -> _Variant:
+def _variant(holder: Holder, asking: PreemptionRequest, *, has_advantage: bool) -> _Variant:
     preemption = asking.queue.preemption
     if has_advantage:
         return _Variant.ADVANTAGE
@@ -184,7 +188,9 @@ def _fit_in_quota(ledger: UsageTree, name: str, amounts: Amounts) -> tuple[bool,
     return fits, {fr: max(0, amount - ledger.local(name, fr)) for fr, amount in amounts.items()}
 
 
-def _taken(situation: Situation, asking: Asking, ordered: Iterable[_Candidate], *, borrowing: bool) -> list[Target]:
+def _taken(
+    situation: PreemptionSnapshot, asking: PreemptionRequest, ordered: Iterable[_Candidate], *, borrowing: bool
+) -> list[Target]:
     ledger = situation.ledger
     targets: list[Target] = []
     for candidate in ordered:
@@ -198,7 +204,7 @@ def _taken(situation: Situation, asking: Asking, ordered: Iterable[_Candidate], 
     return []
 
 
-def _is_open(ledger: UsageTree, asking: Asking, candidate: _Candidate, *, borrowing: bool) -> bool:
+def _is_open(ledger: UsageTree, asking: PreemptionRequest, candidate: _Candidate, *, borrowing: bool) -> bool:
     name = candidate.holder.queue
     if name == asking.queue.name:
         return True
@@ -214,7 +220,7 @@ def _is_open(ledger: UsageTree, asking: Asking, candidate: _Candidate, *, borrow
     return True
 
 
-def has_room(ledger: UsageTree, asking: Asking, *, borrowing: bool) -> bool:
+def has_room(ledger: UsageTree, asking: PreemptionRequest, *, borrowing: bool) -> bool:
     """Tell whether what is asked for fits, borrowed or not."""
     name = asking.queue.name
     if not borrowing and any(ledger.borrows(name, fr, amount) for fr, amount in asking.usage.items()):
@@ -222,7 +228,7 @@ def has_room(ledger: UsageTree, asking: Asking, *, borrowing: bool) -> bool:
     return ledger.fits(name, asking.usage)
 
 
-def put_back(ledger: UsageTree, asking: Asking, targets: list[Target], *, borrowing: bool) -> list[Target]:
+def put_back(ledger: UsageTree, asking: PreemptionRequest, targets: list[Target], *, borrowing: bool) -> list[Target]:
     """Let those stay who need not go, the last taken first, and count all of them as there again."""
     for number in range(len(targets) - 2, -1, -1):
         holder = targets[number].holder

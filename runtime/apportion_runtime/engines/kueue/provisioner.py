@@ -8,7 +8,7 @@ from apportion_runtime.admission.objects import name_of, namespace_of
 from apportion_runtime.engines.kueue.api_names import WORKLOAD
 from apportion_runtime.engines.kueue.object_reader import Provisioning
 from apportion_runtime.engines.kueue.provisioning_requests import (
-    Answer,
+    RequestState,
     answer_of,
     consuming_updates,
     flavor_update,
@@ -19,7 +19,7 @@ from apportion_runtime.engines.kueue.provisioning_requests import (
 from apportion_runtime.engines.kueue.quota_reservation import admit_if_ready
 from apportion_runtime.engines.kueue.workload_state import Phase, WorkloadState, owner_number
 from apportion_runtime.sim.api.object_store import Change
-from apportion_runtime.sim.provisioning.autoscaler import REQUEST
+from apportion_runtime.sim.provisioning.request_consumers import REQUEST
 from apportion_runtime.sim.scenario.format import Manifest
 
 if TYPE_CHECKING:
@@ -89,21 +89,21 @@ class Provisioner:
     def _follow(self, unit: WorkloadState, check: str, config: Provisioning, request: Manifest) -> None:
         engine = self._engine
         answer, message = answer_of(request)
-        if answer is Answer.FAILED or (answer is Answer.EXPIRED and unit.phase is not Phase.ADMITTED):
-            because = "failure" if answer is Answer.FAILED else "booking expired"
+        if answer is RequestState.FAILED or (answer is RequestState.EXPIRED and unit.phase is not Phase.ADMITTED):
+            because = "failure" if answer is RequestState.FAILED else "booking expired"
             if unit.retries.get(check, 0) + 1 <= config.limit:
                 engine.leaving.try_again(
                     unit, check, f"Retrying after {because}: {message}", config.base_s, config.most_s
                 )
             else:
                 engine.leaving.deactivate(unit, f"Admission check {check} is Rejected: {message}")
-        elif answer is Answer.REVOKED:
+        elif answer is RequestState.REVOKED:
             engine.leaving.deactivate(unit, f"Admission check {check} is Rejected: {message}")
-        elif answer is Answer.READY and check not in unit.ready:
+        elif answer is RequestState.READY and check not in unit.ready:
             unit.ready[check] = consuming_updates(request, config, unit.assigned)
             admit_if_ready(engine, unit)
             engine.cluster_state.request_cycle()
-        elif answer is Answer.PENDING:
+        elif answer is RequestState.PENDING:
             said = [each for each in request["status"]["conditions"] if each["type"] == "Provisioned"]
             if said:
                 engine.note_waiting(unit.number, said[0]["message"])

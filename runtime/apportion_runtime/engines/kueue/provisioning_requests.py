@@ -18,7 +18,7 @@ from apportion_runtime.engines.kueue.object_reader import Provisioning
 from apportion_runtime.engines.kueue.pod_sets import Update, updated
 from apportion_runtime.engines.kueue.records import Flavor, PodSet
 from apportion_runtime.sim.api.pod_requests import containers_of
-from apportion_runtime.sim.provisioning.autoscaler import CLASS_OF, CONSUMES, condition
+from apportion_runtime.sim.provisioning.request_consumers import CLASS_OF, CONSUMES, condition
 from apportion_runtime.sim.scenario.format import Manifest
 
 _IDENTICAL, _SIMILAR = "IdenticalPodTemplates", "IdenticalWorkloadSchedulingRequirements"
@@ -26,7 +26,7 @@ _LIKE = ("resources", "nodeSelector", "tolerations", "affinity", "resourceClaims
 _MAX_NAME, _HASH = 50, 5
 
 
-class Answer(Enum):
+class RequestState(Enum):
     """What the conditions of a request mean to the workload that it was made for."""
 
     PENDING = "pending"
@@ -155,19 +155,19 @@ def request_objects(
     }
 
 
-def answer_of(request: Manifest) -> tuple[Answer, str]:
+def answer_of(request: Manifest) -> tuple[RequestState, str]:
     """Return what the conditions of a request mean, the worst of them first, and what they say."""
     order = (
-        ("Failed", Answer.FAILED),
-        ("CapacityRevoked", Answer.REVOKED),
-        ("BookingExpired", Answer.EXPIRED),
-        ("Provisioned", Answer.READY),
+        ("Failed", RequestState.FAILED),
+        ("CapacityRevoked", RequestState.REVOKED),
+        ("BookingExpired", RequestState.EXPIRED),
+        ("Provisioned", RequestState.READY),
     )
     for kind, answer in order:
         found = condition(request, kind)
         if found is not None:
             return answer, found["message"]
-    return Answer.PENDING, ""
+    return RequestState.PENDING, ""
 
 
 def consuming_updates(request: Manifest, config: Provisioning, pod_sets: Sequence[PodSet]) -> dict[str, Update]:

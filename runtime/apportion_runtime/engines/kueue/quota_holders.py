@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from apportion_runtime.engines.kueue.preemption import Situation
+from apportion_runtime.engines.kueue.preemption import PreemptionSnapshot
 from apportion_runtime.engines.kueue.quota_tree import Node
 from apportion_runtime.engines.kueue.records import Holder, Queue
 from apportion_runtime.engines.kueue.usage_tree import UsageTree
@@ -33,6 +33,6 @@ class QuotaHolders:
         if held is not None:
             self.ledger.give_back(queue, held.usage)
 
-    def situation(self, now: float) -> Situation:
+    def situation(self, now: float) -> PreemptionSnapshot:
         """Return what a cycle looks at."""
-        return Situation(self._queues, self.ledger, self._lists, now)
+        return PreemptionSnapshot(self._queues, self.ledger, self._lists, now)

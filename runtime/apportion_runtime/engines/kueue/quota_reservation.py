@@ -76,7 +76,7 @@ def admit_if_ready(engine: Kueue, unit: WorkloadState) -> None:
     cluster_state.history.workloads[unit.number].end_waiting()
     if unit.pods:
         engine.pod_workloads.release(
-            unit, {place.name: _released(engine, unit, place.name, place.template) for place in unit.places}
+            unit, {place.name: _released(engine, unit, place.name, place.template) for place in unit.pod_set_templates}
         )
     else:
         _start_job(engine, unit)
@@ -87,7 +87,7 @@ def _start_job(engine: Kueue, unit: WorkloadState) -> None:
     manifest = engine.workloads.running[unit.number].manifest
     templates: dict[Path, Any] = {
         place.path: _released(engine, unit, place.name, unit.originals[place.path])
-        for place in unit.places
+        for place in unit.pod_set_templates
         if place.path
     }
     if any(got.count < all_.count for got, all_ in _pairs(unit)):

@@ -13,8 +13,8 @@ from enum import Enum
 
 from apportion_runtime.engines.kueue.fair_preemption import fair_targets
 from apportion_runtime.engines.kueue.flavor_assigner import Assignment, FlavorAssigner, Mode
-from apportion_runtime.engines.kueue.pending_queue import Why
-from apportion_runtime.engines.kueue.preemption import Asking, Situation, classical_targets
+from apportion_runtime.engines.kueue.pending_queue import RequeueReason
+from apportion_runtime.engines.kueue.preemption import PreemptionRequest, PreemptionSnapshot, classical_targets
 from apportion_runtime.engines.kueue.quota_tree import DominantShare, FlavorResource, Node
 from apportion_runtime.engines.kueue.records import ANY, STRATEGIES, Amounts, Flavor, Holder, Pending, Queue, Target
 from apportion_runtime.engines.kueue.usage_tree import UsageTree, rank
@@ -56,7 +56,7 @@ class Entry:
     assignment: Assignment = field(default_factory=Assignment)
     targets: Sequence[Target] = ()
     outcome: Outcome = Outcome.WAITING
-    why: Why = Why.GENERIC
+    why: RequeueReason = RequeueReason.GENERIC
     message: str = ""
 
     def again(self) -> Pending:
@@ -66,7 +66,9 @@ class Entry:
         return replace(self.workload, next_flavor={})
 
 
-def run_cycle(rules: Rules, heads: Iterable[Pending], situation: Situation, *, refuses: Refuses) -> list[Entry]:
+def run_cycle(
+    rules: Rules, heads: Iterable[Pending], situation: PreemptionSnapshot, *, refuses: Refuses
+) -> list[Entry]:
     """Return what becomes of the heads, in the order in which they were looked at; the situation stays as it was."""
     entries: list[Entry] = []
     refused: list[Entry] = []
@@ -92,12 +94,12 @@ def run_cycle(rules: Rules, heads: Iterable[Pending], situation: Situation, *, r
     return [*done, *refused]
 
 
-def _nominate(rules: Rules, situation: Situation, entry: Entry) -> None:
+def _nominate(rules: Rules, situation: PreemptionSnapshot, entry: Entry) -> None:
     workload = entry.workload
     queue = rules.queues[workload.queue]
 
     def targets_for(usage: Mapping[FlavorResource, int], contested: Iterable[FlavorResource]) -> list[Target]:
-        asking = Asking(queue, usage, frozenset(contested), workload.priority, workload.ordered_at)
+        asking = PreemptionRequest(queue, usage, frozenset(contested), workload.priority, workload.ordered_at)
         if rules.strategies is None:
             return classical_targets(situation, asking)
         return fair_targets(situation, asking, rules.strategies)
@@ -158,15 +160,15 @@ def _in_part(workload: Pending, attempt: Callable[[Pending], _Attempt]) -> _Atte
     return found.get(bisect_left(range(total + 1), 1, key=lambda step: int(is_enough(step))))
 
 
-def _process(situation: Situation, entry: Entry, preempted: dict[str, Holder]) -> Amounts:
+def _process(situation: PreemptionSnapshot, entry: Entry, preempted: dict[str, Holder]) -> Amounts:
     """Decide about a head, and return what later ones cannot have because of it."""
     ledger, assignment = situation.ledger, entry.assignment
     queue = situation.queues[entry.workload.queue]
     if assignment.mode is Mode.NO_FIT:
-        entry.why = Why.NO_FIT
+        entry.why = RequeueReason.NO_FIT
         return {}
     if not assignment.fits and not entry.targets:
-        entry.why = Why.NO_CANDIDATES
+        entry.why = RequeueReason.NO_CANDIDATES
         # What it cannot be sure to get back later is kept for it, so that nobody below it takes it meanwhile.
         return {} if queue.preemption.reclaim == ANY else _kept_for(ledger, queue, assignment)
     if any(target.holder.key in preempted for target in entry.targets):
@@ -180,13 +182,13 @@ def _process(situation: Situation, entry: Entry, preempted: dict[str, Holder]) -
     if assignment.fits:
         entry.outcome, entry.message = Outcome.RESERVED, ""
     else:
-        entry.outcome, entry.why = Outcome.PREEMPTING, Why.PENDING_PREEMPTION
+        entry.outcome, entry.why = Outcome.PREEMPTING, RequeueReason.PENDING_PREEMPTION
         entry.message += f". Pending the preemption of {len(entry.targets)} workload(s)"
     return assignment.usage
 
 
 def _skip(entry: Entry, message: str) -> Amounts:
-    entry.outcome, entry.why, entry.message = Outcome.SKIPPED, Why.AFTER_NOMINATION, message
+    entry.outcome, entry.why, entry.message = Outcome.SKIPPED, RequeueReason.AFTER_NOMINATION, message
     return {}
 
 
@@ -203,7 +205,7 @@ def _kept_for(ledger: UsageTree, queue: Queue, assignment: Assignment) -> dict[F
     return kept
 
 
-def _ordered(rules: Rules, situation: Situation, entries: list[Entry]) -> Iterator[Entry]:
+def _ordered(rules: Rules, situation: PreemptionSnapshot, entries: list[Entry]) -> Iterator[Entry]:
     if rules.strategies is None:
         yield from sorted(entries, key=lambda entry: (entry.assignment.borrowing, *_importance(entry)))
         return

@@ -10,7 +10,7 @@ from typing import Any
 
 from apportion_runtime.admission.objects import annotations_of, kind_of, name_of, namespace_of, nested, uid_of
 from apportion_runtime.engines.kueue.api_names import API, PARAMETERS, PRIORITY_CLASS, WORKLOAD
-from apportion_runtime.engines.kueue.pod_sets import Path, Place, Update
+from apportion_runtime.engines.kueue.pod_sets import Path, PodSetTemplate, Update
 from apportion_runtime.engines.kueue.records import Holder, Pending, PodSet
 from apportion_runtime.sim.api.object_store import ClusterApi
 from apportion_runtime.sim.api.pod_requests import GPUS
@@ -60,7 +60,7 @@ class WorkloadState:
     priority: int
     created: float
     ordered_at: float
-    places: list[Place]
+    pod_set_templates: list[PodSetTemplate]
     pod_sets: tuple[PodSet, ...]
     shape: str
     originals: dict[Path, Any] = field(default_factory=dict)

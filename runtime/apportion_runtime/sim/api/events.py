@@ -86,7 +86,7 @@ class ObjectDeleted:
 
 
 @dataclass(frozen=True, slots=True)
-class Scaled:
+class WorkloadScaled:
     """A workload wants another number of replicas."""
 
     workload: int
@@ -109,7 +109,7 @@ class AutoscaleDue:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaves:
+class WorkloadLeaves:
     """A workload is deleted by whoever made it; or only if it has not run by then."""
 
     workload: int
@@ -125,7 +125,7 @@ class CronDue:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrives:
+class WorkloadArrives:
     """A workload is made."""
 
     workload: int
@@ -144,8 +144,8 @@ class CycleDue:
 
 Event = (
     PodGone | PodRuns | PodReady | WorkDone | NodeFails | NodeDrains | NodeJoins | PoolCheck | ObjectsMade | ObjectDeleted
-    | Scaled
-    | Leaves | CronDue | Arrives | FillDue | AutoscaleDue | EngineEvent | CycleDue
+    | WorkloadScaled
+    | WorkloadLeaves | CronDue | WorkloadArrives | FillDue | AutoscaleDue | EngineEvent | CycleDue
 )  # fmt: skip
 
 _ORDER: dict[type[Event], int] = {
@@ -153,8 +153,8 @@ _ORDER: dict[type[Event], int] = {
     for number, kind in enumerate(
         (
             WorkDone, PodGone, PodRuns, PodReady, NodeFails, NodeDrains, NodeJoins, PoolCheck, ObjectsMade, ObjectDeleted,
-            Scaled,
-            Leaves, CronDue, Arrives, FillDue, AutoscaleDue, EngineEvent, CycleDue,
+            WorkloadScaled,
+            WorkloadLeaves, CronDue, WorkloadArrives, FillDue, AutoscaleDue, EngineEvent, CycleDue,
         )
     )
 }  # fmt: skip

@@ -9,8 +9,8 @@ from typing import Any
 from apportion_runtime.core.session import Session
 from apportion_runtime.core.session_cache import ClusterInfo, SessionCache
 from apportion_runtime.core.snapshot import Node, Pod, PodGroup
-from apportion_runtime.snapshots.document_loader import Found
-from apportion_runtime.snapshots.faults import Fault, Place
+from apportion_runtime.snapshots.document_loader import LocatedObject
+from apportion_runtime.snapshots.faults import Fault, ObjectLocation
 from apportion_runtime.snapshots.kubernetes.configuration import Engine, configured
 from apportion_runtime.snapshots.kubernetes.devices import Claims, Devices
 from apportion_runtime.snapshots.kubernetes.nodes import read_nodes
@@ -20,10 +20,10 @@ from apportion_runtime.snapshots.kubernetes.pods import PodReader
 from apportion_runtime.snapshots.kubernetes.queues import read_queues
 from apportion_runtime.snapshots.kubernetes.reader import rooted
 from apportion_runtime.snapshots.kubernetes.terms import PodTerms
-from apportion_runtime.snapshots.kubernetes.volumes import Existing
+from apportion_runtime.snapshots.kubernetes.volumes import ExistingVolumes
 
 Manifest = Mapping[str, Any]
-_NOWHERE = Place(0, 0)
+_NOWHERE = ObjectLocation(0, 0)
 
 
 class Records:
@@ -39,7 +39,7 @@ class Records:
 
     def __init__(self, objects: Iterable[Manifest], now: float) -> None:
         self.faults: list[Fault] = []
-        found = [Found(dict(made), Place(0, number)) for number, made in enumerate(objects)]
+        found = [LocatedObject(dict(made), ObjectLocation(0, number)) for number, made in enumerate(objects)]
         known = sorted_out(found, self.faults)
         self.engine: Engine = configured(known, None, self.faults)
         queues = read_queues(known["Queue"], self.engine, now, self.faults)
@@ -58,7 +58,7 @@ class Records:
             bindings={},
             claims=claims,
             terms=PodTerms(known["Namespace"]),
-            existing=Existing(known["ConfigMap"], known["PersistentVolumeClaim"]),
+            existing=ExistingVolumes(known["ConfigMap"], known["PersistentVolumeClaim"]),
             has_zones=False,
             faults=self.faults,
         )

@@ -15,8 +15,8 @@ from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.api.events import AutoscaleDue
 from apportion_runtime.sim.controllers.replica_recommendation import (
     SYNC_S,
+    AutoscalerHistory,
     Behavior,
-    Past,
     limited,
     read_behavior,
     remember,
@@ -45,7 +45,7 @@ class _Autoscaler:
     behavior: Behavior
     target: tuple[str, str, str]
     """Kind, namespace and name of what it scales."""
-    past: Past = field(default_factory=Past)
+    past: AutoscalerHistory = field(default_factory=AutoscalerHistory)
     said: str = ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from apportion_runtime.admission.expanding import Replacing, Slot
+from apportion_runtime.admission.expanding import PodReplacement, Slot
 from apportion_runtime.admission.objects import kind_of, namespace_of
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.api.events import FillDue
@@ -49,7 +49,7 @@ def create_pod(
     if slot.owner is None:
         return manifest
     number, name = running.n_made[slot.key], f"{slot.owner[1]}-{slot.key}"
-    if number and running.expansion.replacing is not Replacing.SAME_NAME:
+    if number and running.expansion.replacing is not PodReplacement.SAME_NAME:
         name = f"{name}-r{number}"
     namespace = namespace_of(manifest)
     kind, owner_name = slot.owner

@@ -73,7 +73,7 @@ def _rules(written: Mapping[str, Any] | None, default: Rules) -> Rules:
 
 
 @dataclass(slots=True)
-class Past:
+class AutoscalerHistory:
     """What an autoscaler remembers: what it wanted when, and by how much it scaled up and down."""
 
     wanted: list[tuple[float, int]] = field(default_factory=list)
@@ -125,7 +125,7 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def stabilised(past: Past, behavior: Behavior, now: float, current: int, wanted: int) -> int:
+def stabilised(past: AutoscalerHistory, behavior: Behavior, now: float, current: int, wanted: int) -> int:
     """Return what is wanted in the light of what was wanted in the windows of both directions, and remember it."""
     if behavior.is_said:
         up = min([wanted, *(n for at, n in past.wanted if at > now - behavior.up.window_s)])
@@ -139,7 +139,9 @@ def stabilised(past: Past, behavior: Behavior, now: float, current: int, wanted:
     return steady
 
 
-def limited(past: Past, behavior: Behavior, now: float, *, current: int, wanted: int, bounds: tuple[int, int]) -> int:
+def limited(
+    past: AutoscalerHistory, behavior: Behavior, now: float, *, current: int, wanted: int, bounds: tuple[int, int]
+) -> int:
     """Return what is wanted within the bounds of the object, and as fast as it may change."""
     least, most = bounds
     if not behavior.is_said:
@@ -151,7 +153,7 @@ def limited(past: Past, behavior: Behavior, now: float, *, current: int, wanted:
     return wanted
 
 
-def _limit(past: Past, rules: Rules, now: float, current: int, *, grows: bool) -> int:
+def _limit(past: AutoscalerHistory, rules: Rules, now: float, current: int, *, grows: bool) -> int:
     if rules.select == _DISABLED or not rules.policies:
         return current
     proposed: list[int] = []
@@ -169,6 +171,6 @@ def _limit(past: Past, rules: Rules, now: float, current: int, *, grows: bool) -
     return max(proposed) if takes_most else min(proposed)
 
 
-def remember(past: Past, now: float, before: int, after: int) -> None:
+def remember(past: AutoscalerHistory, now: float, before: int, after: int) -> None:
     """Remember that the number of replicas was changed."""
     (past.ups if after > before else past.downs).append((now, abs(after - before)))

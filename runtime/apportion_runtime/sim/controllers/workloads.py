@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from apportion_runtime.admission import api_names
-from apportion_runtime.admission.expanding import Ending, Replacing, Slot, expand, is_suspended
+from apportion_runtime.admission.expanding import Ending, PodReplacement, Slot, expand, is_suspended
 from apportion_runtime.admission.objects import GroupingError, kind_of, labels_of, name_of, namespace_of
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.api.object_store import Conflict
@@ -186,7 +186,11 @@ class Workloads:
         note_stop(self.group_of(pod), pod)
         if was_ready and not running.outcome and pod.slot not in running.over:
             self._work_rate.reckon(running, pod)
-        if running.expansion.replacing is Replacing.AT_ONCE and pod.slot not in running.over and not running.outcome:
+        if (
+            running.expansion.replacing is PodReplacement.AT_ONCE
+            and pod.slot not in running.over
+            and not running.outcome
+        ):
             if running.pods.get(pod.slot) == pod.uid:
                 del running.pods[pod.slot]
             self._fill(running)
@@ -321,13 +325,13 @@ class Workloads:
             group.pods.pop(uid, None)
         if running.pods.get(pod.slot) == uid:
             del running.pods[pod.slot]
-            if running.expansion.replacing is Replacing.NEVER:
+            if running.expansion.replacing is PodReplacement.NEVER:
                 running.over.add(pod.slot)
                 running.done.add(pod.slot)
         if running.outcome:
             self._clean_up(running)
             return
-        if running.expansion.replacing is Replacing.NEVER and not running.pods:
+        if running.expansion.replacing is PodReplacement.NEVER and not running.pods:
             running.outcome = LOST
             self._clean_up(running)
             return

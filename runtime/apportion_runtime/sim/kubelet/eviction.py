@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
-from apportion_runtime.sim.history import ENDED_BY_EVICTION, Taken
+from apportion_runtime.sim.history import ENDED_BY_EVICTION, EvictionFact
 from apportion_runtime.sim.kubelet.kubelet import Kubelet
 
 
@@ -44,7 +44,7 @@ def evict(
     for_workload = for_workload if by is None else by.workload
     for_facts = None if for_workload < 0 else cluster_state.history.workloads[for_workload]
     cluster_state.history.taken.append(
-        Taken(
+        EvictionFact(
             cluster_state.elapsed_s, pod.name, pod.workload, facts.queue, node, gpus, action,
             "" if by is None else by.record.group or "", for_workload,
             "" if for_facts is None else for_facts.queue, rule, message,

@@ -10,37 +10,30 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from apportion_runtime.admission.objects import annotations_of, kind_of, name_of, namespace_of, nested, uid_of
+from apportion_runtime.admission.objects import name_of, namespace_of, nested, uid_of
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.api.events import EngineEvent
-from apportion_runtime.sim.api.object_store import Change, ClusterApi
+from apportion_runtime.sim.api.object_store import Change
 from apportion_runtime.sim.controllers.workloads import Workloads
 from apportion_runtime.sim.engine import Handlers
 from apportion_runtime.sim.history import ENDED_BY_NODE
 from apportion_runtime.sim.kubelet.nodes import add_node, node_manifest, node_name, remove_node
-from apportion_runtime.sim.provisioning.market import Held, find
-from apportion_runtime.sim.provisioning.offers import Queued, changes
+from apportion_runtime.sim.provisioning.market import HeldMachines, find
+from apportion_runtime.sim.provisioning.offers import QueuedPool, changes
 from apportion_runtime.sim.provisioning.request_checks import (
     GKE_CLASS,
     GKE_POOL_LABEL,
     QUEUED_TAINT,
     QUOTA_EXCEEDED,
     REQUEST_LABEL,
-    Asked,
-    Unmet,
+    RequestDemand,
+    UnmetRequest,
     judge,
     request_name,
 )
+from apportion_runtime.sim.provisioning.request_consumers import REQUEST
 from apportion_runtime.sim.scenario.format import Manifest, Pool
 
-REQUEST = "ProvisioningRequest"
-CONSUMES = (
-    "autoscaling.x-k8s.io/consume-provisioning-request",
-    "cluster-autoscaler.kubernetes.io/consume-provisioning-request",
-)
-"""Annotations by which a pod names its request: the current one, and the one before."""
-CLASS_OF = "autoscaling.x-k8s.io/provisioning-class-name"
-_SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 _ZONE = "topology.kubernetes.io/zone"
 
 
@@ -93,13 +86,13 @@ class IdleEnds(EngineEvent):
 
 
 @dataclass(slots=True)
-class _Standing:
+class _ActiveRequest:
     """A request that is not over: what it asks for, what it has, and its nodes with the moment since when each is idle."""
 
     namespace: str
     name: str
-    asked: Asked
-    held: Held | None = None
+    asked: RequestDemand
+    held: HeldMachines | None = None
     nodes: dict[str, float | None] = field(default_factory=dict)
     is_ready: bool = False
 
@@ -129,7 +122,7 @@ class Autoscaler:
         self._pools = {name: pool for name, pool in pools.items() if pool.queued is not None}
         self._told = told
         self._owner = owner
-        self._standing: dict[str, _Standing] = {}
+        self._standing: dict[str, _ActiveRequest] = {}
         self._n_made = dict.fromkeys(self._pools, 0)
         cluster_state.store.watch(REQUEST, self._changed)
         for made in cluster_state.store.list(REQUEST):
@@ -162,7 +155,9 @@ class Autoscaler:
                 "request-ignored", made, f"provisioning class {said} is not simulated; the request stays pending"
             )
             return
-        wait = min((pool.queued.accept_s for pool in self._pools.values() if pool.queued), default=Queued().accept_s)
+        wait = min(
+            (pool.queued.accept_s for pool in self._pools.values() if pool.queued), default=QueuedPool().accept_s
+        )
         self._cluster_state.events.plan(self._cluster_state.now + wait, RequestDue(namespace_of(made), name_of(made)))
 
     def _look(self, namespace: str, name: str) -> None:
@@ -173,14 +168,14 @@ class Autoscaler:
             name_of(t): t for t in self._cluster_state.store.list("PodTemplate") if namespace_of(t) == namespace
         }
         asked = judge(made, templates, list(self._pools.values()))
-        if isinstance(asked, Asked) and (full := self._too_many(asked)) is not None:
+        if isinstance(asked, RequestDemand) and (full := self._too_many(asked)) is not None:
             asked = full
-        if isinstance(asked, Unmet):
+        if isinstance(asked, UnmetRequest):
             self._note("request-failed", made, f"{asked.reason}: {asked.message}")
             self._told(self._with(made, "Failed", "True", asked.reason, asked.message))
             return
         uid = uid_of(made)
-        self._standing[uid] = _Standing(namespace, name, asked)
+        self._standing[uid] = _ActiveRequest(namespace, name, asked)
         self._note("request-accepted", made, f"{_nodes(asked.nodes)} of {asked.pool} for {asked.run_s:.0f}s")
         made = self._with(made, "Accepted", "True", "Accepted", "ProvisioningRequest is accepted by ClusterAutoscaler")
         queued = self._queued(asked.pool)
@@ -188,7 +183,7 @@ class Autoscaler:
         self._told(made)
         self._serve()
 
-    def _too_many(self, asked: Asked) -> Unmet | None:
+    def _too_many(self, asked: RequestDemand) -> UnmetRequest | None:
         queued = self._queued(asked.pool)
         n_open = sum(
             each.held is None and self._queued(each.asked.pool).region == queued.region
@@ -196,7 +191,7 @@ class Autoscaler:
         )
         if n_open < queued.open_requests:
             return None
-        return Unmet(
+        return UnmetRequest(
             QUOTA_EXCEEDED,
             f"Quota 'ACTIVE_RESIZE_REQUESTS' exceeded. Limit: {queued.open_requests:.1f} in region {queued.region}.",
         )
@@ -209,7 +204,7 @@ class Autoscaler:
                 continue
             held = [each.held for each in self._standing.values() if each.held is not None]
             found = find(standing.asked, self._pools, held, self._cluster_state.elapsed_s)
-            if isinstance(found, Held):
+            if isinstance(found, HeldMachines):
                 standing.held = found
                 self._cluster_state.events.plan(
                     self._cluster_state.now + self._queued(found.pool).boot_s, NodesReady(uid)
@@ -241,7 +236,7 @@ class Autoscaler:
         cluster_state.events.plan(cluster_state.now + standing.asked.run_s, RunEnds(uid))
         self._told(self._with(made, "Provisioned", "True", "CapacityIsProvisioned", "Capacity is provisioned"))
 
-    def _node(self, name: str, held: Held, request: str) -> dict[str, Any]:
+    def _node(self, name: str, held: HeldMachines, request: str) -> dict[str, Any]:
         made = node_manifest(self._pools[held.pool], name)
         labels = {**made["metadata"]["labels"], GKE_POOL_LABEL: held.pool, REQUEST_LABEL: request, _ZONE: held.zone}
         taints = [*made["spec"].get("taints", ()), dict(QUEUED_TAINT)]
@@ -337,19 +332,19 @@ class Autoscaler:
             self._remove(standing, name)
         self._serve()
 
-    def _remove(self, standing: _Standing, name: str) -> None:
+    def _remove(self, standing: _ActiveRequest, name: str) -> None:
         for uid in list(self._cluster_state.pods_on.get(name, ())):
             self._workloads.remove_pod(uid, ENDED_BY_NODE)
         del standing.nodes[name]
         if self._cluster_state.store.get("Node", "", name) is not None:
             remove_node(self._cluster_state, name)
 
-    def _queued(self, pool: str) -> Queued:
+    def _queued(self, pool: str) -> QueuedPool:
         queued = self._pools[pool].queued
         assert queued is not None
         return queued
 
-    def _request(self, standing: _Standing, uid: str) -> Manifest | None:
+    def _request(self, standing: _ActiveRequest, uid: str) -> Manifest | None:
         made = self._cluster_state.store.get(REQUEST, standing.namespace, standing.name)
         return made if made is not None and uid_of(made) == uid else None
 
@@ -373,27 +368,3 @@ class Autoscaler:
 
 def _nodes(count: int) -> str:
     return "1 node" if count == 1 else f"{count} nodes"
-
-
-def condition(made: Manifest, kind: str) -> Mapping[str, str] | None:
-    """Return a condition of an object that is true; None where it is not."""
-    found = nested(made, "status", "conditions") or ()
-    return next((each for each in found if each["type"] == kind and each["status"] == "True"), None)
-
-
-def consuming(made: Manifest, store: ClusterApi) -> Manifest:
-    """Return a pod as the provider lets it be made: one that names a request runs on its nodes alone, and is not moved."""
-    annotations = annotations_of(made)
-    name = next((annotations[key] for key in CONSUMES if annotations.get(key)), None)
-    if name is None or kind_of(made) != ("", "Pod"):
-        return made
-    request = store.get(REQUEST, namespace_of(made), name)
-    spec = made["spec"]
-    selector = {**(spec.get("nodeSelector") or {}), REQUEST_LABEL: name if request is None else request_name(request)}
-    passing = {**QUEUED_TAINT, "operator": "Equal"}
-    metadata = {**made["metadata"], "annotations": {_SAFE_TO_EVICT: "false", **annotations}}
-    return {
-        **made,
-        "metadata": metadata,
-        "spec": {**spec, "nodeSelector": selector, "tolerations": [*(spec.get("tolerations") or ()), passing]},
-    }

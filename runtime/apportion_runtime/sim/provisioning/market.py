@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from apportion_runtime.sim.provisioning.request_checks import NOT_FOUND, QUOTA_EXCEEDED, Asked, Unmet, quota_message
+from apportion_runtime.sim.provisioning.request_checks import (
+    NOT_FOUND,
+    QUOTA_EXCEEDED,
+    RequestDemand,
+    UnmetRequest,
+    quota_message,
+)
 from apportion_runtime.sim.scenario.format import Pool
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldMachines:
     """Machines that a request has."""
 
     pool: str
@@ -19,7 +25,9 @@ class Held:
     gpus: int
 
 
-def find(asked: Asked, pools: Mapping[str, Pool], held: Iterable[Held], at_s: float) -> Held | Unmet:
+def find(
+    asked: RequestDemand, pools: Mapping[str, Pool], held: Iterable[HeldMachines], at_s: float
+) -> HeldMachines | UnmetRequest:
     """Return the machines that a request gets at a moment, or why it goes on waiting."""
     pool = pools[asked.pool]
     queued = pool.queued
@@ -28,14 +36,14 @@ def find(asked: Asked, pools: Mapping[str, Pool], held: Iterable[Held], at_s: fl
     in_region = [each for each in taken if _region(pools, each.pool) == queued.region]
     quota = queued.gpu_quota(at_s)
     if quota is not None and sum(each.gpus for each in in_region) + asked.gpus > quota:
-        return Unmet(QUOTA_EXCEEDED, quota_message(pool, quota, queued.region))
+        return UnmetRequest(QUOTA_EXCEEDED, quota_message(pool, quota, queued.region))
     of_pool = [each for each in taken if each.pool == asked.pool]
     if sum(each.nodes for each in of_pool) + asked.nodes <= pool.most:
         for zone in queued.zones:
             free = queued.nodes_in(zone, at_s) - sum(each.nodes for each in of_pool if each.zone == zone)
             if free >= asked.nodes:
-                return Held(asked.pool, zone, asked.nodes, asked.gpus)
-    return Unmet(NOT_FOUND, "Capacity is not found, CA will try to find it later.")
+                return HeldMachines(asked.pool, zone, asked.nodes, asked.gpus)
+    return UnmetRequest(NOT_FOUND, "Capacity is not found, CA will try to find it later.")
 
 
 def _region(pools: Mapping[str, Pool], name: str) -> str:

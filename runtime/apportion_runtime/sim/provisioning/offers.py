@@ -26,7 +26,7 @@ class GpuQuota:
 
 
 @dataclass(frozen=True, slots=True)
-class Queued:
+class QueuedPool:
     """A pool whose nodes come for whole requests.
 
     Attributes:
@@ -71,7 +71,7 @@ class Queued:
         return max(begun)[2] if begun else None
 
 
-def changes(pools: Collection[Queued]) -> Iterator[float]:
+def changes(pools: Collection[QueuedPool]) -> Iterator[float]:
     """Yield the moments at which a provider has other machines, or a project another quota, than before."""
     offered = {offer.at_s for pool in pools for offer in pool.offers}
     yield from sorted(at_s for at_s in offered | {quota.at_s for pool in pools for quota in pool.gpu_quotas} if at_s)

@@ -27,7 +27,7 @@ INVALID, QUOTA_EXCEEDED, NOT_FOUND = "InvalidRequest", "QuotaExceeded", "Capacit
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestDemand:
     """What a request comes to."""
 
     pool: str
@@ -37,14 +37,14 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Unmet:
+class UnmetRequest:
     """Why a request cannot be met."""
 
     reason: str
     message: str
 
 
-def judge(request: Manifest, templates: Mapping[str, Manifest], pools: Sequence[Pool]) -> Asked | Unmet:
+def judge(request: Manifest, templates: Mapping[str, Manifest], pools: Sequence[Pool]) -> RequestDemand | UnmetRequest:
     """Return what a request asks for, or why it fails.
 
     Args:
@@ -54,43 +54,43 @@ def judge(request: Manifest, templates: Mapping[str, Manifest], pools: Sequence[
     """
     pod_sets: Sequence[Mapping[str, Any]] = nested(request, "spec", "podSets") or ()
     if len(pod_sets) != 1:
-        return Unmet(INVALID, f"class {GKE_CLASS} takes one pod set a request, and this one has {len(pod_sets)}")
+        return UnmetRequest(INVALID, f"class {GKE_CLASS} takes one pod set a request, and this one has {len(pod_sets)}")
     name = str((pod_sets[0].get("podTemplateRef") or {}).get("name"))
     count = pod_sets[0].get("count")
     if name not in templates:
-        return Unmet(INVALID, f"there is no PodTemplate {name} in its namespace")
+        return UnmetRequest(INVALID, f"there is no PodTemplate {name} in its namespace")
     if not isinstance(count, int) or count < 1:
-        return Unmet(INVALID, f"count `{count}` is not a number of 1 or more")
+        return UnmetRequest(INVALID, f"count `{count}` is not a number of 1 or more")
     spec = nested(templates[name], "template", "spec") or {}
     wants = pod_requests(spec)
     gpus = sum(wants.get(resource, 0) for resource in GPUS)
     if not gpus:
-        return Unmet(INVALID, "its pods ask for no GPU, and only nodes with GPUs are provisioned so")
+        return UnmetRequest(INVALID, "its pods ask for no GPU, and only nodes with GPUs are provisioned so")
     fitting = [pool for pool in pools if _is_for(spec, pool)]
     sized = [(pool, each) for pool in fitting if (each := _pods_each(wants, pool))]
     if not sized:
-        return Unmet(NOT_FOUND, _no_pool(fitting, pools))
+        return UnmetRequest(NOT_FOUND, _no_pool(fitting, pools))
     pool, each = sized[0]
     return _sized(request, pool, -(-count // each))
 
 
-def _sized(request: Manifest, pool: Pool, nodes: int) -> Asked | Unmet:
+def _sized(request: Manifest, pool: Pool, nodes: int) -> RequestDemand | UnmetRequest:
     queued = pool.queued
     assert queued is not None
     run = _run_s(request, queued.longest_s)
     if run is None or not queued.shortest_s <= run <= queued.longest_s:
         said = (nested(request, "spec", "parameters") or {}).get(MAX_RUN)
-        return Unmet(
+        return UnmetRequest(
             INVALID,
             f"{MAX_RUN} `{said}` is not a number of seconds from {queued.shortest_s:.0f} to {queued.longest_s:.0f}",
         )
     if nodes > queued.nodes_per_request:
-        return Unmet(
+        return UnmetRequest(
             INVALID, f"it needs {nodes} nodes, and a request brings at most {queued.nodes_per_request} of them"
         )
     if nodes > pool.most:
-        return Unmet(NOT_FOUND, f"it needs {nodes} nodes, and node pool {pool.name} has at most {pool.most}")
-    return Asked(pool.name, nodes, nodes * pool.shape.gpus, run)
+        return UnmetRequest(NOT_FOUND, f"it needs {nodes} nodes, and node pool {pool.name} has at most {pool.most}")
+    return RequestDemand(pool.name, nodes, nodes * pool.shape.gpus, run)
 
 
 def quota_message(pool: Pool, limit: int, region: str) -> str:

@@ -23,7 +23,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedItem:
     """A queue or a workload of which something differs, and what; one that only one of the two has differs in all."""
 
     name: str
@@ -41,8 +41,8 @@ class Comparison:
     before: Report
     after: Report
     cluster: tuple[Change, ...]
-    queues: tuple[Changed, ...]
-    workloads: tuple[Changed, ...]
+    queues: tuple[ChangedItem, ...]
+    workloads: tuple[ChangedItem, ...]
 
     @property
     def is_empty(self) -> bool:
@@ -108,11 +108,11 @@ def _pairs(
         yield name, before.get(name, {}), after.get(name, {})
 
 
-def _changed(pairs: Iterable[tuple[str, Mapping[str, Value], Mapping[str, Value]]]) -> Iterator[Changed]:
+def _changed(pairs: Iterable[tuple[str, Mapping[str, Value], Mapping[str, Value]]]) -> Iterator[ChangedItem]:
     for name, before, after in pairs:
         changes = tuple(_changes(before, after))
         if changes:
-            yield Changed(name, changes)
+            yield ChangedItem(name, changes)
 
 
 def _changes(before: Mapping[str, Value], after: Mapping[str, Value]) -> Iterator[Change]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from apportion_runtime.sim.report import number_format
 from apportion_runtime.sim.report.chart_geometry import filled, line, ticks
-from apportion_runtime.sim.report.comparison import Change, Changed, Comparison
+from apportion_runtime.sim.report.comparison import Change, ChangedItem, Comparison
 from apportion_runtime.sim.report.comparison_labels import both, named
 from apportion_runtime.sim.report.page import environment
 from apportion_runtime.sim.report.steps import highest
@@ -40,7 +40,7 @@ def comparison_page(comparison: Comparison) -> str:
     )  # fmt: skip
 
 
-def _cells(changed: Changed, columns: tuple[str, ...]) -> list[tuple[Change | None, str]]:
+def _cells(changed: ChangedItem, columns: tuple[str, ...]) -> list[tuple[Change | None, str]]:
     found = [changed.of(field) for field in columns]
     return [(change, "" if change is None else both(change)) for change in found]
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from apportion_runtime.sim.history import History, Stay
+from apportion_runtime.sim.history import History, PodStay
 
 _NOTHING = 1e-6
 _SIZE, _GOES, _COMES = range(3)
@@ -30,7 +30,7 @@ def fragmentation(history: History) -> float | None:
         return None
     demand = _Demand.of(asked)
     free = unusable = 0.0
-    stays: dict[str, list[Stay]] = {}
+    stays: dict[str, list[PodStay]] = {}
     for stay in history.stays:
         if stay.gpus > _NOTHING:
             stays.setdefault(stay.node, []).append(stay)
@@ -63,7 +63,7 @@ class _Machine:
     def free(self) -> float:
         return self.n_free + sum(self.rests)
 
-    def change(self, stay: Stay, sign: int) -> None:
+    def change(self, stay: PodStay, sign: int) -> None:
         """Have a pod come (1) or go (-1)."""
         if not stay.devices:
             self.whole += sign * stay.gpus
@@ -109,10 +109,10 @@ class _Demand:
 
 
 def _moments(
-    sizes: Sequence[tuple[float, float]], stays: Iterable[Stay], until_s: float
+    sizes: Sequence[tuple[float, float]], stays: Iterable[PodStay], until_s: float
 ) -> Iterable[tuple[float, _Machine]]:
     """Yield what a node was like, and for how long; the machine is one object that changes."""
-    changes: list[tuple[float, int, float, Stay | None]] = [(at, _SIZE, gpus, None) for at, gpus in sizes]
+    changes: list[tuple[float, int, float, PodStay | None]] = [(at, _SIZE, gpus, None) for at, gpus in sizes]
     for stay in stays:
         changes.append((stay.since_s, _COMES, 0.0, stay))
         changes.append((stay.until_s, _GOES, 0.0, stay))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
-from apportion_runtime.sim.history import History, Sample, Stay
+from apportion_runtime.sim.history import History, PodStay, Sample
 from apportion_runtime.sim.report.steps import Steps, highest, stacked
 from apportion_runtime.sim.report.summary import Summary, outcome_of, summarise, upwards
 
@@ -210,7 +210,7 @@ def _placements(history: History) -> Iterable[Placement]:
 
 
 def _workloads(history: History) -> Iterable[WorkloadReport]:
-    stays: dict[int, list[Stay]] = {}
+    stays: dict[int, list[PodStay]] = {}
     waits: dict[int, list[tuple[float, float | None]]] = {}
     evicted: dict[int, dict[float, None]] = {}
     for stay in history.stays:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apportion_runtime.sim.api.clock import DEFAULT_START
-from apportion_runtime.sim.provisioning.offers import Queued
+from apportion_runtime.sim.provisioning.offers import QueuedPool
 
 Manifest = Mapping[str, Any]
 
@@ -43,7 +43,7 @@ class Pool:
     most: int
     scale_up_s: float = 180.0
     idle_s: float = 600.0
-    queued: Queued | None = None
+    queued: QueuedPool | None = None
 
     @property
     def scales(self) -> bool:

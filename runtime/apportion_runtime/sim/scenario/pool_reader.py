@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from apportion_runtime.sim.provisioning.offers import GpuQuota, Offer, Queued
+from apportion_runtime.sim.provisioning.offers import GpuQuota, Offer, QueuedPool
 from apportion_runtime.sim.scenario.fields import Fields
 from apportion_runtime.sim.scenario.format import NodeShape, Pool
 
@@ -47,13 +47,13 @@ def pool_of(fields: Fields, policy_nodes: Mapping[str, NodeShape] | None) -> Poo
     return made
 
 
-def _queued(fields: Fields) -> Queued:
-    known = Queued()
+def _queued(fields: Fields) -> QueuedPool:
+    known = QueuedPool()
     offers: list[Offer] = []
     for each in fields.each("capacity"):
         offers.append(Offer(each.text("zone", "zone"), each.whole("nodes"), each.seconds("at")))
         each.done()
-    made = Queued(
+    made = QueuedPool(
         offers=tuple(offers),
         region=fields.text("region", known.region),
         boot_s=fields.seconds("boot", known.boot_s),

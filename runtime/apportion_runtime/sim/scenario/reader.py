@@ -25,8 +25,8 @@ from apportion_runtime.sim.scenario.format import (
 from apportion_runtime.sim.scenario.pool_reader import pool_of
 from apportion_runtime.sim.scenario.workload_labels import KAI_WORKLOAD_LABELS, WorkloadLabels
 from apportion_runtime.sim.scenario.workload_manifests import KINDS, Size, WorkloadFields, manifest_of
-from apportion_runtime.snapshots.places import line_of
 from apportion_runtime.snapshots.quantities import parse_time
+from apportion_runtime.snapshots.source_lines import line_of
 from apportion_runtime.snapshots.yaml_bounds import BoundsError, check_bounds
 
 Reader = Callable[[str], Sequence[Manifest]]

@@ -12,7 +12,16 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 
-from apportion_runtime.sim.traces.records import End, Skip, Source, Trace, TraceError, TraceJob, TraceNode, in_order
+from apportion_runtime.sim.traces.records import (
+    JobEnd,
+    SkippedRow,
+    Source,
+    Trace,
+    TraceError,
+    TraceJob,
+    TraceNode,
+    in_order,
+)
 from apportion_runtime.sim.traces.rows import BadRow, Row, Table, kubernetes_name, read_each, rows_of
 
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
@@ -24,12 +33,12 @@ _CURE = "take the lists as cluster-trace-gpu-v2023 has them, with their first ro
 _MISFIT = "give every row one field for each column"
 _DEVICE = 1000
 
-_ENDS: Mapping[str, End] = {
-    "Running": End.STOPPED,
-    "Pending": End.STOPPED,
-    "Unknown": End.STOPPED,
-    "Succeeded": End.SUCCEEDED,
-    "Failed": End.FAILED,
+_ENDS: Mapping[str, JobEnd] = {
+    "Running": JobEnd.STOPPED,
+    "Pending": JobEnd.STOPPED,
+    "Unknown": JobEnd.STOPPED,
+    "Succeeded": JobEnd.SUCCEEDED,
+    "Failed": JobEnd.FAILED,
 }
 """By phase, of pods that had a place; what has none never ran, whatever its phase."""
 
@@ -64,7 +73,7 @@ def read_openb(nodes: Source, pods: Source, rules: OpenbRules | None = None) -> 
     rules = OpenbRules() if rules is None else rules
     machines: dict[str, TraceNode] = {}
     jobs: dict[str, TraceJob] = {}
-    skips: list[Skip] = []
+    skips: list[SkippedRow] = []
 
     def take_node(row: Row) -> None:
         made = _node(row)
@@ -146,7 +155,7 @@ def _gpus(row: Row) -> tuple[int, int]:
     return gpus, each
 
 
-def _life(row: Row) -> tuple[float, float | None, End]:
+def _life(row: Row) -> tuple[float, float | None, JobEnd]:
     """Return when a pod arrives, how long it works or waits, and how it ends."""
     phase = row.text("pod_phase")
     end = _ENDS.get(phase)
@@ -159,5 +168,5 @@ def _life(row: Row) -> tuple[float, float | None, End]:
     if began < created or (deleted is not None and deleted < began):
         raise BadRow("its times are not in the order creation, scheduled, deletion", "correct the times of this row")
     if deleted is None:
-        return created, None, End.OPEN
-    return created, deleted - began, End.NEVER_RAN if scheduled is None else end
+        return created, None, JobEnd.OPEN
+    return created, deleted - began, JobEnd.NEVER_RAN if scheduled is None else end

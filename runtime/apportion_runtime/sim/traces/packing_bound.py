@@ -17,7 +17,7 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
-from apportion_runtime.sim.history import Stay
+from apportion_runtime.sim.history import PodStay
 from apportion_runtime.sim.traces.records import Trace, TraceJob
 
 _WHOLE = 1000
@@ -83,7 +83,7 @@ def pack(trace: Trace, rule: Rule, *, seed: int = 0) -> Packing:
     return Packing(n_placed, len(trace.jobs), nodes.allocated(), nodes.fragmentation(trace))
 
 
-def packed(trace: Trace, stays: Iterable[Stay]) -> Packing:
+def packed(trace: Trace, stays: Iterable[PodStay]) -> Packing:
     """Return the same of a simulation of the trace, by the pods that stand on the nodes at its end.
 
     Args:

@@ -21,7 +21,7 @@ class Source:
     text: str
 
 
-class End(Enum):
+class JobEnd(Enum):
     """How a job ended where it was recorded."""
 
     SUCCEEDED = "succeeded"
@@ -79,7 +79,7 @@ class TraceJob:
     n_pods: int = 1
     arrives_s: float = 0.0
     stays_s: float | None = None
-    end: End = End.SUCCEEDED
+    end: JobEnd = JobEnd.SUCCEEDED
 
     @property
     def all_gpu_milli(self) -> int:
@@ -88,7 +88,7 @@ class TraceJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Skip:
+class SkippedRow:
     """A row that is no node and no job. `cure` is empty where nothing is wrong with it."""
 
     file: str
@@ -119,12 +119,12 @@ class Trace:
     name: str
     nodes: tuple[TraceNode, ...]
     jobs: tuple[TraceJob, ...]
-    skips: tuple[Skip, ...] = ()
+    skips: tuple[SkippedRow, ...] = ()
     n_rows: int = 0
     start: float | None = None
 
     @property
-    def faults(self) -> tuple[Skip, ...]:
+    def faults(self) -> tuple[SkippedRow, ...]:
         """Rows with which something is wrong."""
         return tuple(skip for skip in self.skips if skip.cure)
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from apportion_runtime.sim.traces.records import Skip, TraceError
+from apportion_runtime.sim.traces.records import SkippedRow, TraceError
 from apportion_runtime.snapshots.quantities import parse_integer
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
@@ -97,7 +97,7 @@ def rows_of(file: str, lines: Iterator[tuple[int, Sequence[str]]], table: Table)
         yield Row(file, line, columns, fields)
 
 
-def read_each(rows: Iterable[Row], take: Callable[[Row], None], skips: list[Skip], misfit: str) -> int:
+def read_each(rows: Iterable[Row], take: Callable[[Row], None], skips: list[SkippedRow], misfit: str) -> int:
     """Have each row taken, or reported among the skips; return how many there were.
 
     A row of another width than the heading is reported with the cure `misfit`; so is one for which `take` raises
@@ -109,12 +109,12 @@ def read_each(rows: Iterable[Row], take: Callable[[Row], None], skips: list[Skip
         n_fields, n_columns = len(row.fields), len(row.columns)
         if n_fields != n_columns:
             reason = f"there are {n_fields} fields where the heading has {n_columns}"
-            skips.append(Skip(row.file, row.line, reason, misfit))
+            skips.append(SkippedRow(row.file, row.line, reason, misfit))
             continue
         try:
             take(row)
         except BadRow as bad:
-            skips.append(Skip(row.file, row.line, bad.reason, bad.cure))
+            skips.append(SkippedRow(row.file, row.line, bad.reason, bad.cure))
     return n_rows
 
 

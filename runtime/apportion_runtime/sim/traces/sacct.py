@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from apportion_runtime.sim.traces.records import End, Skip, Source, Trace, TraceJob, in_order
+from apportion_runtime.sim.traces.records import JobEnd, SkippedRow, Source, Trace, TraceJob, in_order
 from apportion_runtime.sim.traces.rows import BadRow, Row, Table, kubernetes_name, read_each, rows_of
 from apportion_runtime.sim.traces.tres import MOST_AT_ONCE, shape_of
 
@@ -21,16 +21,16 @@ _TABLE = Table(
 _MISFIT = "leave out columns of free text such as JobName, or list with another --delimiter"
 _NOTHING = frozenset({"", "unknown", "none", "n/a", "(null)"})
 
-_ENDS: Mapping[str, End] = {
-    **dict.fromkeys(("COMPLETED",), End.SUCCEEDED),
-    **dict.fromkeys(("FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE"), End.FAILED),
-    **dict.fromkeys(("CANCELLED", "PREEMPTED", "REQUEUED"), End.STOPPED),
+_ENDS: Mapping[str, JobEnd] = {
+    **dict.fromkeys(("COMPLETED",), JobEnd.SUCCEEDED),
+    **dict.fromkeys(("FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE"), JobEnd.FAILED),
+    **dict.fromkeys(("CANCELLED", "PREEMPTED", "REQUEUED"), JobEnd.STOPPED),
     **dict.fromkeys(
         (
             "PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "RESIZING", "SIGNALING", "STAGE_OUT",
             "STOPPED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT",
         ),
-        End.OPEN,
+        JobEnd.OPEN,
     ),
 }  # fmt: skip
 _REVOKED = "REVOKED"
@@ -67,7 +67,7 @@ def read_sacct(listing: Source, rules: SlurmRules | None = None, *, delimiter: s
     """
     rules = SlurmRules() if rules is None else rules
     jobs: list[TraceJob] = []
-    skips: list[Skip] = []
+    skips: list[SkippedRow] = []
     seen: set[tuple[str, str]] = set()
     runs: Counter[str] = Counter()
 
@@ -155,7 +155,7 @@ def _job(row: Row, rules: SlurmRules) -> TraceJob:
     )
 
 
-def _life(row: Row) -> tuple[float, float | None, End]:
+def _life(row: Row) -> tuple[float, float | None, JobEnd]:
     """Return when a job arrives (seconds since 1970), how long it works or waits, and how it ends."""
     state = (row.text("State").split() or [""])[0].rstrip("+")
     if state == _REVOKED:
@@ -169,9 +169,9 @@ def _life(row: Row) -> tuple[float, float | None, End]:
     elapsed = _span(row, "Elapsed") or 0.0
     eligible = _moment(row, "Eligible")
     arrives_s = submit if eligible is None else max(submit, eligible)
-    if end is End.OPEN:
+    if end is JobEnd.OPEN:
         return arrives_s, _span(row, "Timelimit"), end
-    if elapsed or (start is not None and end is not End.STOPPED and state != "DEADLINE"):
+    if elapsed or (start is not None and end is not JobEnd.STOPPED and state != "DEADLINE"):
         return arrives_s, elapsed, end
     if ended is None:
         raise BadRow(f"it is {state} but its end time is missing", _TABLE.cure)
@@ -179,7 +179,7 @@ def _life(row: Row) -> tuple[float, float | None, End]:
         raise BadRow("it ended before it was submitted", "correct Submit and End of this row")
     # One that depends on others may be cancelled before it could have run.
     arrives_s = min(arrives_s, ended)
-    return arrives_s, ended - arrives_s, End.NEVER_RAN
+    return arrives_s, ended - arrives_s, JobEnd.NEVER_RAN
 
 
 def _moment(row: Row, column: str) -> float | None:

@@ -1,4 +1,4 @@
-"""A trace as a scenario of the embedded cluster: node objects, and a Job for each job."""
+"""A trace as a scenario of the simulated cluster: node objects, and a Job for each job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apportion_runtime.sim.kubelet.nodes import node_manifest
 from apportion_runtime.sim.scenario.format import NodeShape, Pool, Scenario, Timing, Work
 from apportion_runtime.sim.scenario.workload_labels import KAI_WORKLOAD_LABELS, WorkloadLabels
 from apportion_runtime.sim.scenario.workload_manifests import Size, WorkloadFields, manifest_of
-from apportion_runtime.sim.traces.records import End, Trace, TraceError, TraceJob, TraceNode
+from apportion_runtime.sim.traces.records import JobEnd, Trace, TraceError, TraceJob, TraceNode
 from apportion_runtime.sim.traces.rows import kubernetes_name
 
 ROW_ANNOTATION = "apportion.dev/trace-row"
@@ -88,13 +88,13 @@ def node_object(node: TraceNode) -> Mapping[str, Any]:
 
 def work_of(job: TraceJob, namespace: str, *, workload_labels: WorkloadLabels = KAI_WORKLOAD_LABELS) -> Work:
     """Return the workload of a job; one that never ran leaves when it left, whether or not it has a place by then."""
-    ran = job.end is not End.NEVER_RAN
+    ran = job.end is not JobEnd.NEVER_RAN
     return Work(
         manifest=_manifest(job, namespace if workload_labels is KAI_WORKLOAD_LABELS else job.queue, workload_labels),
         arrives_s=job.arrives_s,
         work_s=job.stays_s if ran else None,
         lifetime_s=None if ran else job.stays_s,
-        fails=job.end is End.FAILED,
+        fails=job.end is JobEnd.FAILED,
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from apportion_runtime.sim.traces.records import End, Trace, TraceJob
+from apportion_runtime.sim.traces.records import JobEnd, Trace, TraceJob
 
 _FIRST_ARRIVALS = 0.01
 _N_HALVINGS = 60
@@ -45,7 +45,7 @@ def inflated(trace: Trace, *, load: float = 1.0, every_s: float = 1.0, seed: int
                 break
             so_far += job.all_gpu_milli
             name = job.name if n_turns == 1 else f"{job.name}-r{n_turns}"
-            made.append(replace(job, name=name, arrives_s=len(made) * every_s, stays_s=None, end=End.OPEN))
+            made.append(replace(job, name=name, arrives_s=len(made) * every_s, stays_s=None, end=JobEnd.OPEN))
     return replace(trace, jobs=tuple(made))
 
 

@@ -30,7 +30,7 @@ _MOST = 2**63 - 1
 _ALL, _EXACT = "All", "ExactCount"
 
 
-class _Known(NamedTuple):
+class _DeviceFacts(NamedTuple):
     """A device, and what selectors may ask of it."""
 
     device: Device
@@ -105,7 +105,7 @@ def _generation(made: Object) -> int:
     return int((made.spec.get("pool") or {}).get("generation") or 0)
 
 
-def _of_slice(made: Object, faults: list[Fault]) -> Iterable[_Known]:
+def _of_slice(made: Object, faults: list[Fault]) -> Iterable[_DeviceFacts]:
     driver, pool = _pool(made)
     spec = made.spec
     for number, written in enumerate(spec.get("devices") or ()):
@@ -136,7 +136,7 @@ def _of_slice(made: Object, faults: list[Fault]) -> Iterable[_Known]:
             all_nodes=bool(where.get("allNodes")),
             attributes={_qualified(name, driver): _written(value) for name, value in attributes.items()},
         )
-        yield _Known(device, scope)
+        yield _DeviceFacts(device, scope)
 
 
 def _attributes(written: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from apportion_runtime.snapshots.document_loader import ENGINE_CONFIGURATION, Found
-from apportion_runtime.snapshots.faults import DUPLICATE, UNREADABLE, Fault, Place
-from apportion_runtime.snapshots.shapes import Amount, Each, misshapen
+from apportion_runtime.snapshots.document_loader import ENGINE_CONFIGURATION, LocatedObject
+from apportion_runtime.snapshots.faults import DUPLICATE, UNREADABLE, Fault, ObjectLocation
+from apportion_runtime.snapshots.shapes import Amount, MappingOf, misshapen
 
-_TEXTS = Each(str)
-_AMOUNTS = Each(Amount)
+_TEXTS = MappingOf(str)
+_AMOUNTS = MappingOf(Amount)
 _META: dict[str, Any] = {
     "name": str, "namespace": str, "uid": str, "labels": _TEXTS, "annotations": _TEXTS, "creationTimestamp": str,
     "deletionTimestamp": str, "ownerReferences": [{"kind": str, "uid": str}],
@@ -45,11 +45,11 @@ _EXACTLY = {
 _CONSTRAINT = {"topology": str, "requiredTopologyLevel": str, "preferredTopologyLevel": str}
 _QUEUE_RESOURCE = {"quota": float, "limit": float, "overQuotaWeight": float}
 _CONDITIONS = [{"type": str, "status": str, "lastTransitionTime": str, "lastHeartbeatTime": str}]
-_ATTRIBUTES = Each({"string": str, "int": int, "bool": bool, "version": str})
+_ATTRIBUTES = MappingOf({"string": str, "int": int, "bool": bool, "version": str})
 _DEVICES = [
     {
         "name": str, "nodeName": str, "allNodes": bool, "nodeSelector": _NODE_SELECTOR,
-        "attributes": _ATTRIBUTES, "capacity": Each(object), "basic": {"attributes": _ATTRIBUTES, "capacity": Each(object)},
+        "attributes": _ATTRIBUTES, "capacity": MappingOf(object), "basic": {"attributes": _ATTRIBUTES, "capacity": MappingOf(object)},
     }
 ]  # fmt: skip
 
@@ -122,11 +122,11 @@ SHAPES: Mapping[tuple[str, str], dict[str, Any]] = {
     ("kai.scheduler", "SchedulingShard"): {
         "metadata": _META,
         "spec": {
-            "args": _TEXTS, "partitionLabelValue": str, "kValue": float, "queueDepthPerAction": Each(int),
+            "args": _TEXTS, "partitionLabelValue": str, "kValue": float, "queueDepthPerAction": MappingOf(int),
             "placementStrategy": {"gpu": str, "cpu": str},
             "minRuntime": {"preemptMinRuntime": str, "reclaimMinRuntime": str},
-            "plugins": Each({"enabled": bool, "priority": int, "arguments": _TEXTS}),
-            "actions": Each({"enabled": bool, "priority": int}),
+            "plugins": MappingOf({"enabled": bool, "priority": int, "arguments": _TEXTS}),
+            "actions": MappingOf({"enabled": bool, "priority": int}),
         },
     },
     ("kai.scheduler", "Config"): {
@@ -166,7 +166,7 @@ SHAPES: Mapping[tuple[str, str], dict[str, Any]] = {
     ("", ENGINE_CONFIGURATION): {
         "metadata": _META,
         "config": {
-            "actions": str, "queueDepthPerAction": Each(int),
+            "actions": str, "queueDepthPerAction": MappingOf(int),
             "tiers": [{"plugins": [{"name": str, "arguments": _TEXTS}]}],
         },
         "schedulerParams": {
@@ -192,7 +192,7 @@ class Object(NamedTuple):
     namespace: str
     name: str
     data: Mapping[str, Any]
-    place: Place
+    place: ObjectLocation
 
     @property
     def address(self) -> str:
@@ -234,10 +234,10 @@ def address(kind: str, namespace: str, name: str) -> str:
     return f"{word} {namespace}/{name}" if namespace else f"{word} {name}"
 
 
-def sorted_out(found: Iterable[Found], faults: list[Fault]) -> dict[str, list[Object]]:
+def sorted_out(found: Iterable[LocatedObject], faults: list[Fault]) -> dict[str, list[Object]]:
     """Return the objects that are read, by kind, in the order of their names; each once."""
     by_kind: dict[str, list[Object]] = {kind: [] for _, kind in SHAPES}
-    seen: dict[tuple[str, str, str], Place] = {}
+    seen: dict[tuple[str, str, str], ObjectLocation] = {}
     for data, place in found:
         group = str(data.get("apiVersion") or "").rpartition("/")[0]
         kind = data["kind"]
@@ -282,7 +282,7 @@ def _identity(data: Mapping[str, Any]) -> tuple[str, str]:
     return (name if isinstance(name, str) else ""), (namespace if isinstance(namespace, str) else "")
 
 
-def _refuse(faults: list[Fault], of: str, place: Place, message: str) -> None:
+def _refuse(faults: list[Fault], of: str, place: ObjectLocation, message: str) -> None:
     faults.append(Fault(UNREADABLE, of, message, "write it as the API server would accept it", place))
 
 

@@ -22,7 +22,7 @@ from apportion_runtime.snapshots.kubernetes.objects import Object
 from apportion_runtime.snapshots.kubernetes.requests import APP, INIT, SIDECAR, Requirements, pod_requirements
 from apportion_runtime.snapshots.kubernetes.terms import PodTerms, required_nodes, tolerations
 from apportion_runtime.snapshots.kubernetes.times import created, moment
-from apportion_runtime.snapshots.kubernetes.volumes import Existing
+from apportion_runtime.snapshots.kubernetes.volumes import ExistingVolumes
 
 _FAILED = "Failed"
 _ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - what Kubernetes calls any address of a host.
@@ -44,7 +44,7 @@ class PodReader:
         bindings: Mapping[tuple[str, str], Object],
         claims: Claims,
         terms: PodTerms,
-        existing: Existing,
+        existing: ExistingVolumes,
         has_zones: bool,
         faults: list[Fault],
     ) -> None:

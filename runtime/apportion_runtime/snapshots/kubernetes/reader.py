@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from apportion_runtime.core.snapshot import Queue, Settings, Snapshot
-from apportion_runtime.snapshots.document_loader import Found
-from apportion_runtime.snapshots.faults import Fault, Place
+from apportion_runtime.snapshots.document_loader import LocatedObject
+from apportion_runtime.snapshots.faults import Fault, ObjectLocation
 from apportion_runtime.snapshots.kubernetes.bindings import pending_bindings
 from apportion_runtime.snapshots.kubernetes.configuration import configured
 from apportion_runtime.snapshots.kubernetes.devices import Claims, Devices, dra_gpus
@@ -18,9 +18,9 @@ from apportion_runtime.snapshots.kubernetes.pods import PodReader
 from apportion_runtime.snapshots.kubernetes.queues import read_queues
 from apportion_runtime.snapshots.kubernetes.terms import PodTerms
 from apportion_runtime.snapshots.kubernetes.times import newest
-from apportion_runtime.snapshots.kubernetes.volumes import Existing
+from apportion_runtime.snapshots.kubernetes.volumes import ExistingVolumes
 
-PlaceOf = Callable[[str, str], Place | None]
+PlaceOf = Callable[[str, str], ObjectLocation | None]
 """From a kind (`Pod`, `Queue`, …) and the id of a record to where its object stands."""
 
 
@@ -35,7 +35,9 @@ class Cluster:
     """Nodes that are there, and none of the scheduler's own."""
 
 
-def read_cluster(found: Sequence[Found], faults: list[Fault], *, now: float | None, shard: str | None) -> Cluster:
+def read_cluster(
+    found: Sequence[LocatedObject], faults: list[Fault], *, now: float | None, shard: str | None
+) -> Cluster:
     """Return the snapshot that objects describe.
 
     Args:
@@ -65,7 +67,7 @@ def read_cluster(found: Sequence[Found], faults: list[Fault], *, now: float | No
         bindings=pending_bindings(objects["BindRequest"], names),
         claims=claims,
         terms=PodTerms(objects["Namespace"]),
-        existing=Existing(objects["ConfigMap"], objects["PersistentVolumeClaim"]),
+        existing=ExistingVolumes(objects["ConfigMap"], objects["PersistentVolumeClaim"]),
         has_zones=any(node.numa is not None for node in nodes),
         faults=faults,
     ).read(objects[POD])
@@ -100,9 +102,9 @@ def rooted(queues: Sequence[Queue]) -> frozenset[str]:
 
 
 def _places(objects: Mapping[str, Sequence[Object]]) -> PlaceOf:
-    known: dict[str, dict[str, Place]] = {}
+    known: dict[str, dict[str, ObjectLocation]] = {}
 
-    def place_of(kind: str, id_: str) -> Place | None:
+    def place_of(kind: str, id_: str) -> ObjectLocation | None:
         if kind not in known:
             known[kind] = {}
             for each in objects.get(kind, ()):

@@ -19,7 +19,7 @@ def _names(objects: Sequence[Object]) -> frozenset[tuple[str, str]] | None:
     return frozenset((o.namespace, o.name) for o in objects) or None
 
 
-class Existing:
+class ExistingVolumes:
     """The config maps and volume claims of a cluster. What the input has none of at all is taken to exist."""
 
     def __init__(self, config_maps: Sequence[Object], volume_claims: Sequence[Object]) -> None:

@@ -183,7 +183,7 @@ def test_counters_and_readiness_are_told_over_http() -> None:
     with served(0, counters) as port:
         with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
             text = answer.read().decode()
-        assert "apportion_scheduler_turns_total 3.0\n" in text
+        assert "apportion_scheduler_cycles_total 3.0\n" in text
         assert "apportion_scheduler_leader 1.0\n" in text
         with pytest.raises(OSError, match="503"):
             urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import random
 
-from apportion_runtime.sim.history import ENDED_BY_EVICTION, ENDED_BY_SUCCESS, History, Sample, Taken, WorkloadFacts
+from apportion_runtime.sim.history import (
+    ENDED_BY_EVICTION,
+    ENDED_BY_SUCCESS,
+    EvictionFact,
+    History,
+    Sample,
+    WorkloadFacts,
+)
 
 _KINDS = ("RayJob", "PyTorchJob", "Job", "Deployment")
 
@@ -64,7 +71,9 @@ def _run(
             return
         by = leaves[drawn.randrange(len(leaves))]
         history.taken.append(
-            Taken(until, pod, facts.number, facts.queue, node, facts.gpus, "reclaim", "other", -1, by, "rule", "text")
+            EvictionFact(
+                until, pod, facts.number, facts.queue, node, facts.gpus, "reclaim", "other", -1, by, "rule", "text"
+            )
         )
         facts.lost_gpu_s += 600.0 * facts.gpus
         history.begin_wait(group, facts.number, facts.queue, until)

@@ -12,7 +12,7 @@ from apportion_runtime.engines.ack.job_queue import Backoff, JobQueue, Policy, Q
 from apportion_runtime.engines.ack.quota_accounts import QuotaAccounts
 from apportion_runtime.engines.ack.timestamps import stamp
 from apportion_runtime.engines.ack.tree import Tree, TreeError, read_tree
-from apportion_runtime.engines.ack.victims import Held, Wanting, add, over_max, victims
+from apportion_runtime.engines.ack.victims import PendingGang, PlacedPod, add, over_max, victims
 
 VIDEO, TEXT, INTERNS = "root/algorithm/video", "root/algorithm/text", "root/algorithm/interns"
 Node = dict[str, Any]
@@ -309,11 +309,11 @@ def test_moments_are_written_as_go_writes_them(elapsed_s: float, written: str) -
     assert stamp(1_736_472_984.0, elapsed_s) == written
 
 
-def held(uid: str, quota: str | None, cpu: int, *, priority: int = 0, since: float = 0.0) -> Held:
-    return Held(uid, quota, {"cpu": cpu * 1000}, priority, since)
+def held(uid: str, quota: str | None, cpu: int, *, priority: int = 0, since: float = 0.0) -> PlacedPod:
+    return PlacedPod(uid, quota, {"cpu": cpu * 1000}, priority, since)
 
 
-def usage(of: Tree, pods: Sequence[Held]) -> dict[str, dict[str, int]]:
+def usage(of: Tree, pods: Sequence[PlacedPod]) -> dict[str, dict[str, int]]:
     used: dict[str, dict[str, int]] = {path: {} for path in of.quotas}
     for pod in pods:
         if pod.quota is not None:
@@ -347,10 +347,10 @@ CROWD = (
     ],
 )
 def test_whose_pods_are_taken(
-    quota: str | None, cpu: int, priority: int, crowd: Sequence[Held], taken: tuple[str, list[str]] | None
+    quota: str | None, cpu: int, priority: int, crowd: Sequence[PlacedPod], taken: tuple[str, list[str]] | None
 ) -> None:
     """The gang fits as soon as those who go leave as many cores as it asks for."""
-    wanting = Wanting(quota, {"cpu": cpu * 1000}, priority)
+    wanting = PendingGang(quota, {"cpu": cpu * 1000}, priority)
     found = victims(
         tree(),
         usage(tree(), crowd),

@@ -9,8 +9,8 @@ import pytest
 from apportion_runtime.engines.native.model import MODEL as NATIVE
 from apportion_runtime.sim.cluster import Cluster
 from apportion_runtime.sim.controllers.replica_recommendation import (
+    AutoscalerHistory,
     Behavior,
-    Past,
     limited,
     read_behavior,
     remember,
@@ -57,7 +57,7 @@ def test_a_total_is_divided_and_a_value_is_made_smaller() -> None:
 
 
 def test_fewer_are_wanted_only_when_that_was_so_for_five_minutes() -> None:
-    past = Past([(0.0, 8)])
+    past = AutoscalerHistory([(0.0, 8)])
     assert stabilised(past, USUAL, 299.0, 8, 2) == 8
     assert stabilised(past, USUAL, 300.0, 8, 2) == 2
 
@@ -66,7 +66,7 @@ def test_windows_of_both_directions_hold_back() -> None:
     said = read_behavior(
         {"scaleUp": {"stabilizationWindowSeconds": 60}, "scaleDown": {"stabilizationWindowSeconds": 0}}
     )
-    past = Past([(0.0, 2)])
+    past = AutoscalerHistory([(0.0, 2)])
     assert stabilised(past, said, 30.0, 2, 6) == 2
     assert stabilised(past, said, 61.0, 2, 6) == 6
     assert stabilised(past, said, 62.0, 6, 1) == 1
@@ -89,12 +89,15 @@ def test_windows_of_both_directions_hold_back() -> None:
     ],
 )
 def test_rates_bound_a_change(behavior: Made | None, current: int, wanted: int, allowed: int) -> None:
-    assert limited(Past(), read_behavior(behavior), 0.0, current=current, wanted=wanted, bounds=(1, 20)) == allowed
+    assert (
+        limited(AutoscalerHistory(), read_behavior(behavior), 0.0, current=current, wanted=wanted, bounds=(1, 20))
+        == allowed
+    )
 
 
 def test_what_was_added_in_the_period_counts() -> None:
     said = read_behavior({"scaleUp": {"policies": [{"type": "Pods", "value": 2, "periodSeconds": 60}]}})
-    past = Past()
+    past = AutoscalerHistory()
     remember(past, 0.0, 1, 3)
     assert limited(past, said, 30.0, current=3, wanted=9, bounds=(1, 20)) == 3
     assert limited(past, said, 60.0, current=3, wanted=9, bounds=(1, 20)) == 5

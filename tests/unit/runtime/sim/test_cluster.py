@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from apportion_runtime.sim.api.clock import Clock
-from apportion_runtime.sim.api.events import Arrives, CycleDue, EventQueue, PodGone
+from apportion_runtime.sim.api.events import CycleDue, EventQueue, PodGone, WorkloadArrives
 from apportion_runtime.sim.api.object_store import Conflict, ObjectStore, Refused
-from apportion_runtime.sim.cluster import BrokenError, Cluster
+from apportion_runtime.sim.cluster import Cluster, InvariantError
 from apportion_runtime.sim.controllers.cron_schedule import due_times
-from apportion_runtime.sim.history import History, Wait
+from apportion_runtime.sim.history import GroupWait, History
 from apportion_runtime.sim.report.summary import percentile, summarise
 from apportion_runtime.sim.scenario.fields import ScenarioError
 from apportion_runtime.sim.scenario.reader import read_scenario
@@ -49,7 +49,7 @@ def test_a_pod_starts_loads_works_and_ends() -> None:
     assert times(history, "succeeded") == [172.0]
     assert history.workloads[0].outcome == "succeeded"
     assert [(stay.since_s, stay.until_s, stay.gpus) for stay in history.stays] == [(10.0, 172.0, 1.0)]
-    assert history.waits == [Wait(history.waits[0].group, 0, "a", 10.0, 10.0)]
+    assert history.waits == [GroupWait(history.waits[0].group, 0, "a", 10.0, 10.0)]
 
 
 def test_a_job_runs_as_many_pods_at_a_time_as_it_says() -> None:
@@ -170,10 +170,16 @@ def test_a_workload_that_never_ran_is_cancelled() -> None:
 
 def test_events_of_one_moment_come_in_the_order_of_their_kinds() -> None:
     events = EventQueue()
-    for event in (CycleDue(), Arrives(2), Arrives(1), PodGone("x")):
+    for event in (CycleDue(), WorkloadArrives(2), WorkloadArrives(1), PodGone("x")):
         events.plan(5.0, event)
     events.plan(1.0, CycleDue())
-    assert [events.take()[1] for _ in range(5)] == [CycleDue(), PodGone("x"), Arrives(2), Arrives(1), CycleDue()]
+    assert [events.take()[1] for _ in range(5)] == [
+        CycleDue(),
+        PodGone("x"),
+        WorkloadArrives(2),
+        WorkloadArrives(1),
+        CycleDue(),
+    ]
 
 
 def test_the_clock_does_not_go_back() -> None:
@@ -301,7 +307,7 @@ def test_a_run_looks_now_and_then_whether_everything_holds(monkeypatch: pytest.M
         for made in cluster.cluster_state.store.list("Pod"):
             cluster.cluster_state.store.update({**made, "spec": {**made["spec"], "nodeName": "elsewhere"}})
 
-    with pytest.raises(BrokenError, match="stands on elsewhere"):
+    with pytest.raises(InvariantError, match="stands on elsewhere"):
         cluster.run(lose)
 
 

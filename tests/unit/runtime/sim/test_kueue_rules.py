@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apportion_runtime.engines.kueue.flavor_assigner import amount_text, mismatch
-from apportion_runtime.engines.kueue.pending_queue import PendingQueue, Why
+from apportion_runtime.engines.kueue.pending_queue import PendingQueue, RequeueReason
 from apportion_runtime.engines.kueue.quota_holders import QuotaHolders
 from apportion_runtime.engines.kueue.quota_tree import Node, Quota
 from apportion_runtime.engines.kueue.records import (
@@ -82,14 +82,14 @@ def test_what_does_not_fit_is_parked_with_its_like_until_something_changes() -> 
     waiting.push(_pending("small", ordered_at=1.0, shape="small"), now=1.0)
     head = waiting.pop()
     assert head is not None
-    waiting.give_back(head, Why.NO_FIT)
+    waiting.give_back(head, RequeueReason.NO_FIT)
     following = waiting.pop()
     assert following is not None
     assert following.key == "small"
     waiting.push(_pending("three", shape="large"), now=2.0)
     assert not waiting.is_active
     assert waiting.wake(3.0)
-    assert {each.key for each in waiting} == {"one", "two", "three"}
+    assert {head.key for head in iter(waiting.pop, None)} == {"one", "two", "three"}
 
 
 def test_a_strict_queue_waits_for_its_head() -> None:
@@ -98,7 +98,7 @@ def test_a_strict_queue_waits_for_its_head() -> None:
     waiting.push(_pending("next", ordered_at=1.0, shape="s"), now=1.0)
     head = waiting.pop()
     assert head is not None
-    waiting.give_back(head, Why.NO_FIT)
+    waiting.give_back(head, RequeueReason.NO_FIT)
     again = waiting.pop()
     assert again is not None
     assert again.key == "head"
@@ -116,7 +116,7 @@ def test_one_whose_victims_are_leaving_stays_ahead_of_more_important_work() -> N
     waiting.push(_pending("preemptor"), now=0.0)
     head = waiting.pop()
     assert head is not None
-    waiting.give_back(head, Why.PENDING_PREEMPTION)
+    waiting.give_back(head, RequeueReason.PENDING_PREEMPTION)
     waiting.push(_pending("important", priority=9), now=1.0)
     following = waiting.pop()
     assert following is not None
@@ -160,12 +160,12 @@ def test_flavors_are_chosen_by_the_labels_they_have_and_the_taints_they_tell() -
 
 def test_no_more_is_given_than_the_quota_and_the_message_says_what_is_missing() -> None:
     (entry,) = _decide(_rules(_queue()), [_pending("w", gpus=3)], [_holder("h", gpus=2)])
-    assert entry.why is Why.NO_CANDIDATES
+    assert entry.why is RequeueReason.NO_CANDIDATES
     assert entry.message == (
         "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in flavor a, 1 more needed"
     )
     (entry,) = _decide(_rules(_queue()), [_pending("w", gpus=5)])
-    assert entry.why is Why.NO_FIT
+    assert entry.why is RequeueReason.NO_FIT
     assert "current podset request (5) > maximum capacity (4)" in entry.message
 
 
@@ -175,7 +175,7 @@ def test_two_heads_do_not_get_the_same_quota() -> None:
     heads = [_pending("first", "x", 3, ordered_at=1.0), _pending("second", "y", 3, ordered_at=2.0)]
     first, second = _decide(_rules(*queues, cohorts=[lender]), heads)
     assert (first.workload.key, first.outcome) == ("first", Outcome.RESERVED)
-    assert (second.outcome, second.why) == (Outcome.SKIPPED, Why.AFTER_NOMINATION)
+    assert (second.outcome, second.why) == (Outcome.SKIPPED, RequeueReason.AFTER_NOMINATION)
 
 
 def test_fair_sharing_looks_first_at_who_borrows_least_for_its_weight() -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.sim.provisioning.market import Held, find
-from apportion_runtime.sim.provisioning.offers import GpuQuota, Offer, Queued, changes
-from apportion_runtime.sim.provisioning.request_checks import Asked, Unmet, judge
+from apportion_runtime.sim.provisioning.market import HeldMachines, find
+from apportion_runtime.sim.provisioning.offers import GpuQuota, Offer, QueuedPool, changes
+from apportion_runtime.sim.provisioning.request_checks import RequestDemand, UnmetRequest, judge
 from apportion_runtime.sim.scenario.format import NodeShape, Pool
 
 _TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
@@ -22,7 +22,7 @@ _SHAPE = NodeShape(
 
 def _pool(most: int = 2000, **queued: Any) -> Pool:
     offers = (Offer("b", 2), Offer("a", 1), Offer("a", 4, 600.0))
-    return Pool("dws", _SHAPE, 0, 0, most, queued=Queued(**{"offers": offers, **queued}))
+    return Pool("dws", _SHAPE, 0, 0, most, queued=QueuedPool(**{"offers": offers, **queued}))
 
 
 def _spec(gpus: int = 1, **more: Any) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def _spec(gpus: int = 1, **more: Any) -> dict[str, Any]:
 
 def _judge(
     spec: Mapping[str, Any], pool: Pool, count: int = 1, *, n_sets: int = 1, max_run: str | None = None
-) -> Asked | Unmet:
+) -> RequestDemand | UnmetRequest:
     pod_set = {"count": count, "podTemplateRef": {"name": "t"}}
     parameters = {} if max_run is None else {"maxRunDurationSeconds": max_run}
     request = {"spec": {"podSets": [pod_set] * n_sets, "parameters": parameters}}
@@ -45,8 +45,8 @@ def _judge(
 
 
 def test_pods_are_put_together_on_whole_nodes() -> None:
-    assert _judge(_spec(), _pool(), 5, max_run="3600") == Asked("dws", 3, 6, 3600.0)
-    assert _judge(_spec(gpus=2), _pool(), 5) == Asked("dws", 5, 10, 7 * 86_400.0)
+    assert _judge(_spec(), _pool(), 5, max_run="3600") == RequestDemand("dws", 3, 6, 3600.0)
+    assert _judge(_spec(gpus=2), _pool(), 5) == RequestDemand("dws", 5, 10, 7 * 86_400.0)
 
 
 @pytest.mark.parametrize(
@@ -64,39 +64,41 @@ def test_pods_are_put_together_on_whole_nodes() -> None:
 def test_a_request_that_cannot_be_met_fails_with_its_reason(said: dict[str, Any], reason: str, words: str) -> None:
     spec, count = said.pop("spec"), said.pop("count", 1)
     found = _judge(spec, _pool(region="r"), count, **said)
-    assert isinstance(found, Unmet)
+    assert isinstance(found, UnmetRequest)
     assert found.reason == reason
     assert words in found.message
 
 
 def test_a_request_for_more_nodes_than_its_pool_may_have_fails() -> None:
     found = _judge(_spec(gpus=2), _pool(most=4), 5)
-    assert found == Unmet("CapacityIsNotFound", "it needs 5 nodes, and node pool dws has at most 4")
+    assert found == UnmetRequest("CapacityIsNotFound", "it needs 5 nodes, and node pool dws has at most 4")
 
 
 def test_all_machines_come_from_one_zone_or_none_does() -> None:
     pools = {"dws": _pool()}
-    three = Asked("dws", 3, 6, 600.0)
-    assert isinstance(find(three, pools, (), 0.0), Unmet), "there are three machines, and in no zone three"
-    assert find(three, pools, (), 600.0) == Held("dws", "a", 3, 6)
-    two = Asked("dws", 2, 4, 600.0)
-    assert find(two, pools, (), 0.0) == Held("dws", "b", 2, 4)
-    assert isinstance(find(two, pools, [Held("dws", "b", 1, 2)], 0.0), Unmet)
+    three = RequestDemand("dws", 3, 6, 600.0)
+    assert isinstance(find(three, pools, (), 0.0), UnmetRequest), "there are three machines, and in no zone three"
+    assert find(three, pools, (), 600.0) == HeldMachines("dws", "a", 3, 6)
+    two = RequestDemand("dws", 2, 4, 600.0)
+    assert find(two, pools, (), 0.0) == HeldMachines("dws", "b", 2, 4)
+    assert isinstance(find(two, pools, [HeldMachines("dws", "b", 1, 2)], 0.0), UnmetRequest)
 
 
 def test_what_the_region_may_have_is_counted_over_all_that_is_held() -> None:
     pools = {"dws": _pool(gpu_quotas=(GpuQuota(6), GpuQuota(8, 1200.0)), region="r")}
-    found = find(Asked("dws", 2, 4, 600.0), pools, [Held("dws", "a", 2, 4)], 600.0)
-    assert found == Unmet("QuotaExceeded", "Quota 'NVIDIA_L4_GPUS' exceeded. Limit: 6.0 in region r.")
-    assert find(Asked("dws", 2, 4, 600.0), pools, [Held("dws", "b", 2, 4)], 1200.0) == Held("dws", "a", 2, 4)
+    found = find(RequestDemand("dws", 2, 4, 600.0), pools, [HeldMachines("dws", "a", 2, 4)], 600.0)
+    assert found == UnmetRequest("QuotaExceeded", "Quota 'NVIDIA_L4_GPUS' exceeded. Limit: 6.0 in region r.")
+    assert find(RequestDemand("dws", 2, 4, 600.0), pools, [HeldMachines("dws", "b", 2, 4)], 1200.0) == HeldMachines(
+        "dws", "a", 2, 4
+    )
 
 
 def test_a_request_for_more_gpus_than_the_quota_is_accepted() -> None:
-    assert isinstance(_judge(_spec(), _pool(gpu_quotas=(GpuQuota(2),)), 5), Asked), "the quota may rise"
+    assert isinstance(_judge(_spec(), _pool(gpu_quotas=(GpuQuota(2),)), 5), RequestDemand), "the quota may rise"
 
 
 def test_a_provider_has_what_its_last_offer_says() -> None:
-    queued = Queued((Offer("a", 3), Offer("a", 1, 60.0), Offer("b", 2, 60.0)))
+    queued = QueuedPool((Offer("a", 3), Offer("a", 1, 60.0), Offer("b", 2, 60.0)))
     assert [queued.nodes_in("a", at) for at in (0.0, 59.0, 60.0)] == [3, 3, 1]
     assert queued.nodes_in("b", 0.0) == 0
     assert list(changes([queued])) == [60.0]

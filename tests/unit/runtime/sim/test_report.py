@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from apportion_runtime.sim.history import ENDED_BY_SUCCESS, Fact, History, Sample, Taken, WorkloadFacts
+from apportion_runtime.sim.history import ENDED_BY_SUCCESS, EvictionFact, Fact, History, Sample, WorkloadFacts
 from apportion_runtime.sim.report.chart_geometry import draw_lanes, ticks
 from apportion_runtime.sim.report.comparison import Change, compare
 from apportion_runtime.sim.report.comparison_labels import both
@@ -42,7 +42,7 @@ def small() -> History:
     history.begin_stay("half-0", 1, "n", gpus=0.5, cpu=0.0, at_s=_HOUR, devices=("g",))
     for pod in ("gang-0", "gang-1"):
         history.end_stay(pod, 2 * _HOUR, "evicted")
-        history.taken.append(Taken(2 * _HOUR, pod, 0, "a", "n", 1.0, "reclaim", "g", 1, "b", "rule", "text"))
+        history.taken.append(EvictionFact(2 * _HOUR, pod, 0, "a", "n", 1.0, "reclaim", "g", 1, "b", "rule", "text"))
     history.begin_wait("gang", 0, "a", 2 * _HOUR)
     history.end_wait("gang", 5 * _HOUR)
     for pod in ("gang-0", "gang-1"):

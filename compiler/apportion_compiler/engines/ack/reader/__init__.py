@@ -63,7 +63,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     pools: tuple[PoolRecord, ...] = ()
     queue_objects = _queue_objects(manifests)
     beside = {labels_of(m)[QUEUE_ID_LABEL]: m for m in manifests if is_ours(m) and QUEUE_ID_LABEL in labels_of(m)}
-    reading = _Reading(queue_objects, beside, notes)
+    reading = _ReadQueues(queue_objects, beside, notes)
     if tree is not None:
         root = mapping(tree, "spec", "root")
         own = mapping(root, "attributes").get(QUEUE_ID_ATTRIBUTE) == ROOT
@@ -94,7 +94,7 @@ READER = Reader("ack", read)
 
 
 @dataclass(slots=True)
-class _Reading:
+class _ReadQueues:
     """The queues read so far, by id, parents first."""
 
     queue_objects: Mapping[str, Manifest]

@@ -35,7 +35,7 @@ class Tree:
 
 
 @dataclass(slots=True)
-class _Seen:
+class _SeenNames:
     names: dict[str, str] = field(default_factory=dict)
     namespaces: dict[str, str] = field(default_factory=dict)
     keys: dict[str, None] = field(default_factory=dict)
@@ -58,7 +58,9 @@ def node_verdicts(index: int, tree: Manifest) -> Iterator[Verdict]:
         return
     top = _node(root, "spec.root", "")
     nodes = list(_walk(top))
-    seen = _Seen(keys={key: None for node in nodes for part in ("min", "max") for key in mapping(node.written, part)})
+    seen = _SeenNames(
+        keys={key: None for node in nodes for part in ("min", "max") for key in mapping(node.written, part)}
+    )
     amounts = {
         node.at: {part: read_amounts(index, node.written, part, node.at) for part in ("min", "max")} for node in nodes
     }
@@ -96,7 +98,7 @@ def _walk(node: Node) -> Iterator[Node]:
         yield from _walk(child)
 
 
-def _names(index: int, node: Node, seen: _Seen) -> Iterator[Verdict]:
+def _names(index: int, node: Node, seen: _SeenNames) -> Iterator[Verdict]:
     at = f"{node.at}.name"
     if node.name is None:
         yield Verdict(Effect.REJECTED, index, at, "Required", "a node has a name", "name it")
@@ -110,7 +112,7 @@ def _names(index: int, node: Node, seen: _Seen) -> Iterator[Verdict]:
         yield Verdict(Effect.IGNORED, index, at, "Invalid", message, "write letters, digits and dashes")
 
 
-def _namespaces(index: int, node: Node, seen: _Seen) -> Iterator[Verdict]:
+def _namespaces(index: int, node: Node, seen: _SeenNames) -> Iterator[Verdict]:
     at = f"{node.at}.namespaces"
     if node.namespaces and node.children:
         message = "namespaces belong to leaves, and this node has children"

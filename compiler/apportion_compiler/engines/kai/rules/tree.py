@@ -21,7 +21,7 @@ _OF_CHART = ("default-parent-queue", SHARED_QUEUE)
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _QueueEntry:
     """A queue, and which of the manifests it is; None where the cluster already has it."""
 
     index: int | None
@@ -38,8 +38,8 @@ class _Held:
 
 def tree_verdicts(manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> Iterator[Verdict]:
     """Yield verdicts on the tree that the manifests make with what the cluster has."""
-    queues = {name_of(m): _Held(None, m) for m in existing if is_queue(m)}
-    queues.update((name_of(m), _Held(i, m)) for i, m in enumerate(manifests) if is_queue(m))
+    queues = {name_of(m): _QueueEntry(None, m) for m in existing if is_queue(m)}
+    queues.update((name_of(m), _QueueEntry(i, m)) for i, m in enumerate(manifests) if is_queue(m))
     if not queues:
         return
     partitions = {
@@ -47,7 +47,7 @@ def tree_verdicts(manifests: Sequence[Manifest], existing: Sequence[Manifest]) -
         for m in (*manifests, *existing)
         if is_kind(m, SHARD_API.partition("/")[0], "SchedulingShard")
     }
-    children: dict[str, list[_Held]] = {}
+    children: dict[str, list[_QueueEntry]] = {}
     for held in queues.values():
         if held.parent is not None:
             children.setdefault(held.parent, []).append(held)
@@ -59,7 +59,7 @@ def tree_verdicts(manifests: Sequence[Manifest], existing: Sequence[Manifest]) -
 
 
 def _place(
-    name: str, held: _Held, queues: Mapping[str, _Held], children: Mapping[str, Sequence[_Held]]
+    name: str, held: _QueueEntry, queues: Mapping[str, _QueueEntry], children: Mapping[str, Sequence[_QueueEntry]]
 ) -> Iterator[Verdict]:
     assert held.index is not None
     about, parent = FieldVerdicts(held.index), held.parent
@@ -87,7 +87,7 @@ def _place(
         )  # fmt: skip
 
 
-def _lost(name: str, children: Mapping[str, Sequence[_Held]]) -> str:
+def _lost(name: str, children: Mapping[str, Sequence[_QueueEntry]]) -> str:
     below: set[str] = set()
     stack = [name]
     while stack:
@@ -99,7 +99,7 @@ def _lost(name: str, children: Mapping[str, Sequence[_Held]]) -> str:
     return "the queue" if not below else f"the queue and the {len(below)} below it"
 
 
-def _is_in_cycle(name: str, queues: Mapping[str, _Held]) -> bool:
+def _is_in_cycle(name: str, queues: Mapping[str, _QueueEntry]) -> bool:
     seen: set[str] = set()
     above: str | None = queues[name].parent
     while above is not None and above in queues and above not in seen:
@@ -110,7 +110,7 @@ def _is_in_cycle(name: str, queues: Mapping[str, _Held]) -> bool:
     return False
 
 
-def _shard(about: FieldVerdicts, held: _Held, partitions: set[str]) -> Iterator[Verdict]:
+def _shard(about: FieldVerdicts, held: _QueueEntry, partitions: set[str]) -> Iterator[Verdict]:
     if partitions and held.partition not in partitions and held.partition:
         yield about.ignored(
             f"metadata.labels[{NODE_POOL_LABEL}]", "NotFound",
@@ -123,7 +123,7 @@ def _named(partition: str) -> str:
     return f"shard {partition}" if partition else "the default shard"
 
 
-def _bounds(name: str, held: _Held, children: Sequence[_Held]) -> Iterator[Verdict]:
+def _bounds(name: str, held: _QueueEntry, children: Sequence[_QueueEntry]) -> Iterator[Verdict]:
     """Compare the numbers of a queue with those of its children in the same shard."""
     alike = [child for child in children if child.partition == held.partition]
     for resource in ACCOUNTED if alike else ():

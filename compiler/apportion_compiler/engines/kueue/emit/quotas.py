@@ -50,7 +50,7 @@ def groups_of(program: Program, layout: Layout) -> tuple[Group, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _ObjectQuotas:
     """What one object has: its nominal quotas, what its bounds count from, and the bounds.
 
     `caps` holds lending limits to the nominal quotas, as the webhook wants of a ClusterQueue.
@@ -67,22 +67,24 @@ def cluster_queue_groups(queue: Queue, groups: Iterable[Group], division: Divisi
     """Return the groups of a leaf: every flavor that it may use, since what is not listed cannot be borrowed."""
     id_ = queue.id
     own = division.own[id_]
-    held = _Held(own, own, division.limit[id_], division.lending[id_], caps=True)
+    held = _ObjectQuotas(own, own, division.limit[id_], division.lending[id_], caps=True)
     return _groups(groups, held, lambda flavor, _: flavor.is_usable_by(queue))
 
 
 def cohort_groups(queue: Queue, groups: Iterable[Group], division: Division) -> list[dict[str, object]]:
     """Return the groups of an inner queue: the flavors on which it adds or bounds something."""
     id_ = queue.id
-    return _said(groups, _Held(division.own[id_], division.total[id_], division.limit[id_], division.lending[id_]))
+    return _said(
+        groups, _ObjectQuotas(division.own[id_], division.total[id_], division.limit[id_], division.lending[id_])
+    )
 
 
 def root_groups(groups: Iterable[Group], root: Amounts) -> list[dict[str, object]]:
     """Return the groups of the root cohort: what the machines hold beyond every promise."""
-    return _said(groups, _Held(root, root, {}, {}))
+    return _said(groups, _ObjectQuotas(root, root, {}, {}))
 
 
-def _said(groups: Iterable[Group], held: _Held) -> list[dict[str, object]]:
+def _said(groups: Iterable[Group], held: _ObjectQuotas) -> list[dict[str, object]]:
     def says(flavor: Flavor, group: Group) -> bool:
         flavor_resources = [(flavor.name, resource) for resource in group.resources]
         return any(
@@ -93,7 +95,9 @@ def _said(groups: Iterable[Group], held: _Held) -> list[dict[str, object]]:
     return _groups(groups, held, says)
 
 
-def _groups(groups: Iterable[Group], held: _Held, listed: Callable[[Flavor, Group], bool]) -> list[dict[str, object]]:
+def _groups(
+    groups: Iterable[Group], held: _ObjectQuotas, listed: Callable[[Flavor, Group], bool]
+) -> list[dict[str, object]]:
     found: list[dict[str, object]] = []
     for group in groups:
         flavors = [
@@ -106,7 +110,7 @@ def _groups(groups: Iterable[Group], held: _Held, listed: Callable[[Flavor, Grou
     return found
 
 
-def _quota(flavor: Flavor, resource: str, held: _Held) -> dict[str, str]:
+def _quota(flavor: Flavor, resource: str, held: _ObjectQuotas) -> dict[str, str]:
     flavor_resource = (flavor.name, resource)
     nominal, total = held.nominal.get(flavor_resource, 0), held.total.get(flavor_resource, 0)
     quota = {"name": _KUEUE_NAMES.get(resource, resource), "nominalQuota": quantity(resource, nominal)}

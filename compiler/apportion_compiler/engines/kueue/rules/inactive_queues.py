@@ -16,7 +16,7 @@ _NAMESPACE_NAME = "kubernetes.io/metadata.name"
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _KnownObjects:
     """Kueue's objects by kind and name, of the manifests and of the cluster; namespaces with their labels."""
 
     objects: Mapping[str, Mapping[str, Manifest]]
@@ -52,7 +52,7 @@ def verdicts_together(manifests: Sequence[Manifest], existing: Sequence[Manifest
                 pass
 
 
-def _known(manifests: Sequence[Manifest]) -> _Known:
+def _known(manifests: Sequence[Manifest]) -> _KnownObjects:
     objects: dict[str, dict[str, Manifest]] = {}
     namespaces: dict[str, Mapping[str, str]] = {}
     for manifest in manifests:
@@ -60,7 +60,7 @@ def _known(manifests: Sequence[Manifest]) -> _Known:
             objects.setdefault(str(manifest.get("kind")), {})[name_of(manifest)] = manifest
         elif manifest.get("kind") == "Namespace":
             namespaces[name_of(manifest)] = labels_of(manifest)
-    return _Known(objects, namespaces)
+    return _KnownObjects(objects, namespaces)
 
 
 def _looped(cohorts: Mapping[str, Manifest]) -> set[str]:
@@ -77,7 +77,7 @@ def _looped(cohorts: Mapping[str, Manifest]) -> set[str]:
 
 
 def _cluster_queue(
-    about: FieldVerdicts, spec: Mapping[str, object], known: _Known, looped: set[str]
+    about: FieldVerdicts, spec: Mapping[str, object], known: _KnownObjects, looped: set[str]
 ) -> Iterator[Verdict]:
     covered: set[str] = set()
     for number, group in enumerate(items(spec, "resourceGroups")):
@@ -100,7 +100,7 @@ def _cluster_queue(
     yield from _admission_checks(about, spec, known)
 
 
-def _admission_checks(about: FieldVerdicts, spec: Mapping[str, object], known: _Known) -> Iterator[Verdict]:
+def _admission_checks(about: FieldVerdicts, spec: Mapping[str, object], known: _KnownObjects) -> Iterator[Verdict]:
     path = "spec.admissionChecksStrategy.admissionChecks"
     named = [mapping(check) for check in items(spec, "admissionChecksStrategy", "admissionChecks")]
     controllers: list[str | None] = []
@@ -123,7 +123,7 @@ def _admission_checks(about: FieldVerdicts, spec: Mapping[str, object], known: _
 
 
 def _cohort(
-    about: FieldVerdicts, name: str, spec: Mapping[str, object], known: _Known, looped: set[str]
+    about: FieldVerdicts, name: str, spec: Mapping[str, object], known: _KnownObjects, looped: set[str]
 ) -> Iterator[Verdict]:
     parent = text(spec, "parentName")
     if parent is not None and parent not in known("Cohort"):
@@ -147,7 +147,7 @@ def _cohort(
                 )  # fmt: skip
 
 
-def _local_queue(about: FieldVerdicts, manifest: Manifest, known: _Known) -> Iterator[Verdict]:
+def _local_queue(about: FieldVerdicts, manifest: Manifest, known: _KnownObjects) -> Iterator[Verdict]:
     name, namespace = text(manifest, "spec", "clusterQueue"), text(manifest, "metadata", "namespace")
     found = known("ClusterQueue").get(name or "")
     yield from _missing(about, "spec.clusterQueue", "ClusterQueue", name, known)
@@ -159,7 +159,7 @@ def _local_queue(about: FieldVerdicts, manifest: Manifest, known: _Known) -> Ite
         )  # fmt: skip
 
 
-def _selects(selector: Mapping[str, object], namespace: str, known: _Known) -> bool:
+def _selects(selector: Mapping[str, object], namespace: str, known: _KnownObjects) -> bool:
     """Tell whether a selector may match a namespace: what is not known of its labels speaks for it."""
     labels = {**known.namespaces.get(namespace, {}), _NAMESPACE_NAME: namespace}
     is_known = namespace in known.namespaces
@@ -183,7 +183,7 @@ def _selects(selector: Mapping[str, object], namespace: str, known: _Known) -> b
     return True
 
 
-def _missing(about: FieldVerdicts, field: str, kind: str, name: str | None, known: _Known) -> Iterator[Verdict]:
+def _missing(about: FieldVerdicts, field: str, kind: str, name: str | None, known: _KnownObjects) -> Iterator[Verdict]:
     """Yield a verdict where an object that another needs to be active is not there."""
     if name is not None and name not in known(kind):
         yield about.pending(

@@ -86,13 +86,13 @@ def least(resource: str, amount: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _DeclaredAmounts:
     guaranteed: Mapping[str, Amount]
     limit: Mapping[str, Amount]
     lending: Mapping[str, Amount]
 
 
-def _amounts(said: _Said, limits: Mapping[str, Amount], below: list[QueueAmounts]) -> QueueAmounts:
+def _amounts(said: _DeclaredAmounts, limits: Mapping[str, Amount], below: list[QueueAmounts]) -> QueueAmounts:
     guarantee: dict[str, int] = {}
     deserved: dict[str, int] = {}
     capability: dict[str, int] = {}
@@ -128,7 +128,7 @@ def _resources(program: Program, partition: Partition, *, divided: bool) -> tupl
     return (*ordered, *sorted(counted - set(ordered)))
 
 
-def _of_part(queue: Queue, partition: Partition, resources: Iterable[str], *, divided: bool) -> _Said:
+def _of_part(queue: Queue, partition: Partition, resources: Iterable[str], *, divided: bool) -> _DeclaredAmounts:
     """Return what the policy says of a queue in one part of the cluster, GPUs as one resource.
 
     Undivided, GPUs are one resource. Where models are told apart, the part without a model holds what the policy says
@@ -136,16 +136,16 @@ def _of_part(queue: Queue, partition: Partition, resources: Iterable[str], *, di
     queue's cpu belongs beside which GPUs is nowhere said.
     """
     if not divided:
-        return _Said(queue.guaranteed, queue.limit, queue.lending_limit)
+        return _DeclaredAmounts(queue.guaranteed, queue.limit, queue.lending_limit)
     if partition.model is None:
         others = [r for r in resources if r != GPU]
-        return _Said(
+        return _DeclaredAmounts(
             {**{r: queue.guaranteed.get(r, 0) for r in others}, GPU: 0},
             {**{r: queue.limit[r] for r in others if r in queue.limit}, GPU: 0},
             queue.lending_limit,
         )
     model = gpu_resource(partition.model)
-    return _Said(
+    return _DeclaredAmounts(
         {GPU: queue.guaranteed.get(model, 0)},
         {GPU: queue.limit.get(model, queue.limit.get(GPU, UNLIMITED))},
         {GPU: queue.lending_limit.get(model, queue.lending_limit.get(GPU, UNLIMITED))},

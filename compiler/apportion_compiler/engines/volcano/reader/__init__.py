@@ -16,7 +16,7 @@ from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.engines.volcano.emit.groups import NO_GROUP
 from apportion_compiler.engines.volcano.emit.queues import TITLE_ANNOTATION
 from apportion_compiler.engines.volcano.names import ROOT_QUEUE, SHARED_QUEUE
-from apportion_compiler.engines.volcano.reader.amounts import Said, said_of
+from apportion_compiler.engines.volcano.reader.amounts import DeclaredAmounts, said_of
 from apportion_compiler.engines.volcano.reader.configuration import cluster_of, topologies_of
 from apportion_compiler.kubernetes_names import label_value, object_name
 from apportion_compiler.plain_objects import (
@@ -160,7 +160,7 @@ def _queue(id_: str, tree: _Tree, notes: list[Note]) -> QueueRecord:
     )
 
 
-def _amounts(group: Mapping[str | None, Manifest], tree: _Tree, notes: list[Note]) -> Said:
+def _amounts(group: Mapping[str | None, Manifest], tree: _Tree, notes: list[Note]) -> DeclaredAmounts:
     if not tree.models:
         return said_of(group[None], notes)
     guaranteed: dict[str, Amount] = {}
@@ -178,7 +178,7 @@ def _amounts(group: Mapping[str | None, Manifest], tree: _Tree, notes: list[Note
     guaranteed[GPU] = _sum(guaranteed, by_model)
     if all(resource in limit for resource in by_model):
         limit[GPU] = _sum(limit, by_model)
-    return Said(guaranteed, limit, lending)
+    return DeclaredAmounts(guaranteed, limit, lending)
 
 
 def _sum(amounts: Mapping[str, Amount], resources: Sequence[str]) -> int:

@@ -19,7 +19,7 @@ _LEAST = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class DeclaredAmounts:
     """What an object says of its queue, as a policy would."""
 
     guaranteed: Mapping[str, Amount]
@@ -27,7 +27,7 @@ class Said:
     lending: Mapping[str, Amount]
 
 
-def said_of(manifest: Manifest, notes: list[Note]) -> Said:
+def said_of(manifest: Manifest, notes: list[Note]) -> DeclaredAmounts:
     """Return the amounts of an object; what is kept back without being deserved counts as guaranteed.
 
     Raises:
@@ -44,7 +44,7 @@ def said_of(manifest: Manifest, notes: list[Note]) -> Said:
         is_least = resource in (CPU, MEMORY) and amount == _LEAST
         limit[resource] = 0 if is_least else amount
     lending: dict[str, Amount] = {r: guaranteed[r] - amount for r, amount in kept.items() if amount > 0}
-    return Said(dict(guaranteed), limit, lending)
+    return DeclaredAmounts(dict(guaranteed), limit, lending)
 
 
 def _amounts(manifest: Manifest, notes: list[Note], *field: str) -> dict[str, int]:

@@ -67,7 +67,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
         return ImportRecord((), classes)
     partition, notes = _partition(manifest)
     root = root_of(partition)
-    reading = _Reading(manifest, is_ours(manifest), _ids(root), _managed(root), notes)
+    reading = _FileFacts(manifest, is_ours(manifest), _ids(root), _managed(root), notes)
     queues = tuple(_lift(root, reading))
     notes += _partition_notes(partition, root, reading)
     queues = _placed(queues, partition, root, reading, manifests)
@@ -87,7 +87,7 @@ READER = Reader("yunikorn", read)
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _FileFacts:
     """What holds of the whole file.
 
     Attributes:
@@ -202,7 +202,7 @@ def _managed(root: Queue) -> Sequence[str]:
     return [_KEYS.get(name, name) for name in named]
 
 
-def _lift(root: Queue, reading: _Reading) -> Iterator[QueueRecord]:
+def _lift(root: Queue, reading: _FileFacts) -> Iterator[QueueRecord]:
     priorities = _priorities(root)
     for path, queue in _walk(root):
         parent = path.rpartition(".")[0]
@@ -228,7 +228,7 @@ def _lift(root: Queue, reading: _Reading) -> Iterator[QueueRecord]:
         )
 
 
-def _limit(path: str, queue: Queue, reading: _Reading) -> Mapping[str, Amount]:
+def _limit(path: str, queue: Queue, reading: _FileFacts) -> Mapping[str, Amount]:
     limit = _amounts(queue.max, f"{path}: resources.max", reading)
     if limit and not any(limit.values()) and NOTHING_ELSE not in (queue.max or {}):
         reading.notes.append(Note(reading.at(path), "a maximum of zeros alone is none to YuniKorn: left out"))
@@ -236,7 +236,7 @@ def _limit(path: str, queue: Queue, reading: _Reading) -> Mapping[str, Amount]:
     return limit
 
 
-def _users(path: str, queue: Queue, reading: _Reading) -> tuple[UserLimit, ...]:
+def _users(path: str, queue: Queue, reading: _FileFacts) -> tuple[UserLimit, ...]:
     found: list[UserLimit] = []
     for limit in queue.limits or ():
         if limit.groups:
@@ -245,7 +245,7 @@ def _users(path: str, queue: Queue, reading: _Reading) -> tuple[UserLimit, ...]:
     return tuple(sorted(found, key=lambda limit: limit.user))
 
 
-def _limits_of_users(path: str, limit: Limit, reading: _Reading) -> Iterator[UserLimit]:
+def _limits_of_users(path: str, limit: Limit, reading: _FileFacts) -> Iterator[UserLimit]:
     amounts = dict(_amounts(limit.max_resources, f"{path}: limits.maxresources", reading))
     jobs = None if limit.max_applications in (0, MAX_APPLICATIONS) else limit.max_applications
     if amounts.get(PODS_RESOURCE) == 0:
@@ -255,7 +255,7 @@ def _limits_of_users(path: str, limit: Limit, reading: _Reading) -> Iterator[Use
         yield UserLimit(user, amounts, jobs)
 
 
-def _amounts(written: Mapping[str, str] | None, where: str, reading: _Reading) -> Mapping[str, Amount]:
+def _amounts(written: Mapping[str, str] | None, where: str, reading: _FileFacts) -> Mapping[str, Amount]:
     amounts: dict[str, Amount] = {}
     for name, text in (written or {}).items():
         if name == NOTHING_ELSE:
@@ -296,7 +296,7 @@ def _offset(queue: Queue) -> int:
     return number if -(2**31) <= number < 2**31 else 0
 
 
-def _queue_notes(path: str, queue: Queue, reading: _Reading) -> Iterator[Note]:
+def _queue_notes(path: str, queue: Queue, reading: _FileFacts) -> Iterator[Note]:
     at = reading.at(path)
     id_ = reading.ids[path]
     if ID_PROPERTY not in (queue.properties or {}) and id_ != queue.name.lower():
@@ -314,7 +314,7 @@ def _queue_notes(path: str, queue: Queue, reading: _Reading) -> Iterator[Note]:
             yield Note(at, f"property {key} is not kept")
 
 
-def _partition_notes(partition: Partition, root: Queue, reading: _Reading) -> Iterator[Note]:
+def _partition_notes(partition: Partition, root: Queue, reading: _FileFacts) -> Iterator[Note]:
     at = described(reading.manifest)
     if partition.preemption is False:
         yield Note(at, "preemption is off, so that nobody has back what is guaranteed: it will be on")
@@ -330,7 +330,7 @@ def _placed(
     queues: tuple[QueueRecord, ...],
     partition: Partition,
     root: Queue,
-    reading: _Reading,
+    reading: _FileFacts,
     manifests: Sequence[Manifest],
 ) -> tuple[QueueRecord, ...]:
     """Return the queues with the namespaces that a placement rule by namespace sends to them."""

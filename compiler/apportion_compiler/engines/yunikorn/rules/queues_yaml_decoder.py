@@ -95,11 +95,11 @@ def _where(fault: yaml.MarkedYAMLError) -> str:
     return ""
 
 
-class _Nothing:
+class _Unchanged:
     """A value that the decoder leaves as it was: null, or of another type."""
 
 
-_NOTHING = _Nothing()
+_NOTHING = _Unchanged()
 
 
 def _tag(node: yaml.Node) -> str:
@@ -163,7 +163,7 @@ class _Decoder:
                     found = as_number(value)
         return self._unfit(node, tag, shape) if found is None else found
 
-    def _unfit(self, node: yaml.Node, tag: str, shape: Shape) -> _Nothing:
+    def _unfit(self, node: yaml.Node, tag: str, shape: Shape) -> _Unchanged:
         shown = ""
         if isinstance(node, yaml.ScalarNode):
             # Go counts and cuts bytes.

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from apportion_runtime.snapshots.document_loader import Loader, Source, json_spans
-from apportion_runtime.snapshots.faults import Fault, Path, Place
+from apportion_runtime.snapshots.faults import Fault, ObjectLocation, Path
 
 _MOST_CHARACTERS = 64 * 1024 * 1024
 """Of larger texts only the file is named."""
@@ -36,7 +36,7 @@ class Lines:
         self._sources = sources
         self._trees: dict[int, list[Any] | None] = {}
 
-    def of(self, place: Place) -> int:
+    def of(self, place: ObjectLocation) -> int:
         """Return the line of a value, of the nearest one around it, or 0."""
         if place.source not in self._trees:
             self._trees[place.source] = _roots(self._sources[place.source].text)
