@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from apportion_review.facts import Facts
 
 
+_MODULES = ("apportion_review.diff_report", "apportion_review.policy_facts")
+
+
 @dataclass(frozen=True, slots=True)
 class SideInput:
     """What the command line names for one side.
@@ -76,16 +79,16 @@ def compare(
         InvalidSideError: If the head has one.
         click.UsageError: If a revision is needed for a path outside a repository.
     """
+    with ExitStack() as opened:
+        work_tree = SideInput("work tree", policy)
+        sides = [_side(opened, base, policy), work_tree if head is None else _side(opened, head, policy)]
+        inputs = read_policies([side.entry for side in sides], within, _MODULES)
+        former = _read(sides[0], inputs[0], base_as_of or as_of, is_head=False)
+        changed = _read(sides[1], inputs[1], as_of, is_head=True)
     from apportion_review.diff_report import DiffReport, Side
     from apportion_review.differences import differences
     from apportion_review.object_changes import object_changes
 
-    with ExitStack() as opened:
-        work_tree = SideInput("work tree", policy)
-        sides = [_side(opened, base, policy), work_tree if head is None else _side(opened, head, policy)]
-        inputs = read_policies([side.entry for side in sides], within)
-        former = _read(sides[0], inputs[0], base_as_of or as_of, is_head=False)
-        changed = _read(sides[1], inputs[1], as_of, is_head=True)
     objects = None
     if former.compilation is not None and changed.compilation is not None:
         objects = object_changes(former.compilation, changed.compilation)

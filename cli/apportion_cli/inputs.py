@@ -65,8 +65,14 @@ def read_policy(entry: str, limits: Limits) -> Inputs:
     return read_policies((entry,), limits)[0]
 
 
-def read_policies(entries: Sequence[str], limits: Limits) -> tuple[Inputs, ...]:
-    """Evaluate policies side by side, each confined by itself. Raises as `read_policy` does."""
+def read_policies(entries: Sequence[str], limits: Limits, modules: Sequence[str] = ()) -> tuple[Inputs, ...]:
+    """Evaluate policies side by side, each in a sandbox of its own. Raises as `read_policy` does.
+
+    Args:
+        entries: Paths of the policies.
+        limits: Limits of each evaluation.
+        modules: What the caller needs, imported during the evaluation.
+    """
     from apportion_policy.errors import ConfinementError
     from apportion_policy.evaluation.parent import start
     from apportion_policy.evaluation.result import EvaluatedPolicy
@@ -77,6 +83,8 @@ def read_policies(entries: Sequence[str], limits: Limits) -> tuple[Inputs, ...]:
     try:
         import_module("apportion_compiler.compile")
         import_module("apportion_policy.wire").prepare()
+        for module in modules:
+            import_module(module)
         outcomes = [one.result() for one in running]
     except BaseException as failure:
         for one in running:
