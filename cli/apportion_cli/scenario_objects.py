@@ -48,7 +48,7 @@ def read_objects(
     """Return the objects of a rendered tree or a policy, with their engine; an exit code where a policy has findings.
 
     Raises:
-        CannotError: If something cannot be read, or the engine has no model here.
+        CannotError: If something cannot be read, or the engine is not simulated.
         click.UsageError: If it is not clear which cluster is meant, or there is no such one.
     """
     from apportion_runtime.engines.base.model import NoModelError
@@ -162,8 +162,7 @@ def _one_cluster(wanted: Sequence[Target], cluster: str | None, engine: str | No
     except NoModelError:
         environment, name = chosen[0]
         raise PreconditionError(
-            f"{environment}/{name} runs {engines[chosen[0]]}, which cannot be simulated; choose one of {known()}: "
-            "none stands in for another"
+            f"{environment}/{name} runs {engines[chosen[0]]}, which cannot be simulated; choose one of {known()}"
         ) from None
     return tuple(by_cluster[chosen[0]])
 

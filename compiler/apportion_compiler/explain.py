@@ -107,9 +107,7 @@ def _limits(graph: PolicyGraph, scope: Scope, node: Node, values: QueueValues) -
             holder = next(holders, None)
             if holder is None:
                 bound = "all GPUs" if resource.startswith(f"{GPU}/") else "the GPU models of the cluster"
-                yield ExplainedValue(
-                    f"limit {resource}", _bound(resource, effective), f"what the limit of {bound} comes to", NOWHERE
-                )
+                yield ExplainedValue(f"limit {resource}", _bound(resource, effective), f"the limit of {bound}", NOWHERE)
                 continue
             _, source = _origin(graph, scope, graph.nodes[holder], "limit", resource)
             yield ExplainedValue(f"limit {resource}", _bound(resource, effective), f"the limit of `{holder}`", source)

@@ -95,7 +95,7 @@ def _version(program: Program, export: Sequence[Manifest]) -> Iterator[Installat
     for tag in sorted(tags):
         found = parse_version(tag)
         same = found is None or wanted is None or found == wanted
-        said = f"{tag}, and the policy says {program.engine_version}"
+        said = f"{tag}, but the policy has {program.engine_version}"
         yield InstallationCheck(f"{program.engine} version", "ok" if same else "bad", tag if same else said)
 
 
@@ -135,7 +135,7 @@ def _configurations(output: Output, export: Sequence[Manifest]) -> Iterator[Inst
         yield InstallationCheck(
             described(config_map),
             "ok" if differing is None else "bad",
-            "it says what the policy relies on"
+            "it contains settings that the policy relies on"
             if differing is None
             else f"{differing} differs from what the policy requires",
         )

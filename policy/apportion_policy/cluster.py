@@ -27,7 +27,7 @@ def _share(value: str | int | Fraction) -> str:
     except (ValueError, ZeroDivisionError):
         raise ValueError(f'"{text}" is not a share such as "1/2", "0.5" or "50%"') from None
     if not 0 < share <= 1:
-        raise ValueError(f'a share lies above 0 and at most at 1; "{text}" does not')
+        raise ValueError(f'a share is above 0 and at most 1; "{text}" does not')
     return str(share)
 
 
@@ -45,7 +45,7 @@ class QueueOverride(Declaration):
     clusters: tuple[Identifier, ...] | None = Field(
         default=None,
         min_length=1,
-        description="Clusters of the environment that it holds on; all of them where it names none.",
+        description="Clusters of the environment that it applies to; all of them if unset.",
     )
     guaranteed: Resources | None = Field(default=None, description="Its guarantee in this environment.")
     limit: Resources | None = Field(default=None, description="Its limit in this environment.")
@@ -74,11 +74,11 @@ class Cluster(Declaration):
     pools: tuple[PoolRef, ...] = Field(default=(), description="Node pools of this cluster.")
     share: Share = Field(
         default="1",
-        description="Part of each guarantee and limit that holds here; guarantees round down to whole units, limits up.",
+        description="Part of each guarantee and limit that holds here; guarantees are rounded down to whole units, limits up.",
     )
-    placement: Placement = Field(default=Placement(), description="Bin-pack or spread where a pool does not say.")
+    placement: Placement = Field(default=Placement(), description="Bin-pack or spread, unless a pool sets it.")
     topologies: tuple[Topology, ...] = Field(
-        default=(), description="Levels of the network that its nodes have labels for."
+        default=(), description="Levels of the network for which its nodes have labels."
     )
     managed_elsewhere: tuple[ObjectFamily, ...] = Field(
         default=(), description="Objects that others manage here: Apportion does not emit, own or delete them."
@@ -108,11 +108,11 @@ class Environment(Declaration):
     name: Identifier = Field(description="Name of the stage: dev, staging, prod.")
     clusters: tuple[Cluster, ...] = Field(min_length=1, description="Its clusters, one or more.")
     overrides: tuple[QueueOverride, ...] = Field(
-        default=(), description="What queues have instead in this environment."
+        default=(), description="Values of queues that differ in this environment."
     )
     admission: Admission = Field(
         default=Admission.DENY,
-        description="deny refuses work that its namespace may not have; warn and audit let it in and report it.",
+        description="deny rejects work that its namespace must not run; warn and audit admit and report it.",
     )
 
     @property

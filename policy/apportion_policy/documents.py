@@ -194,7 +194,7 @@ def _value(node: yaml.Node, path: Path, made: dict[int, Any]) -> Any:
             if key is None:
                 raise _fault("malformed-document", "a key is not text", path, key_node, ())
             if key in value:
-                raise _fault("malformed-document", f"the key `{key}` stands twice in one mapping", path, key_node, ())
+                raise _fault("malformed-document", f"the key `{key}` occurs twice in one mapping", path, key_node, ())
             value[key] = _value(value_node, path, made)
     elif isinstance(node, yaml.SequenceNode):
         value = [_value(item, path, made) for item in node.value]

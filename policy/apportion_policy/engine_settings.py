@@ -20,7 +20,7 @@ class KaiSettings(Declaration):
     """Settings of KAI Scheduler."""
 
     k_value: WeightValue | None = Field(
-        default=None, description="How strongly past usage counts against a queue in dividing surplus (KAI: 1.0)."
+        default=None, description="How strongly past usage counts against a queue when surplus is divided (KAI: 1.0)."
     )
     preempt_min_runtime: Duration | None = Field(default=None, description="Default of every queue.")
     reclaim_min_runtime: Duration | None = Field(default=None, description="Default of every queue.")
@@ -30,7 +30,7 @@ class KaiSettings(Declaration):
     max_consolidation_preemptees: int | None = Field(
         default=None, ge=0, le=2**31 - 1, description="Jobs that consolidation may move for another (KAI: 16); 0: none."
     )
-    gpu_sharing: bool | None = Field(default=None, description="global.gpuSharing; unset: on where a queue wants it.")
+    gpu_sharing: bool | None = Field(default=None, description="global.gpuSharing; unset: on if a queue uses it.")
     emit_installed_priority_classes: bool = Field(
         default=False, description="Emit train, build-preemptible, build and inference too, which KAI's chart installs."
     )
@@ -42,14 +42,16 @@ class KueueSettings(Declaration):
     """Settings of Kueue, beside those that the policy's other words decide."""
 
     queueing_strategy: QueueingStrategy = Field(
-        default="BestEffortFIFO", description="Whether a workload that does not fit holds up those behind it."
+        default="BestEffortFIFO", description="Whether a workload that does not fit blocks those behind it."
     )
     wait_for_pods_ready: Duration | None = Field(
         default=None, description="How long an admitted workload's pods may take to be ready before it is requeued."
     )
-    root_cohort: bool = Field(default=True, description="Put a Cohort above every top-level queue, so that all lend.")
+    root_cohort: bool = Field(
+        default=True, description="Put a Cohort above all top-level queues, so that they lend to each other."
+    )
     objects: tuple[KueueObject, ...] = Field(
-        default=(), description="Objects that stand in the cluster, in place of those that Apportion makes of a kind."
+        default=(), description="Existing objects of the cluster, in place of those that Apportion creates of a kind."
     )
 
 
@@ -57,7 +59,7 @@ class VolcanoSettings(Declaration):
     """Settings of Volcano."""
 
     dequeue_strategy: Literal["fifo", "traverse"] = Field(
-        default="traverse", description="Whether a job that does not fit holds up those behind it."
+        default="traverse", description="Whether a job that does not fit blocks those behind it."
     )
 
 
@@ -77,5 +79,5 @@ class AckQueue(Declaration):
     """What a queue has under Alibaba Cloud's kube-queue alone."""
 
     queue_policy: QueuePolicy | None = Field(
-        default=None, description="How its jobs leave the queue; inherited. Unset: as the cluster's `ack` says."
+        default=None, description="How its jobs are dequeued; inherited. Unset: the cluster's `ack` applies."
     )

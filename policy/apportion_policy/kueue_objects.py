@@ -49,16 +49,17 @@ class KueueLocalQueue(Declaration):
 class KueueQueue(Declaration):
     """A queue's ClusterQueue (of a leaf) or Cohort (of an inner queue). What is left out, the policy decides."""
 
-    name: Identifier | None = Field(default=None, description="Name of the object; the queue's id when left out.")
+    name: Identifier | None = Field(default=None, description="Name of the object (default: the queue's id).")
     without_object: bool = Field(
-        default=False, description="Emit no Cohort object: Kueue knows the cohort because others name it."
+        default=False, description="Emit no Cohort object: Kueue creates the cohort implicitly because others name it."
     )
     queueing_strategy: QueueingStrategy | None = Field(
         default=None,
         description="Whether a workload that does not fit blocks those behind it (default: the cluster's setting).",
     )
     preemption: KueuePreemption | None = Field(
-        default=None, description="Whom its work may evict. Unset: borrowed quota is reclaimed, and priority counts."
+        default=None,
+        description="Which work its work may evict. Unset: borrowed quota is reclaimed, and lower priorities are preempted.",
     )
     local_queues: tuple[KueueLocalQueue, ...] | None = Field(
         default=None, description="Its LocalQueues. Unset: one in each of its namespaces, named as the queue's id."

@@ -19,20 +19,16 @@ class LimitRange(Declaration):
     """What one container may ask for, and what it gets that asks for nothing. GPUs are whole devices of any model."""
 
     name: Identifier = Field(default="apportion", description="Name of the LimitRange object.")
-    default_request: Resources | None = Field(
-        default=None, description="What a container requests that says nothing itself."
-    )
-    default_limit: Resources | None = Field(
-        default=None, description="What a container is limited to that says nothing itself."
-    )
-    min: Resources | None = Field(default=None, description="The least that a container may request.")
-    max: Resources | None = Field(default=None, description="The most that a container may be limited to.")
+    default_request: Resources | None = Field(default=None, description="Default request of a container.")
+    default_limit: Resources | None = Field(default=None, description="Default limit of a container.")
+    min: Resources | None = Field(default=None, description="Minimum request of a container.")
+    max: Resources | None = Field(default=None, description="Maximum limit of a container.")
 
     @model_validator(mode="after")
     def _is_in_order(self) -> LimitRange:
         amounts = {name: held.amounts() for name in _ASCENDING if isinstance(held := getattr(self, name), Resources)}
         if not any(amounts.values()):
-            raise ValueError("it says nothing: set default_request, default_limit, min or max")
+            raise ValueError("it is empty: set default_request, default_limit, min or max")
         for name, held in amounts.items():
             for resource, amount in held.items():
                 if isinstance(amount, Unlimited):

@@ -24,8 +24,8 @@ SPREAD = PlacementStrategy.SPREAD
 class Placement(Declaration):
     """Bin-pack or spread, for GPU work and for CPU-only work."""
 
-    gpu: PlacementStrategy = Field(default=BINPACK, description="For workloads that ask for GPUs.")
-    cpu: PlacementStrategy = Field(default=BINPACK, description="For workloads that ask for none.")
+    gpu: PlacementStrategy = Field(default=BINPACK, description="For workloads that request GPUs.")
+    cpu: PlacementStrategy = Field(default=BINPACK, description="For workloads that request none.")
 
 
 class Topology(Declaration):

@@ -36,7 +36,7 @@ class RuleSeverity(str, Enum):
 def _ratio(value: QuantityInput) -> str:
     ratio = parse_weight(value)
     if ratio < 1000:
-        raise ValueError("an overcommit ratio is 1 or more: guarantees may be up to ratio times what backs them")
+        raise ValueError("an overcommit ratio is 1 or more: guarantees may be up to that many times what backs them")
     return weight_text(ratio)
 
 
@@ -44,7 +44,7 @@ class Waiver(Declaration):
     """Suppresses one finding, visibly, until a date."""
 
     code: RuleCode = Field(description="The rule: AP201.")
-    address: str = Field(min_length=1, description='The object as findings name it: "queue research".')
+    address: str = Field(min_length=1, description='Address of the object in the finding: "queue research".')
     reason: str = Field(min_length=1, description="Why, for the reviewer.")
     owner: Owner
     expires: date = Field(description="Last day on which it holds.")
@@ -65,24 +65,24 @@ class Rules(Declaration):
 
 
 class Organisation(Declaration):
-    """Whose policy it is."""
+    """The organisation."""
 
     name: Identifier = Field(description="Short name of the organisation.")
-    owner: Owner | None = Field(default=None, description="Answers for every object without an owner of its own.")
+    owner: Owner | None = Field(default=None, description="Owner of every object that has none of its own.")
 
 
 class Policy(Declaration):
     """Everything the compiler needs to know."""
 
-    organisation: Organisation = Field(description="Whose policy it is.")
+    organisation: Organisation = Field(description="The organisation.")
     queues: tuple[Queue, ...] = Field(
         default=(), description="Queues in any order; `parent` or `children` makes the tree."
     )
-    environments: tuple[Environment, ...] = Field(default=(), description="Where the policy is in force.")
+    environments: tuple[Environment, ...] = Field(default=(), description="Environments where the policy applies.")
     priority_classes: tuple[PriorityClass, ...] = Field(
-        default=DEFAULT_PRIORITY_CLASSES, description="Tiers of workloads. Unset: the four that KAI's chart installs."
+        default=DEFAULT_PRIORITY_CLASSES, description="Priority classes. Unset: the four that KAI's chart installs."
     )
-    node_pools: tuple[NodePool, ...] = Field(default=(), description="Machines, by kind.")
+    node_pools: tuple[NodePool, ...] = Field(default=(), description="Pools of identical machines.")
     provisioning_plans: tuple[ProvisioningPlan, ...] = Field(default=(), description="Plans that node pools refer to.")
     rules: Rules = Field(default=Rules(), description="Severities, and how far guarantees may be overcommitted.")
     waivers: tuple[Waiver, ...] = Field(default=(), description="Findings that are accepted for a time.")

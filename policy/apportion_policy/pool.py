@@ -28,7 +28,7 @@ class Taint(Declaration):
     """Keeps work without the matching toleration off a node."""
 
     key: Identifier = Field(description="The taint's key: nvidia.com/gpu.")
-    value: str | None = Field(default=None, description="The taint's value; none when left out.")
+    value: str | None = Field(default=None, description="The taint's value, if any.")
     effect: TaintEffect = Field(default=TaintEffect.NO_SCHEDULE, description="What happens to pods without toleration.")
 
 
@@ -47,21 +47,21 @@ class Accelerator(Declaration):
 class TimeSlicing(Declaration):
     """Several workloads take turns on a GPU; memory is not isolated."""
 
-    kind: Literal["time-slicing"] = Field(default="time-slicing", description="Names the way in YAML and JSON.")
-    clients: int = Field(ge=2, le=48, description="Workloads for one GPU at most.")
+    kind: Literal["time-slicing"] = Field(default="time-slicing", description="Discriminator in YAML and JSON.")
+    clients: int = Field(ge=2, le=48, description="Maximum number of workloads per GPU.")
 
 
 class Mps(Declaration):
     """Several workloads run at once on a GPU through NVIDIA's multi-process service."""
 
-    kind: Literal["mps"] = Field(default="mps", description="Names the way in YAML and JSON.")
-    clients: int = Field(ge=2, le=48, description="Workloads for one GPU at most.")
+    kind: Literal["mps"] = Field(default="mps", description="Discriminator in YAML and JSON.")
+    clients: int = Field(ge=2, le=48, description="Maximum number of workloads per GPU.")
 
 
 class Mig(Declaration):
     """A GPU is cut into isolated instances of one profile."""
 
-    kind: Literal["mig"] = Field(default="mig", description="Names the way in YAML and JSON.")
+    kind: Literal["mig"] = Field(default="mig", description="Discriminator in YAML and JSON.")
     profile: str = Field(pattern=r"^\dg\.\d+gb$", description="NVIDIA's profile name: 1g.10gb, 3g.40gb.")
     instances: int = Field(ge=1, le=7, description="Instances of one GPU.")
 
@@ -104,21 +104,23 @@ class NodePool(Declaration):
     machine_type: str | None = Field(default=None, description="The provider's machine type: a3-highgpu-8g.")
     cpu: Cpu | None = Field(default=None, description="Cores that workloads can use on one machine.")
     memory: Memory | None = Field(default=None, description="Memory that workloads can use on one machine.")
-    accelerator: Accelerator | None = Field(default=None, description="Left out for a pool without GPUs.")
-    min_nodes: int = Field(default=0, ge=0, description="Machines that are always there.")
-    max_nodes: int = Field(ge=0, description="Machines there can be at most.")
-    labels: Mapping[str, str] = Field(default={}, description="Node labels; what backends add agrees with these.")
+    accelerator: Accelerator | None = Field(
+        default=None, description="GPUs of a machine; unset for a pool without GPUs."
+    )
+    min_nodes: int = Field(default=0, ge=0, description="Minimum number of machines.")
+    max_nodes: int = Field(ge=0, description="Maximum number of machines.")
+    labels: Mapping[str, str] = Field(default={}, description="Node labels, besides those that backends add.")
     taints: tuple[Taint, ...] = Field(default=(), description="Taints of its nodes.")
     spot: bool = Field(default=False, description="Spot machines, which the provider may take back at any time.")
-    zones: tuple[str, ...] = Field(default=(), description="The provider's zones; its default when left out.")
+    zones: tuple[str, ...] = Field(default=(), description="Zones of the provider. Unset: the provider's default.")
     maintenance: Maintenance | None = Field(default=None, description="When the provider may disturb its nodes.")
     provisioning: PlanRef | None = Field(default=None, description="Plan of queued provisioning, where it is used.")
     sharing: Annotated[TimeSlicing | Mps | Mig, Field(discriminator="kind")] | None = Field(
-        default=None, description="How several workloads share one GPU; not at all when left out."
+        default=None, description="How several workloads share one GPU. Unset: they do not."
     )
     reservation: str | None = Field(default=None, description="A capacity reservation of the provider.")
     topology: Identifier | None = Field(default=None, description="Name of the topology its nodes are labelled for.")
-    placement: Placement | None = Field(default=None, description="Other than the cluster's.")
+    placement: Placement | None = Field(default=None, description="Placement, if different from the cluster's.")
 
     @property
     def identity(self) -> str:

@@ -25,7 +25,7 @@ class PriorityClass(Declaration):
         default=None, description="Queues, with everything below them, whose work may use it; all when left out."
     )
     global_default: bool = Field(default=False, description="Used by pods that name no class.")
-    description: str | None = Field(default=None, description="For whoever reads the PriorityClass on a cluster.")
+    description: str | None = Field(default=None, description="Description in the PriorityClass object.")
     installed_by_engine: bool = Field(
         default=False, description="True where the engine's own chart installs this class, so it is not emitted."
     )

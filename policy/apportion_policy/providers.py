@@ -12,13 +12,13 @@ from apportion_policy.declaration import Declaration
 class Fixed(Declaration):
     """Machines that are there: racks, or nodes somebody else manages."""
 
-    kind: Literal["fixed"] = Field(default="fixed", description="Names the provider in YAML and JSON.")
+    kind: Literal["fixed"] = Field(default="fixed", description="Discriminator in YAML and JSON.")
 
 
 class Gke(Declaration):
     """Google Kubernetes Engine. Defaults are those of `gcloud container node-pools create`."""
 
-    kind: Literal["gke"] = Field(default="gke", description="Names the provider in YAML and JSON.")
+    kind: Literal["gke"] = Field(default="gke", description="Discriminator in YAML and JSON.")
     version: str | None = Field(default=None, description="Cluster version: 1.31.4-gke.1183000.")
     release_channel: Literal["none", "rapid", "regular", "stable", "extended"] = Field(
         default="regular", description="Release channel of the cluster."
@@ -44,7 +44,7 @@ class Gke(Declaration):
 class Ack(Declaration):
     """Alibaba Cloud Container Service for Kubernetes."""
 
-    kind: Literal["ack"] = Field(default="ack", description="Names the provider in YAML and JSON.")
+    kind: Literal["ack"] = Field(default="ack", description="Discriminator in YAML and JSON.")
     pool_type: Literal["ess", "lingjun"] = Field(default="ess", description="Elastic compute or Lingjun nodes.")
     auto_repair: bool = Field(default=True, description="Repair nodes that fail health checks.")
     auto_upgrade: bool = Field(default=True, description="Upgrade nodes when the control plane is upgraded.")
@@ -58,7 +58,7 @@ class Ack(Declaration):
 class Eks(Declaration):
     """Amazon Elastic Kubernetes Service."""
 
-    kind: Literal["eks"] = Field(default="eks", description="Names the provider in YAML and JSON.")
+    kind: Literal["eks"] = Field(default="eks", description="Discriminator in YAML and JSON.")
     managed: bool = Field(default=True, description="A managed node group; false for a self-scaled group.")
     ami_type: str | None = Field(default=None, description="AMI type of a managed node group.")
     capacity_block: bool = Field(default=False, description="Use a Capacity Block for ML.")
@@ -70,14 +70,14 @@ class Eks(Declaration):
 class Karpenter(Declaration):
     """Karpenter on AWS."""
 
-    kind: Literal["karpenter"] = Field(default="karpenter", description="Names the provider in YAML and JSON.")
+    kind: Literal["karpenter"] = Field(default="karpenter", description="Discriminator in YAML and JSON.")
     node_class: str = Field(default="default", description="Name of the EC2NodeClass.")
     static_nodes: bool = Field(default=False, description="Keep min_nodes always, instead of following demand.")
     consolidation: Literal["WhenEmpty", "WhenEmptyOrUnderutilized"] = Field(
         default="WhenEmpty", description="When Karpenter may remove a node."
     )
     consolidate_after: str = Field(default="5m", description="How long a node stays after its last change of pods.")
-    expire_after: str = Field(default="720h", description="Longest life of a node.")
+    expire_after: str = Field(default="720h", description="Maximum lifetime of a node.")
     role: str | None = Field(default=None, description="Name of the nodes' IAM role.")
     ami_alias: str | None = Field(default=None, description="AMI alias of the EC2NodeClass: al2023@v20260101.")
     subnet_tags: dict[str, str] = Field(default={}, description="Tags that select subnets.")

@@ -24,7 +24,7 @@ class Override(Declaration):
     reason: str = Field(min_length=1, description="Why, for the reviewer.")
     owner: Owner
     environments: tuple[EnvironmentRef, ...] | None = Field(
-        default=None, description="Environments it applies to; all when left out."
+        default=None, description="Environments it applies to. Unset: all."
     )
     guaranteed: Resources | None = Field(default=None, description="Guarantee between the two dates.")
     limit: Resources | None = Field(default=None, description="Limit between the two dates.")
@@ -45,8 +45,8 @@ class UserLimit(Declaration):
     """A bound for each single person of a queue, where an engine has such a thing."""
 
     user: Identifier = Field(description='A user name, or "*" for everybody not named.')
-    limit: Resources = Field(description="What one person's work can never exceed.")
-    max_jobs: int | None = Field(default=None, ge=0, description="Jobs of one person that may run at once.")
+    limit: Resources = Field(description="Maximum amounts of one user's work.")
+    max_jobs: int | None = Field(default=None, ge=0, description="Maximum number of running jobs of one user.")
 
 
 class Queue(Declaration):
@@ -59,27 +59,30 @@ class Queue(Declaration):
 
     id: Identifier = Field(description="Permanent identity, unique in the policy.")
     title: str | None = Field(default=None, description="Display name; may change freely.")
-    parent: QueueRef | None = Field(default=None, description="The queue it hangs below, or its id.")
+    parent: QueueRef | None = Field(default=None, description="Parent queue, or its id.")
     children: tuple[Queue, ...] = Field(default=(), description="Queues nested below this one.")
-    owner: Owner | None = Field(default=None, description="Who answers for it; inherited from the nearest ancestor.")
+    owner: Owner | None = Field(default=None, description="Owner; inherited from the nearest ancestor.")
     namespaces: tuple[Identifier, ...] = Field(default=(), description="Namespaces whose work runs here; leaves only.")
     external_namespaces: tuple[Identifier, ...] = Field(
         default=(), description="Those of its namespaces that others manage: no Namespace object is emitted."
     )
     default: bool = Field(default=False, description="Whether work in its namespaces that names no queue runs here.")
-    users: tuple[UserLimit, ...] = Field(default=(), description="Per-person limits.")
+    users: tuple[UserLimit, ...] = Field(default=(), description="Per-user limits.")
     guaranteed: Resources | None = Field(
-        default=None, description="What it can always have. Unset: 0 for a leaf, the sum of its children otherwise."
+        default=None, description="Guaranteed amounts. Unset: 0 for a leaf, the sum of its children otherwise."
     )
-    limit: Resources | None = Field(default=None, description="What it can never exceed. Unset: the parent's limit.")
+    limit: Resources | None = Field(default=None, description="Maximum amounts. Unset: the parent's limit.")
     lending_limit: Resources | None = Field(
         default=None, description="How much of its idle guarantee others may use. Unset: all of it."
     )
     over_quota_weight: OverQuotaWeight | None = Field(
-        default=None, description="Its part in dividing surplus among siblings. Unset: 1; 0: none."
+        default=None, description="Its weight when surplus is divided among siblings. Unset: 1; 0: none."
     )
     priority: int | None = Field(
-        default=None, ge=0, le=2**31 - 1, description="Queues with more get surplus first and lose it last. Unset: 100."
+        default=None,
+        ge=0,
+        le=2**31 - 1,
+        description="Queues with a higher value get surplus first and lose it last. Unset: 100.",
     )
     preempt_min_runtime: Duration | None = Field(
         default=None, description="How long its work runs before a workload of the same queue may preempt it."
@@ -87,7 +90,7 @@ class Queue(Declaration):
     reclaim_min_runtime: Duration | None = Field(
         default=None, description="How long its work runs before another queue may reclaim it."
     )
-    gpu_sharing: bool | None = Field(default=None, description="Whether fractions of a GPU may be asked for.")
+    gpu_sharing: bool | None = Field(default=None, description="Whether work may request fractions of a GPU.")
     pools: tuple[PoolRef, ...] | None = Field(
         default=None, description="Node pools it may use; inherited; all of a cluster's when left out everywhere."
     )
@@ -99,9 +102,9 @@ class Queue(Declaration):
     limit_ranges: tuple[LimitRange, ...] = Field(
         default=(),
         description="Bounds and defaults of containers in its namespaces; inherited. On a cluster without an engine, "
-        "they take the place of the defaults that Apportion writes.",
+        "they replace the defaults that Apportion writes.",
     )
-    kueue: KueueQueue | None = Field(default=None, description="Names and settings of its objects under Kueue.")
+    kueue: KueueQueue | None = Field(default=None, description="Names and settings of its Kueue objects.")
     ack: AckQueue | None = Field(default=None, description="Settings of the queue under kube-queue on ACK.")
 
     @model_validator(mode="after")

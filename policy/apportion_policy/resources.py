@@ -175,7 +175,7 @@ OverQuotaWeight = Annotated[
 AmountField = Literal["guaranteed", "limit", "lending_limit"]
 """A field of a queue that holds amounts."""
 
-REPLACE = "Fields that it replaces as a whole; of the others, what it does not mention stays."
+REPLACE = "Fields that it replaces entirely; in the others, amounts that it does not mention stay."
 """What `replace` of an override says."""
 
 

@@ -150,7 +150,12 @@ def test_a_queue_that_may_use_some_pools_only_selects_them(usable: Any, pools: A
     ("queue", "kind", "options", "says"),
     [
         ("visoin", "Job", _FIRST, "there is no queue visoin; did you mean vision?"),
-        ("research", "Job", _FIRST, "queue research holds queues, not work; name one of them: speech, vision"),
+        (
+            "research",
+            "Job",
+            _FIRST,
+            "queue research has queues below it and runs no work; name one of them: speech, vision",
+        ),
         ("vision", "Jobb", _FIRST, "there is no kind Jobb; did you mean Job?"),
         ("vision", "VolcanoJob", _FIRST, "kind VolcanoJob is volcano's own, and the cluster runs kai"),
         ("vision", "Job", Options(namespace="speech"), "namespace speech is not one of queue vision, which has vision"),
@@ -161,7 +166,7 @@ def test_a_queue_that_may_use_some_pools_only_selects_them(usable: Any, pools: A
             "vision",
             "Job",
             Options(name="Vision Job"),
-            "small letters, digits and dashes, such as vision-job; Vision Job",
+            "lowercase letters, digits and dashes, such as vision-job; Vision Job",
         ),
         ("vision", "RayJob", Options(name="a" * 48), "the name of a RayJob has at most 47 characters, and a+ has 48"),
         ("vision", "Job", Options(provisioning="dws"), "no pool of the cluster has a provisioning plan dws"),

@@ -57,9 +57,9 @@ def test_other_kinds_start_with_the_least() -> None:
 @pytest.mark.parametrize(
     ("engine", "kind", "words"),
     [
-        ("kueue", "RayJob", "Kueue admits a RayJob as a whole and refuses one that scales itself"),
-        ("kueue", "PyTorchJob", "kueue starts all workers of a PyTorchJob or none, so --min has no meaning"),
-        ("yunikorn", "Job", "it can be given for RayCluster, RayJob, RayService"),
+        ("kueue", "RayJob", "Kueue admits a RayJob as a whole and rejects one that scales itself"),
+        ("kueue", "PyTorchJob", "kueue starts all workers of a PyTorchJob or none, so --min does not apply"),
+        ("yunikorn", "Job", "it is supported for RayCluster, RayJob, RayService"),
         ("kai", "Deployment", "kai starts all workers of a Deployment or none"),
     ],
 )

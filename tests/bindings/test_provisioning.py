@@ -100,7 +100,7 @@ def test_other_classes_get_their_parameters_alone() -> None:
 @pytest.mark.parametrize(
     ("plan", "options", "says"),
     [
-        ({}, Options(provisioning="dws", gpus=0), "queued provisioning gives GPU nodes only"),
+        ({}, Options(provisioning="dws", gpus=0), "queued provisioning provides GPU nodes only"),
         (
             {},
             Options(provisioning="dws", gpus=16000),
@@ -109,7 +109,7 @@ def test_other_classes_get_their_parameters_alone() -> None:
         (
             {"max_nodes_per_request": 3},
             _ASKED,
-            "4 pods need 4 nodes, and one request of plan dws brings at most 3",
+            "4 pods need 4 nodes, and one request of plan dws provides at most 3",
         ),
         ({}, Options(provisioning="dws", gpus=8000, workers=1001), "1001 pods need 1001 nodes"),
         ({"max_run_duration": "8d"}, _ASKED, "the maximum is seven days, 604800 s"),
@@ -137,5 +137,5 @@ def test_pods_that_keep_apart_may_find_no_place() -> None:
     rule = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "kubernetes.io/hostname"}]}
     pod_sets(job)[0].spec["affinity"] = {"podAntiAffinity": rule}
     made = adopt(_site(), "vision", [job], Options(provisioning="dws"))
-    assert any("without regard to podAntiAffinity" in note for note in made.notes)
+    assert any("ignores podAntiAffinity" in note for note in made.notes)
     assert made.remarks == ()

@@ -108,7 +108,7 @@ def test_a_request_that_fails_is_tried_again_three_times(facts: Facts) -> None:
 
 def test_a_booking_that_nobody_uses_expires_and_its_node_goes(facts: Facts) -> None:
     (provisioned,) = _at(facts, "request-provisioned", why="pi: 1 node of dws-pool")
-    (expired,) = _at(facts, "booking-expired", why="pi: no pod came")
+    (expired,) = _at(facts, "booking-expired", why="pi: no pod was scheduled")
     assert expired == provisioned + 600.0
     (node,) = [f["node"] for f in facts if f["what"] == "node-joined" and f["at_s"] == provisioned]
     assert [f["node"] for f in facts if f["what"] == "node-left" and f["at_s"] == expired] == [node]

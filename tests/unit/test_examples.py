@@ -24,11 +24,11 @@ _LITERAL_MANIFESTS = {
         "AP703": "Limit must be set",
     },
     "seed-002-ack-kube-queue": {
-        "AP701": "called devops too; names are unique in the whole tree",
+        "AP701": "also named devops; names must be unique in the tree",
     },
     "seed-003-gke-dws": {
         "AP701": 'no matches for kind "PodTemplate" in version "v10"',
-        "AP706": "cluster-autoscaler.kubernetes.io/consume-provisioning-request for the time being",
+        "AP706": "cluster-autoscaler.kubernetes.io/consume-provisioning-request for now",
     },
     "seed-004-ai-scheduling": {
         "AP701": "not built with the plugin GPUAffinity",

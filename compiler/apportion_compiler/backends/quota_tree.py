@@ -123,7 +123,7 @@ def beyond_numbers(
     for queue, resource in _promised_everything_twice(program.queues, by_model=by_model):
         yield _refusal(
             queue,
-            f"a second unlimited guarantee of {resource} among siblings: a minimum is a number, and the minimums of siblings add up",
+            f"a second unlimited guarantee of {resource} among siblings: a minimum is a number, and the minimums of siblings are added",
             "guarantee each of them an amount, or only one of them UNLIMITED",
         )
     for queue in program.queues:

@@ -190,7 +190,7 @@ def _placed(
     remarks = tuple(
         dict.fromkeys(
             f"{name or workloads[0]['kind']} {excess.clause}; "
-            + ("it would never start" if excess.waits else "its pods would never run all at a time")
+            + ("it would never start" if excess.waits else "its pods would never all run at once")
             for excess in beyond
         )
     )

@@ -109,7 +109,7 @@ def _beyond_pools(program: Program, queue: Queue, asked: Requests) -> Iterator[s
         if not stands_for_no_size(resource, sizes[resource]) and amount > sizes[resource]:
             yield (
                 f"asks for {amount_text(resource, amount)}, and all nodes that queue {queue.id} may use have "
-                f"{amount_text(resource, sizes[resource])} at their most"
+                f"{amount_text(resource, sizes[resource])} in total"
             )
 
 

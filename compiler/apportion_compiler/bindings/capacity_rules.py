@@ -83,7 +83,7 @@ def _of_pods(program: Program, queue: Queue, workload: Workload) -> Iterator[Ver
         )
         for resource, clause in beyond_machine(queue, selected, pod_requests(pods.spec)):
             field = template_field(pods, "spec", f"containers[0].resources.requests[{resource}]")
-            yield workload.pending(field, "TooMany", f"it {clause}", "ask for less in one pod")
+            yield workload.pending(field, "TooMany", f"it {clause}", "request less per pod")
 
 
 def _of_workload(program: Program, queue: Queue, workload: Workload) -> Iterator[Verdict]:
@@ -97,7 +97,7 @@ def _of_workload(program: Program, queue: Queue, workload: Workload) -> Iterator
             )
         elif not excess.waits:
             yield workload.ignored(
-                "", "Exceeded", f"it {excess.clause}: its pods never run all at a time",
+                "", "Exceeded", f"it {excess.clause}: its pods never all run at once",
                 "ask for less, or raise the limit in the policy",
             )  # fmt: skip
 

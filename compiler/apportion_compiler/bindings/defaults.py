@@ -30,7 +30,7 @@ def name_of(wanted: str | None, queue: Queue, kind: str, template: Kind, n_worke
     if not is_label(wanted):
         suggestion = suggested_name(wanted)
         other = f", such as {suggestion[:bound]}" if suggestion else ""
-        raise BindingError(f"a name consists of small letters, digits and dashes{other}; {wanted} does not")
+        raise BindingError(f"a name consists of lowercase letters, digits and dashes{other}; {wanted} does not")
     if len(wanted) > bound:
         raise BindingError(f"the name of a {kind} has at most {bound} characters, and {wanted} has {len(wanted)}")
     return wanted

@@ -88,7 +88,7 @@ def _parameters(plan: ProvisioningPlan) -> dict[str, str]:
 
 def _refuse_without_gpus(asked: Requests) -> None:
     if not asked.get(GPU_RESOURCE):
-        raise BindingError("queued provisioning gives GPU nodes only, and no pod of the workload asks for a GPU")
+        raise BindingError("queued provisioning provides GPU nodes only, but no pod of the workload requests a GPU")
 
 
 def _refuse_too_many(plan: ProvisioningPlan, pools: Sequence[NodePool], asked: Requests, count: int) -> None:
@@ -101,7 +101,7 @@ def _refuse_too_many(plan: ProvisioningPlan, pools: Sequence[NodePool], asked: R
     most = plan.max_nodes_per_request or _MAX_NODES
     if n_nodes > most:
         raise BindingError(
-            f"{count} pods need {n_nodes} nodes, and one request of plan {plan.id} brings at most {most}"
+            f"{count} pods need {n_nodes} nodes, and one request of plan {plan.id} provides at most {most}"
         )
 
 
@@ -135,5 +135,7 @@ def _merged(sets: Sequence[PodSet], asked: Requests) -> Node:
         for key, value in section(pods.spec, "nodeSelector").items() if "nodeSelector" in pods.spec else ():
             selected = section(spec, "nodeSelector")
             if selected.setdefault(key, value) != value:
-                raise BindingError(f"one request brings one kind of machine, but the pods select {key} in several ways")
+                raise BindingError(
+                    f"one request provides one kind of machine, but the pods select {key} in several ways"
+                )
     return spec

@@ -24,7 +24,7 @@ def leaf(program: Program, id_: str) -> Queue:
     queue = queues[id_]
     if not queue.is_leaf:
         leaves = [q.id for q in program.queues if q.is_leaf and id_ in q.path]
-        raise BindingError(f"queue {id_} holds queues, not work; name one of them: {some(leaves)}")
+        raise BindingError(f"queue {id_} has queues below it and runs no work; name one of them: {some(leaves)}")
     return queue
 
 

@@ -21,7 +21,7 @@ def file_not_read(declarations: Declarations, as_of: date) -> Iterator[Diagnosti
             yield Diagnostic(
                 FILE_NOT_READ,
                 "policy",
-                f"the policy's folder holds more than {omission.name}, and the rest was not searched for declarations",
+                f"the policy's folder contains more than {omission.name}, so the rest was not searched for declarations",
                 omission.source,
                 hint="keep the policy in a folder of its own",
                 severity=Severity.WARNING,

@@ -20,8 +20,8 @@ from apportion_policy.source import SourceLocation
 _VERBS = {
     "guaranteed": "guaranteed {}",
     "limit": "limited to {}",
-    "lending_limit": "let to lend {}",
-    "users": "limited to {} for a person",
+    "lending_limit": "allowed to lend {}",
+    "users": "limited to {} per user",
 }
 
 

@@ -94,7 +94,7 @@ def _without_effect(environment: Environment, model: str, mentions: list[GpuMent
     return Diagnostic(
         GPU_MODEL_WITHOUT_POOL,
         f"environment {environment.name}",
-        f"no node pool of {environment.name} has {model.upper()}: what is written for {queues} counts as 0 there",
+        f"no node pool of {environment.name} has {model.upper()}: the amounts of {queues} count as 0 there",
         environment.source,
         tuple(Related(m.at, f"`{m.node.id}` is {m.text}") for m in mentions[:_MAX_RELATED]),
         f"give {queues if n_queues == 1 else 'them'} other GPUs in the overrides of {environment.name}, "

@@ -43,7 +43,7 @@ def _finding(
     return Diagnostic(
         GPUS_SHARED_TWICE,
         f"node pool {pool.id}",
-        f"`{pool.id}` shows each GPU as {sharing.clients} by {sharing.kind}, and KAI takes each of them for a whole "
+        f"`{pool.id}` shows each GPU as {sharing.clients} by {sharing.kind}, and KAI treats each of them as a whole "
         f"device: a quota of 1 GPU is 1/{sharing.clients} of one, and up to {sharing.clients} times the work that fits "
         "shares a device and its memory",
         pool.source,

@@ -15,7 +15,7 @@ LOCAL_QUEUE_OF_ANOTHER_OWNER = Rule(
     "AP126",
     "local-queue-of-another-owner",
     Severity.ERROR,
-    "a queue puts a LocalQueue into a namespace of another owner's queue",
+    "a queue has a LocalQueue in a namespace of another owner's queue",
     required=True,
 )
 
@@ -32,7 +32,7 @@ def local_queue_of_another_owner(graph: PolicyGraph) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 LOCAL_QUEUE_OF_ANOTHER_OWNER,
                 node.address,
-                f"`{node.id}` puts the LocalQueue {local.name} into the namespace {local.namespace}, which belongs to "
+                f"`{node.id}` has the LocalQueue {local.name} in the namespace {local.namespace}, which belongs to "
                 f"`{holder.id}` of {graph.owners[holder.id] or 'no owner'}",
                 local.source,
                 related=(Related(holder.queue.source, f"`{holder.id}` names {local.namespace}"),),

@@ -16,7 +16,10 @@ from apportion_policy.quantity import Unlimited, decimal_text, parse_cpu, parse_
 from apportion_policy.source import SourceLocation
 
 MACHINE_TYPE_DISAGREES = Rule(
-    "AP614", "machine-type-disagrees", Severity.WARNING, "a node pool counts what machines of its type do not have"
+    "AP614",
+    "machine-type-disagrees",
+    Severity.WARNING,
+    "a node pool declares resources that its machine type does not have",
 )
 
 _GIB = 1024**3
@@ -53,7 +56,7 @@ def _faults(pool: NodePool, machine: Machine) -> Iterator[_Fault]:
     counted = 0 if gpus is None else gpus.count
     if counted != machine.n_gpus:
         yield (
-            f"{counted} GPUs a machine, and {pool.machine_type} has {machine.n_gpus}",
+            f"{counted} GPUs per machine, but {pool.machine_type} has {machine.n_gpus}",
             f"count {machine.n_gpus}, or name the machine type that has {counted}"
             if machine.n_gpus
             else f"remove the accelerator from `{pool.id}`, or name a machine type that has GPUs",
@@ -61,7 +64,7 @@ def _faults(pool: NodePool, machine: Machine) -> Iterator[_Fault]:
         )
     elif gpus is not None and isinstance(pool.provider, Gke) and gpus.provider_name not in (None, machine.accelerator):
         yield (
-            f"GPUs of the kind {gpus.provider_name}, and {pool.machine_type} has {machine.accelerator}",
+            f"GPUs of type {gpus.provider_name}, and {pool.machine_type} has {machine.accelerator}",
             f"write provider_name={machine.accelerator}",
             _edit(at, "provider_name", machine.accelerator),
         )
@@ -72,15 +75,15 @@ def _sizes(pool: NodePool, machine: Machine) -> Iterator[_Fault]:
     cpu = None if pool.cpu is None else parse_cpu(pool.cpu)
     if cpu is not None and not isinstance(cpu, Unlimited) and cpu > machine.cores * 1000:
         yield (
-            f"{decimal_text(cpu)} cores a machine, and {pool.machine_type} has {machine.cores}",
-            f"count less than {machine.cores}: the kubelet keeps a part",
+            f"{decimal_text(cpu)} cores per machine, but {pool.machine_type} has {machine.cores}",
+            f"count less than {machine.cores}: the kubelet reserves a part",
             None,
         )
     memory = None if pool.memory is None else parse_memory(pool.memory)
     if memory is not None and not isinstance(memory, Unlimited) and memory > machine.memory_gb * _GIB:
         yield (
-            f"{readable_memory(memory)[0]} of memory a machine, and {pool.machine_type} has {machine.memory_gb}Gi",
-            f"count less than {machine.memory_gb}Gi: the kubelet keeps a part",
+            f"{readable_memory(memory)[0]} of memory per machine, but {pool.machine_type} has {machine.memory_gb}Gi",
+            f"count less than {machine.memory_gb}Gi: the kubelet reserves a part",
             None,
         )
 

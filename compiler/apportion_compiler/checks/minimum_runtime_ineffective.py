@@ -134,7 +134,7 @@ def _unread(graph: PolicyGraph, scope: Scope, node: Node, kind: _Kind) -> _Fault
         above = (
             f"`{node.parent}` has no other child" if node.parent is not None else "there is no other top-level queue"
         )
-        why = f"protects nothing: kai reads it only when a sibling reclaims, and {above}"
+        why = f"protects nothing: kai applies it only when a sibling reclaims, and {above}"
     else:
         why = "protects nothing: every queue below has one of its own"
     return _Fault(why, f"remove the {kind.field} of `{node.id}`", (), _removal(node, kind))

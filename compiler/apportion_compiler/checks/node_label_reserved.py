@@ -43,7 +43,7 @@ def node_label_reserved(graph: PolicyGraph) -> Iterator[Diagnostic]:
                     f"node pool {pool.id}",
                     f"`{pool.id}` has the node label {key}={value}, {fault}",
                     pool.source,
-                    hint=f"take {key} out of the labels of `{pool.id}`",
+                    hint=f"remove {key} from the labels of `{pool.id}`",
                     severity=None if contradicted else Severity.WARNING,
                 )
 
@@ -77,7 +77,7 @@ def _not_set(pool: NodePool, key: str) -> str | None:
     if pool.provider.kind == "fixed":
         return None
     if is_provider_label(pool.provider.kind, key):
-        return f"which {pool.provider.kind} sets by itself, and nobody else"
+        return f"which {pool.provider.kind} sets on its own"
     if is_kubernetes_label(key):
-        return f"and {key.rpartition('/')[0]} is Kubernetes' own: it is not set when the pool is made"
+        return f"and {key.rpartition('/')[0]} is reserved for Kubernetes: it is not set when the pool is created"
     return None

@@ -23,7 +23,7 @@ def without_maintenance(pool: NodePool, provider: str) -> Iterator[IneffectiveSe
     """Yield a fault where a pool has maintenance times and its provider has no field for them."""
     if pool.maintenance is not None:
         yield IneffectiveSetting(
-            f"has maintenance times, for which a pool of {provider} has no field",
+            f"sets `maintenance`, which pools of {provider} do not support",
             f"remove `maintenance` from `{pool.id}`, and set it on the cluster",
         )
 
@@ -33,7 +33,7 @@ def without_sharing(pool: NodePool, provider: str) -> Iterator[IneffectiveSettin
     if pool.sharing is not None:
         yield IneffectiveSetting(
             f"shares GPUs by {pool.sharing.kind}, for which a pool of {provider} has no field",
-            "configure NVIDIA's device plugin on its nodes to do so",
+            "configure it in NVIDIA's device plugin instead",
         )
 
 

@@ -26,68 +26,66 @@ def gke_faults(pool: NodePool, settings: Gke, *, queued: bool) -> Iterator[Ineff
     if settings.node_auto_provisioning:
         yield from _made_on_request(pool, queued=queued)
     else:
-        yield from without_machine_type(pool, "so that GKE takes e2-medium")
+        yield from without_machine_type(pool, "so GKE uses e2-medium")
     known = None if pool.machine_type is None else gke_machine(pool.machine_type)
     if pool.accelerator is not None and pool.accelerator.provider_name is None and known is None:
         yield IneffectiveSetting(
-            "does not say GKE's name for its GPUs, without which its machines get none",
-            "write provider_name in its accelerator, such as nvidia-h100-80gb",
+            "has no `provider_name` for its GPUs, so its machines get none",
+            "set provider_name in its accelerator, such as nvidia-h100-80gb",
         )
     yield from _reservations(pool, settings, queued=queued)
     yield from _fixed_size(pool, settings)
     if not queued and settings.release_channel != "none" and not settings.auto_upgrade:
         yield IneffectiveSetting(
-            f"switches automatic upgrades off, which GKE refuses in the release channel {settings.release_channel}",
+            f"disables automatic upgrades, which GKE rejects in release channel {settings.release_channel}",
             "set auto_upgrade to true and name a maintenance exclusion, or leave the channel",
         )
     if settings.flex_start and (pool.spot or pool.reservation is not None or not settings.autoscaling):
         yield IneffectiveSetting(
-            "starts machines flexibly, which GKE refuses with spot machines, with a reservation and without autoscaling",
-            f"set flex_start of `{pool.id}` to false, or take the others out",
+            "uses flex-start, which GKE rejects with spot machines, with a reservation and without autoscaling",
+            f"set flex_start of `{pool.id}` to false, or remove the others",
         )
     if settings.compact_placement and len(pool.zones) > 1:
-        yield IneffectiveSetting(f"wants its machines close together, and in {len(pool.zones)} zones", "name one zone")
+        yield IneffectiveSetting(f"requests compact placement in {len(pool.zones)} zones", "name one zone")
 
 
 def ack_faults(pool: NodePool, settings: Ack) -> Iterator[IneffectiveSetting]:
     """Yield the faults of a pool on ACK."""
-    yield from without_machine_type(pool, "and ACK makes no machine without")
+    yield from without_machine_type(pool, "and ACK creates no machine without one")
     yield from without_maintenance(pool, "ack")
     yield from without_sharing(pool, "ack")
     yield from without_zones(pool, "vSwitches")
     if settings.spot_strategy != "NoSpot" and not pool.spot:
         yield IneffectiveSetting(
-            f"buys spot machines ({settings.spot_strategy}) and does not say that they are",
+            f"buys spot machines ({settings.spot_strategy}) but `spot` is false",
             f"set spot of `{pool.id}` to true, or its spot_strategy to NoSpot",
         )
     if settings.pool_type == "lingjun" and (pool.spot or settings.deployment_set is not None):
         yield IneffectiveSetting(
-            "is of Lingjun machines, which are neither spot nor in a deployment set", "take these settings out"
+            "has Lingjun machines, which support neither spot nor deployment sets", "remove these settings"
         )
 
 
 def eks_faults(pool: NodePool, settings: Eks) -> Iterator[IneffectiveSetting]:
     """Yield the faults of a pool on EKS."""
-    yield from without_machine_type(pool, "so that EKS takes t3.medium")
+    yield from without_machine_type(pool, "so EKS uses t3.medium")
     yield from without_maintenance(pool, "eks")
     yield from without_sharing(pool, "eks")
     yield from without_zones(pool, "subnets")
     if settings.managed and pool.max_nodes == 0:
-        yield IneffectiveSetting(
-            "has at most 0 nodes, and a managed group has room for 1 at least", "set max_nodes to 1"
-        )
+        yield IneffectiveSetting("has at most 0 nodes, but a managed node group needs at least 1", "set max_nodes to 1")
     if settings.capacity_block and pool.reservation is None:
         yield IneffectiveSetting(
-            "draws on a capacity block and does not name it", f"write the block's id as reservation of `{pool.id}`"
+            "uses a capacity block without naming it", f"write the block's id as reservation of `{pool.id}`"
         )
     if settings.capacity_block and pool.spot:
-        yield IneffectiveSetting("is both of a capacity block and spot", f"set spot of `{pool.id}` to false")
+        yield IneffectiveSetting("combines a capacity block with spot machines", f"set spot of `{pool.id}` to false")
     if not settings.managed and (
         settings.node_repair or settings.ami_type is not None or settings.node_role is not None
     ):
         yield IneffectiveSetting(
             "scales itself, and node_repair, ami_type and node_role are settings of a managed group",
-            "take them out, and put image and role into the launch template",
+            "remove them, and set image and role in the launch template",
         )
 
 
@@ -95,13 +93,13 @@ def _made_on_request(pool: NodePool, *, queued: bool) -> Iterator[IneffectiveSet
     named = [name for name in ("labels", "taints", "sharing") if getattr(pool, name)]
     if named:
         yield IneffectiveSetting(
-            f"has {' and '.join(named)}, and GKE sets none of that on pools that it makes for a request",
-            f"take them out, or make the pool beforehand: node_auto_provisioning of `{pool.id}` false",
+            f"has {' and '.join(named)}, but GKE applies none of these to pools that it creates for a request",
+            f"remove them, or create the pool in advance: node_auto_provisioning of `{pool.id}` false",
         )
     if not queued:
         yield IneffectiveSetting(
-            "lets GKE make its nodes for requests, and names no plan by which they are requested",
-            f"write the provisioning of `{pool.id}`, or set node_auto_provisioning to false",
+            "uses node auto-provisioning without a provisioning plan",
+            f"set `provisioning` of `{pool.id}`, or set node_auto_provisioning to false",
         )
 
 
@@ -110,12 +108,12 @@ def _reservations(pool: NodePool, settings: Gke, *, queued: bool) -> Iterator[In
         return
     if settings.reservation_affinity == "specific" and pool.reservation is None:
         yield IneffectiveSetting(
-            "draws on a specific reservation and does not name it", f"write the reservation of `{pool.id}`"
+            "uses a specific reservation without naming it", f"write the reservation of `{pool.id}`"
         )
     if settings.reservation_affinity == "none" and pool.reservation is not None:
         yield IneffectiveSetting(
-            f"names the reservation {pool.reservation}, and draws on none",
-            'set reservation_affinity="specific" on its provider, or take the reservation out',
+            f"names the reservation {pool.reservation}, but does not use it",
+            'set reservation_affinity="specific" on its provider, or remove the reservation',
         )
 
 
@@ -124,17 +122,17 @@ def _fixed_size(pool: NodePool, settings: Gke) -> Iterator[IneffectiveSetting]:
         return
     if pool.min_nodes != pool.max_nodes:
         yield IneffectiveSetting(
-            f"does not scale by itself, so that it stays at {pool.max_nodes} nodes and not between {pool.min_nodes} and "
+            f"does not autoscale, so it stays at {pool.max_nodes} nodes instead of between {pool.min_nodes} and "
             f"{pool.max_nodes}",
-            f"write min_nodes={pool.max_nodes}, or let it scale",
+            f"write min_nodes={pool.max_nodes}, or enable autoscaling",
         )
     if not pool.zones:
         yield IneffectiveSetting(
-            "does not scale by itself and names no zones, and GKE counts the nodes of each zone",
+            "does not autoscale and names no zones, and GKE counts nodes per zone",
             f"name the zones of `{pool.id}`",
         )
     elif pool.max_nodes % len(pool.zones):
         yield IneffectiveSetting(
-            f"has {pool.max_nodes} nodes in {len(pool.zones)} zones, and GKE puts as many into each",
+            f"has {pool.max_nodes} nodes in {len(pool.zones)} zones, and GKE creates that many in each",
             f"write {pool.max_nodes - pool.max_nodes % len(pool.zones)} nodes, or name fewer zones",
         )

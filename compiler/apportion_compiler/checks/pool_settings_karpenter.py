@@ -23,16 +23,16 @@ def karpenter_faults(pool: NodePool, settings: Karpenter) -> Iterator[Ineffectiv
     yield from without_sharing(pool, "karpenter")
     if pool.machine_type is None and pool.accelerator is None:
         yield IneffectiveSetting(
-            "names no machine type, so that Karpenter takes any", f"write the machine_type of `{pool.id}`"
+            "names no machine type, so Karpenter uses any", f"write the machine_type of `{pool.id}`"
         )
     if pool.min_nodes and not settings.static_nodes:
         yield IneffectiveSetting(
-            f"keeps at least {pool.min_nodes} nodes, and Karpenter makes nodes for waiting pods alone",
+            f"keeps at least {pool.min_nodes} nodes, but Karpenter creates nodes only for pending pods",
             f"set min_nodes of `{pool.id}` to 0, or static_nodes to true to keep them always",
         )
     if settings.static_nodes and pool.min_nodes != pool.max_nodes:
         yield IneffectiveSetting(
-            f"keeps {pool.min_nodes} nodes always, and never grows to {pool.max_nodes}",
+            f"keeps {pool.min_nodes} nodes at all times and never grows to {pool.max_nodes}",
             f"write max_nodes={pool.min_nodes}",
         )
     for field in ("consolidate_after", "expire_after"):
@@ -62,11 +62,11 @@ def _reservation(pool: NodePool, reservation: str, settings: Karpenter) -> Itera
         )
     if pool.spot:
         yield IneffectiveSetting(
-            "is spot and of a reservation, and Karpenter takes the reservation", f"set spot of `{pool.id}` to false"
+            "is spot and names a reservation, and Karpenter uses the reservation", f"set spot of `{pool.id}` to false"
         )
     if settings.role is None:
         yield IneffectiveSetting(
-            f"names a reservation, and the node class {settings.node_class} that has to select it is not described here",
+            f"names a reservation, and the node class {settings.node_class} that must select it is not described here",
             "write role, ami_alias, subnet_tags and security_group_tags, or select it in the class yourself",
         )
 
@@ -74,12 +74,12 @@ def _reservation(pool: NodePool, reservation: str, settings: Karpenter) -> Itera
 def _maintenance(pool: NodePool, maintenance: Maintenance) -> Iterator[IneffectiveSetting]:
     if maintenance.exclusions:
         yield IneffectiveSetting(
-            "has maintenance exclusions, and Karpenter's budgets have no date",
+            "has maintenance exclusions, but Karpenter's disruption budgets have no dates",
             f"remove the exclusions from `{pool.id}`",
         )
     if maintenance.window is not None and closed_time(maintenance.window) is None:
         yield IneffectiveSetting(
-            f"has a maintenance window by {maintenance.window.recurrence}, and Karpenter's budgets know daily windows and "
-            "those of one day of the week",
+            f"has a maintenance window by {maintenance.window.recurrence}, but Karpenter's disruption budgets support "
+            "only daily windows and windows on one day of the week",
             "write FREQ=DAILY, or FREQ=WEEKLY with the day of its start",
         )

@@ -66,7 +66,7 @@ def _empty(scope: Scope, pool: NodePool, resource: str, machine: int, takers: li
     return Diagnostic(
         POOL_SIZE_INVERTED,
         f"node pool {pool.id}",
-        f"`{pool.id}` has at most 0 nodes, and the {amount_text(resource, guaranteed)} guaranteed on {scope.name} rest on it",
+        f"`{pool.id}` has at most 0 nodes, and the {amount_text(resource, guaranteed)} guaranteed on {scope.name} depend on it",
         pool.source,
         tuple(
             Related(node.queue.source, f"`{node.id}` is guaranteed {amount_text(resource, amount)}")

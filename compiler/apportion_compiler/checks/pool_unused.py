@@ -69,9 +69,9 @@ def _unlisted(graph: PolicyGraph, pool: NodePool) -> Diagnostic:
 
 def _left_out(pool: NodePool, named_by: list[Node]) -> Diagnostic:
     n_queues = len(named_by)
-    message = f"`{named_by[0].id}`, the only queue that says which pools are used, leaves out `{pool.id}`"
+    message = f"`{named_by[0].id}`, the only queue that lists pools, omits `{pool.id}`"
     if n_queues > 1:
-        message = f"{n_queues:,} queues say which pools are used, and none of them names `{pool.id}`"
+        message = f"{n_queues:,} queues list pools, and none of them lists `{pool.id}`"
     return Diagnostic(
         POOL_UNUSED,
         f"node pool {pool.id}",

@@ -62,7 +62,7 @@ def _requested(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePool, 
             yield (
                 known[name],
                 pool,
-                f"is made by GKE on request as `{known[name].id}` is, and nothing but {name} tells the two apart",
+                f"is created by GKE on request, as `{known[name].id}` is, and nothing but {name} distinguishes them",
                 "declare one pool for both, or set node_auto_provisioning to false on one",
             )
         known.setdefault(name, pool)
@@ -82,8 +82,8 @@ def _windows(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePool, st
                 yield (
                     first,
                     pool,
-                    f"has another maintenance window than `{first.id}`, and a GKE cluster has one",
-                    "write the same window on both",
+                    f"has a different maintenance window from `{first.id}`, but a GKE cluster has only one",
+                    "set the same window on both",
                 )
             first = first or pool
         for exclusion in maintenance.exclusions:
@@ -110,7 +110,7 @@ def _node_classes(pools: Sequence[NodePool]) -> Iterator[tuple[NodePool, NodePoo
                 pool,
                 pool,
                 f"describes the node class {settings.node_class} in part: {', '.join(missing)} is missing",
-                "say all of it, or none where the class is made elsewhere",
+                "describe all of it, or nothing if the class is created elsewhere",
             )
         elif given:
             other = described.setdefault(settings.node_class, (pool, given))

@@ -57,7 +57,7 @@ def _finding(
     where = tuple(engine for engine, _ in against)
     kept_by = tuple(engine for engine in engines if engine not in where)
     evict = "evicts" if len(where) == 1 else "evict"
-    hint = f"write preemptible=True: {engine_list(where)} {evict} its work whatever is written"
+    hint = f"write preemptible=True: {engine_list(where)} {evict} its work regardless"
     if kept_by:
         # There the word counts, and a class that says otherwise would lose its protection.
         hint = (

@@ -27,11 +27,11 @@ def preemptibility_implicit(graph: PolicyGraph) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 PREEMPTIBILITY_IMPLICIT,
                 f"priority class {cls.name}",
-                f"`{cls.name}` has value {cls.value} and does not say whether it is preemptible: kai takes "
-                f"{NON_PREEMPTIBLE_FROM} and more as non-preemptible, which may use its queue's guarantee and nothing beyond",
+                f"`{cls.name}` has value {cls.value} and leaves `preemptible` unset: kai treats "
+                f"{NON_PREEMPTIBLE_FROM} and above as non-preemptible, and limits it to its queue's guarantee",
                 cls.source,
                 (),
-                "say preemptible=False if that is meant, or preemptible=True to let it use what is idle",
+                "write preemptible=False if that is intended, or preemptible=True to let it use idle capacity",
                 # What the engine does already: the fix changes nothing that runs.
                 ValueEdit(cls.source, ("preemptible",), value=False, applicability=Applicability.SAFE),
             )

@@ -31,13 +31,13 @@ def priority_reserved_name(graph: PolicyGraph) -> Iterator[Diagnostic]:
         if cls.name.startswith(_PREFIX):
             hint, fix = _way_out(graph, cls, used)
             yield _finding(
-                cls, f"`{cls.name}` begins with `{_PREFIX}`, which Kubernetes keeps for its own classes", hint, fix
+                cls, f"`{cls.name}` begins with `{_PREFIX}`, which Kubernetes reserves for its own classes", hint, fix
             )
         elif cls.installed_by_engine and cls.name not in installed:
             yield _finding(
                 cls,
                 f"`{cls.name}` is declared as installed by the engine, but no engine installs a class of that name",
-                "leave `installed_by_engine` out, so that the class is emitted",
+                "remove `installed_by_engine`, so that the class is emitted",
                 ValueEdit(cls.source, ("installed_by_engine",), None),
             )
 

@@ -97,7 +97,7 @@ def _without_class(graph: PolicyGraph) -> Iterator[Diagnostic]:
                 else "allows no priority class"
             )
             if names is None:
-                allows = "may use no priority class: each of them is for other queues"
+                allows = "may use no priority class: all of them are reserved for other queues"
             yield Diagnostic(
                 QUEUE_CANNOT_RUN,
                 node.address,

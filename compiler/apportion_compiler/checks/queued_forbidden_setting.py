@@ -54,7 +54,7 @@ def queued_forbidden_setting(graph: PolicyGraph) -> Iterator[Diagnostic]:
 def _faults(pool: NodePool, plan: ProvisioningPlan) -> Iterator[_Fault]:
     if not isinstance(pool.provider, Gke):
         yield _Fault(
-            f"is provided by {pool.provider.kind}, and only gke knows {plan.provisioning_class}",
+            f"is provided by {pool.provider.kind}, but only gke supports {plan.provisioning_class}",
             f"remove `provisioning` from `{pool.id}`, or name a plan of another class",
             ValueEdit(pool.source, ("provisioning",), None),
         )
@@ -73,13 +73,13 @@ def _of_pool(pool: NodePool) -> Iterator[_Fault]:
         )
     if pool.spot:
         yield _Fault(
-            "is of spot machines; queued machines cannot be spot as well",
+            "uses spot machines, which queued provisioning does not support",
             f"set spot of `{pool.id}` to false",
             ValueEdit(pool.source, ("spot",), value=False),
         )
     if pool.reservation is not None:
         yield _Fault(
-            f"draws on the reservation {pool.reservation}; queued provisioning uses none",
+            f"uses reservation {pool.reservation}, which queued provisioning does not support",
             f"remove `reservation` from `{pool.id}`",
             ValueEdit(pool.source, ("reservation",), None),
         )
@@ -100,13 +100,13 @@ def _of_provider(pool: NodePool, gke: Gke) -> Iterator[_Fault]:
         )
     if not gke.autoscaling:
         yield _Fault(
-            "does not scale by itself; the cluster autoscaler is what answers queued requests",
+            "does not autoscale, but the cluster autoscaler serves queued requests",
             f"set autoscaling of `{pool.id}` to true",
             ValueEdit(gke.source, ("autoscaling",), value=True),
         )
     if gke.auto_repair:
         yield _Fault(
-            "repairs nodes by itself, which evicts the whole job that they were provisioned for",
+            "repairs nodes automatically, which evicts the whole job that they were provisioned for",
             f"set auto_repair of `{pool.id}` to false",
             ValueEdit(gke.source, ("auto_repair",), value=False),
             Severity.WARNING,
@@ -118,13 +118,13 @@ def _of_upgrades(pool: NodePool, gke: Gke) -> Iterator[_Fault]:
     if in_channel and not gke.auto_upgrade:
         when = "" if _says_when(pool) else " and name a maintenance window or exclusion"
         yield _Fault(
-            f"switches automatic upgrades off, which GKE refuses in the release channel {gke.release_channel}",
+            f"disables automatic upgrades, which GKE rejects in release channel {gke.release_channel}",
             f"set auto_upgrade of `{pool.id}` to true{when}",
             None if when else ValueEdit(gke.source, ("auto_upgrade",), value=True),
         )
     elif in_channel and not _says_when(pool):
         yield _Fault(
-            f"is upgraded whenever the release channel {gke.release_channel} has a version, which evicts the whole job "
+            f"is upgraded whenever the release channel {gke.release_channel} has a new version, which evicts the whole job "
             "that its nodes were provisioned for",
             f"give `{pool.id}` a maintenance window or exclusion",
             None,
@@ -132,7 +132,7 @@ def _of_upgrades(pool: NodePool, gke: Gke) -> Iterator[_Fault]:
         )
     elif not in_channel and gke.auto_upgrade:
         yield _Fault(
-            "upgrades nodes by itself, which evicts the whole job that they were provisioned for",
+            "upgrades nodes automatically, which evicts the whole job that they were provisioned for",
             f"set auto_upgrade of `{pool.id}` to false",
             ValueEdit(gke.source, ("auto_upgrade",), value=False),
             Severity.WARNING,

@@ -60,7 +60,7 @@ def _unbounded_request(pool: NodePool, plan: ProvisioningPlan) -> Diagnostic:
         f"node pool {pool.id}",
         f"one request for `{pool.id}` may ask for {pool.max_nodes:,} nodes; GKE provisions at most {_BOUND}, in one zone",
         pool.source,
-        (Related(plan.source, f"`{plan.id}` sets no bound of one request"),),
+        (Related(plan.source, f"`{plan.id}` sets no limit per request"),),
         f"set max_nodes_per_request={MAX_NODES_PER_ZONE} on `{plan.id}`",
         ValueEdit(plan.source, ("max_nodes_per_request",), MAX_NODES_PER_ZONE),
     )

@@ -47,7 +47,7 @@ def queued_version_too_old(graph: PolicyGraph) -> Iterator[Diagnostic]:
 
 def _needs(plan: ProvisioningPlan, provider: Gke) -> Iterator[tuple[str, str, tuple[Related, ...]]]:
     if plan.max_run_duration is not None or MAX_RUN_DURATION_PARAMETER in plan.parameters:
-        place = Related(plan.source, f"`{plan.id}` bounds how long nodes live")
+        place = Related(plan.source, f"`{plan.id}` limits how long nodes live")
         yield f"{MAX_RUN_DURATION_PARAMETER} of `{plan.id}`", SINCE_MAX_RUN_DURATION, (place,)
     if provider.node_auto_provisioning:
         yield "queued provisioning with node auto-provisioning", SINCE_NODE_AUTO_PROVISIONING, ()

@@ -28,7 +28,7 @@ def unknown_parent(declarations: Declarations, as_of: date) -> Iterator[Diagnost
         yield Diagnostic(
             UNKNOWN_PARENT,
             f"queue {queue.id}",
-            f"`{queue.id}` hangs below `{parent}`, which is not declared",
+            f"`{queue.id}` has the parent `{parent}`, which is not declared",
             queue.source,
             hint=f"name `{meant}` as its parent"
             if meant is not None

@@ -67,7 +67,7 @@ def _table(report: Report, rest: list[Finding], in_repository: Callable[[str], s
     lines = [
         f"### apportion: {summary(report)}",
         "",
-        f"GitHub shows {SHOWN_PER_LEVEL} annotations of each level; these are the others.",
+        f"GitHub shows {SHOWN_PER_LEVEL} annotations per level; these are the rest.",
         "",
         "| level | rule | place | finding |",
         "| --- | --- | --- | --- |",

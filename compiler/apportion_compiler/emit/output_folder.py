@@ -92,7 +92,7 @@ class OutputFolder:
         with _parent(self._fd, name, self.path, made=self._made) as (parent, leaf):
             found = _kind(parent, leaf)
             if found is not None and stat.S_ISDIR(found):
-                raise LinkedPathError(f"{self.path / name} is a folder, and a file belongs there")
+                raise LinkedPathError(f"{self.path / name} is a folder, where a file is expected")
             temporary = f".apportion-{os.urandom(8).hex()}.tmp"
             self._staged.append(StagedFile(os.dup(parent), temporary, leaf))
             descriptor = os.open(temporary, _NEW, 0o666, dir_fd=parent)
@@ -291,7 +291,9 @@ def _entries(folder: int, below: str, depth: int, left: list[int]) -> Iterator[s
         entries = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in islice(found, left[0] + 1))
     left[0] -= len(entries)
     if left[0] < 0:
-        raise LinkedPathError(f"{below or 'the output folder'} holds too much: more than {_MAX_ENTRIES} entries in all")
+        raise LinkedPathError(
+            f"{below or 'the output folder'} contains too much: more than {_MAX_ENTRIES} entries in all"
+        )
     for name, is_folder in entries:
         whole = f"{below}/{name}" if below else name
         if not is_folder or depth == _MAX_DEPTH:
@@ -314,4 +316,4 @@ def _kind(parent: int, name: str) -> int | None:
 def _described(mode: int) -> str:
     if stat.S_ISLNK(mode):
         return "a symbolic link"
-    return "a folder" if stat.S_ISDIR(mode) else "no regular file"
+    return "a folder" if stat.S_ISDIR(mode) else "not a regular file"

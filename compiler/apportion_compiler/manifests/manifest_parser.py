@@ -141,7 +141,7 @@ class _Reader:
             else:
                 if key.value in made:
                     self._fault(
-                        f"the key `{key.value[:80]}` stands twice in one mapping, and only the last counts", key
+                        f"the key `{key.value[:80]}` occurs twice in one mapping, and only the last counts", key
                     )
                 made[key.value] = self.value(value)
         return {**merged, **made}

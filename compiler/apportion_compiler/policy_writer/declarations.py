@@ -145,7 +145,7 @@ def _one_line(text: str | None) -> str | None:
 
 def _reworded(object_: str, field: str, text: str | None) -> Iterator[Note]:
     if _one_line(text) != text:
-        yield Note(object_, f"its {field} is put on one line, with control and format characters as escapes")
+        yield Note(object_, f"its {field} is written on one line, with control and format characters escaped")
 
 
 def _owner(queue: QueueRecord) -> str | None:

@@ -16,8 +16,8 @@ from apportion_policy.resources import GPU
 
 _MODEL = f"{GPU}/"
 GUESSED = (
-    "nothing says what machines a pool has, so their number and size are made up: such that they hold all quotas "
-    "together, or every guarantee with one machine of 8 GPUs down; write what there is"
+    "the objects do not say which machines a pool has, so number and size are placeholders that hold all quotas "
+    "together, or every guarantee with one machine of 8 GPUs down; write the actual machines"
 )
 
 QUEUED_GKE = Gke(

@@ -46,8 +46,8 @@ def _class_values(changes: Iterable[ObjectChange]) -> Iterator[Hazard]:
             yield Hazard(
                 CLASS_VALUE,
                 change.identity,
-                f"PriorityClass {change.identity.name} goes from {before} to {after}: Kubernetes makes it anew, work "
-                "that runs keeps the old number, and pods made in between are refused",
+                f"PriorityClass {change.identity.name} goes from {before} to {after}: Kubernetes recreates it, "
+                "running work keeps the old number, and pods created in between are rejected",
             )
 
 
@@ -62,7 +62,7 @@ def _queues_with_children(changes: Sequence[ObjectChange]) -> Iterator[Hazard]:
             yield Hazard(
                 QUEUE_WITH_CHILDREN,
                 change.identity,
-                f"{change.identity.kind} {change.identity.name} is deleted with what is below it: {', '.join(below)}",
+                f"{change.identity.kind} {change.identity.name} is deleted with everything below it: {', '.join(below)}",
             )
 
 

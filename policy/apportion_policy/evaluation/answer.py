@@ -86,11 +86,11 @@ def read_answer(received: bytes) -> Answer:
     first_end = received.find(b"\n")
     second_end = received.find(b"\n", first_end + 1)
     if first_end < 0 or second_end < 0:
-        raise AnswerError("the answer broke off")
+        raise AnswerError("the response is incomplete")
     head = _object(received[first_end + 1 : second_end])
     document = received[second_end + 1 :]
     if head.get("bytes") != len(document):
-        raise AnswerError("the answer has another length than it says")
+        raise AnswerError("the response is not as long as its header states")
     faults = _items(head.get("faults"), at_most=_MAX_FAULTS)
     try:
         read = tuple(Fault.from_json(fault) for fault in faults)
@@ -105,15 +105,15 @@ def _line(data: object) -> bytes:
 
 def _object(line: bytes) -> dict[str, object]:
     if len(line) > MAX_HEADER_BYTES:
-        raise AnswerError("the head of the answer is too long")
+        raise AnswerError("the header of the response is too long")
     if sum(line.count(sign) for sign in (b",", b"{", b"[")) > _MAX_HEADER_VALUES:
-        raise AnswerError("the head of the answer has too many values")
+        raise AnswerError("the header of the response has too many values")
     try:
         data = json.loads(line)
     except (ValueError, RecursionError) as malformed:
-        raise AnswerError("the head of the answer is not JSON") from malformed
+        raise AnswerError("the header of the response is not JSON") from malformed
     if not isinstance(data, dict):
-        raise AnswerError("the head of the answer is not an object")
+        raise AnswerError("the header of the response is not an object")
     return cast(dict[str, object], data)
 
 

@@ -29,7 +29,7 @@ def checked(document: object) -> dict[str, Any]:
     case = {"actions": list(ACTIONS), **case}
     for action in case["actions"]:
         if action not in ACTIONS:
-            raise CaseError(f"the case asks for the action {action!r}, which is not one of {', '.join(ACTIONS)}")
+            raise CaseError(f"the case has the action {action!r}, which is not one of {', '.join(ACTIONS)}")
     nodes = _named(case["nodes"], "node", _node)
     departments = _named(case.get("departments", ()), "department", _queue)
     queues = _named(case["queues"], "queue", _queue)
@@ -226,7 +226,7 @@ def _named(
         one = _object(value, f"a {kind}", {"name": _is_text}, needed=("name",))
         name = one["name"]
         if name in found:
-            raise CaseError(f"two {kind}s are called {name}")
+            raise CaseError(f"two {kind}s are named {name}")
         found[name] = check(one, f"the {kind} {name}")
     return list(found.values())
 

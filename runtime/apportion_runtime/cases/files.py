@@ -62,7 +62,7 @@ def _parsed(text: str) -> object:
         raise
     except ValueError:
         # A number of more digits than the interpreter converts.
-        raise Malformed("it holds a number that is too long") from None
+        raise Malformed("it contains a number that is too long") from None
 
 
 def _refuse(constant: str) -> NoReturn:

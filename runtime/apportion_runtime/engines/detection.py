@@ -31,7 +31,7 @@ def named(name: str) -> Model:
     found = next((model for model in MODELS if model.name == name), None)
     if found is None or found.made_by is None:
         title = name if found is None else found.title
-        raise NoModelError(f"{title} has no model here; choose one of {known()}: none stands in for another")
+        raise NoModelError(f"{title} cannot be simulated; choose one of {known()}")
     return found
 
 
@@ -60,16 +60,14 @@ def choose(objects: Iterable[Manifest], asked: str | None = None) -> Model:
             raise NoModelError(f"there is no object of {model.title} among these")
         if model is _NATIVE and present:
             others = " and ".join(each.title for each in present)
-            raise NoModelError(f"these objects are of {others}; plain Kubernetes would not read them")
+            raise NoModelError(f"these objects belong to {others}, and plain Kubernetes would not read them")
         return model
     if len(present) > 1:
         titles = " and of ".join(model.title for model in present)
         names = " or ".join(model.name for model in present if model.made_by is not None)
         raise NoModelError(
-            f"these objects are of {titles}; give those of one cluster, or name one with --engine {names}"
+            f"these objects belong to {titles}; pass those of one cluster, or choose one with --engine {names}"
         )
     if present and present[0].made_by is None:
-        raise NoModelError(
-            f"these objects are of {present[0].title}, which has no model here; they are not run as another engine's"
-        )
+        raise NoModelError(f"these objects belong to {present[0].title}, which cannot be simulated")
     return named((present[0] if present else _NATIVE).name)

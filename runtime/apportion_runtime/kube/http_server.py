@@ -47,17 +47,19 @@ class Counters(Collector):
     def collect(self) -> Iterator[Metric]:
         counted = (
             ("cycles", "Scheduling cycles run", self.cycles),
-            ("pods_bound", "Pods given a node", self.bound),
-            ("pods_evicted", "Pods taken back", self.evicted),
-            ("writes_refused", "Writes that the API server did not take", self.refused),
+            ("pods_bound", "Pods bound to a node", self.bound),
+            ("pods_evicted", "Pods evicted", self.evicted),
+            ("writes_refused", "Writes that the API server rejected", self.refused),
             ("cycle_seconds", "Time spent in scheduling cycles", self.seconds),
         )
         for name, meaning, value in counted:
             yield CounterMetricFamily(f"apportion_scheduler_{name}", meaning, value)
         yield GaugeMetricFamily(
-            "apportion_scheduler_pods_waiting", "Pods that the last cycle left waiting", self.waiting
+            "apportion_scheduler_pods_waiting", "Pods that the last cycle left pending", self.waiting
         )
-        yield GaugeMetricFamily("apportion_scheduler_leader", "Whether it holds the lease", int(self.is_leader))
+        yield GaugeMetricFamily(
+            "apportion_scheduler_leader", "Whether this replica holds the lease", int(self.is_leader)
+        )
 
 
 class _Server(ThreadingHTTPServer):

@@ -25,8 +25,8 @@ from apportion_runtime.snapshots.kubernetes.api_names import GPU_FRACTION, GPU_M
 from apportion_runtime.snapshots.kubernetes.reader import read_cluster
 from apportion_runtime.snapshots.quantities import time_text
 
-_SHARED = "shares a GPU, which this scheduler does not hand out: that takes the engine's own binder"
-_CLAIMS = "asks for devices by resource claims, which this scheduler does not hand out"
+_SHARED = "shares a GPU, which this scheduler does not allocate: that requires the engine's own binder"
+_CLAIMS = "requests devices through resource claims, which this scheduler does not allocate"
 
 
 @dataclass(slots=True)

@@ -140,7 +140,7 @@ class Cluster:
         for number, incident in enumerate(self.scenario.incidents):
             event = _event_of(incident)
             if type(event) not in self._handlers:
-                raise ScenarioError(f"events[{number}]: {engine} knows nothing of it")
+                raise ScenarioError(f"events[{number}]: {engine} does not support it")
             self.cluster_state.events.plan(start + incident.at_s, event)
 
     @property
@@ -233,7 +233,7 @@ class Cluster:
         """Tell whether a node of an event is there, and note where it is not."""
         if self.cluster_state.store.get("Node", "", node) is not None:
             return True
-        self._miss(f"node {node} {what}, and there is no such node then")
+        self._miss(f"node {node} {what}, but there is no such node at that time")
         return False
 
     def _miss(self, why: str) -> None:
@@ -251,7 +251,7 @@ class Cluster:
         cluster_state = self.cluster_state
         made = cluster_state.store.get(kind, namespace, name)
         if made is None:
-            self._miss(f"{kind} {namespace}/{name} is deleted, and there is no such object then")
+            self._miss(f"{kind} {namespace}/{name} is deleted, but there is no such object at that time")
             return
         cluster_state.note("deleted", why=f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}")
         if kind == "Pod":

@@ -45,7 +45,7 @@ def _lost_pods(cluster_state: ClusterState, running: Mapping[int, Running]) -> I
     for pod in cluster_state.pods.values():
         by_workload.setdefault(pod.workload, Counter())[pod.slot] += 1
         if pod.workload not in running:
-            yield f"pod {pod.name} is there, and its workload is not"
+            yield f"pod {pod.name} exists, but its workload does not"
     for number, workload in running.items():
         have = by_workload.get(number, Counter())
         wanted = [
@@ -58,7 +58,7 @@ def _lost_pods(cluster_state: ClusterState, running: Mapping[int, Running]) -> I
             continue
         if at_once is not None:
             if sum(have[key] > 0 for key in wanted) < min(at_once, len(wanted)):
-                yield f"{cluster_state.history.workloads[number].name} has fewer pods than it wants"
+                yield f"{cluster_state.history.workloads[number].name} has fewer pods than it requests"
             continue
         for key in wanted:
             if not have[key]:
@@ -69,11 +69,11 @@ def _objects(cluster_state: ClusterState) -> Iterator[str]:
     """Each pod is one object, and stands where the object says."""
     stored = {made["metadata"]["uid"]: made for made in cluster_state.store.list("Pod")}
     for uid in stored.keys() ^ cluster_state.pods.keys():
-        yield f"pod {uid} is known on one side alone"
+        yield f"pod {uid} is known on one side only"
     for uid in stored.keys() & cluster_state.pods.keys():
         said, known = stored[uid]["spec"].get("nodeName"), cluster_state.pods[uid].record.node
         if said != known:
-            yield f"pod {cluster_state.pods[uid].name} stands on {said}, and the scheduler believes {known}"
+            yield f"pod {cluster_state.pods[uid].name} is on {said}, but the scheduler has it on {known}"
 
 
 def _overfull_nodes(cluster_state: ClusterState) -> Iterator[str]:
@@ -83,7 +83,7 @@ def _overfull_nodes(cluster_state: ClusterState) -> Iterator[str]:
         node = cluster_state.records.nodes.get(name)
         if node is None:
             if pods:
-                yield f"pods stand on {name}, which is not there"
+                yield f"pods are on {name}, which does not exist"
             continue
         used: Counter[str] = Counter()
         devices = 0

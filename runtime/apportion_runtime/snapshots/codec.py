@@ -187,7 +187,7 @@ def _mapping_decoder(each: Decode) -> Decode:
         made: dict[str, Any] = {}
         for key, item in value.items():
             if type(key) is not str:
-                raise Malformed(f"the key {key!r} is no text")
+                raise Malformed(f"the key {key!r} is not text")
             try:
                 made[key] = each(item)
             except Malformed as wrong:

@@ -16,7 +16,7 @@ from apportion_runtime.snapshots.yaml_bounds import BoundsError, check_bounds
 _LIST = "List"
 ENGINE_CONFIGURATION = "EngineConfiguration"
 """Kind of what the engine's own dump says of its configuration."""
-_RENDER = "give what `kubectl get -o json` or `-o yaml` prints, or a document of kind Snapshot"
+_RENDER = "pass what `kubectl get -o json` or `-o yaml` prints, or a document of kind Snapshot"
 _DUMPED = {
     "pods": ("v1", "Pod"),
     "nodes": ("v1", "Node"),
@@ -100,7 +100,7 @@ def documents_of(text: str) -> Iterator[Any]:
         except RecursionError:
             raise NotText("this is not JSON: it is nested too deeply", 0) from None
         except ValueError:
-            raise NotText("this cannot be read: a number has more digits than are read", 0) from None
+            raise NotText("this cannot be read: a number has too many digits", 0) from None
         return
     yield from _yaml_documents(text)
 

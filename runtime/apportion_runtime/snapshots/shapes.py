@@ -61,7 +61,7 @@ def _misshapen_each(value: Any, shape: Any) -> tuple[Path, str] | None:
         return (), f"{said(value)}, and must be a mapping"
     for key, item in value.items():
         if type(key) is not str:
-            return (), f"the key `{key}` is no text: quote it"
+            return (), f"the key `{key}` is not text: quote it"
         if type(item) is not shape:
             found = misshapen(item, shape)
             if found is not None:

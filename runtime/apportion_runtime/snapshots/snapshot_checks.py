@@ -78,8 +78,8 @@ def _duplicates(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
     for kind, word, ids in named:
         for id_, count in Counter(ids).items():
             if count > 1:
-                message = f"it is there {count} times"
-                yield Fault(DUPLICATE, f"{word} {id_}", message, "leave one of them in", places.at(kind, id_, "name"))
+                message = f"it is listed {count} times"
+                yield Fault(DUPLICATE, f"{word} {id_}", message, "keep one of them", places.at(kind, id_, "name"))
 
 
 def _amounts(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
@@ -107,7 +107,7 @@ def _amounts(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
     for queue in snapshot.queues:
         for name, of in (("cpu", queue.cpu), ("memory", queue.memory), ("gpu", queue.gpu)):
             if min(of.quota, of.limit) < UNLIMITED or of.weight < 0:
-                message = f"its quota, limit or weight of {name} is negative; the engine knows -1 alone, for no bound"
+                message = f"its quota, limit or weight of {name} is negative; the engine accepts only -1, for unlimited"
                 place = places.at("Queue", queue.name, "resources")
                 yield Fault(IGNORED_VALUE, f"queue {queue.name}", message, "write -1, or 0 or more", place)
 
@@ -117,7 +117,7 @@ def _queues(queues: Iterable[Queue], places: RecordLocations) -> Iterator[Fault]
     in_cycles: set[str] = set()
     for name, parent in parents.items():
         if parent is not None and parent not in parents:
-            message = f"its parent `{parent}` is not there; the engine leaves it out, with everything below it"
+            message = f"its parent `{parent}` does not exist; the engine ignores the queue, with everything below it"
             yield Fault(
                 UNKNOWN_QUEUE, f"queue {name}", message, _instead(parent, parents), places.at("Queue", name, "parent")
             )
@@ -125,7 +125,7 @@ def _queues(queues: Iterable[Queue], places: RecordLocations) -> Iterator[Fault]
         if cycle and name not in in_cycles:
             in_cycles.update(cycle)
             message = f"its parents lead back to it: {' → '.join((*cycle, cycle[0]))}"
-            hint = "let one of them have no parent"
+            hint = "remove the parent of one of them"
             yield Fault(CYCLE, f"queue {name}", message, hint, places.at("Queue", name, "parent"))
 
 
@@ -148,11 +148,11 @@ def _groups(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
     for group in snapshot.pod_groups:
         address, place = f"pod group {group.namespace}/{group.name}", places.at("PodGroup", group.uid, "queue")
         if group.queue not in names:
-            said = f"its queue `{group.queue}` is not there" if group.queue else "it names no queue"
+            said = f"its queue `{group.queue}` does not exist" if group.queue else "it names no queue"
             message = f"{said}; it is left pending"
             yield Fault(UNKNOWN_QUEUE, address, message, _instead(group.queue, names - inner), place)
         elif group.queue in inner:
-            message = f"its queue `{group.queue}` has queues below it; the engine decides about jobs of leaves alone"
+            message = f"its queue `{group.queue}` has queues below it; the engine schedules only jobs of leaf queues"
             below = sorted(queue.name for queue in snapshot.queues if queue.parent == group.queue)
             yield Fault(
                 UNKNOWN_QUEUE, address, message, f"name one of the queues below it: {', '.join(below[:5])}", place
@@ -166,14 +166,14 @@ def _pods(snapshot: Snapshot, places: RecordLocations, elsewhere: Collection[str
     for pod in snapshot.pods:
         is_known = pod.node is None or pod.node in nodes or pod.node in elsewhere
         if not is_known and pod.status & ACTIVE_USED_STATUSES:
-            message = f"it runs on the node `{pod.node}`, which is not there; it holds nothing of any node"
+            message = f"it runs on the node `{pod.node}`, which does not exist; it occupies no node"
             place = places.at("Pod", pod.uid, "node")
             yield Fault(UNKNOWN_NODE, _pod(pod), message, _instead(pod.node or "", nodes), place)
         if pod.group is None:
             continue
         group = groups.get(pod.group)
         if group is None:
-            message = f"its pod group `{pod.group}` is not there; nothing is decided about it"
+            message = f"its pod group `{pod.group}` does not exist; nothing is decided about it"
             place = places.at("Pod", pod.uid, "group")
             yield Fault(UNKNOWN_GROUP, _pod(pod), message, _instead(pod.group, groups), place)
         elif (pod.sub_group or "default") not in parts[pod.group]:
@@ -222,7 +222,7 @@ def _on_node(node: Node, pods: list[Pod], places: RecordLocations) -> Iterator[F
         for group in pod.gpu_groups:
             parts[group] = parts.get(group, 0.0) + portion
         if not pod.gpu_groups and not pod.gpu.mig:
-            message = "it holds a part of a GPU, and nothing says of which; it counts as holding none"
+            message = "it has a fraction of an unknown GPU; it counts as having none"
             hint = "keep the label runai-gpu-group of pods that share a device"
             yield Fault(IGNORED_VALUE, _pod(pod), message, hint, places.at("Pod", pod.uid, "gpu_groups"))
     over = [
@@ -234,13 +234,13 @@ def _on_node(node: Node, pods: list[Pod], places: RecordLocations) -> Iterator[F
     if devices > 0 and gpus + len(parts) > devices:
         over.append(f"{gpus + len(parts):g} of {devices:g} GPUs")
     if over:
-        message = f"its pods hold more than it has: {', '.join(over)}"
-        hint = "give every object as it was at one moment"
+        message = f"its pods use more than it has: {', '.join(over)}"
+        hint = "export all objects at one point in time"
         yield Fault(OVERCOMMITTED, address, message, hint, place)
     for group, portion in sorted(parts.items()):
         if round(portion * _PARTS) > _PARTS:
             message = f"pods hold {portion:.4g} of the GPU that `{group}` names"
-            hint = "let the parts of pods with the same runai-gpu-group add up to 1 at most"
+            hint = "let the fractions of pods with the same runai-gpu-group add up to at most 1"
             yield Fault(OVERLAPPING, address, message, hint, place)
 
 
@@ -266,7 +266,7 @@ def _held_twice(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
             other = holders.setdefault(key, name)
             if other != name:
                 message = f"it holds the device {'/'.join(key)}, which the claim {other} holds, too"
-                hint = "give every object as it was at one moment"
+                hint = "export all objects at one point in time"
                 place = places.at("ResourceClaim", name, "allocation")
                 yield Fault(OVERLAPPING, f"resource claim {name}", message, hint, place)
 
@@ -280,4 +280,4 @@ def _instead(wrong: str, known: Iterable[str]) -> str:
     near = get_close_matches(wrong, names, n=1)
     if near:
         return f"did you mean `{near[0]}`?"
-    return f"name one that is there: {', '.join(sorted(names)[:5])}" if names else "give the objects that it names, too"
+    return f"name an existing one: {', '.join(sorted(names)[:5])}" if names else "include the objects that it names"

@@ -95,8 +95,8 @@ def _read_document(
 ) -> SnapshotReading:
     data, place = documents[0]
     if len(found) > 1:
-        message = f"a document of kind {KIND} stands for itself, and there are {len(found) - 1} other objects beside it"
-        faults.append(Fault(UNREADABLE, KIND, message, "give the document alone", documents[-1].place))
+        message = f"a document of kind {KIND} must be alone, but there are {len(found) - 1} other objects with it"
+        faults.append(Fault(UNREADABLE, KIND, message, "pass the document alone", documents[-1].place))
     try:
         snapshot, settings = read_document(data)
     except Malformed as wrong:
@@ -112,7 +112,7 @@ def _read_document(
 def _nothing(sources: Sequence[Source]) -> Fault:
     kinds = ", ".join(sorted({kind for group, kind in SHAPES if group in ("", "scheduling.run.ai")}))
     name = sources[0].name if sources else "-"
-    hint = f"give objects of the kinds that a cycle starts from: {kinds}"
+    hint = f"pass objects of these kinds: {kinds}"
     return Fault(UNREADABLE, name, "there is no node, queue or pod in it", hint, None, name)
 
 

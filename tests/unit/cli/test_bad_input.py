@@ -44,7 +44,7 @@ YAML = {
     "list": ("- 1\n", 1, "error[AP009] a policy document is a mapping"),
     "wrong type": (f"{ACME}queues: [{{id: a, guaranteed: {{gpu: lots}}}}]\n", 1, "policy.yaml:2: error[AP006]"),
     "bomb": (BOMB, 1, "error[AP008] the document expands to more than 2000000 values"),
-    "key twice": (f"{ACME}{ACME}", 1, "policy.yaml:2: error[AP009] the key `organisation` stands twice"),
+    "key twice": (f"{ACME}{ACME}", 1, "policy.yaml:2: error[AP009] the key `organisation` occurs twice"),
     "include of nothing": (f"{ACME}include: teams/*.yaml\n", 1, "policy.yaml:2: error[AP007] include: no file matches"),
     "alias loop": ("a: &a [*a]\n", 1, "policy.yaml:1: error[AP009]"),
     "deep nesting": ("[" * 100_000, 1, "error[AP009]"),

@@ -125,7 +125,7 @@ def test_what_could_never_start_is_said_beside_it(run: Run, policy: Path) -> Non
         (["vision", "--from", "mine.yaml", "--gpus", "1"], "--from binds an existing workload"),
         (["vision", "--from", "mine.yaml", "--", "python"], "--from binds an existing workload"),
         (["visoin", "-k", "Job"], "there is no queue visoin; did you mean vision?"),
-        (["research", "-k", "Job"], "queue research holds queues, not work; name one of them: vision"),
+        (["research", "-k", "Job"], "queue research has queues below it and runs no work; name one of them: vision"),
         (["vision", "-k", "Job", "-n", "speech"], "namespace speech is not one of queue vision, which has vision"),
         (["vision", "-k", "Jub"], "there is no kind Jub; did you mean Job?"),
         (["vision", "-k", "Job", "--gpus", "many"], '"many" is not a GPU quantity'),

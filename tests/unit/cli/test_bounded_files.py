@@ -80,7 +80,7 @@ def test_a_tree_of_too_many_entries_is_refused_before_they_are_read(
         (tmp_path / "out/t/a" / str(number)).write_bytes(b"")
     with (
         open_output(tmp_path / "out", writing=False) as folder,
-        pytest.raises(LinkedPathError, match="t/a holds too much: more than 20 entries in all"),
+        pytest.raises(LinkedPathError, match="t/a contains too much: more than 20 entries in all"),
     ):
         compare_tree(folder, "t", {})
 

@@ -94,7 +94,7 @@ BAD = {
     "no nodes": ("{}", "f.json: a case has no nodes"),
     "second line": (f"{json.dumps(case())}\n{{}}", "f.json:2: a case has no nodes"),
     "nodes": (wrong(nodes={}), "nodes of a case is a list, not {}"),
-    "node twice": (wrong(nodes=[{"name": "n0"}, {"name": "n0"}]), "two nodes are called n0"),
+    "node twice": (wrong(nodes=[{"name": "n0"}, {"name": "n0"}]), "two nodes are named n0"),
     "negative node": (wrong(nodes=[{"name": "n0", "gpus": -1}]), "gpus of the node n0 is a whole number of at least 0"),
     "negative request": (wrong(jobs=job(gpus_per_task=-1)), "gpus_per_task of the job a is a number of at least 0"),
     "text for number": (wrong(jobs=job(priority="high")), "priority of the job a is a whole number, not 'high'"),
@@ -112,7 +112,7 @@ BAD = {
         wrong(auto_default_department=False, disable_default_department=True, queues=[{"name": "q", "parent": "p"}]),
         "the queue q is below p, which is not in the case",
     ),
-    "action": (wrong(actions=["allocat"]), "the case asks for the action 'allocat', which is not one of allocate"),
+    "action": (wrong(actions=["allocat"]), "the case has the action 'allocat', which is not one of allocate"),
 }
 
 

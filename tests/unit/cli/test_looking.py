@@ -116,7 +116,7 @@ def test_doctor_compares_an_export_with_what_the_policy_relies_on(tmp_path: Path
     shown = _apportion("doctor", "--export", str(export), *where, "-o", "json")
     assert shown.returncode == 3
     found = {(f["name"], f["state"]): f["text"] for f in json.loads(shown.stdout)["findings"]}
-    assert found["kueue version", "bad"] == "v0.16.0, and the policy says 0.18.3"
+    assert found["kueue version", "bad"] == "v0.16.0, but the policy has 0.18.3"
     assert ("ConfigMap kueue-system/kueue-manager-config", "missing") in found
 
 

@@ -74,15 +74,15 @@ def test_an_engine_without_a_model_is_refused_in_words(
 ) -> None:
     result = run("simulate", _objects(tmp_path, (api, kind)), "--scenario", scenario)
     assert result.code == 3
-    assert f"these objects are of {title}, which has no model here; they are not run as another engine's" in result.err
+    assert f"these objects belong to {title}, which cannot be simulated" in result.err
 
 
 def test_objects_of_several_engines_are_of_none(run: Run, scenario: Path, tmp_path: Path) -> None:
     mixed = _objects(tmp_path, ("scheduling.run.ai/v2", "Queue"), ("kueue.x-k8s.io/v1beta2", "ClusterQueue"))
     result = run("simulate", mixed, "--scenario", scenario)
     assert result.code == 3
-    assert "these objects are of KAI Scheduler and of Kueue" in result.err
-    assert "name one with --engine kai or kueue" in result.err
+    assert "these objects belong to KAI Scheduler and Kueue" in result.err
+    assert "choose one with --engine kai or kueue" in result.err
 
 
 def test_plain_kubernetes_is_not_asked_to_read_another_engines_objects(
@@ -91,7 +91,7 @@ def test_plain_kubernetes_is_not_asked_to_read_another_engines_objects(
     tree = _objects(tmp_path, ("scheduling.volcano.sh/v1beta1", "Queue"))
     result = run("simulate", tree, "--scenario", scenario, "--engine", "native")
     assert result.code == 3
-    assert "these objects are of Volcano; plain Kubernetes would not read them" in result.err
+    assert "these objects belong to Volcano, and plain Kubernetes would not read them" in result.err
 
 
 def test_an_engine_that_cannot_begin_says_why(run: Run, scenario: Path, tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_what_the_engine_knows_nothing_of_has_its_line_too(run: Run, tmp_path: P
     file = tmp_path / "scenario.yaml"
     file.write_text("nodes: [{pool: n}]\nevents:\n  - {at: 5m, job: {name: j}, jump: true}\n")
     result = run("simulate", _EXAMPLE, "--engine", "native", "--scenario", file)
-    assert result.err.splitlines()[0] == f"apportion: error: {file}:3: events[0]: plain Kubernetes knows nothing of it"
+    assert result.err.splitlines()[0] == f"apportion: error: {file}:3: events[0]: plain Kubernetes does not support it"
 
 
 def test_objects_that_are_no_yaml_have_their_line(run: Run, tmp_path: Path, scenario: Path) -> None:

@@ -48,7 +48,7 @@ def test_text_says_what_was_decided_and_why(run: Run) -> None:
         ("too-large", "Max GPU resources available in a single node"),
         ("elsewhere", "3 do not match its node selector"),
         ("incomplete", "the job needs 4 pods to start and has 2"),
-        ("gated", "held back by scheduling gates"),
+        ("gated", "held by scheduling gates"),
         ("lost-queue", "queue speech does not exist"),
         ("delayed", "its preemption delay is 2h0m0s"),
         ("lost-part", "1 pod of part workers, which the pod group does not have"),
@@ -65,7 +65,7 @@ def test_a_job_is_pending_for_each_reason(run: Run, job: str, why: str) -> None:
 def test_findings_stand_beside_the_result(run: Run) -> None:
     result = run("simulate", "--cycle", BUSY)
     assert "busy.yaml:" in result.err
-    assert "warning[AP806] its queue `speech` is not there; it is left pending" in result.err
+    assert "warning[AP806] its queue `speech` does not exist; it is left pending" in result.err
     assert "2 warnings" in result.err
     assert run("simulate", "--cycle", BUSY, "--fail-on", "warning").code == 1
 
@@ -188,7 +188,7 @@ WRONG = {
     "a record twice": (
         "apiVersion: apportion.dev/v1\nkind: Snapshot\nqueues:\n  - {name: a, parent: null}\n  - {name: a, parent: null}\n",
         1,
-        "error[AP804] it is there 2 times",
+        "error[AP804] it is listed 2 times",
     ),
     "an unknown node": (
         "apiVersion: apportion.dev/v1\nkind: Snapshot\nnodes: []\npods:\n"  # noqa: ISC004 - one text.

@@ -225,5 +225,8 @@ def test_an_event_that_names_nothing_is_warned_of(run: Run, files: Path) -> None
     events = "events: [{at: 1m, node: nope, what: fails}, {at: 2m, deleted: {kind: Pod, namespace: x, name: y}}]\n"
     (files / "scenario.yaml").write_text(SCENARIO + events)
     found = run("simulate", "wide.yaml", "--scenario", "scenario.yaml")
-    assert "apportion: warning: event at 60 s: node nope fails, and there is no such node then\n" in found.err
-    assert "apportion: warning: event at 120 s: Pod x/y is deleted, and there is no such object then\n" in found.err
+    assert "apportion: warning: event at 60 s: node nope fails, but there is no such node at that time\n" in found.err
+    assert (
+        "apportion: warning: event at 120 s: Pod x/y is deleted, but there is no such object at that time\n"
+        in found.err
+    )

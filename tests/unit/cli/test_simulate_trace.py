@@ -113,7 +113,7 @@ def test_a_row_with_a_fault_stops_the_run_in_one_sentence(run: Run, queues: Path
     [
         (
             "sn,cpu\n",
-            ":1: there is no column cpu_milli, memory_mib, gpu, model; take the lists as cluster-trace-gpu-v2",
+            ":1: there is no column cpu_milli, memory_mib, gpu, model; use the lists of cluster-trace-gpu-v2",
         ),
         ("\x00", ":1: "),
         (None, "openb_node_list_all_node.csv cannot be read: No such file or directory"),
@@ -149,4 +149,4 @@ def test_usage(run: Run, queues: Path, arguments: list[str], said: str) -> None:
 def test_a_load_that_cannot_be_made_is_said(run: Run, queues: Path, openb: str) -> None:
     refused = run("simulate", queues, "--trace", openb, "--trace-load", "50")
     assert refused.code == 3
-    assert "arrivals drawn together or apart make a load of" in refused.err
+    assert "rescaling arrivals gives a load of" in refused.err

@@ -25,7 +25,7 @@ policy = Policy(
     ),
 )
 """
-FIRST = "policy.py:7: error[AP101] `vision` hangs below `reserch`, which is not declared"
+FIRST = "policy.py:7: error[AP101] `vision` has the parent `reserch`, which is not declared"
 
 
 @pytest.fixture(autouse=True)
@@ -166,7 +166,7 @@ def test_yaml_documents(run: Run) -> None:
     )
     result = run("validate", "policy.yaml")
     assert result.out.splitlines()[:3] == [
-        "policy.yaml:5: error[AP101] `vision` hangs below `reserch`, which is not declared",
+        "policy.yaml:5: error[AP101] `vision` has the parent `reserch`, which is not declared",
         "    5 |   parent: reserch",
         "      |           ^^^^^^^",
     ]

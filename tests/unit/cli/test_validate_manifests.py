@@ -20,8 +20,8 @@ spec:
     gpu: {quota: 8, limit: 4, overQuotaWeight: 1}
 """
 FOUND = (
-    "queues/vision.yaml:8: warning[AP702] kai does not do what `spec.resources.gpu.quota` says: "
-    "quota promises 8 GPUs, but limit lets 4 GPUs run"
+    "queues/vision.yaml:8: warning[AP702] kai does not apply `spec.resources.gpu.quota` as written: "
+    "quota guarantees 8 GPUs, but limit allows 4 GPUs"
 )
 
 
@@ -59,7 +59,9 @@ def test_rendered_trees_of_several_clusters_are_judged_apart(run: Run) -> None:
     research = QUEUE.replace("vision", "research").replace("limit: 4", "limit: 8")
     Path("rendered/prod/a/kai/research.yaml").write_text(research, encoding="utf-8")
     (line,) = run("validate", "--manifests", "rendered", "-q").out.splitlines()
-    assert line.startswith("rendered/prod/b/kai/queue.yaml:9: warning[AP702] kai does not do what `spec.parentQueue`")
+    assert line.startswith(
+        "rendered/prod/b/kai/queue.yaml:9: warning[AP702] kai does not apply `spec.parentQueue` as written"
+    )
 
 
 def test_engines_can_be_named(run: Run) -> None:

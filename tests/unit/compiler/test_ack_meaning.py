@@ -142,7 +142,7 @@ def test_a_tree_beyond_one_object_is_said_and_not_refused() -> None:
     program = _program(*many)
     (finding,) = (d for d in fidelity_findings(program, ack.BACKEND) if d.code == "AP518")
     assert finding.effective_severity is Severity.WARNING
-    assert "etcd takes 1.5 MiB" in finding.message
+    assert "etcd accepts 1.5 MiB" in finding.message
     assert not any(d.code == "AP518" for d in fidelity_findings(_program(*many[:2_000]), ack.BACKEND))
 
 

@@ -65,15 +65,15 @@ FAULTS: dict[str, tuple[Change, Effect, str, str]] = {
     "root-uneven": (lambda r, a, v: r["max"].update(cpu=41), R, "spec.root.min.cpu", "equal"),
     "children-promised-more": (lambda r, a, v: a["min"].update(cpu=23), R, "children[0].min.cpu", "children's min"),
     "child-bounded-above-parent": (lambda r, a, v: v["max"].update(cpu=31), R, "max.cpu", "more than the parent's, 30"),
-    "name-twice": (lambda r, a, v: v.update(name="text"), R, "name", "is called text too"),
+    "name-twice": (lambda r, a, v: v.update(name="text"), R, "name", "is also named text"),
     "no-name": (lambda r, a, v: v.pop("name"), R, "name", "has a name"),
     "namespace-twice": (lambda r, a, v: v.update(namespaces=["text"]), R, "namespaces[0]", "namespace text belongs"),
     "namespace-on-inner": (lambda r, a, v: a.update(namespaces=["x"]), R, "namespaces", "belong to leaves"),
     "negative": (lambda r, a, v: v["min"].update(cpu=-1), R, "min.cpu", "-1 is negative"),
     "no-quantity": (lambda r, a, v: v["max"].update(cpu="many"), R, "max.cpu", '"many" is not a quantity'),
-    "key-missing-in-min": (lambda r, a, v: v["min"].pop("cpu"), I, "min", "cpu is missing, and counts now as zero"),
-    "key-missing-in-max": (lambda r, a, v: v["max"].pop("cpu"), I, "max", "cpu is missing, and is not bounded"),
-    "slash-in-name": (lambda r, a, v: v.update(name="a/b"), I, "name", "parts the path"),
+    "key-missing-in-min": (lambda r, a, v: v["min"].pop("cpu"), I, "min", "cpu is missing, and counts sometimes as zero"),
+    "key-missing-in-max": (lambda r, a, v: v["max"].pop("cpu"), I, "max", "cpu is missing, and is not limited"),
+    "slash-in-name": (lambda r, a, v: v.update(name="a/b"), I, "name", "splits the path"),
     "unknown-field": (lambda r, a, v: v.update(weight=2), I, "weight", "no field weight"),
     "root-renamed": (lambda r, a, v: r.update(name="acme"), I, "spec.root.name", "calls the root root"),
     "lending-limit": (
@@ -108,7 +108,7 @@ def test_a_second_tree_is_not_read() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda q: q["metadata"].update(namespace="default"), "looks for queues in kube-queue alone"),
+        (lambda q: q["metadata"].update(namespace="default"), "reads queues only in kube-queue"),
         (lambda q: q["spec"].update(queuePolicy="Fair"), "has no policy Fair"),
         (lambda q: q["metadata"]["annotations"].update({"kube-queue/available-quota": "x"}), "no quota x"),
         (

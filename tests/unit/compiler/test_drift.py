@@ -108,7 +108,7 @@ def test_a_queue_deleted_with_its_children_is_hurtful_and_one_alone_is_not() -> 
     (found,) = hazards(changes)
     assert (found.kind, found.text) == (
         QUEUE_WITH_CHILDREN,
-        "Queue research is deleted with what is below it: nlp, vision",
+        "Queue research is deleted with everything below it: nlp, vision",
     )
     assert list(hazards(differences(former, former[:2]))) == []
 

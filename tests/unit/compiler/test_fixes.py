@@ -216,7 +216,7 @@ def test_edits_that_touch_are_left_for_later() -> None:
     first, second = TextEdit("f.py", Span(1, 0, 1, 3), "x"), TextEdit("f.py", Span(1, 2, 1, 4), "y")
     after, elsewhere = TextEdit("f.py", Span(1, 3, 1, 4), "z"), TextEdit("g.py", Span(1, 0, 1, 3), "x")
     assert compatible([first, second, after, elsewhere]) == (first, after, elsewhere)
-    with pytest.raises(ValueError, match="touch each other at line 1"):
+    with pytest.raises(ValueError, match="overlap at line 1"):
         apply_edits("abcdef", [first, second])
 
 

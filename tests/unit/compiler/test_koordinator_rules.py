@@ -96,7 +96,7 @@ FAULTS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], Effect, str]
         "max 11 is more than the parent's, 10, which applies for children only with enableCheckParentQuota",
     ),
     "no-weight-at-all": (
-        [quota("a", notes={"shared-weight": '{"cpu":"0","nvidia.com/gpu":0}'})], [], I, "count as none given"
+        [quota("a", notes={"shared-weight": '{"cpu":"0","nvidia.com/gpu":0}'})], [], I, "count as unset"
     ),
     "weight-left-out": ([quota("a", notes={"shared-weight": '{"cpu":"1"}'})], [], I, "nvidia.com/gpu has no weight"),
     "flag": ([quota("a", labels={f"{PREFIX}/is-parent": "True"})], [], I, '"True" is neither "true" nor "false"'),

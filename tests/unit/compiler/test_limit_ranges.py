@@ -99,7 +99,7 @@ def test_those_of_apportion_are_read_back_on_every_engine() -> None:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({}, "it says nothing: set default_request"),
+        ({}, "it is empty: set default_request"),
         ({"max": Resources(cpu="unlimited")}, "a bound of a container is a number: leave cpu out"),
         ({"max": Resources(gpu={"h100": 1})}, "whole devices of any model"),
         ({"max": Resources(gpu="0.5")}, "whole devices of any model"),

@@ -99,7 +99,7 @@ def test_the_only_pool_sizes_are_guesses_that_hold_the_guarantees() -> None:
     assert (
         'H100 = NodePool(id="h100", accelerator=Accelerator(model="h100", count=8), max_nodes=4)' in files["policy.py"]
     )
-    assert any("made up" in note.text for note in notes)
+    assert any("placeholders" in note.text for note in notes)
 
 
 def test_notes_stand_in_the_file_that_they_concern() -> None:

@@ -19,7 +19,7 @@ def _found(*classes: PriorityClass) -> list[str]:
 @pytest.mark.parametrize("name", ["system-node-critical", "system-cluster-critical"])
 def test_a_class_of_kubernetes_is_nobodys_to_declare(name: str) -> None:
     (message,) = _found(PriorityClass(name=name, value=2_000_000_000, preemptible=False, installed_by_engine=True))
-    assert message == f"`{name}` begins with `system-`, which Kubernetes keeps for its own classes"
+    assert message == f"`{name}` begins with `system-`, which Kubernetes reserves for its own classes"
 
 
 def test_a_class_that_no_engine_installs_is_not_declared_as_installed() -> None:

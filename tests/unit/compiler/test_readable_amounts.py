@@ -103,6 +103,6 @@ def test_machines_are_described_in_the_units_of_people() -> None:
         environments=(Environment(name="prod", clusters=(CLUSTER.model_copy(update={"pools": ("l4",)}),)),),
     )
     said = "\n".join(d.message for d in check_policy(policy, date(2026, 11, 21)).diagnostics)
-    assert "37.5 cores a machine, and g2-standard-4 has 4" in said
-    assert "76.8Gi of memory a machine, and g2-standard-4 has 16Gi" in said
+    assert "37.5 cores per machine, but g2-standard-4 has 4" in said
+    assert "76.8Gi of memory per machine, but g2-standard-4 has 16Gi" in said
     assert "one 76.8Gi node of `l4` down" in said

@@ -60,7 +60,7 @@ def test_what_hurts_is_stopped_and_the_rest_passes(monkeypatch: pytest.MonkeyPat
     found = guard(monkeypatch)
     with pytest.raises(ValueError, match=r"goes from 1 to 2.*`apportion:allow` with priority-class-value"):
         found.stop(_deleting(_class(1)))
-    with pytest.raises(ValueError, match="Queue research is deleted with what is below it: vision"):
+    with pytest.raises(ValueError, match="Queue research is deleted with everything below it: vision"):
         found.stop(_deleting(_queue("research")))
     found.stop(_deleting(_queue("vision", "research")))
 
@@ -82,6 +82,6 @@ def test_the_hook_is_bound_where_a_deletion_can_hurt_and_nowhere_unasked(tmp_pat
 
 def test_only_known_hazards_can_be_allowed(tmp_path: Path) -> None:
     with pytest.raises(
-        pulumi.RunError, match="apportion:allow is priority-class-value or queue-with-children, not all"
+        pulumi.RunError, match="apportion:allow must be priority-class-value or queue-with-children, not all"
     ):
         run_stack(policy_in(tmp_path), {"environment": "on-kai", "allow": "all"})

@@ -48,7 +48,7 @@ def test_the_scheduler_is_a_component_of_the_clusters_that_have_it_and_of_no_oth
 @pytest.mark.parametrize(
     ("schedulers", "said"),
     [
-        ({"one": {}}, "names the image"),
+        ({"one": {}}, "must name the image"),
         ({"one": {"image": IMAGE, "replica": 1}}, "has replica, which is none of"),
         ({"one": {"image": IMAGE, "replicas": "two"}}, "replicas is a whole number"),
     ],

@@ -87,7 +87,7 @@ def test_a_share_of_nothing_lendable_is_no_share_though_it_is_borrowed() -> None
     ("nodes", "message"),
     [
         ([Node("a", "b", is_cohort=True), Node("b", "a", is_cohort=True)], "a is its own ancestor"),
-        ([Node("a"), Node("a")], "a is there twice"),
+        ([Node("a"), Node("a")], "a is listed twice"),
     ],
 )
 def test_what_is_no_tree_is_refused(nodes: list[Node], message: str) -> None:

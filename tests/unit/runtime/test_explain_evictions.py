@@ -82,7 +82,7 @@ def test_consolidation_says_where_the_pod_goes() -> None:
     )
     ((head, because, moved),) = told(session)
     assert head.endswith("consolidation for job team/j of queue q")
-    assert because == "  it is moved to make room, and its queue keeps what it has"
+    assert because == "  it is moved to make room, and its queue keeps its resources"
     assert moved in ("  it waits for a new place on n0", "  it waits for a new place on n1")
 
 

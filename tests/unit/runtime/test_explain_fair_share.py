@@ -97,7 +97,7 @@ CASES = {
             "  GPUs: fair share 1 GPU of the 8 GPUs of the cluster",
             "    requests 8 GPUs; quota 1 GPU, limit no bound",
             "    1 GPU within its quota",
-            "    no more, though 7 GPUs are left: its weight is 0",
+            "    no more, although 7 GPUs are left: its weight is 0",
         ],
     ),
     "a higher priority takes all": (

@@ -54,7 +54,7 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
     ),
     "gates": (
         lambda: run(hosts(1), [queue("q")], [job("j", "q", 2, pod={"status": GATED})]),
-        ["the job needs 2 pods to start and has 0, 2 more held back by scheduling gates"],
+        ["the job needs 2 pods to start and has 0, 2 more held by scheduling gates"],
     ),
     "too few pods of a part": (
         lambda: run(
@@ -189,7 +189,7 @@ CASES: dict[str, tuple[Callable[[], Session], list[str]]] = {
             "nothing to reclaim from other queues: no other queue runs anything",
             NO_LOWER,
             "no node for pod j-0: of 2 nodes 2 lack GPUs",
-            "moving work together made no room, though in sum 2 GPUs free would do for the 2 GPUs asked",
+            "consolidation made no room, although in total 2 GPUs free would do for the 2 GPUs asked",
         ],
     ),
     "waits for those who leave": (

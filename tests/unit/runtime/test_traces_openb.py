@@ -69,19 +69,19 @@ def test_all_rows_are_accounted_for() -> None:
          "write 1 to 1000, thousandths of each device")),
         ("p,1,1,1,0,,LS,Running,0,5,0", ("gpu_milli 0 is not a fraction of a device; "
          "write 1 to 1000, thousandths of each device")),
-        ("p,1,1,1,1000,,Gold,Running,0,5,0", ("the rules know no QoS `Gold`; "
+        ("p,1,1,1,1000,,Gold,Running,0,5,0", ("the rules have no QoS `Gold`; "
          "add it to the rules, or write one of BE, Burstable, Guaranteed, LS")),
         ("p,1,1,1,1000,,LS,Lost,0,5,0", ("`Lost` is not a pod phase; "
          "write one of Running, Pending, Unknown, Succeeded, Failed")),
-        ("p,1,1,1,1000,,LS,Running,,5,0", "there is no creation_time; write the second at which the pod was made"),
+        ("p,1,1,1,1000,,LS,Running,,5,0", "there is no creation_time; write the second at which the pod was created"),
         ("p,1,1,1,1000,,LS,Running,nan,5,0", ("creation_time `nan` is not a number of seconds of 0 or more; "
          "correct creation_time in this row")),
         ("p,1,1,1,1000,,LS,Running,3,5,2", ("its times are not in the order creation, scheduled, deletion; "
          "correct the times of this row")),
         ("p,1,1,1,1000,,LS,Running,0,5,6", ("its times are not in the order creation, scheduled, deletion; "
          "correct the times of this row")),
-        ("pod-1,1,1,1,1000,,LS,Running,0,5,0", "`pod-1` is there already; give every row another name"),
-        ("Pod_1,1,1,1,1000,,LS,Running,0,5,0", "`pod-1` is there already; give every row another name"),
+        ("pod-1,1,1,1,1000,,LS,Running,0,5,0", "`pod-1` is listed twice; give every row another name"),
+        ("Pod_1,1,1,1,1000,,LS,Running,0,5,0", "`pod-1` is listed twice; give every row another name"),
         ("___,1,1,1,1000,,LS,Running,0,5,0", "`___` is not a name; give it one of letters and digits"),
     ],
 )  # fmt: skip
@@ -94,9 +94,9 @@ def test_bad_row_is_reported_with_line_and_cure_and_the_others_are_read(row: str
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        ("node-c,1,1,2,", "a node of 2 GPUs has no model; give the model of nodes with GPUs, and of no others"),
-        ("node-c,1,1,0,G2", "a node of 0 GPUs has model `G2`; give the model of nodes with GPUs, and of no others"),
-        ("node-a,1,1,0,", "`node-a` is there already; give every row another name"),
+        ("node-c,1,1,2,", "a node of 2 GPUs has no model; set the model of nodes with GPUs, and of no others"),
+        ("node-c,1,1,0,G2", "a node of 0 GPUs has model `G2`; set the model of nodes with GPUs, and of no others"),
+        ("node-a,1,1,0,", "`node-a` is listed twice; give every row another name"),
     ],
 )
 def test_bad_node_is_reported_with_line_and_cure(row: str, told: str) -> None:
@@ -111,13 +111,13 @@ def test_bad_node_is_reported_with_line_and_cure(row: str, told: str) -> None:
         ("", ("pods.csv:1: there is no column name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec, qos, "
          "pod_phase, creation_time, deletion_time, scheduled_time; ")),
         (PODS.replace("qos", "class"), "pods.csv:1: there is no column qos; "),
-        (_HEADING + ",qos\n", "pods.csv:1: the column `qos` is there twice; "),
+        (_HEADING + ",qos\n", "pods.csv:1: the column `qos` occurs twice; "),
     ],
 )  # fmt: skip
 def test_what_is_no_pod_list_is_refused(pods: str, told: str) -> None:
     with pytest.raises(TraceError) as refused:
         _read(pods)
-    assert str(refused.value) == told + "take the lists as cluster-trace-gpu-v2023 has them, with their first row"
+    assert str(refused.value) == told + "use the lists of cluster-trace-gpu-v2023 unchanged, with their header"
 
 
 @pytest.mark.parametrize("changed", ["\ufeff" + PODS, PODS.replace("\n", "\r\n"), PODS + "\n\n"])

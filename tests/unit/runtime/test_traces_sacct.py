@@ -178,7 +178,7 @@ _AS_LISTED = f"list with sacct -P -X --format={FORMAT}"
          "list with --array, which gives each task a row")),
         ({"JobID": "7_[0-999999999]"}, ("`7_[0-999999999]` is not a list of 1 to 100000 tasks; "
          "list with --array, which gives each task a row")),
-        ({"JobID": "6"}, "the job 6 submitted at 2026-11-02T08:00:00 is there already; list every job once"),
+        ({"JobID": "6"}, "the job 6 submitted at 2026-11-02T08:00:00 is listed twice; list every job once"),
         ({"State": "DONE"}, "`DONE` is not a job state; list State as sacct does, such as COMPLETED"),
         ({"State": ""}, "`` is not a job state; list State as sacct does, such as COMPLETED"),
         ({"Submit": "Unknown"}, f"its submission time is missing; {_AS_LISTED}"),
@@ -189,7 +189,7 @@ _AS_LISTED = f"list with sacct -P -X --format={FORMAT}"
          + _AS_LISTED),
         ({"State": "CANCELLED", **_WAITED, "End": "2026-11-01T00:00:00"}, ("it ended before it was submitted; "
          "correct Submit and End of this row")),
-        ({"AllocTRES": "", "ReqTRES": ""}, f"neither AllocTRES nor ReqTRES says what it asks for; {_AS_LISTED}"),
+        ({"AllocTRES": "", "ReqTRES": ""}, f"neither AllocTRES nor ReqTRES states what it requests; {_AS_LISTED}"),
         ({"AllocTRES": "mem=4G,node=1"}, ("`mem=4G,node=1` names no cpu; "
          "list with --noconvert, and AllocTRES and ReqTRES in full")),
         ({"AllocTRES": "cpu=1.5K"}, ("cpu `1.5K` is not a whole number; "
@@ -200,8 +200,8 @@ _AS_LISTED = f"list with sacct -P -X --format={FORMAT}"
          "cpu=8,gres/gpu=2,mem=64G,node=1; list with --noconvert, and AllocTRES and ReqTRES in full")),
         ({"AllocTRES": "cpu=8,gres/gpu:a100=1,gres/gpu:v100=1,gres/gpu=2"}, ("its GPUs are of 2 types, a100 and v100; "
          "write a row for each type")),
-        ({"AllocTRES": "cpu=8,gres/shard=1"}, ("nothing says how many gres/shard are one GPU; "
-         "say in the rules how many shard are")),
+        ({"AllocTRES": "cpu=8,gres/shard=1"}, ("the rules do not say how many gres/shard are one GPU; state in the "
+         "rules how many shard are")),
         ({"AllocTRES": "cpu=8,node=999999999"}, ("`cpu=8,node=999999999` is a job on 999999999 nodes; "
          "correct it; at most 100000 are read")),
         ({"Account": ""}, "it has no account; name a queue in the rules for the account that is empty"),

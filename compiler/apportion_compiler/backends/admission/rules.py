@@ -144,7 +144,7 @@ def _resources(workload: Workload, table: EngineTable) -> Iterator[Validation]:
         yield {
             "expression": f"request.operation != 'CREATE' || ({found}).all(t, t.spec.containers.all(c, {asked}) && "
             f"t.spec.?initContainers.orValue([]).all(c, {asked}))",
-            "message": f"no quota counts resources {prefix}*, so no work may ask for them",
+            "message": f"no quota counts resources {prefix}*, so work must not request them",
             "reason": "Forbidden",
         }
 

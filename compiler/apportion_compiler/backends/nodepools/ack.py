@@ -33,7 +33,7 @@ def documents(program: Program, pools: Sequence[AckPool]) -> Iterator[Document]:
 def ack_script(program: Program, pools: Sequence[AckPool]) -> Artifact:
     """Return the script that makes and updates the pools of a cluster."""
     notes = (
-        "Make the node pools of a cluster, or bring them to the policy: sh apply.sh (needs aliyun and jq)",
+        "Create the node pools of a cluster, or update them to the policy: sh apply.sh (needs aliyun and jq)",
         "The type of a pool and its Lingjun group are fixed when it is created.",
         GENERATED,
     )

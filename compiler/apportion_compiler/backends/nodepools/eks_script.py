@@ -40,11 +40,11 @@ def eks_script(program: Program, pools: Sequence[EksPool]) -> Artifact:
         needed["SUBNETS"] = "the subnets of the nodes, with a comma between two"
     if len(managed) < len(pools):
         needed["LAUNCH_DATA"] = (
-            "what launch templates of self-scaled nodes add, a JSON object of ImageId, UserData and so on"
+            "additional fields of the launch templates of self-scaled nodes, a JSON object with ImageId, UserData and so on"
         )
     notes = (
-        "Make the node groups of a cluster, or bring them to the policy: sh apply.sh (needs aws and jq)",
-        "Instance type, image type, capacity type and subnets are fixed when a managed group is created, and stay.",
+        "Create the node groups of a cluster, or update them to the policy: sh apply.sh (needs aws and jq)",
+        "Instance type, image type, capacity type and subnets are fixed when a managed group is created, and do not change.",
         GENERATED,
     )
     text = script(

@@ -216,7 +216,7 @@ def _cluster(pools: Sequence[GkePool]) -> Iterator[Document]:
             type=CLUSTER_TYPE,
             args=args,
             supply=("name", "location", "project"),
-            notes=("Arguments for the cluster that the node pools are of; it is declared elsewhere.",),
+            notes=("Arguments for the cluster of the node pools, which is declared elsewhere.",),
         )
 
 

@@ -42,8 +42,8 @@ _NEEDED = {"LOCATION": "the region or zone of the cluster", "PROJECT": "the proj
 def gke_script(program: Program, pools: Sequence[GkePool]) -> Artifact:
     """Return the script that makes and updates the pools of a cluster."""
     notes = (
-        "Make the node pools of a cluster, or bring them to the policy: sh apply.sh",
-        "Machine type, accelerators, spot, reservation affinity and placement are fixed when a pool is created, and stay.",
+        "Create the node pools of a cluster, or update them to the policy: sh apply.sh",
+        "Machine type, accelerators, spot, reservation affinity and placement are fixed when a pool is created, and do not change.",
         GENERATED,
     )
     text = script(

@@ -60,7 +60,7 @@ def load(text: str) -> AppliedState:
     except (KeyError, TypeError, ValueError, zlib.error) as malformed:
         raise ValueError(f"the output `{OUTPUT}` of the stack is not what this program wrote: {malformed}") from None
     if version != _VERSION:
-        raise ValueError(f"the output `{OUTPUT}` of the stack is of version {version}; this program knows {_VERSION}")
+        raise ValueError(f"the output `{OUTPUT}` of the stack has version {version}; this program supports {_VERSION}")
     found = {name: _target(target["objects"], settled=target["settled"]) for name, target in targets.items()}
     return AppliedState(found, depth)
 

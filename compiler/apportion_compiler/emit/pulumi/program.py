@@ -150,7 +150,7 @@ def _providers(compilation: Compilation, settings: StackSettings, root: Path) ->
     unknown = [name for name in names if name not in settings.clusters]
     if unknown and len(names) > 1:
         raise Refused(
-            f"environment {settings.environment} has {len(names)} clusters, and {NAMESPACE}:clusters does not say how "
+            f"environment {settings.environment} has {len(names)} clusters, and {NAMESPACE}:clusters does not specify how "
             f"{', '.join(unknown)} is reached: name a context for each, or choose with {NAMESPACE}:targets"
         )
     return {name: _provider(name, settings.clusters.get(name, ClusterAccess()), root) for name in names}
@@ -172,5 +172,5 @@ def _transformation(reference: str) -> Transformation:
     except (ImportError, AttributeError) as missing:
         raise Refused(f"{NAMESPACE}:transformation: {missing}") from None
     if not callable(found):
-        raise Refused(f"{NAMESPACE}:transformation is module:function, not {reference}")
+        raise Refused(f"{NAMESPACE}:transformation must be module:function, not {reference}")
     return cast("Transformation", found)

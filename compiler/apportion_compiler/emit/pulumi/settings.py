@@ -115,7 +115,7 @@ def _allowed(config: Config) -> tuple[str, ...]:
     allowed = _names(config, "allow")
     unknown = [name for name in allowed if name not in HAZARDS]
     if unknown:
-        raise SettingsError(f"{NAMESPACE}:allow is {' or '.join(HAZARDS)}, not {unknown[0]}")
+        raise SettingsError(f"{NAMESPACE}:allow must be {' or '.join(HAZARDS)}, not {unknown[0]}")
     return allowed
 
 
@@ -151,7 +151,7 @@ def _clusters(config: Config) -> dict[str, ClusterAccess]:
     access: dict[str, ClusterAccess] = {}
     for name, how in found.items():
         if not isinstance(how, Mapping) or not set(how) <= {"kubeconfig", "context"}:
-            raise SettingsError(f"{NAMESPACE}:clusters says of each cluster its kubeconfig or context, or both")
+            raise SettingsError(f"{NAMESPACE}:clusters must give the kubeconfig or context of each cluster, or both")
         access[name] = ClusterAccess(how.get("kubeconfig"), how.get("context"))
     return access
 
@@ -159,7 +159,7 @@ def _clusters(config: Config) -> dict[str, ClusterAccess]:
 def _packaged(cluster: str, how: object) -> SchedulerDeployment:
     key = f"{NAMESPACE}:schedulers of {cluster}"
     if not isinstance(how, Mapping) or not isinstance(how.get("image"), str):
-        raise SettingsError(f"{key} names the image, and may say replicas, namespace, scheduler and shard")
+        raise SettingsError(f"{key} must name the image, and may set replicas, namespace, scheduler and shard")
     known = {f.name for f in fields(SchedulerDeployment)}
     if unknown := sorted(set(how) - known):
         raise SettingsError(f"{key} has {unknown[0]}, which is none of {', '.join(sorted(known))}")
@@ -171,7 +171,7 @@ def _packaged(cluster: str, how: object) -> SchedulerDeployment:
 def _node_pools(config: Config) -> dict[str, Mapping[str, Any]]:
     found = _object(config, "nodePools")
     if not all(isinstance(supplied, Mapping) for supplied in found.values()):
-        raise SettingsError(f"{NAMESPACE}:nodePools says for each cluster what its pools are to be supplied with")
+        raise SettingsError(f"{NAMESPACE}:nodePools must give for each cluster what its pools are supplied with")
     return found
 
 

@@ -88,4 +88,4 @@ def _errors(findings: Iterable[Diagnostic]) -> str:
         if d.effective_severity is Severity.ERROR and d.suppression is None
     ]
     noun = "error" if len(lines) == 1 else "errors"
-    return "\n".join((f"the policy has {len(lines)} {noun}; `apportion validate` says more", *lines))
+    return "\n".join((f"the policy has {len(lines)} {noun}; `apportion validate` lists them", *lines))

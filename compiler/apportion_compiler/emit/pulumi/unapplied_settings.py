@@ -70,7 +70,7 @@ def _of_pools(target: Target, program: Program, *, makes_pools: bool) -> Iterato
             target.cluster,
             f"{NAME}/",
             f"the node pools {', '.join(pools)}",
-            f"name {target.cluster} in `nodePools` of the stack's configuration, or make them otherwise",
+            f"name {target.cluster} in `nodePools` of the stack's configuration, or create them by other means",
         )
 
 

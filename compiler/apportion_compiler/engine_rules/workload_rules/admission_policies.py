@@ -53,7 +53,7 @@ def _consequence(context: WorkloadContext) -> str | None:
     }
     if not actions or "Deny" in actions:
         return None
-    return f"the admission policies {'warn of it' if 'Warn' in actions else 'record it for audit'} and let it in"
+    return f"the admission policies {'warn of it' if 'Warn' in actions else 'record it for audit'} and admit it"
 
 
 def _namespaces(context: WorkloadContext) -> Iterator[Verdict]:

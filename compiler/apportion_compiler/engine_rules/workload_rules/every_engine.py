@@ -41,7 +41,7 @@ def _container_devices(workload: Workload, field: str, resources: object) -> Ite
         if not all(_is_whole(amount) for amount in amounts):
             yield workload.unmade(
                 f"{field}.limits[{name}]", "Invalid", f"{name}: must be an integer, not {amounts[0]}",
-                "ask for whole devices; how a part is asked for, the engine says",
+                "ask for whole devices; the engine's documentation describes how to request a fraction of one",
             )  # fmt: skip
         elif name not in limits:
             yield workload.unmade(
@@ -93,7 +93,7 @@ def _switches(context: WorkloadContext) -> Iterator[Verdict]:
         if suspend is not None and workload.suspended() and not any(map(workload.values_of, resumed)):
             yield workload.pending(
                 ".".join(suspend), "Invalid", "it is suspended, and nothing on the cluster resumes it",
-                "leave suspend out, or label it for the engine that shall resume it",
+                "leave suspend out, or label it for the engine that should resume it",
             )  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def _ray_scaling(context: WorkloadContext) -> Iterator[Verdict]:
                 if replicas is not None and most is not None and most > replicas:
                     yield workload.ignored(
                         f"{'.'.join(path)}.workerGroupSpecs[{number}].maxReplicas", "Invalid",
-                        f"the group stays at replicas: {replicas}; without enableInTreeAutoscaling nothing brings it to {most}",
+                        f"the group stays at replicas: {replicas}; without enableInTreeAutoscaling nothing scales it to {most}",
                         f"write replicas: {most}, or enableInTreeAutoscaling: true",
                     )  # fmt: skip
 

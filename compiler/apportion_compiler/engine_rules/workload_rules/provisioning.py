@@ -38,15 +38,15 @@ def _requests(context: WorkloadContext) -> Iterator[Verdict]:
         if str(manifest.get("apiVersion")).endswith("/v1beta1"):
             yield Verdict(
                 Effect.DEPRECATED, index, "apiVersion", "Deprecated",
-                f"{GROUP}/v1beta1 is served for the time being, and v1 is what is stored", f"write {GROUP}/v1",
+                f"{GROUP}/v1beta1 is still served, but v1 is the stored version", f"write {GROUP}/v1",
             )  # fmt: skip
         if text(manifest, "spec", "provisioningClassName") != QUEUED_PROVISIONING_GKE:
             continue
         sets = items(manifest, "spec", "podSets")
         if len(sets) > 1:
             yield _pending(
-                index, "spec.podSets", "TooMany", f"{QUEUED_PROVISIONING_GKE} takes one pod set, and there are {len(sets)}",
-                "write one, of the pods that ask for most, and count all pods in it",
+                index, "spec.podSets", "TooMany", f"{QUEUED_PROVISIONING_GKE} supports one pod set, but there are {len(sets)}",
+                "write one, with the pods that request most, and count all pods in it",
             )  # fmt: skip
         yield from _run_duration(index, manifest)
         namespace = text(manifest, "metadata", "namespace") or "default"
@@ -135,7 +135,7 @@ def _consumers(context: WorkloadContext) -> Iterator[Verdict]:
                 if former in annotations and key not in annotations:
                     yield workload.verdict(
                         Effect.DEPRECATED, template_field(pods, "metadata", f"annotations[{former}]"), "Deprecated",
-                        f"the autoscaler reads {former} for the time being; Kueue does not write it any more",
+                        f"the autoscaler reads {former} for now, but Kueue no longer writes it",
                         f"write {key}",
                     )  # fmt: skip
             class_ = annotations.get(_CLASS) or annotations.get(_FORMER_CLASS)
@@ -148,7 +148,7 @@ def _consumers(context: WorkloadContext) -> Iterator[Verdict]:
 
 
 ANTI_AFFINITY_IGNORED = (
-    "queued provisioning counts nodes without regard to podAntiAffinity: nodes may arrive that the pods do not fit"
+    "queued provisioning ignores podAntiAffinity when it counts nodes: the pods may not fit the nodes that arrive"
 )
 
 
@@ -164,7 +164,7 @@ def _asks_for_gpus(spec: Mapping[str, object]) -> bool:
 
 def _without_gpus(index: int, field: str) -> Verdict:
     return _pending(
-        index, field, "NotSupported", "queued provisioning gives GPU nodes only, and the pods ask for no GPU",
+        index, field, "NotSupported", "queued provisioning provides GPU nodes only, but the pods request no GPU",
         f"ask for {_GPU}, or run the work on ordinary nodes",
     )  # fmt: skip
 

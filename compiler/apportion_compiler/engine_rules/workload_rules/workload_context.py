@@ -123,7 +123,7 @@ class Workload:
             if text_at(pods.spec, "schedulerName") in {None, "default-scheduler"}:
                 yield self.ignored(
                     template_field(pods, "spec", "schedulerName"), "Required",
-                    "without schedulerName the pods go to Kubernetes' own scheduler, past the queue",
+                    "without schedulerName the pods go to Kubernetes' default scheduler, bypassing the queue",
                     f"write schedulerName: {scheduler}",
                 )  # fmt: skip
 

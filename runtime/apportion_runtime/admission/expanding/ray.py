@@ -55,8 +55,7 @@ def expand_ray_job(workload: Manifest) -> Expansion:
     mode = submission_mode(workload)
     if nested(workload, "spec", "clusterSelector") or not nested(workload, "spec", "rayClusterSpec"):
         raise GroupingError(
-            "RayJob: spec.clusterSelector names a cluster that is there already, of which nothing is known; write the "
-            "cluster into spec.rayClusterSpec"
+            "RayJob: spec.clusterSelector names an existing cluster, which is not simulated; write the cluster into spec.rayClusterSpec"
         )
     if mode not in (BY_JOB, BY_OPERATOR, BY_SIDECAR):
         why = "waits for a person to submit the work" if mode == BY_HAND else "is not one of KubeRay's"

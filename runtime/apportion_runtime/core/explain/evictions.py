@@ -125,7 +125,7 @@ def _rule(session: Session, action: str, task: Task, by: Job | None, taking: Evi
         if found is not None:
             return found
     if task.status == PIPELINED or action == "consolidation":
-        return MOVED, "it is moved to make room, and its queue keeps what it has"
+        return MOVED, "it is moved to make room, and its queue keeps its resources"
     return ALLOWED, f"the rules of {action} allow it"
 
 

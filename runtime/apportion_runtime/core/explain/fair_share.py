@@ -177,8 +177,8 @@ def _why_no_more(division: Division, r: int) -> str:
     if 0 <= division.limit <= division.fair:
         return f"no more: its limit is {quantity(division.limit, r)}"
     if division.left > 0:
-        why = "its weight is 0" if division.weight == 0 else "past use outweighs its weight"
-        return f"no more, though {quantity(division.left, r)} are left: {why}"
+        why = "its weight is 0" if division.weight == 0 else "past usage outweighs its weight"
+        return f"no more, although {quantity(division.left, r)} are left: {why}"
     if division.weight == 0:
         return "no more: its over-quota weight is 0"
     return "no more: nothing is left"

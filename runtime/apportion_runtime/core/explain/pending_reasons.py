@@ -44,7 +44,7 @@ class IncompleteGang:
     def text(self) -> str:
         """A sentence."""
         part = f"part {self.part}" if self.part not in ("", "default") else "the job"
-        gated = f", {self.n_gated} more held back by scheduling gates" if self.n_gated else ""
+        gated = f", {self.n_gated} more held by scheduling gates" if self.n_gated else ""
         return f"{part} needs {_count(self.n_needed, 'pod')} to start and has {self.n_ready}{gated}"
 
 
@@ -210,7 +210,7 @@ class Scattered:
     def text(self) -> str:
         """A sentence."""
         free, asked = quantity(self.free, 2), quantity(self.asked, 2)
-        return f"moving work together made no room, though in sum {free} free would do for the {asked} asked"
+        return f"consolidation made no room, although in total {free} free would do for the {asked} asked"
 
 
 @dataclass(frozen=True, slots=True)

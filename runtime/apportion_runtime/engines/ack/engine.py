@@ -116,7 +116,7 @@ class Ack(PlainEngine):
             self.explain(each.pod, each.why)
         for pod in waiting:
             if not self.scheduler.is_mine(pod.record):
-                self.explain(pod, f"no scheduler here is called {pod.record.scheduler}")
+                self.explain(pod, f"there is no scheduler named {pod.record.scheduler}")
         self.grow(each.pod for each in unplaced if not each.is_held)
         self._sample()
 

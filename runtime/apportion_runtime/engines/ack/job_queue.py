@@ -249,7 +249,7 @@ def _backoff(written: str, name: str) -> Backoff:
         assert 0 < first <= longest
     except (yaml.YAMLError, ValueError, TypeError, AssertionError):
         raise ValueError(
-            f"Queue {name}: {api_names.QUEUE_ARGS} says `{written}`; write {api_names.FIRST_BACKOFF} and "
+            f"Queue {name}: {api_names.QUEUE_ARGS} is `{written}`; write {api_names.FIRST_BACKOFF} and "
             f"{api_names.LONGEST_BACKOFF} as YAML, in seconds, the first at most the second"
         ) from None
     return Backoff(first, longest)

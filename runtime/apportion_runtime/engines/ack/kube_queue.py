@@ -218,7 +218,7 @@ class KubeQueue:
             None,
         )
         if number is None:
-            why = f"{event.namespace}/{event.name} is in no queue; what left one cannot be changed"
+            why = f"{event.namespace}/{event.name} is not in a queue; a dequeued job cannot be changed"
             cluster_state.note("priority-refused", why=why)
             return
         queue = self._queue_of[number]

@@ -144,7 +144,7 @@ def _read(
     path = name if parent is None else f"{parent}/{name}"
     minimum, maximum = _amounts(node, "min", at), _amounts(node, "max", at)
     if path in quotas:
-        raise TreeError(f"{at}.name: {path} is there twice")
+        raise TreeError(f"{at}.name: {path} is listed twice")
     namespaces, below = _listed(node, "namespaces", at), _listed(node, "children", at)
     quotas[path] = Quota(
         name, path, parent, minimum, maximum, _kept(node, minimum, at), tuple(str(each) for each in namespaces)

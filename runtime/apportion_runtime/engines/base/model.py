@@ -51,7 +51,7 @@ class Model:
     def make(self, cluster_state: ClusterState) -> Engine:
         """Create the engine on a cluster. Raises `NoModelError` where it cannot be simulated."""
         if self.made_by is None:
-            raise NoModelError(f"{self.title} has no model here")
+            raise NoModelError(f"{self.title} is not simulated")
         return self.made_by(cluster_state)
 
 

@@ -82,7 +82,7 @@ def known_profiles(objects: Iterable[Manifest]) -> dict[str, Profile]:
     profiles, unknown = read_profiles(objects)
     if unknown:
         raise UnreadableError(
-            f"KubeSchedulerConfiguration: kube-scheduler knows no plugin {', '.join(unknown)}, and does not start"
+            f"KubeSchedulerConfiguration: kube-scheduler has no plugin {', '.join(unknown)}, and does not start"
         )
     return profiles
 

@@ -95,11 +95,11 @@ class Jobs:
             if kind_of(made) in kinds:
                 cure = "has a managedJobsNamespaceSelector that the namespace does not match; label the namespace"
             raise Denied(
-                f"{made['kind']} {namespace_of(made)}/{name_of(made)} names a queue that Kueue does not hold it back for: "
+                f"{made['kind']} {namespace_of(made)}/{name_of(made)} names a queue, but Kueue does not manage it: "
                 f"the manager's configuration {cure}"
             )
         kinds_known = ", ".join(sorted(kind for _, kind in kinds))
-        raise Denied(f"nothing is known of how Kueue manages a {made.get('kind')}; known are {kinds_known}")
+        raise Denied(f"how Kueue manages a {made.get('kind')} is not simulated; simulated kinds are {kinds_known}")
 
     def _holds(self, pod: Manifest) -> bool:
         """Tell whether a pod is held back itself, and not the job that it belongs to."""
@@ -130,17 +130,17 @@ class Jobs:
         except ValueError as wrong:
             raise Denied(f"{made['kind']} {namespace_of(made)}/{name_of(made)}: {wrong}") from None
         if annotations_of(made).get(ELASTIC) == "true":
-            raise Denied(f"the annotation {ELASTIC} makes workload slices, of which nothing is known; take it away")
+            raise Denied(f"the annotation {ELASTIC} creates workload slices, which are not simulated; remove it")
         for place in found:
             asked = next((key for key in _annotations(place.template) if key.startswith(TOPOLOGY)), None)
             if asked is not None:
                 raise Denied(
-                    f"the annotation {asked} of pod set {place.name} asks for nodes near each other, of which nothing is "
-                    "known under Kueue; take it away"
+                    f"the annotation {asked} of pod set {place.name} requests nodes close to each other, which is not "
+                    "simulated under Kueue; remove it"
                 )
             if nested(place.template, "spec", "resourceClaims"):
                 raise Denied(
-                    f"pod set {place.name} claims devices (resourceClaims), of which nothing is known under Kueue"
+                    f"pod set {place.name} claims devices (resourceClaims), which is not simulated under Kueue"
                 )
 
     @staticmethod

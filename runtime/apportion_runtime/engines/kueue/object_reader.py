@@ -345,24 +345,24 @@ def unmodelled(objects: List) -> Iterator[Fault]:
     """Yield what the objects say and nothing here heeds."""
     for made in objects("ResourceFlavor"):
         if nested(made, "spec", "topologyName"):
-            yield _passed_over(made, "its topology is passed over: pods are placed as if it had none")
+            yield _passed_over(made, "its topology is ignored: pods are placed as if it had none")
     for made in objects("AdmissionCheck"):
         said = nested(made, "spec", "controllerName")
         if said != PROVISIONING:
-            yield _passed_over(made, f"nothing is known of its controller {said}: work that needs it waits for ever")
+            yield _passed_over(made, f"its controller {said} is not simulated: work that needs it stays pending")
     for made in objects(CONFIGURATION):
         if nested(made, "waitForPodsReady", "blockAdmission"):
-            yield _passed_over(made, "waitForPodsReady.blockAdmission is passed over: work is admitted side by side")
+            yield _passed_over(made, "waitForPodsReady.blockAdmission is ignored: work is admitted side by side")
         if nested(made, "admissionFairSharing"):
-            yield _passed_over(made, "admissionFairSharing is passed over: what was used before does not count")
+            yield _passed_over(made, "admissionFairSharing is ignored: past usage does not count")
         if nested(made, "featureGates"):
             gates = ", ".join(sorted(nested(made, "featureGates")))
-            yield _passed_over(made, f"featureGates are passed over: {gates}")
+            yield _passed_over(made, f"featureGates are ignored: {gates}")
     for made in objects("ClusterQueue"):
         if nested(made, "spec", "admissionScope"):
-            yield _passed_over(made, "admissionScope is passed over: what was used before does not count")
+            yield _passed_over(made, "admissionScope is ignored: past usage does not count")
         if nested(made, "spec", "concurrentAdmissionPolicy"):
-            yield _passed_over(made, "concurrentAdmissionPolicy is passed over: work is tried on one flavor at a time")
+            yield _passed_over(made, "concurrentAdmissionPolicy is ignored: work is tried on one flavor at a time")
 
 
 def _passed_over(made: Manifest, message: str) -> Fault:

@@ -84,7 +84,7 @@ class CohortTree:
         self._nodes: dict[str, Node] = {}
         for node in nodes:
             if node.name in self._nodes:
-                raise ValueError(f"{node.name} is there twice")
+                raise ValueError(f"{node.name} is listed twice")
             self._nodes[node.name] = node
         for node in tuple(self._nodes.values()):
             if node.parent is not None and node.parent not in self._nodes:

@@ -67,13 +67,13 @@ def read_configuration(objects: Iterable[Mapping[str, Any]]) -> Configuration:
     """Return the configuration among objects.
 
     Raises:
-        ConfigurationError: If there is none, it cannot be read, or it enables what has no model here.
+        ConfigurationError: If there is none, it cannot be read, or it enables what is not simulated.
     """
     found = next((made for made in objects if name_of(made) == CONFIG_MAP), None)
     if found is None:
         raise ConfigurationError(
-            f"there is no ConfigMap {CONFIG_MAP}: without it Volcano shares its queues by the plugin proportion, "
-            "which has no model here"
+            f"there is no ConfigMap {CONFIG_MAP}: without it Volcano divides resources by the plugin proportion, "
+            "which is not simulated"
         )
     text = (found.get("data") or {}).get(_FILE) or ""
     try:
@@ -82,7 +82,7 @@ def read_configuration(objects: Iterable[Mapping[str, Any]]) -> Configuration:
     except (yaml.YAMLError, ValueError) as wrong:
         raise ConfigurationError(f"ConfigMap {CONFIG_MAP}: {str(wrong).replace(chr(10), ' ')}") from None
     if not isinstance(document, Mapping):
-        raise ConfigurationError(f"ConfigMap {CONFIG_MAP}: its {_FILE} is no mapping with actions and tiers")
+        raise ConfigurationError(f"ConfigMap {CONFIG_MAP}: its {_FILE} is not a mapping with actions and tiers")
     return _checked(
         Configuration(
             tuple(name.strip() for name in str(document.get("actions") or "").split(",") if name.strip()),
@@ -102,16 +102,14 @@ def _plugin(written: Mapping[str, Any]) -> Plugin:
 def _checked(made: Configuration) -> Configuration:
     for action in made.actions:
         if action not in _ACTIONS:
-            raise ConfigurationError(
-                f"Volcano's action {action} has no model here; choose one of {', '.join(_ACTIONS)}"
-            )
+            raise ConfigurationError(f"Volcano's action {action} is not simulated; choose one of {', '.join(_ACTIONS)}")
     for plugin in made.plugins:
         if plugin.name not in _PLUGINS:
             known = ", ".join(sorted(_PLUGINS))
-            raise ConfigurationError(f"Volcano's plugin {plugin.name} has no model here; choose one of {known}")
+            raise ConfigurationError(f"Volcano's plugin {plugin.name} is not simulated; choose one of {known}")
     if made.plugin("capacity") is None:
-        raise ConfigurationError("Volcano without its plugin capacity has no model here")
+        raise ConfigurationError("Volcano without its plugin capacity is not simulated")
     capacity = made.plugin("capacity")
     if capacity is not None and capacity.arguments.get("ancestorReclaimLevel"):
-        raise ConfigurationError("the argument ancestorReclaimLevel of Volcano's plugin capacity has no model here")
+        raise ConfigurationError("the argument ancestorReclaimLevel of Volcano's plugin capacity is not simulated")
     return made

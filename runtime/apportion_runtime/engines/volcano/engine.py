@@ -227,7 +227,7 @@ class Volcano(PlainEngine):
             unplaced.append(each.pod)
         for pod in others:
             if not self._beside.is_mine(pod.record):
-                self.explain(pod, f"no scheduler here is called {pod.record.scheduler}")
+                self.explain(pod, f"there is no scheduler named {pod.record.scheduler}")
         return unplaced
 
     def _not_considered(self, job: Job) -> str:
@@ -252,7 +252,7 @@ def _spec(made: Manifest) -> QueueSpec:
 
 def _because(victim: Task, by: Task, action: str) -> str:
     if action == eviction_actions.RECLAIM:
-        return f"queue {victim.queue} holds more than it deserves, and queue {by.queue} takes back"
+        return f"queue {victim.queue} has more than it deserves, and queue {by.queue} reclaims"
     return f"priority {victim.job.group.priority} is lower than {by.job.group.priority} in queue {by.queue}"
 
 

@@ -25,7 +25,7 @@ class Clock:
     def advance(self, to: float) -> None:
         """Jump forward. Raises `ValueError` for a moment that is past."""
         if to < self.now:
-            raise ValueError(f"the clock stands at {self.now} and cannot go back to {to}")
+            raise ValueError(f"the clock is at {self.now} and cannot go back to {to}")
         self.now = to
 
     @property

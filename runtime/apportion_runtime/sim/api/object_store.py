@@ -156,7 +156,7 @@ class ObjectStore:
             raise Refused(f"there is no node {node}")
         metadata = before["metadata"]
         if before["spec"].get("nodeName") or metadata.get("deletionTimestamp"):
-            raise Refused(f"pod {namespace}/{pod} cannot be bound any more")
+            raise Refused(f"pod {namespace}/{pod} can no longer be bound")
         if gpu_groups:
             first, *others = gpu_groups
             labels = {_GPU_GROUP: first, **{f"{_GPU_GROUP}/{group}": group for group in others}}
@@ -169,7 +169,7 @@ class ObjectStore:
         if before["metadata"].get("deletionTimestamp"):
             return before
         if not self._may_evict(before):
-            raise Refused(f"pod {namespace}/{pod} may not be evicted now")
+            raise Refused(f"pod {namespace}/{pod} cannot be evicted now")
         metadata = {**before["metadata"], "deletionTimestamp": self._clock.text}
         return self._write({**before, "metadata": metadata}, "modified")
 

@@ -145,7 +145,7 @@ class Autoscalers:
             )
         if not work.demand:
             raise _NoMetricError(
-                f"unable to get {_name(metric)}: the scenario says no demand for {name_of(running.manifest)}"
+                f"unable to get {_name(metric)}: the scenario has no demand for {name_of(running.manifest)}"
             )
         pods = [self._cluster_state.pods[uid] for uid in running.pods.values()]
         total = demand_at(work, self._cluster_state.elapsed_s)
@@ -185,8 +185,8 @@ def _read(made: Manifest) -> _Autoscaler:
 def _unfollowed(made: Manifest) -> str:
     kind, name = kind_of(made)[1], name_of(made)
     if kind in _SCALED:
-        return f"no HorizontalPodAutoscaler among the objects scales {kind} {name}: add one, or say `load`"
-    return f"nothing scales a {kind} by a demand: say `load`, the number of replicas from a moment on"
+        return f"no HorizontalPodAutoscaler among the objects scales {kind} {name}: add one, or set `load`"
+    return f"nothing scales a {kind} by demand: set `load`, the number of replicas from a point in time"
 
 
 def demand_at(work: Work, elapsed_s: float) -> float:
@@ -214,5 +214,5 @@ def _name(metric: Mapping[str, Any]) -> str:
 def _number(written: Any) -> float:
     value = parse_quantity(written if written is not None else 0) / NANO
     if value <= 0:
-        raise _NoMetricError("its target says no amount")
+        raise _NoMetricError("its target has no amount")
     return value

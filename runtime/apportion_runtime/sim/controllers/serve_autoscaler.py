@@ -52,19 +52,19 @@ def autoscaling_of(service: Manifest, target: float | None) -> Autoscaling:
         target: Requests that one replica is to have, in place of what the service says.
 
     Raises:
-        ValueError: If it does not scale, or in a way that has no model here.
+        ValueError: If it does not scale, or in a way that is not simulated.
     """
     groups = nested(service, "spec", "rayClusterConfig", "workerGroupSpecs") or ()
     if not groups:
-        raise ValueError("a RayService with a group of workers follows its requests, and nothing else")
+        raise ValueError("only a RayService with a worker group scales with its requests")
     least, most = groups[0].get("minReplicas") or 0, groups[0].get("maxReplicas") or groups[0].get("replicas") or 0
     configs = list(_configs(_serve_config(service)))
     if target is not None and len(configs) != 1:
         return Autoscaling(target, least, most)
     if not configs:
-        raise ValueError("its serveConfigV2 has no autoscaling_config: say `target_ongoing_requests`, or `load`")
+        raise ValueError("its serveConfigV2 has no autoscaling_config: set `target_ongoing_requests`, or `load`")
     if len(configs) > 1:
-        raise ValueError(f"{len(configs)} of its deployments scale: say `target_ongoing_requests` for all of them")
+        raise ValueError(f"{len(configs)} of its deployments scale: set `target_ongoing_requests` for all of them")
     return _read(configs[0], target, least, most)
 
 
@@ -95,7 +95,7 @@ def _configs(value: object) -> Iterator[Mapping[str, Any]]:
 def _read(config: Mapping[str, Any], target: float | None, least: int, most: int) -> Autoscaling:
     for key, value in config.items():
         if key not in _READ and key not in _WITHOUT_EFFECT and value not in (None, 1, 1.0):
-            raise ValueError(f"{key} of its autoscaling_config has no model here: say `load`")
+            raise ValueError(f"{key} of its autoscaling_config is not simulated: set `load`")
     try:
         made = Autoscaling(
             target or float(config.get("target_ongoing_requests") or _TARGET),
@@ -108,7 +108,7 @@ def _read(config: Mapping[str, Any], target: float | None, least: int, most: int
         raise ValueError("a field of its autoscaling_config is not a number") from None
     if made.target <= 0 or made.least > made.most:
         raise ValueError(
-            f"its autoscaling_config lets it have {made.least} to {made.most} workers with {made.target:g} requests each"
+            f"its autoscaling_config allows {made.least} to {made.most} workers with {made.target:g} requests each"
         )
     return made
 

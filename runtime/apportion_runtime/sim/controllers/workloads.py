@@ -73,7 +73,9 @@ class Workloads:
                 return
             expansion = expand(made)
         except (Conflict, GroupingError, KeyError, ValueError) as refused:
-            self._refuse(number, f"nothing is known of {refused}" if isinstance(refused, KeyError) else str(refused))
+            self._refuse(
+                number, f"simulation does not support {refused}" if isinstance(refused, KeyError) else str(refused)
+            )
             return
         facts.queue = labels_of(made).get(api_names.QUEUE, "")
         cluster_state.note("arrived", workload=number)

@@ -254,7 +254,7 @@ class Autoscaler:
             return
         is_used = any(self._cluster_state.pods_on.get(name) for name in standing.nodes)
         if not is_used:
-            self._note("booking-expired", made, f"no pod came to its {_nodes(len(standing.nodes))}")
+            self._note("booking-expired", made, f"no pod was scheduled to its {_nodes(len(standing.nodes))}")
         made = self._with(
             made, "BookingExpired", "True", "CapacityReservationTimeExpired", "Capacity reservation time is expired"
         )

@@ -38,7 +38,7 @@ class QueuedPool:
         open_requests: Requests of the region that may be accepted and not provisioned at a time.
         nodes_per_request: At most.
         booking_s: How long provisioned nodes wait for the pods they are for.
-        longest_s: How long nodes live at most, and where a request does not say how long.
+        longest_s: How long nodes live at most, and where a request does not specify how long.
         shortest_s: The least that a request may say.
         patience_s: After how long a request that was not provisioned is given up.
     """

@@ -54,7 +54,9 @@ def judge(request: Manifest, templates: Mapping[str, Manifest], pools: Sequence[
     """
     pod_sets: Sequence[Mapping[str, Any]] = nested(request, "spec", "podSets") or ()
     if len(pod_sets) != 1:
-        return UnmetRequest(INVALID, f"class {GKE_CLASS} takes one pod set a request, and this one has {len(pod_sets)}")
+        return UnmetRequest(
+            INVALID, f"class {GKE_CLASS} supports one pod set per request, and this one has {len(pod_sets)}"
+        )
     name = str((pod_sets[0].get("podTemplateRef") or {}).get("name"))
     count = pod_sets[0].get("count")
     if name not in templates:
@@ -65,7 +67,7 @@ def judge(request: Manifest, templates: Mapping[str, Manifest], pools: Sequence[
     wants = pod_requests(spec)
     gpus = sum(wants.get(resource, 0) for resource in GPUS)
     if not gpus:
-        return UnmetRequest(INVALID, "its pods ask for no GPU, and only nodes with GPUs are provisioned so")
+        return UnmetRequest(INVALID, "its pods request no GPU, and queued provisioning provides only GPU nodes")
     fitting = [pool for pool in pools if _is_for(spec, pool)]
     sized = [(pool, each) for pool in fitting if (each := _pods_each(wants, pool))]
     if not sized:
@@ -86,7 +88,7 @@ def _sized(request: Manifest, pool: Pool, nodes: int) -> RequestDemand | UnmetRe
         )
     if nodes > queued.nodes_per_request:
         return UnmetRequest(
-            INVALID, f"it needs {nodes} nodes, and a request brings at most {queued.nodes_per_request} of them"
+            INVALID, f"it needs {nodes} nodes, and a request provides at most {queued.nodes_per_request} of them"
         )
     if nodes > pool.most:
         return UnmetRequest(NOT_FOUND, f"it needs {nodes} nodes, and node pool {pool.name} has at most {pool.most}")
@@ -141,7 +143,7 @@ def _no_pool(fitting: Sequence[Pool], pools: Sequence[Pool]) -> str:
     if fitting:
         return f"one of its pods is larger than a node of {', '.join(pool.name for pool in fitting)}"
     known = " or ".join(pool.name for pool in pools)
-    return f"its pods select no node pool whose nodes come for whole requests; {f'choose {known}' if known else 'there is none'}"
+    return f"its pods select no node pool with queued provisioning; {f'choose {known}' if known else 'there is none'}"
 
 
 def request_name(made: Manifest) -> str:

@@ -17,7 +17,7 @@ def pool_of(fields: Fields, policy_nodes: Mapping[str, NodeShape] | None) -> Poo
     of_policy = fields.text("policy_pool")
     name = fields.object_name("pool", of_policy)
     if not name:
-        raise fields.fault("pool", "a pool has a name")
+        raise fields.fault("pool", "a pool needs a name")
     base: NodeShape | None = None
     if of_policy:
         if policy_nodes is None:

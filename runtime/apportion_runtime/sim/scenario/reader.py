@@ -115,7 +115,7 @@ def _timing(fields: Fields | None) -> Timing:
         requeue_s=fields.maybe_seconds("requeue"),
     )
     if made.period_s <= 0:
-        raise fields.fault("period", "the scheduler's period is more than 0")
+        raise fields.fault("period", "the scheduler's period must be more than 0")
     fields.done()
     return made
 
@@ -155,7 +155,9 @@ def _serving(fields: Fields, manifests: Sequence[Manifest], like: Work) -> Work:
     if fields.raw("target_ongoing_requests") is not None:
         target = fields.number("target_ongoing_requests")
         if not target or not like.demand or len(services) < len(manifests):
-            raise fields.fault("target_ongoing_requests", "it is more than 0, and of a RayService with a `demand`")
+            raise fields.fault(
+                "target_ongoing_requests", "it must be more than 0, and belongs to a RayService with a `demand`"
+            )
     if not like.demand or not services:
         return like
     if len(manifests) > 1:
@@ -187,7 +189,7 @@ def _manifests(fields: Fields, read: Reader, workload_labels: WorkloadLabels) ->
     inline, file = fields.raw("manifest"), fields.text("file")
     if inline is not None:
         if not isinstance(inline, Mapping) or not inline.get("kind") or not name_of(inline):
-            raise fields.fault("manifest", "it is an object with a kind and a name")
+            raise fields.fault("manifest", "it must be an object with a kind and a name")
         return [inline]
     if file:
         wanted = fields.text("name")
@@ -204,7 +206,7 @@ def _short(fields: Fields, workload_labels: WorkloadLabels) -> Manifest:
         raise fields.fault("kind", f"`{kind}` has no short form; supported kinds are {', '.join(KINDS)}")
     name = fields.object_name("name")
     if not name:
-        raise fields.fault("name", "a workload has a name")
+        raise fields.fault("name", "a workload needs a name")
     head = fields.maybe("head")
     short = WorkloadFields(
         kind=kind,
@@ -225,23 +227,23 @@ def _short(fields: Fields, workload_labels: WorkloadLabels) -> Manifest:
         workload_labels=workload_labels,
     )
     if short.least is not None and short.least > short.pods:
-        raise fields.fault("min", f"{short.least} is more than the pods that it wants: {short.pods}")
+        raise fields.fault("min", f"{short.least} is more than the pods that it requests: {short.pods}")
     if short.queue and not workload_labels.has_queues:
-        raise fields.fault("queue", "this engine has no queues; say the namespace whose quota holds")
+        raise fields.fault("queue", "this engine has no queues; name the namespace whose quota applies")
     sizes = (short.size, short.head)
     if not workload_labels.shares_gpus and any(size and (size.gpu_memory or 0 < size.gpus < 1) for size in sizes):
         raise fields.fault("gpus", "this engine does not support fractions of a device")
     if head is not None:
         head.done()
     if (kind == "CronJob") != bool(short.schedule):
-        raise fields.fault("schedule", "a CronJob has one, and no other workload")
+        raise fields.fault("schedule", "only a CronJob has one")
     return manifest_of(short)
 
 
 def _size(fields: Fields) -> Size:
     gpus = fields.number("gpus")
     if gpus > 1 and gpus != int(gpus):
-        raise fields.fault("gpus", f"`{gpus:g}` is neither whole devices nor a part of one")
+        raise fields.fault("gpus", f"`{gpus:g}` is neither whole devices nor a fraction of one")
     return Size(fields.quantity("cpu", "1"), fields.quantity("memory", "4Gi"), gpus, fields.whole("gpu_memory"))
 
 
@@ -255,7 +257,7 @@ def _objects(fields: Fields, read: Reader, key: str = "objects") -> Iterator[Man
         elif isinstance(item, Mapping) and item.get("kind"):
             yield item
         else:
-            raise fields.fault(key, "each is an object, or the name of a file")
+            raise fields.fault(key, "each must be an object or the name of a file")
 
 
 def _read(fields: Fields, key: str, file: str, read: Reader) -> Sequence[Manifest]:
@@ -280,13 +282,13 @@ def _incident(fields: Fields, read: Reader) -> Incident:
         made = Incident(at, "deleted", object=(deleted.text("kind"), deleted.text("namespace"), deleted.text("name")))
         deleted.done()
         if not (made.object[0] and made.object[2]):
-            raise deleted.fault("name", "an object has a `kind` and a `name`")
+            raise deleted.fault("name", "an object needs a `kind` and a `name`")
     else:
         what = fields.text("what")
         if what not in ("fails", "drains", "joins") or not node:
             raise fields.fault(
                 "what",
-                "a node `fails`, `drains` or `joins`, something is `made` or `deleted`, or a `job` jumps its queue",
+                "write a node that `fails`, `drains` or `joins`, an object that is `made` or `deleted`, or a `job` that jumps its queue",
             )
         made = Incident(at, what, node)
     fields.done()

@@ -29,7 +29,7 @@ POD_COLUMNS = (
     "name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "qos", "pod_phase", "creation_time",
     "deletion_time", "scheduled_time",
 )  # fmt: skip
-_CURE = "take the lists as cluster-trace-gpu-v2023 has them, with their first row"
+_CURE = "use the lists of cluster-trace-gpu-v2023 unchanged, with their header"
 _MISFIT = "give every row one field for each column"
 _DEVICE = 1000
 
@@ -103,19 +103,21 @@ def _lines(source: Source) -> Iterator[tuple[int, Sequence[str]]]:
                 yield line, fields
             line = reader.line_num + 1
     except csv.Error as wrong:
-        raise TraceError(source.file, line, f"the CSV cannot be read ({wrong})", "look for a quote too many") from None
+        raise TraceError(
+            source.file, line, f"the CSV cannot be read ({wrong})", "check for a stray quotation mark"
+        ) from None
 
 
 def _check_new(name: str, known: Container[str]) -> None:
     if name in known:
-        raise BadRow(f"`{name}` is there already", "give every row another name")
+        raise BadRow(f"`{name}` is listed twice", "give every row another name")
 
 
 def _node(row: Row) -> TraceNode:
     gpus, model = row.whole("gpu"), row.text("model")
     if (gpus > 0) != bool(model):
         said = f"model `{model}`" if model else "no model"
-        raise BadRow(f"a node of {gpus} GPUs has {said}", "give the model of nodes with GPUs, and of no others")
+        raise BadRow(f"a node of {gpus} GPUs has {said}", "set the model of nodes with GPUs, and of no others")
     return TraceNode(kubernetes_name(row.text("sn")), row.whole("cpu_milli"), row.whole("memory_mib"), gpus, model)
 
 
@@ -124,7 +126,7 @@ def _job(row: Row, rules: OpenbRules) -> TraceJob:
     priority, queues = rules.priorities.get(qos), rules.queues.get(qos)
     if priority is None or not queues:
         known = ", ".join(sorted(qos for qos in rules.priorities if rules.queues.get(qos)))
-        raise BadRow(f"the rules know no QoS `{qos}`", f"add it to the rules, or write one of {known}")
+        raise BadRow(f"the rules have no QoS `{qos}`", f"add it to the rules, or write one of {known}")
     gpus, gpu_milli = _gpus(row)
     arrives_s, stays_s, end = _life(row)
     return TraceJob(
@@ -163,7 +165,7 @@ def _life(row: Row) -> tuple[float, float | None, JobEnd]:
         raise BadRow(f"`{phase}` is not a pod phase", f"write one of {', '.join(_ENDS)}")
     created, scheduled, deleted = (row.seconds(f"{what}_time") for what in ("creation", "scheduled", "deletion"))
     if created is None:
-        raise BadRow("there is no creation_time", "write the second at which the pod was made")
+        raise BadRow("there is no creation_time", "write the second at which the pod was created")
     began = created if scheduled is None else scheduled
     if began < created or (deleted is not None and deleted < began):
         raise BadRow("its times are not in the order creation, scheduled, deletion", "correct the times of this row")

@@ -66,7 +66,7 @@ def pack(trace: Trace, rule: Rule, *, seed: int = 0) -> Packing:
     if not trace.gpu_milli:
         raise ValueError("only a cluster with GPUs can be filled with them")
     if any(job.n_pods != 1 for job in trace.jobs):
-        raise ValueError("jobs of one pod can be packed one by one, and no others")
+        raise ValueError("only jobs of one pod can be packed one by one")
     nodes = _Nodes(trace)
     chance = random.Random(seed)  # noqa: S311 -- repeatable chance is what is wanted
     choose: Callable[[_Vector, npt.NDArray[np.intp]], int] = {

@@ -82,7 +82,7 @@ def rows_of(file: str, lines: Iterator[tuple[int, Sequence[str]]], table: Table)
         table: What the format says.
 
     Raises:
-        TraceError: If it is empty, or a column that it needs is missing, or any is there twice.
+        TraceError: If it is empty, or a column that it needs is missing, or any occurs twice.
     """
     line, heading = next(lines, (1, ()))
     names = [name.strip() for name in heading]
@@ -91,7 +91,7 @@ def rows_of(file: str, lines: Iterator[tuple[int, Sequence[str]]], table: Table)
         raise TraceError(file, line, f"there is no column {', '.join(missing)}", table.cure)
     twice = [name for number, name in enumerate(names) if name in names[:number]]
     if twice:
-        raise TraceError(file, line, f"the column `{twice[0]}` is there twice", table.cure)
+        raise TraceError(file, line, f"the column `{twice[0]}` occurs twice", table.cure)
     columns = {name: number for number, name in enumerate(names)}
     for line, fields in lines:
         yield Row(file, line, columns, fields)

@@ -76,7 +76,7 @@ def read_sacct(listing: Source, rules: SlurmRules | None = None, *, delimiter: s
         submit = row.text("Submit")
         again = [made for made in ids if (made, submit) in seen]
         if again:
-            raise BadRow(f"the job {row.text('JobID')} submitted at {submit} is there already", "list every job once")
+            raise BadRow(f"the job {row.text('JobID')} submitted at {submit} is listed twice", "list every job once")
         like = _job(row, rules)
         for made in ids:
             seen.add((made, submit))
@@ -131,7 +131,7 @@ def _job(row: Row, rules: SlurmRules) -> TraceJob:
     arrives_s, stays_s, end = _life(row)
     resources = row.text("AllocTRES") or row.text("ReqTRES")
     if not resources:
-        raise BadRow("neither AllocTRES nor ReqTRES says what it asks for", _TABLE.cure)
+        raise BadRow("neither AllocTRES nor ReqTRES states what it requests", _TABLE.cure)
     shape = shape_of(resources, rules.shares_per_gpu)
     account = row.text("Account")
     queue = rules.queues.get(account)

@@ -49,7 +49,10 @@ def scenario_of(
         sharing = next((job for job in trace.jobs if _is_sharing(job)), None)
         if sharing is not None:
             raise TraceError(
-                sharing.file, sharing.line, "it asks for a part of a device, and this engine knows none", _WHOLE
+                sharing.file,
+                sharing.line,
+                "it requests a fraction of a device, which this engine does not support",
+                _WHOLE,
             )
     return Scenario(
         name=trace.name,

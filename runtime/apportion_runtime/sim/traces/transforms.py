@@ -91,7 +91,7 @@ def compressed_in_time(trace: Trace, load: float) -> Trace:
     reach = [_load(demand, factor) for factor in (least, most)]
     if not reach[0] <= load <= reach[1]:
         raise ValueError(
-            f"arrivals drawn together or apart make a load of {reach[0]:.2g} to {reach[1]:.2g} and not {load:g}; "
+            f"rescaling arrivals gives a load of {reach[0]:.2g} to {reach[1]:.2g} and not {load:g}; "
             "take a part of the nodes first"
         )
     for _ in range(_N_HALVINGS):
@@ -107,7 +107,7 @@ def faster(trace: Trace, factor: float) -> Trace:
         ValueError: If the factor is not more than 0.
     """
     if not (factor > 0 and math.isfinite(factor)):
-        raise ValueError(f"nothing is faster by {factor:g}; it is a number of more than 0")
+        raise ValueError(f"the speed factor must be more than 0, not {factor:g}")
     first = trace.jobs[0].arrives_s if trace.jobs else 0.0
     jobs = (replace(job, arrives_s=first + (job.arrives_s - first) / factor) for job in trace.jobs)
     return replace(trace, jobs=tuple(jobs))

@@ -100,7 +100,9 @@ def _shares(amounts: Mapping[str, str], n_nodes: int, shares_per_gpu: Mapping[st
             continue
         whole = shares_per_gpu.get(kind, 0)
         if whole <= 0:
-            raise BadRow(f"nothing says how many {_GRES}{kind} are one GPU", f"say in the rules how many {kind} are")
+            raise BadRow(
+                f"the rules do not say how many {_GRES}{kind} are one GPU", f"state in the rules how many {kind} are"
+            )
         devices = -(-asked // whole)
         return devices * n_nodes, -(-asked * 1000 // (whole * devices))
     return 0, 1000

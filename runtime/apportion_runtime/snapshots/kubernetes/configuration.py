@@ -159,7 +159,7 @@ def _with_arguments(
         try:
             return parse(text)
         except ValueError as wrong:
-            _ignored(faults, of, (*path, plugin, "arguments", key), f"{wrong}; the default holds")
+            _ignored(faults, of, (*path, plugin, "arguments", key), f"{wrong}; the default applies")
             return default
 
     return replace(
@@ -217,7 +217,7 @@ def _with_flags(engine: Engine, shard: Object, flags: Mapping[str, str], faults:
                     made[name] = parse(text)
                 except ValueError as wrong:
                     place = shard.place.at("spec", "args", flag)
-                    hint = "write a value that the flag takes"
+                    hint = "write a value that the flag accepts"
                     faults.append(Fault(QUANTITY, shard.address, f"`{flag}`: {wrong}", hint, place))
     return replace(engine, settings=replace(engine.settings, **of_settings), **of_engine)
 

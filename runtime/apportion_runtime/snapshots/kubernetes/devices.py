@@ -76,8 +76,8 @@ class Devices:
                 fulfilled = fulfilling(expression, [known.scope for known in left])
                 left = [known for known, is_fulfilled in zip(left, fulfilled, strict=True) if is_fulfilled]
             except UnknownSelector:
-                message = f"the selector `{_short(expression)}` is not understood; no device counts as fulfilling it"
-                hint = "write it with what docs/snapshot.md says is read"
+                message = f"the selector `{_short(expression)}` is not supported; no device matches it"
+                hint = "write it with the subset of CEL that docs/snapshot.md lists"
                 place = of.place.at(*path, "selectors", number)
                 self._faults.append(Fault(UNKNOWN_SELECTOR, of.address, message, hint, place))
                 left = []
@@ -122,7 +122,7 @@ def _of_slice(made: Object, faults: list[Fault]) -> Iterable[_DeviceFacts]:
             }
         except ValueError as wrong:
             message = f"device `{written.get('name')}`: {wrong}; skipped"
-            hint = "give the slice as its driver published it"
+            hint = "pass the slice as its driver published it"
             faults.append(Fault(IGNORED_VALUE, made.address, message, hint, made.place.at("spec", "devices", number)))
             continue
         terms = node_terms(where.get("nodeSelector"))

@@ -86,9 +86,9 @@ def _integer(pod: Object, key: str, faults: list[Fault]) -> int | None:
 
 
 def _ignored(pod: Object, key: str, why: str, faults: list[Fault]) -> None:
-    message = f"the annotation `{key}`: {why}; the engine goes on as if it were not there"
+    message = f"the annotation `{key}`: {why}; the engine ignores it"
     place = pod.place.at("metadata", "annotations", key)
-    faults.append(Fault(IGNORED_VALUE, pod.address, message, "write a part such as 0.5, or whole MiB", place))
+    faults.append(Fault(IGNORED_VALUE, pod.address, message, "write a fraction such as 0.5, or whole MiB", place))
 
 
 def gpu_groups(labels: Mapping[str, str]) -> tuple[str, ...]:

@@ -80,14 +80,14 @@ def _label_number(node: Object, key: str, faults: list[Fault]) -> int | None:
     try:
         number = parse_integer(text)
         if key == api_names.DEVICE_MEMORY and number < LEAST_DEVICE_MEMORY:
-            raise ValueError(f"{number} MiB is less than the {LEAST_DEVICE_MEMORY} MiB that the engine counts by")
+            raise ValueError(f"{number} MiB is less than the {LEAST_DEVICE_MEMORY} MiB unit of the engine")
         return number
     except ValueError as wrong:
         faults.append(
             Fault(
                 IGNORED_VALUE,
                 node.address,
-                f"the label `{key}`: {wrong}; the node counts as one without it",
+                f"the label `{key}`: {wrong}; the node is treated as if it had none",
                 "let the GPU feature discovery write the label",
                 node.place.at("metadata", "labels", key),
             )

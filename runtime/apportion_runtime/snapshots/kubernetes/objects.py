@@ -261,8 +261,8 @@ def sorted_out(found: Iterable[LocatedObject], faults: list[Fault]) -> dict[str,
                 Fault(
                     DUPLICATE,
                     address(kind, namespace, name),
-                    "it is there twice",
-                    "leave one of them out",
+                    "it occurs twice",
+                    "remove one of them",
                     place.at("metadata", "name"),
                 )
             )

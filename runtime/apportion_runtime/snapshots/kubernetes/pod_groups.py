@@ -114,8 +114,8 @@ class PodGroupReader:
         if name in self._priorities:
             return int(self._priorities[name])
         if name:
-            message = f"its priority class `{name}` is not there; it counts as {self._default}"
-            hint = "give the priority classes, too: kubectl get priorityclasses -o json"
+            message = f"its priority class `{name}` does not exist; it counts as {self._default}"
+            hint = "include the priority classes: kubectl get priorityclasses -o json"
             place = group.place.at("spec", "priorityClassName")
             self._faults.append(Fault(UNKNOWN_CLASS, group.address, message, hint, place))
         return int(self._default)
@@ -137,7 +137,7 @@ class PodGroupReader:
             parent = (part.get("parent") or "").lower()
             if parent and parent not in parts:
                 return self._without_parts(
-                    group, number, f"the sub-group `{part.get('name')}` is below `{parent}`, which is not there"
+                    group, number, f"the sub-group `{part.get('name')}` is below `{parent}`, which does not exist"
                 )
         children = self._children("", parts, below, frozenset())
         if not any(_holds_pods(child) for child in children):
@@ -146,9 +146,9 @@ class PodGroupReader:
         return SubGroup("", spec.get("minSubGroup"), children, constraint)
 
     def _without_parts(self, group: Object, number: int, why: str) -> SubGroup:
-        message = f"{why}; the engine takes the group for one of a single pod without parts"
+        message = f"{why}; the engine treats the group as a single pod without sub-groups"
         place = group.place.at("spec", "subGroups", number)
-        hint = "let each sub-group have a name of its own, and name a parent that is there"
+        hint = "give each sub-group its own name, and name an existing parent"
         self._faults.append(Fault(UNKNOWN_SUB_GROUP, group.address, message, hint, place))
         return SubGroup("", None, (SubGroup(_DEFAULT, 1),))
 

@@ -148,8 +148,8 @@ class PodReader:
         if not name:
             return None
         if name not in self._groups:
-            message = f"its pod group `{name}` is not there; nothing is decided about it"
-            hint = "give the pod groups, too: kubectl get podgroups.scheduling.run.ai -A -o json"
+            message = f"its pod group `{name}` does not exist; nothing is decided about it"
+            hint = "include the pod groups: kubectl get podgroups.scheduling.run.ai -A -o json"
             place = pod.place.at("metadata", "annotations", api_names.POD_GROUP)
             self._faults.append(Fault(UNKNOWN_GROUP, pod.address, message, hint, place))
             return None
@@ -245,9 +245,9 @@ class PodReader:
         try:
             return self._zones_of(json.loads(text), pod)
         except (ValueError, TypeError, AttributeError):
-            message = f"the annotation `{key}` is not a list of zones; the engine goes on as if it were not there"
+            message = f"the annotation `{key}` is not a list of zones; the engine ignores it"
             place = pod.place.at("metadata", "annotations", key)
-            hint = "leave the annotation to the agent that writes it"
+            hint = "leave the annotation to its agent"
             self._faults.append(Fault(IGNORED_VALUE, pod.address, message, hint, place))
             return ()
 

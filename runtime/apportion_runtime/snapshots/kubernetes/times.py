@@ -38,7 +38,7 @@ def stamp(of: Object, key: str, faults: list[Fault]) -> float | None:
     try:
         return parse_time(text)
     except ValueError as wrong:
-        message = f"the annotation `{key}`: {wrong}; the engine goes on as if it were not there"
+        message = f"the annotation `{key}`: {wrong}; the engine ignores it"
         place = of.place.at("metadata", "annotations", key)
         faults.append(Fault(IGNORED_VALUE, of.address, message, _HINT, place))
         return None

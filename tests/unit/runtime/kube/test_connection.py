@@ -156,11 +156,11 @@ def test_the_variable_names_the_kubeconfig(server: str, tmp_path: Path, monkeypa
 @pytest.mark.parametrize(
     ("text", "context", "said"),
     [
-        (None, None, "there is no .*--kubeconfig names a file"),
-        ("", None, "does not say how a cluster is reached"),
-        ("- a", None, "does not say how a cluster is reached"),
-        ("{", None, "does not say how a cluster is reached"),
-        ("contexts: 3", None, "does not say how a cluster is reached"),
+        (None, None, "there is no .*pass --kubeconfig FILE"),
+        ("", None, "does not specify how to reach a cluster"),
+        ("- a", None, "does not specify how to reach a cluster"),
+        ("{", None, "does not specify how to reach a cluster"),
+        ("contexts: 3", None, "does not specify how to reach a cluster"),
         ("whole", "two", "two"),
     ],
 )

@@ -160,7 +160,7 @@ events:
     )
     assert of(history, "jumped")[0].why.startswith("0 to 1, number 1 of 3; position ")
     assert of(history, "priority")[0].why.startswith("0 to 7, number 1 of 3; position ")
-    assert of(history, "priority-refused")[0].why == "a/one is in no queue; what left one cannot be changed"
+    assert of(history, "priority-refused")[0].why == "a/one is not in a queue; a dequeued job cannot be changed"
     assert [fact.workload for fact in of(history, "dequeued")] == ["one", "three", "four", "two"]
 
 
@@ -371,5 +371,5 @@ def test_a_scenario_that_takes_jobs_back_says_when_it_ends() -> None:
 
 def test_an_engine_without_queued_jobs_refuses_the_event() -> None:
     scenario = read_scenario("events: [{at: 1s, job: {name: x}, jump: true}]", lambda name: [])
-    with pytest.raises(ScenarioError, match=r"events\[0\]: KAI Scheduler knows nothing of it"):
+    with pytest.raises(ScenarioError, match=r"events\[0\]: KAI Scheduler does not support it"):
         Cluster((), scenario, KAI)

@@ -96,7 +96,7 @@ def test_nodes_of_one_name_are_told_apart_by_their_paths_and_a_label_names_the_l
         (node("root", {"cpu": "many"}, {}), "spec.root.min: `many` is not a quantity such as 500m, 2 or 16Gi"),
         (
             node("root", {}, {}, node("a", {}, {}), node("a", {}, {})),
-            "spec.root.children[1].name: root/a is there twice",
+            "spec.root.children[1].name: root/a is listed twice",
         ),
         (
             node("root", {}, {}, node("a", {}, {}, attributes={"alibabacloud.com/lendlimit": "{"})),
@@ -293,7 +293,7 @@ def test_a_queue_object_says_its_policy_and_how_long_one_keeps_silent() -> None:
     assert made == QueueSettings("q", VIDEO, Policy.BLOCK, 7, Backoff(1.0, 300.0))
     assert read_queue({"metadata": {"name": "q"}, "spec": {"queuePolicy": "Odd"}}).policy is Policy.ROUND
     for odd in ("podMaxBackoffSeconds: 0.5", "podMaxBackoffSeconds: soon", "- 1", "{"):
-        with pytest.raises(ValueError, match="Queue q: kube-queue/queue-args says"):
+        with pytest.raises(ValueError, match="Queue q: kube-queue/queue-args is"):
             read_queue({"metadata": {"name": "q", "annotations": {"kube-queue/queue-args": odd}}})
 
 

@@ -180,7 +180,7 @@ def test_pods_without_a_place_are_no_reason_for_more() -> None:
     "wrong", [{"behavior": ["fast"]}, {"maxReplicas": "many"}, {"scaleTargetRef": "serving"}, {"metrics": [3]}]
 )
 def test_an_autoscaler_that_cannot_be_read_is_named(wrong: Made) -> None:
-    with pytest.raises(UnreadableError, match="HorizontalPodAutoscaler ai/serving has not the form"):
+    with pytest.raises(UnreadableError, match="HorizontalPodAutoscaler ai/serving does not have the form"):
         run(scaler(BY_GPU_LOAD, **wrong))
 
 

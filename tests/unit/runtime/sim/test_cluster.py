@@ -249,8 +249,11 @@ def test_a_date_that_never_comes_ends_a_schedule() -> None:
         ("- a", "a scenario is a mapping"),
         ("workloads: [{name: Train_1}]", r"workloads\[0\].name: `Train_1` is not a name of Kubernetes"),
         ("nodes: [{pool: GPU}]", r"nodes\[0\].pool: `GPU` is not a name of Kubernetes"),
-        ("workloads: [{name: a, pods: 2, min: 3}]", r"workloads\[0\].min: 3 is more than the pods that it wants: 2"),
-        ("events: [{at: 1s, deleted: {kind: Pod}}]", r"events\[0\].deleted.name: an object has a `kind` and a `name`"),
+        ("workloads: [{name: a, pods: 2, min: 3}]", r"workloads\[0\].min: 3 is more than the pods that it requests: 2"),
+        (
+            "events: [{at: 1s, deleted: {kind: Pod}}]",
+            r"events\[0\].deleted.name: an object needs a `kind` and a `name`",
+        ),
         ("a: [", "it is not YAML: expected the node content"),
     ],
 )
@@ -307,7 +310,7 @@ def test_a_run_looks_now_and_then_whether_everything_holds(monkeypatch: pytest.M
         for made in cluster.cluster_state.store.list("Pod"):
             cluster.cluster_state.store.update({**made, "spec": {**made["spec"], "nodeName": "elsewhere"}})
 
-    with pytest.raises(InvariantError, match="stands on elsewhere"):
+    with pytest.raises(InvariantError, match="is on elsewhere"):
         cluster.run(lose)
 
 

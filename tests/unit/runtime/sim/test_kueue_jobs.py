@@ -106,7 +106,7 @@ def test_a_least_that_is_none_is_refused_in_kueues_words(said: str) -> None:
     ("labels", "annotations", "why"),
     [
         ({"kueue.x-k8s.io/max-exec-time-seconds": "0"}, {}, "should be greater than 0"),
-        ({}, {"kueue.x-k8s.io/elastic-job": "true"}, "makes workload slices, of which nothing is known"),
+        ({}, {"kueue.x-k8s.io/elastic-job": "true"}, "creates workload slices, which are not simulated"),
     ],
 )
 def test_what_nothing_reckons_with_is_refused_in_words(labels: Made, annotations: Made, why: str) -> None:
@@ -149,9 +149,9 @@ def test_what_kueue_says_beside_and_nothing_heeds_is_told() -> None:
     )
     said = [fault.message for fault in cluster.cluster_state.records.faults]
     assert said == [
-        "admissionFairSharing is passed over: what was used before does not count",
-        "featureGates are passed over: PartialAdmission",
-        "admissionScope is passed over: what was used before does not count",
+        "admissionFairSharing is ignored: past usage does not count",
+        "featureGates are ignored: PartialAdmission",
+        "admissionScope is ignored: past usage does not count",
     ]
 
 

@@ -111,7 +111,7 @@ def test_pod_sets_that_are_alike_are_one_of_the_request_and_two_are_too_many() -
     assert [each["count"] for each in request["spec"]["podSets"]] == [3]
     history = cluster.run()
     failed = facts_of(history, "unlike", "request-failed")
-    assert all("takes one pod set a request, and this one has 2" in fact.why for fact in failed)
+    assert all("supports one pod set per request, and this one has 2" in fact.why for fact in failed)
     assert len(failed) == 4
     # Kueue 0.18 tells only the first of the pod sets that it put together which nodes to use.
     assert {fact.pod for fact in facts_of(history, "alike", "bound")} == {"alike-x-0-x-0-0"}

@@ -52,11 +52,15 @@ def test_pods_are_put_together_on_whole_nodes() -> None:
 @pytest.mark.parametrize(
     ("said", "reason", "words"),
     [
-        ({"spec": _spec(), "n_sets": 2}, "InvalidRequest", "takes one pod set a request, and this one has 2"),
-        ({"spec": _spec(gpus=0)}, "InvalidRequest", "its pods ask for no GPU"),
+        ({"spec": _spec(), "n_sets": 2}, "InvalidRequest", "supports one pod set per request, and this one has 2"),
+        ({"spec": _spec(gpus=0)}, "InvalidRequest", "its pods request no GPU"),
         ({"spec": _spec(), "max_run": "604801"}, "InvalidRequest", "is not a number of seconds from 600 to 604800"),
         ({"spec": _spec(), "max_run": "1h"}, "InvalidRequest", "`1h` is not a number of seconds"),
-        ({"spec": _spec(), "count": 2001}, "InvalidRequest", "it needs 1001 nodes, and a request brings at most 1000"),
+        (
+            {"spec": _spec(), "count": 2001},
+            "InvalidRequest",
+            "it needs 1001 nodes, and a request provides at most 1000",
+        ),
         ({"spec": _spec(gpus=3)}, "CapacityIsNotFound", "one of its pods is larger than a node of dws"),
         ({"spec": _spec(tolerations=[])}, "CapacityIsNotFound", "its pods select no node pool"),
     ],

@@ -124,7 +124,7 @@ def test_nothing_is_taken_below_a_guarantee() -> None:
 
 def test_a_tree_that_does_not_reach_its_root_schedules_nothing() -> None:
     capacity = tree(QueueSpec("lost", "nowhere"))
-    assert capacity.refused("lost", gpus(1)) == "the queue lost has no way up to root"
+    assert capacity.refused("lost", gpus(1)) == "the queue lost is not below root"
 
 
 ACTIONS = "enqueue, allocate, preempt, reclaim, backfill"
@@ -153,9 +153,9 @@ tiers:
     ("objects", "said"),
     [
         ([], "there is no ConfigMap volcano-scheduler-configmap"),
-        ([config_map(plugins="  - {name: drf}")], "Volcano's plugin drf has no model here"),
-        ([config_map(actions="allocate, shuffle")], "Volcano's action shuffle has no model here"),
-        ([config_map(capacity="{name: nodeorder}")], "without its plugin capacity has no model"),
+        ([config_map(plugins="  - {name: drf}")], "Volcano's plugin drf is not simulated"),
+        ([config_map(actions="allocate, shuffle")], "Volcano's action shuffle is not simulated"),
+        ([config_map(capacity="{name: nodeorder}")], "without its plugin capacity is not simulated"),
     ],
 )
 def test_what_has_no_model_is_refused(objects: list[Made], said: str) -> None:
@@ -359,8 +359,8 @@ def test_pods_that_ask_for_nothing_are_filled_in() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (queue("a", capability={GPU: "many"}), "Queue a has not the form .*: `many` is not a quantity"),
-        (queue("a", deserved=["gpus"]), "Queue a has not the form"),
+        (queue("a", capability={GPU: "many"}), "Queue a does not have the form .*: `many` is not a quantity"),
+        (queue("a", deserved=["gpus"]), "Queue a does not have the form"),
     ],
 )
 def test_a_queue_that_cannot_be_read_is_named(wrong: Made, said: str) -> None:
@@ -376,5 +376,5 @@ def test_a_configuration_that_cannot_be_read_is_named(text: str) -> None:
 
 
 def test_a_configuration_without_a_model_ends_the_simulation() -> None:
-    with pytest.raises(UnreadableError, match="plugin drf has no model"):
+    with pytest.raises(UnreadableError, match="plugin drf is not simulated"):
         run(ONE, config=config_map(plugins="  - {name: drf}"))

@@ -50,8 +50,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.LIMIT_OVER_NAMESPACES: Native(f"{_NODE}.max, over all of its namespaces"),
     Feature.LENDING_LIMIT: Lowered(
         "attribute alibabacloud.com/lendlimit of the node",
-        "kube-queue keeps the rest back when jobs leave their queues; of pods that never were in one, ACK's "
-        "documentation does not say that the scheduler does",
+        "kube-queue withholds the rest when it dequeues jobs; ACK does not document that the scheduler does so for "
+        "pods that were never queued",
     ),
     Feature.OVER_QUOTA_WEIGHT: Unsupported(
         "AP507",
@@ -65,7 +65,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.QUEUE_PRIORITY: Lowered(
         "Queue spec.priority of kube-queue, where `queue_policy` is set",
-        "it says whose jobs leave their queue first; ACK's scheduler orders pods by their own priority alone",
+        "it decides which queue's jobs are dequeued first; ACK's scheduler orders pods only by their own priority",
     ),
     Feature.PREEMPT_MIN_RUNTIME: Unsupported(
         "AP509", "the tree has no minimum runtime", "leave the minimum runtime out on this cluster"
@@ -81,45 +81,45 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.EXTENDED_RESOURCES: Native(f"{_NODE}.min and max, by the resource's name"),
     Feature.GPU_SHARING: Unsupported(
         "AP510",
-        "a part of a GPU is a resource of its own, such as aliyun.com/gpu-mem, and the tree does not count it with "
+        "a fraction of a GPU is a separate resource, such as aliyun.com/gpu-mem, which the tree does not count with "
         "nvidia.com/gpu",
-        "leave `gpu_sharing` out, or bound the resource of parts by `extended`",
+        "leave `gpu_sharing` out, or limit the fractional resource with `extended`",
     ),
     Feature.USER_LIMITS: Unsupported(
         "AP503", "quotas have no per-user limits", "leave `users` out, or give each person a queue"
     ),
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
-        "label quota.scheduling.alibabacloud.com/preemptible of a job, which the admission policies hold to its class",
-        "kube-queue holds a job that is not preemptible to what its queue is guaranteed; the scheduler takes back what "
-        "a queue has beyond that by priority and age, and reads no such label",
+        "label quota.scheduling.alibabacloud.com/preemptible of a job, which the admission policies check against its class",
+        "kube-queue limits non-preemptible jobs to their queue's guarantee; the scheduler reclaims what a queue uses "
+        "beyond it by priority and age, and ignores the label",
     ),
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads", ""),
     Feature.ALLOWED_POOLS: Unsupported(
         "AP504",
         "a node of the tree can name flavors (attribute resourceflavors) only where a ResourceFlavor of another "
-        "product is installed, whose form ACK's definitions do not publish; a taint on the pool does the same",
+        "product is installed, whose schema ACK does not publish; a taint on the pool has the same effect",
         "leave `pools` out, and taint the pool so that only work with the toleration runs there",
     ),
     Feature.NAMESPACES: Native(f"{_NODE}.namespaces"),
     Feature.DEFAULT_QUEUE: Native(f"{_NODE}.namespaces"),
     Feature.PLACEMENT: Lowered(
-        "components.yaml, for whoever sets the scheduler's scoring in the console",
-        "the scheduler is the provider's, and no object of the cluster holds it to this",
+        "components.yaml, as a reference for setting the scheduler's scoring in the console",
+        "the provider runs the scheduler, and no object of the cluster configures it",
     ),
     Feature.POOL_PLACEMENT: Lowered(
-        "components.yaml, for whoever sets the scheduler's scoring in the console",
-        "the cluster's placement holds for every pool",
+        "components.yaml, as a reference for setting the scheduler's scoring in the console",
+        "the cluster's placement applies to every pool",
     ),
     Feature.TOPOLOGY: Unsupported(
         "AP511",
-        "ACK places by network levels on Lingjun machines only, whose levels the provider declares",
+        "ACK supports topology-aware placement only on Lingjun machines, whose levels the provider declares",
         "leave the topology out on this cluster",
     ),
     Feature.QUEUED_PROVISIONING: Unsupported(
         "AP505",
-        "a job leaves its queue when its quota has room, and its pods then scale a pool up one by one",
-        "leave `provisioning` out on this cluster, or run a cluster with kueue for work that waits for whole requests",
+        "a job is dequeued when its quota has room, and its pods then scale up a pool one by one",
+        "leave `provisioning` out on this cluster, or use a cluster with kueue for work that needs all of its nodes at once",
     ),
 }
 
@@ -156,9 +156,9 @@ def _too_long(program: Program) -> Iterator[Refusal]:
             "AP518",
             f"cluster {program.environment}/{program.cluster}",
             program.source,
-            f"a tree of {len(program.queues)} queues: as one object it has {size / 2**20:.1f} MiB, and etcd takes "
+            f"a tree of {len(program.queues)} queues: as one object it has {size / 2**20:.1f} MiB, but etcd accepts "
             f"{_MAX_BYTES / 2**20:g} MiB unless --max-request-bytes says otherwise",
-            "leave out queues that bound nothing, or divide them among clusters",
+            "remove queues without guarantees and limits, or split them across clusters",
             bound_is_a_setting=True,
         )
 
@@ -170,7 +170,7 @@ def _unheld_priorities(program: Program) -> Iterator[Refusal]:
                 "AP508",
                 f"queue {queue.id}",
                 queue.source,
-                "queue-priority: " + ("only queues of leaves order jobs" if queue.children else "no Queue is written"),
+                "queue-priority: " + ("only leaf queues order jobs" if queue.children else "no Queue is written"),
                 "give the queues below it a priority"
                 if queue.children
                 else "set `queue_policy` in the `ack` of the queue or of the cluster",
@@ -184,7 +184,7 @@ def _bounds_by_model(program: Program) -> Iterator[Refusal]:
             f"queue {queue.id}",
             queue.source,
             f"a limit on {', '.join(named)} alone: the tree counts GPUs of every model together",
-            "bound every model of the cluster, or `gpu` as a whole",
+            "limit every model of the cluster, or `gpu` in total",
         )
 
 
@@ -192,8 +192,8 @@ CONDITIONS = (
     Condition(
         COMPONENTS_FILE,
         "is set in ACK's console",
-        "without preemption by ElasticQuota the scheduler takes back nothing that is lent, and kinds that kube-queue's "
-        "extensions do not cover run past the queue",
+        "without preemption by ElasticQuota the scheduler reclaims nothing that is lent, and kinds that kube-queue's "
+        "extensions do not cover bypass the queue",
         (Feature.GUARANTEED, Feature.QUEUE_PRIORITY, Feature.PREEMPTIBILITY, Feature.PLACEMENT, Feature.POOL_PLACEMENT),
     ),
 )

@@ -26,18 +26,18 @@ _QUEUED = (
     Requirement(
         "templates",
         f"request.kind.kind != 'Job' || {_OWNED} || {_SUSPENDED}",
-        "spec.suspend must be true: a Job that is not made suspended passes kube-queue by",
+        "spec.suspend must be true: a Job that is not created suspended bypasses kube-queue",
     ),
     Requirement(
         "cronjobs",
         "object.spec.jobTemplate.spec.?suspend.orValue(false)",
-        "spec.jobTemplate.spec.suspend must be true: a Job that is not made suspended passes kube-queue by",
+        "spec.jobTemplate.spec.suspend must be true: a Job that is not created suspended bypasses kube-queue",
     ),
     Requirement(
         "ray",
         f"request.kind.kind != 'RayJob' || ({_SUSPENDED} && dyn(object).spec.?shutdownAfterJobFinishes.orValue(false))",
         "spec.suspend and spec.shutdownAfterJobFinishes must be true: a RayJob that is not made suspended passes "
-        "kube-queue by, and KubeRay suspends no other",
+        "kube-queue by, and KubeRay suspends no other RayJob RayJob RayJob",
     ),
     Requirement(
         "kubeflow",

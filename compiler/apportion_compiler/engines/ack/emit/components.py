@@ -24,7 +24,7 @@ def components(program: Program) -> Artifact:
     }
     notes = [
         "Components of ACK that this cluster's policy relies on; they are set in the console or by its API.",
-        "Without preemption by ElasticQuota the scheduler takes back nothing that is lent.",
-        "There must be no other ElasticQuotaTree than kube-system/elasticquotatree: several confuse the accounts.",
+        "Without preemption by ElasticQuota the scheduler reclaims nothing that is lent.",
+        "There must be no other ElasticQuotaTree than kube-system/elasticquotatree: several corrupt its accounting.",
     ]
     return Artifact(COMPONENTS_FILE, yaml_document(notes, needed))

@@ -110,7 +110,7 @@ class _ReadQueues:
         attributes = {k: v for k, v in mapping(node, "attributes").items() if isinstance(v, str)}
         id_ = attributes.get(QUEUE_ID_ATTRIBUTE, name)
         if id_ in self.queues:
-            self.notes.append(Note(where, f"another node is called {name} too: read as {path.replace('/', '-')}"))
+            self.notes.append(Note(where, f"another node is also named {name}: read as {path.replace('/', '-')}"))
             id_ = path.replace("/", "-")
         least = amounts_of(mapping(node, "min"), f"{where}: min")
         most = amounts_of(mapping(node, "max"), f"{where}: max")

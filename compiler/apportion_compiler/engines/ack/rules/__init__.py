@@ -64,7 +64,7 @@ def _tree(index: int, tree: Manifest, counted: Sequence[Manifest]) -> Iterator[V
             "",
             "Forbidden",
             f"there is another tree, {described(counted[0])}; ACK supports one, and several corrupt its accounting",
-            "put the queues of both into one tree",
+            "merge both into one tree",
         )
     name = text(tree, "spec", "root", "name")
     if name is not None and name != ROOT:
@@ -81,7 +81,7 @@ def _queue(index: int, queue: Manifest, tree: Tree | None, paths: dict[str, str]
             index,
             "metadata.namespace",
             "Invalid",
-            f"kube-queue looks for queues in {QUEUE_NAMESPACE} alone",
+            f"kube-queue reads queues only in {QUEUE_NAMESPACE}",
             f"put it into {QUEUE_NAMESPACE}",
         )
     policy = text(queue, "spec", "queuePolicy")
@@ -91,7 +91,7 @@ def _queue(index: int, queue: Manifest, tree: Tree | None, paths: dict[str, str]
             index,
             "spec.queuePolicy",
             "NotSupported",
-            f"kube-queue has no policy {policy}: it orders jobs as by default",
+            f"kube-queue has no policy {policy}and uses its default order",
             f"write one of {', '.join(_POLICIES)}",
         )
     yield from _queue_marks(index, queue, tree, paths)
@@ -118,8 +118,8 @@ def _queue_marks(index: int, queue: Manifest, tree: Tree | None, paths: dict[str
             index,
             f"{field}[{FULL_NAME_ANNOTATION}]",
             "Duplicate",
-            f"{paths[path]} is the queue of {path} too, and jobs go to either",
-            "leave one of them out",
+            f"{paths[path]} is also a queue of {path}, and jobs go to either of them",
+            "remove one of them",
         )
     elif path is not None:
         paths[path] = described(queue)

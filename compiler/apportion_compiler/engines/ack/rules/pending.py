@@ -22,14 +22,14 @@ def _suspension(context: WorkloadContext) -> Iterator[Verdict]:
             assert workload.shape.suspend is not None
             yield workload.ignored(
                 ".".join(workload.shape.suspend), "Required",
-                "it is not suspended, so kube-queue never queues it, and its pods compete without order",
-                "write suspend: true; kube-queue turns it off when the quota has room",
+                "it is not suspended, so kube-queue never queues it, and its pods bypass the queue",
+                "write suspend: true; kube-queue resumes it when the quota has room",
             )  # fmt: skip
         elif workload.is_of("kubeflow.org"):
             if annotations_of(workload.manifest).get(names.SUSPEND_ANNOTATION) != "true":
                 yield workload.ignored(
                     f"metadata.annotations[{names.SUSPEND_ANNOTATION}]", "Required",
-                    "without the annotation kube-queue never queues it, and its pods compete without order",
+                    "without the annotation kube-queue never queues it, and its pods bypass the queue",
                     f'annotate it {names.SUSPEND_ANNOTATION}: "true"',
                 )  # fmt: skip
         elif key not in _BY_FIELD and workload.suspended() and workload.shape.suspend is not None:
@@ -59,7 +59,7 @@ def _of_quota(workload: Workload, leaves: Mapping[str, list[str]]) -> Iterator[V
     if waits and not any(labels.values()) and not any(workload.namespace in spaces for spaces in leaves.values()):
         yield workload.pending(
             "metadata.namespace", "NotFound",
-            f"namespace {workload.namespace} doesn't belong to any elastic quota, so kube-queue never lets it go",
+            f"namespace {workload.namespace} doesn't belong to any elastic quota, so kube-queue never dequeues it",
             "add the namespace to a leaf of the tree",
         )  # fmt: skip
 

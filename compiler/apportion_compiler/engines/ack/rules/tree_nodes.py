@@ -104,11 +104,11 @@ def _names(index: int, node: Node, seen: _SeenNames) -> Iterator[Verdict]:
         yield Verdict(Effect.REJECTED, index, at, "Required", "a node has a name", "name it")
         return
     if node.name in seen.names:
-        message = f"{seen.names[node.name]} is called {node.name} too; names are unique in the whole tree"
+        message = f"{seen.names[node.name]} is also named {node.name}; names must be unique in the tree"
         yield Verdict(Effect.REJECTED, index, at, "Duplicate", message, "give it another name")
     seen.names.setdefault(node.name, node.at)
     if "/" in node.name or "." in node.name:
-        message = f"a dot or slash in {node.name} parts the path by which kube-queue knows the quota"
+        message = f"a dot or slash in {node.name} splits the path by which kube-queue identifies the quota"
         yield Verdict(Effect.IGNORED, index, at, "Invalid", message, "write letters, digits and dashes")
 
 
@@ -127,7 +127,10 @@ def _namespaces(index: int, node: Node, seen: _SeenNames) -> Iterator[Verdict]:
 
 
 def _missing(index: int, node: Node, keys: Mapping[str, None]) -> Iterator[Verdict]:
-    for part, effect in (("min", "counts now as zero and now as no bound"), ("max", "is not bounded here")):
+    for part, effect in (
+        ("min", "counts sometimes as zero and sometimes as unlimited"),
+        ("max", "is not limited here"),
+    ):
         absent = [key for key in keys if key not in mapping(node.written, part)]
         if absent:
             message = f"{', '.join(absent)} is missing, and {effect}"
@@ -191,5 +194,5 @@ def _unread(index: int, node: Node) -> Iterator[Verdict]:
             is_map = False
         if not is_map:
             at = f"{node.at}.attributes[{LEND_LIMIT_ATTRIBUTE}]"
-            message = "kube-queue passes over what is not a JSON object of amounts"
+            message = "kube-queue ignores what is not a JSON object of amounts"
             yield Verdict(Effect.IGNORED, index, at, "Invalid", message, 'write {"cpu": "4"}')

@@ -46,8 +46,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.LIMIT_OVER_NAMESPACES: Native("Queue spec.resources.*.limit"),
     Feature.LENDING_LIMIT: Unsupported(
         "AP501",
-        "an idle guarantee is lent whole, and taken back by reclaim when it is needed",
-        "leave `lending_limit` out, or lower the guarantee of the queue by what it never needs to lend",
+        "an idle guarantee is lent in full and reclaimed on demand",
+        "remove `lending_limit`, or lower the queue's guarantee",
     ),
     Feature.OVER_QUOTA_WEIGHT: Native("Queue spec.resources.*.overQuotaWeight"),
     Feature.WEIGHT_PER_RESOURCE: Native("Queue spec.resources.*.overQuotaWeight"),
@@ -56,7 +56,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.RECLAIM_MIN_RUNTIME: Native("Queue spec.reclaimMinRuntime"),
     Feature.GPU_MODEL_QUOTA: Lowered(
         "where the cluster has several models, a SchedulingShard and a Queue for each model",
-        "fair share is divided in each model's shard alone, so no surplus of one model makes up for another; a shard "
+        "fair share is divided within each model's shard, so a surplus of one model does not compensate for another; a shard "
         "counts GPUs only, so cpu and memory amounts hold on nodes without a counted model; a limit without a model "
         "bounds each model by itself; a workload cannot span models",
     ),
@@ -67,8 +67,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.EXTENDED_RESOURCES: Unsupported(
         "AP502",
-        "queues count cpu, memory and GPUs, and nothing else",
-        "leave the resource out of the queue, and bound it by a ResourceQuota of your own",
+        "queues count only cpu, memory and GPUs",
+        "leave the resource out of the queue, and limit it with a ResourceQuota of your own",
     ),
     Feature.GPU_SHARING: Lowered("chart value global.gpuSharing, and an admission policy for each namespace", ""),
     Feature.USER_LIMITS: Unsupported(
@@ -76,30 +76,30 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
-        "label kai.scheduler/preemptibility, which the admission policies demand where the class's value says otherwise",
+        "label kai.scheduler/preemptibility, which the admission policies require where the class's value implies otherwise",
         "",
     ),
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads and on the PodGroup that KAI schedules", ""),
     Feature.ALLOWED_POOLS: Unsupported(
         "AP504",
-        "queues have no node pools; a taint on the pool, tolerated by the teams that may use it, does",
+        "queues cannot be restricted to node pools; a taint on the pool can, if only the permitted teams tolerate it",
         "leave `pools` out, and taint the pool so that only work with the toleration runs there",
     ),
     Feature.NAMESPACES: Lowered("admission policies that bind a namespace to its queue's label", ""),
     Feature.DEFAULT_QUEUE: Lowered(
         "work names its queue",
-        "KAI has no default queue of a namespace: work that names none is refused by the admission policies",
+        "KAI has no default queue of a namespace: the admission policies reject work that names none",
     ),
     Feature.PLACEMENT: Native("SchedulingShard spec.placementStrategy"),
     Feature.POOL_PLACEMENT: Lowered(
         "placementStrategy of the shard that has the pool",
-        "where the pools of a shard disagree, the cluster's placement holds for all of them",
+        "if the pools of a shard disagree, the cluster's placement applies to all of them",
     ),
     Feature.TOPOLOGY: Native("Topology spec.levels"),
     Feature.QUEUED_PROVISIONING: Unsupported(
         "AP505",
-        "pods wait as Pending and scale a pool up one by one; nothing asks for the whole workload's nodes",
-        "leave `provisioning` out on this cluster, or run a cluster with kueue for work that waits for whole requests",
+        "pending pods scale up a pool one by one; nothing requests the nodes of the whole workload",
+        "leave `provisioning` out on this cluster, or use a cluster with kueue for work that needs all of its nodes at once",
     ),
 }
 
@@ -155,14 +155,14 @@ CONDITIONS = (
     Condition(
         VALUES_FILE,
         "is merged into the values of KAI's Helm chart",
-        "KAI binds no pod that asks for a part of a GPU unless `global.gpuSharing` is true; the chart's own default shard, "
-        "default queue and priority classes take the place of the policy's at each upgrade",
+        "KAI binds no pod that requests a fraction of a GPU unless `global.gpuSharing` is true; the chart's own default shard, "
+        "default queue and priority classes replace the policy's at each upgrade",
         (Feature.GPU_SHARING, Feature.PRIORITY_CLASSES, Feature.PLACEMENT, Feature.POOL_PLACEMENT),
     ),
     Condition(
         KUBERAY_VALUES_FILE,
         "is merged into the values of KubeRay's Helm chart, if KubeRay runs on the cluster",
-        "KubeRay names no scheduler in the pods of RayClusters and RayJobs, and no gang: the admission policies refuse them",
+        "KubeRay sets neither scheduler nor gang on the pods of RayClusters and RayJobs: the admission policies reject them",
         (Feature.NAMESPACES,),
     ),
 )

@@ -56,7 +56,7 @@ def node_labels(program: Program, shards: Sequence[Shard]) -> tuple[Artifact, ..
         pool: {NODE_POOL_LABEL: shard.model} for shard in shards if shard.model is not None for pool in shard.pools
     }
     notes = [
-        "Label of the nodes of each pool: it says to which scheduling shard they belong.",
+        "Label of the nodes of each pool, which assigns them to a scheduling shard.",
         "Nodes without it belong to the default shard; set it where the pool is declared, so that new nodes have it.",
     ]
     return (Artifact(NODE_LABELS_FILE, yaml_document(notes, labels)),)

@@ -37,14 +37,18 @@ def amount_of(spec: object, resource: str, field: Field) -> Number:
         return Number(0, fault)
     if number == UNLIMITED_NUMBER or (resource == MEMORY and number < 0):
         # createQueueResourceAttrs takes every negative amount of memory for no bound.
-        return Number(UNLIMITED, None if number == UNLIMITED_NUMBER else f"{path} is {number}: KAI reads no bound")
+        return Number(
+            UNLIMITED, None if number == UNLIMITED_NUMBER else f"{path} is {number}: KAI treats it as unlimited"
+        )
     if number < 0:
         return Number(0, f"{path} is {number}, which is negative: read as 0")
     scaled = number * _UNITS[resource]
     amount = int(scaled) if field == "quota" or scaled == int(scaled) else int(scaled) + 1
     if amount > MAX_AMOUNT:
         return Number(UNLIMITED, f"{path} is {number}, beyond the largest number: read as unlimited")
-    return Number(amount, None if amount == scaled else f"{path} is {number}, finer than is counted: read as {amount}")
+    return Number(
+        amount, None if amount == scaled else f"{path} is {number}, finer than the smallest unit: read as {amount}"
+    )
 
 
 def weight_of(spec: object, resource: str) -> Number:

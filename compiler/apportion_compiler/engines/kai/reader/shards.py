@@ -41,7 +41,9 @@ def cluster_of(manifests: Sequence[Manifest], scheduler_name: str, notes: list[N
     for shard in shards:
         notes.extend(unknown_fields(shard, _FIELDS, "spec"))
         if _settings(shard, []) != settings:
-            notes.append(Note(described(shard), f"other settings than {described(shards[0])}, whose are kept for all"))
+            notes.append(
+                Note(described(shard), f"other settings than {described(shards[0])}, whose settings are kept for all")
+            )
     if scheduler_name != DEFAULT_SCHEDULER:
         settings["scheduler_name"] = scheduler_name
     gpu, cpu = _placement(shards[0] if shards else None)
@@ -87,7 +89,7 @@ def _settings(shard: Manifest, notes: list[Note]) -> dict[str, Any]:
     kept = {a: n for a in _ACTIONS if (n := integer(depths, a)) is not None and n >= 1}
     if len(kept) < len(depths):
         notes.append(
-            Note(described(shard), "spec.queueDepthPerAction: what is no known action or less than 1 is not kept")
+            Note(described(shard), "spec.queueDepthPerAction: unknown actions and values below 1 are not kept")
         )
     if kept:
         found["queue_depth_per_action"] = kept

@@ -29,11 +29,11 @@ def class_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
     if value is not None and value >= NON_PREEMPTIBLE_FROM and name_of(manifest) not in INSTALLED_CLASSES:
         yield about.ignored(
             "value", "Invalid",
-            f"KAI preempts no work of priority {value}, and lets it use no more than its queue's quota",
+            f"KAI never preempts work of priority {value}, and limits it to its queue's quota",
             f"write less than {NON_PREEMPTIBLE_FROM}, or label its work {PREEMPTIBILITY_LABEL}: preemptible",
         )  # fmt: skip
     if manifest.get("preemptionPolicy") == "Never":
         yield about.ignored(
-            "preemptionPolicy", "NotSupported", "KAI reads the value alone: work of this class preempts all the same",
+            "preemptionPolicy", "NotSupported", "KAI ignores it: work of this class preempts nevertheless",
             "leave it out, and give the class a lower value",
         )  # fmt: skip

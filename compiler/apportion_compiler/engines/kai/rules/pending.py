@@ -44,7 +44,7 @@ def _queues(context: WorkloadContext) -> Iterator[Verdict]:
             elif name in inner:
                 below = [child for child, queue in queues.items() if text(queue, "spec", "parentQueue") == name]
                 yield workload.pending(
-                    field, "Invalid", f"queue {name} holds queues, and only a leaf holds work",
+                    field, "Invalid", f"queue {name} has queues below it, and only a leaf runs work",
                     f"name one below it, such as {listed(below)}",
                 )  # fmt: skip
 

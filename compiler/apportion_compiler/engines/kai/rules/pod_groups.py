@@ -30,7 +30,7 @@ def pod_group_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
     groups = [mapping(group) for group in items(spec, "subGroups")]
     if spec.get("minMember") and spec.get("minSubGroup") is not None:
         yield about.rejected(
-            "spec.minSubGroup", "Invalid", "minMember and minSubGroup are mutually exclusive", "leave one of them out"
+            "spec.minSubGroup", "Invalid", "minMember and minSubGroup are mutually exclusive", "remove one of them"
         )
     yield from _subgroups(about, groups)
 
@@ -60,7 +60,7 @@ def _subgroups(about: FieldVerdicts, groups: Sequence[Mapping[str, object]]) -> 
                 f"{field}.minSubGroup",
                 "Invalid",
                 "minMember and minSubGroup are mutually exclusive",
-                "leave one of them out",
+                "remove one of them",
             )
         if group.get("minSubGroup") is not None and name not in inner:
             yield about.rejected(

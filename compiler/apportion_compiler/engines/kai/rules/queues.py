@@ -46,7 +46,7 @@ def queue_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
         yield from about.undurable(spec.get(field), f"spec.{field}")
     if not is_label_value(name_of(manifest)):
         yield about.pending(
-            "metadata.name", "TooLong", f"no label can hold the name `{name_of(manifest)}`, so no work can name the queue",
+            "metadata.name", "TooLong", f"no label can have the value `{name_of(manifest)}`, so no work can name the queue",
             "use at most 63 letters, digits, dashes and dots",
         )  # fmt: skip
     if spec.get("resources") is None:
@@ -69,7 +69,7 @@ def _numbers(about: FieldVerdicts, resource: str, numbers: object) -> Iterator[V
     if held.get("limit") is None:
         yield about.pending(
             f"{path}.limit", "Required", f"limit is missing, which KAI reads as 0: no work that asks for {resource} starts",
-            f"write limit: {UNLIMITED} for no bound",
+            f"write limit: {UNLIMITED} for unlimited",
         )  # fmt: skip
     elif limit is not None and limit < 0 and limit != UNLIMITED:
         yield _negative(about, path, "limit", limit, resource)
@@ -77,7 +77,7 @@ def _numbers(about: FieldVerdicts, resource: str, numbers: object) -> Iterator[V
         promised = "everything" if quota == UNLIMITED else f"{number_text(quota)} {UNITS[resource]}"
         yield about.ignored(
             f"{path}.quota", "Invalid",
-            f"quota promises {promised}, but limit lets {number_text(limit)} {UNITS[resource]} run",
+            f"quota guarantees {promised}, but limit allows {number_text(limit)} {UNITS[resource]}",
             f"raise limit to {number_text(quota)}, or lower quota to {number_text(limit)}",
         )  # fmt: skip
     if quota is not None and quota < 0 and quota != UNLIMITED:
@@ -100,19 +100,19 @@ def _numbers(about: FieldVerdicts, resource: str, numbers: object) -> Iterator[V
 def _negative(about: FieldVerdicts, path: str, field: str, value: float, resource: str) -> Verdict:
     if resource == MEMORY:
         return about.ignored(
-            f"{path}.{field}", "Invalid", f"{field} {number_text(value)}: KAI reads every negative amount of memory as no bound",
-            f"write {UNLIMITED} for no bound",
+            f"{path}.{field}", "Invalid", f"{field} {number_text(value)}: KAI treats every negative amount of memory as unlimited",
+            f"write {UNLIMITED} for unlimited",
         )  # fmt: skip
     if field == "limit":
         return about.pending(
             f"{path}.{field}", "Invalid", f"limit {number_text(value)} is negative: no work that asks for {resource} starts",
-            f"write {UNLIMITED} for no bound",
+            f"write {UNLIMITED} for unlimited",
         )  # fmt: skip
     return about.ignored(
         f"{path}.{field}",
         "Invalid",
         f"quota {number_text(value)} is negative",
-        f"write 0, or {UNLIMITED} for no bound",
+        f"write 0, or {UNLIMITED} for unlimited",
     )
 
 

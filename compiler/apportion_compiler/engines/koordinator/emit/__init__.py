@@ -39,7 +39,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.LIMIT: Native("ElasticQuota spec.max, on parents by enableCheckParentQuota in koord-scheduler-config.yaml"),
     Feature.LIMIT_OVER_NAMESPACES: Native("ElasticQuota spec.max, over all of its namespaces"),
     Feature.LENDING_LIMIT: Lowered(
-        "ElasticQuota label quota.scheduling.koordinator.sh/allow-lent-resource, where all is lent or nothing", ""
+        "ElasticQuota label quota.scheduling.koordinator.sh/allow-lent-resource, if all is lent or nothing", ""
     ),
     Feature.OVER_QUOTA_WEIGHT: Native("ElasticQuota annotation quota.scheduling.koordinator.sh/shared-weight"),
     Feature.WEIGHT_PER_RESOURCE: Native("ElasticQuota annotation quota.scheduling.koordinator.sh/shared-weight"),
@@ -53,12 +53,12 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.RECLAIM_MIN_RUNTIME: Unsupported(
         "AP509",
-        "what was lent is taken back after delayEvictTime, one time for the whole cluster",
+        "lent capacity is reclaimed after delayEvictTime, one setting for the whole cluster",
         "leave the minimum runtime out on this cluster",
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
         "where the cluster has several models, an ElasticQuotaProfile and a tree of quotas for each model",
-        "surplus is divided in each model's tree alone, so none of one model makes up for another; a model's tree "
+        "surplus is divided within each model's tree, so a surplus of one model does not compensate for another; a model's tree "
         "counts GPUs only, so amounts of cpu, memory and other resources hold on nodes without a counted model; a "
         "limit without a model bounds each model by itself; a pod names the quota of the model that it wants",
     ),
@@ -70,8 +70,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.EXTENDED_RESOURCES: Native("ElasticQuota spec.min and spec.max, by the resource's name"),
     Feature.GPU_SHARING: Unsupported(
         "AP510",
-        "a part of a GPU is a resource of its own, koordinator.sh/gpu-core, and a quota does not count it with "
-        "nvidia.com/gpu, so whoever may ask for both has twice its quota",
+        "a fraction of a GPU is a separate resource, koordinator.sh/gpu-core, which a quota does not count with "
+        "nvidia.com/gpu, so a queue that may request both has twice its quota",
         "leave `gpu_sharing` out, and share GPUs by time slicing or MIG of the node pool",
     ),
     Feature.USER_LIMITS: Unsupported(
@@ -79,14 +79,14 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
-        "label quota.scheduling.koordinator.sh/preemptible of pods, which the admission policies demand of classes "
-        "that are not preemptible",
+        "label quota.scheduling.koordinator.sh/preemptible of pods, which the admission policies require for "
+        "non-preemptible classes",
         "",
     ),
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads", ""),
     Feature.ALLOWED_POOLS: Unsupported(
         "AP504",
-        "a quota has no node pools; a taint on the pool, tolerated by the teams that may use it, does",
+        "a quota cannot be restricted to node pools; a taint on the pool can, if only the permitted teams tolerate it",
         "leave `pools` out, and taint the pool so that only work with the toleration runs there",
     ),
     Feature.NAMESPACES: Native("ElasticQuota annotation quota.scheduling.koordinator.sh/namespaces"),
@@ -94,13 +94,13 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.PLACEMENT: Lowered("arguments of NodeResourcesFitPlus in koord-scheduler-config.yaml", ""),
     Feature.POOL_PLACEMENT: Lowered(
         "arguments of NodeResourcesFitPlus in koord-scheduler-config.yaml",
-        "the cluster's placement holds for every pool",
+        "the cluster's placement applies to every pool",
     ),
     Feature.TOPOLOGY: Native("ClusterNetworkTopology spec.networkTopologySpec"),
     Feature.QUEUED_PROVISIONING: Unsupported(
         "AP505",
-        "pods wait as Pending and scale a pool up one by one; nothing asks for the whole workload's nodes",
-        "leave `provisioning` out on this cluster, or run a cluster with kueue for work that waits for whole requests",
+        "pending pods scale up a pool one by one; nothing requests the nodes of the whole workload",
+        "leave `provisioning` out on this cluster, or use a cluster with kueue for work that needs all of its nodes at once",
     ),
 }
 
@@ -128,7 +128,7 @@ CONDITIONS = (
     Condition(
         CONFIG_FILE,
         "is applied after each upgrade of Koordinator's Helm chart",
-        "limits of parents are not checked, what is lent is not taken back, and pods of any quota are preempted by priority",
+        "limits of parents are not enforced, lent capacity is not reclaimed, and pods are preempted across quotas by priority",
         (
             Feature.GUARANTEED,
             Feature.LIMIT,
@@ -142,7 +142,7 @@ CONDITIONS = (
     Condition(
         VALUES_FILE,
         "is merged into the values of Koordinator's Helm chart",
-        "no quota takes a resource that its parent has not yet, there is one tree of quotas, and the scheduler preempts "
+        "no quota accepts a resource that its parent lacks, there is one tree of quotas, and the scheduler preempts "
         "across quotas by priority",
         (
             Feature.GUARANTEED,

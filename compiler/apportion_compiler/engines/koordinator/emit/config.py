@@ -172,7 +172,7 @@ def _values(program: Program, trees: Sequence[Tree]) -> str:
     }
     notes = [
         "Values of Koordinator's Helm chart that this cluster's policy relies on; merge them into your own.",
-        "ElasticQuotaEnableUpdateResourceKey: without it no quota takes a resource that its parent has not yet.",
+        "ElasticQuotaEnableUpdateResourceKey: without it no quota accepts a resource that its parent lacks.",
         "enableJobPreemption (v1.8): without it the chart's scheduler preempts across quotas by priority.",
     ]
     return yaml_document(notes, values)
@@ -182,7 +182,7 @@ def _node_labels(program: Program, trees: Sequence[Tree]) -> str:
     models = {tree.model for tree in trees if tree.model is not None}
     labels = {pool.id: dict(gpu_model_labels(pool)) for pool in program.pools if pool.gpu_model in models}
     notes = [
-        "Label of the nodes of each pool: it says to which tree of quotas they belong.",
+        "Label of the nodes of each pool, which assigns them to a tree of quotas.",
         "Set it where the pool is declared, so that new nodes have it.",
     ]
     return yaml_document(notes, labels)

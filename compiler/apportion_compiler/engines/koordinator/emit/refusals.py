@@ -36,7 +36,7 @@ def _lending(program: Program) -> Iterator[Refusal]:
             yield _of_queue(
                 "AP501",
                 queue,
-                "lending-limit: a quota lends all that is idle of it or nothing, and this one lends all",
+                "lending-limit: a quota lends all of its idle capacity or none, and this one lends all",
                 "lend 0 of every resource, or leave `lending_limit` out",
             )
 
@@ -48,8 +48,8 @@ def _weights(program: Program) -> Iterator[Refusal]:
                 yield _of_queue(
                     "AP507",
                     queue,
-                    "over-quota-weight: weights of 0 for every resource count as none given, so the smallest are written",
-                    "bound the queue to what it is guaranteed",
+                    "over-quota-weight: weights of 0 for every resource count as unset, so the smallest weights are written",
+                    "limit the queue to its guarantee",
                 )
                 break
 
@@ -63,7 +63,7 @@ def _priority(cls: PriorityClass) -> Iterator[Refusal]:
                 cls.source,
                 f"a priority of {cls.value}: from {least} to {most} is {band}, whose pods get reclaimed cpu and memory "
                 "that no quota counts",
-                f"give the class a value outside of {least} to {most}",
+                f"give the class a value outside {least} to {most}",
             )
     installed = INSTALLED_CLASSES.get(cls.name)
     if installed is not None and installed != cls.value:

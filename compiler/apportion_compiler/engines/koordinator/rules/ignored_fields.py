@@ -76,10 +76,10 @@ def _weights(quota: Quota) -> Iterator[Verdict]:
         return
     weights = read_amounts(0, {"weight": listed}, "weight", field, signed=True).values
     if weights and not any(weights.values()):
-        message = "weights of 0 for every resource count as none given, which is max"
+        message = "weights of 0 for every resource count as unset, so max is used"
         yield quota.ignored(field, "Invalid", message, "limit the quota to its min instead")
     if missing := sorted(quota.max_keys - listed.keys()):
-        message = f"{', '.join(missing)} has no weight, and gets its max for one"
+        message = f"{', '.join(missing)} has no weight, so its max is its weight"
         yield quota.ignored(field, "Required", message, "write a weight for each resource of max")
     if unknown := sorted(listed.keys() - quota.max_keys):
         message = f"{', '.join(unknown)} is not in max, and its weight is dropped"

@@ -51,7 +51,7 @@ def _schedulers(context: WorkloadContext) -> Iterator[Verdict]:
             if names_quota and text(pods.spec, "schedulerName") in {None, "default-scheduler"}:
                 yield workload.ignored(
                     template_field(pods, "spec", "schedulerName"), "Required",
-                    "without schedulerName the pods go to Kubernetes' own scheduler, past the quota",
+                    "without schedulerName the pods go to Kubernetes' default scheduler, bypassing the quota",
                     f"write schedulerName: {names.SCHEDULER}",
                 )  # fmt: skip
 

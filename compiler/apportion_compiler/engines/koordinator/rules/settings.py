@@ -11,8 +11,8 @@ from apportion_compiler.engines.koordinator.names import INSTALLED_CLASSES, RECL
 from apportion_compiler.plain_objects import integer, items, mapping, name_of, of_kind, text
 
 _NEEDED = {
-    "enableCheckParentQuota": "what a parent is limited to holds for nobody below it",
-    "monitorAllQuotas": "what a quota lent is not taken back from running pods",
+    "enableCheckParentQuota": "limits of parents do not apply to quotas below them",
+    "monitorAllQuotas": "lent capacity is not reclaimed from running pods",
 }
 
 
@@ -60,7 +60,7 @@ def _band(index: int, manifest: Manifest) -> Iterator[Verdict]:
                 "Invalid",
                 f"pods of a priority from {least} to {most} are {band}: their cpu and memory become reclaimed "
                 "resources, which no quota of cpu and memory counts",
-                f"write a value outside of {least} to {most}",
+                f"write a value outside {least} to {most}",
             )
 
 

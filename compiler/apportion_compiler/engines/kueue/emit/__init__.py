@@ -61,28 +61,28 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.PREEMPT_MIN_RUNTIME: Unsupported(
         "AP509",
         "spec.preemption considers priorities, not run time",
-        "leave the minimum runtime out, or run a cluster with kai for work that must run for a while",
+        "leave the minimum runtime out, or use a cluster with kai for work that needs a minimum runtime",
     ),
     Feature.RECLAIM_MIN_RUNTIME: Unsupported(
         "AP509",
         "spec.preemption considers priorities, not run time",
-        "leave the minimum runtime out, or run a cluster with kai for work that must run for a while",
+        "leave the minimum runtime out, or use a cluster with kai for work that needs a minimum runtime",
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
         "a ResourceFlavor for each model",
-        "where pools of a model differ in their plan, their topology or the queues that may use them, each is a flavor "
-        "with a part of the amounts, and the pods of one kind in a workload use one of them",
+        "where pools of a model differ in their plan, their topology or the queues that may use them, each is a "
+        "flavor with a part of the amounts, and the pods of one pod set use a single flavor",
     ),
     Feature.MIXED_GPU_COUNTING: Lowered(
-        "a promise without a model is assigned to a model that has room for it; a limit without a model is counted on "
+        "a guarantee without a model is assigned to a model with room for it; a limit without a model is counted on "
         "apportion.dev/gpus, which the manager's configuration derives from nvidia.com/gpu",
-        "work of another model than the promise was assigned to has to borrow; the limit holds each model by itself where "
-        "the manager runs without that configuration",
+        "work of a model other than the one the guarantee was assigned to must borrow; without that configuration of "
+        "the manager, the limit applies to each model separately",
     ),
     Feature.EXTENDED_RESOURCES: Native("ClusterQueue spec.resourceGroups[].coveredResources"),
     Feature.GPU_SHARING: Unsupported(
         "AP510",
-        "quotas count whole devices, and no field of a workload asks for a part of one",
+        "quotas count whole devices, and no field of a workload requests a fraction of one",
         "leave `gpu_sharing` out, and share GPUs by time slicing or MIG of the node pool",
     ),
     Feature.USER_LIMITS: Unsupported(
@@ -90,9 +90,9 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.PRIORITY_CLASSES: Native("WorkloadPriorityClass value, and PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
-        "spec.preemption.withinClusterQueue, which is Never for a queue none of whose classes may be evicted",
-        "work of a class that is not preemptible is evicted when what its queue has borrowed is reclaimed, and by a "
-        "higher class where its queue has preemptible classes too",
+        "spec.preemption.withinClusterQueue, which is Never for a queue without preemptible classes",
+        "work of a non-preemptible class is evicted when quota that its queue borrowed is reclaimed, and by a higher "
+        "class if its queue also has preemptible classes",
     ),
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads and on the Workload that Kueue admits", ""),
     Feature.ALLOWED_POOLS: Lowered(
@@ -101,20 +101,20 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.NAMESPACES: Native("LocalQueue, ClusterQueue spec.namespaceSelector"),
     Feature.DEFAULT_QUEUE: Lowered(
-        "LocalQueue named default, which Kueue's webhooks give to work that names none",
-        "kinds that Kueue's configuration does not integrate name their queue",
+        "LocalQueue named default, which Kueue's webhooks assign to work that names no queue",
+        "kinds that Kueue's configuration does not integrate must name their queue",
     ),
     Feature.PLACEMENT: Lowered(
         "KubeSchedulerConfiguration in kube-scheduler.yaml",
         "GPU and CPU work share one strategy, and a managed control plane takes no such file",
     ),
     Feature.POOL_PLACEMENT: Lowered(
-        "KubeSchedulerConfiguration in kube-scheduler.yaml", "the cluster's placement holds for every pool"
+        "KubeSchedulerConfiguration in kube-scheduler.yaml", "the cluster's placement applies to every pool"
     ),
     Feature.TOPOLOGY: Lowered(
         "Topology spec.levels, ResourceFlavor spec.topologyName",
         "cpu and memory are divided among the flavors as their machines have them, since one flavor must then hold all "
-        "that a pod asks for; a cluster with a pool that scales by itself has the Topology alone",
+        "that a pod asks for; a cluster with an autoscaled pool has the Topology alone",
     ),
     Feature.QUEUED_PROVISIONING: Lowered(
         "AdmissionCheck and ProvisioningRequestConfig, on the flavors of the pools that have a plan",
@@ -173,8 +173,8 @@ CONDITIONS = (
     Condition(
         CONFIGURATION_FILE,
         "is merged into the configuration of Kueue's manager",
-        "weights are ignored without `fairSharing`, a workload that borrows anything takes nothing back, work that names no "
-        "queue runs past every quota, and GPUs of all models are not counted together",
+        "without `fairSharing` weights are ignored and a workload that borrows cannot reclaim; work that names no "
+        "queue bypasses every quota, and GPUs are not counted across models",
         (
             Feature.GUARANTEED,
             Feature.OVER_QUOTA_WEIGHT,

@@ -67,7 +67,7 @@ def manager_configuration(program: Program, layout: Layout) -> Artifact:
             "blockAdmission": False,
         }
     notes = (
-        "What this cluster's policy needs of the configuration of Kueue's manager; merge it into your own.",
+        "Configuration of Kueue's manager that this cluster's policy requires; merge it into your own.",
         "It is the key controller_manager_config.yaml of the ConfigMap kueue-manager-config in kueue-system, and the",
         "value managerConfig.controllerManagerConfigYaml of the Helm chart. Without fairSharing weights are ignored.",
     )
@@ -86,7 +86,7 @@ def scheduler_configuration(program: Program) -> Artifact:
     }
     return Artifact(
         SCHEDULER_FILE,
-        yaml_document(("For kube-scheduler's --config, where the control plane is yours.",), configuration),
+        yaml_document(("For kube-scheduler's --config, on a control plane that you manage.",), configuration),
     )
 
 

@@ -95,8 +95,8 @@ def _too_many(program: Program) -> Iterator[Refusal]:
                 "AP518",
                 f"cluster {program.environment}/{program.cluster}",
                 program.source,
-                f"quotas of {resources} resources on {flavors} kinds of machines: a resource group takes {_MAX_FLAVORS} "
-                f"flavors, {_MAX_RESOURCES} resources and {_MAX_PAIRS} pairs of them",
+                f"quotas of {resources} resources on {flavors} kinds of machines: a resource group has at most "
+                f"{_MAX_FLAVORS} flavors, {_MAX_RESOURCES} resources and {_MAX_PAIRS} pairs of them",
                 "give the cluster fewer node pools that differ in GPU model, plan or topology, or count fewer resources",
             )
 
@@ -111,7 +111,7 @@ def _topologies(program: Program) -> Iterator[Refusal]:
         if topology.name not in by_pools:
             reason, hint = "no node pool of the cluster names it", "name it in `topology` of the pools it is for"
         else:
-            reason = "a pool of the cluster scales by itself, and would not while Kueue waits to see its nodes"
+            reason = "a pool of the cluster autoscales, which it cannot while Kueue waits to see its nodes"
             hint = "give such pools a provisioning plan or a fixed size, or leave `topology` out of the cluster's pools"
         yield Refusal(
             "AP511",

@@ -222,7 +222,7 @@ def _without_effect(about: FieldVerdicts, spec: Mapping[str, object], *, newest:
     weight = quantity(mapping(spec, "fairSharing").get("weight"))
     if lower and weight is not None and weight != 1:
         yield about.ignored(
-            "spec.preemption.borrowWithinCohort", "Invalid", "fair sharing, by which the weight counts, does not know it",
+            "spec.preemption.borrowWithinCohort", "Invalid", "fair sharing, which the weight requires, does not support it",
             "leave borrowWithinCohort out, or the weight",
         )  # fmt: skip
     if integer(spec, "preemption", "borrowWithinCohort", "maxPriorityThreshold") is not None and not lower:

@@ -128,7 +128,7 @@ def _cohort(
     parent = text(spec, "parentName")
     if parent is not None and parent not in known("Cohort"):
         yield about.ignored(
-            "spec.parentName", "NotFound", f"there is no Cohort `{parent}`: one without quotas and bounds is taken",
+            "spec.parentName", "NotFound", f"there is no Cohort `{parent}`: Kueue assumes one without quotas or limits",
             f"write a Cohort {parent}, or leave parentName out",
         )  # fmt: skip
     elif parent != name and name in looped:
@@ -142,7 +142,7 @@ def _cohort(
             if flavor_name is not None and flavor_name not in known("ResourceFlavor"):
                 yield about.ignored(
                     f"spec.resourceGroups[{number}].flavors[{place}].name", "NotFound",
-                    f"there is no ResourceFlavor `{flavor_name}`, so that nobody can use this quota",
+                    f"there is no ResourceFlavor `{flavor_name}`, so nothing can use this quota",
                     f"write a ResourceFlavor {flavor_name}",
                 )  # fmt: skip
 

@@ -23,6 +23,6 @@ def local_queue_verdicts(index: int, manifest: Manifest, stored: Manifest | None
         )
     if not is_label_value(name_of(manifest)):
         yield about.pending(
-            "metadata.name", "TooLong", f"no label can hold the name `{name_of(manifest)}`, so no work can name the queue",
+            "metadata.name", "TooLong", f"no label can have the value `{name_of(manifest)}`, so no work can name the queue",
             f"use at most {MAX_NAME} letters, digits, dashes and dots",
         )  # fmt: skip

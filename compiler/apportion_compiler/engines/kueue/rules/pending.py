@@ -45,7 +45,7 @@ def _labels(context: WorkloadContext) -> Iterator[Verdict]:
                 )  # fmt: skip
             else:
                 yield workload.ignored(
-                    field, "Required", "it names no queue, so it runs past Kueue and every quota",
+                    field, "Required", "it names no queue, so it bypasses Kueue and every quota",
                     f"label it {names.QUEUE_LABEL}: <LocalQueue>",
                 )  # fmt: skip
         elif queue is not None and locals_ and queue not in there:

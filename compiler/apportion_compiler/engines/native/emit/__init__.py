@@ -44,16 +44,16 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.QUEUE_TREE: Lowered("limits of all ancestors folded into the quota of each namespace", ""),
     Feature.GUARANTEED: Unsupported(
         "AP506",
-        "a ResourceQuota is a bound, and nothing is kept back for a namespace",
+        "a ResourceQuota is a limit, and nothing is reserved for a namespace",
         "install a queueing engine such as kai on the cluster, or leave the guarantee out",
     ),
     Feature.LIMIT: Lowered(
         "ResourceQuota spec.hard requests.*",
-        "it refuses pods when they are created, where a queue would let them wait",
+        "it rejects pods at creation, where a queue would let them wait",
     ),
     Feature.LIMIT_OVER_NAMESPACES: Unsupported(
         "AP512",
-        "a ResourceQuota bounds one namespace, so each gets the whole limit and their sum has no bound",
+        "a ResourceQuota limits one namespace, so each namespace gets the whole limit and their sum is unlimited",
         "give the queue one namespace, or a limit to each of the queues below it",
     ),
     Feature.LENDING_LIMIT: Unsupported(
@@ -71,17 +71,17 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.QUEUE_PRIORITY: Unsupported(
         "AP508",
-        "kube-scheduler orders pods by their own priority alone",
+        "kube-scheduler orders pods only by their own priority",
         "leave `priority` out, and give the work a priority class",
     ),
     Feature.PREEMPT_MIN_RUNTIME: Unsupported(
         "AP509",
-        "kube-scheduler preempts without regard to run time",
+        "kube-scheduler preempts regardless of runtime",
         "leave the minimum runtime out, or install kai on the cluster",
     ),
     Feature.RECLAIM_MIN_RUNTIME: Unsupported(
         "AP509",
-        "kube-scheduler preempts without regard to run time",
+        "kube-scheduler preempts regardless of runtime",
         "leave the minimum runtime out, or install kai on the cluster",
     ),
     Feature.GPU_MODEL_QUOTA: Lowered(
@@ -91,7 +91,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.EXTENDED_RESOURCES: Native("ResourceQuota spec.hard requests.<resource>"),
     Feature.GPU_SHARING: Unsupported(
         "AP510",
-        "kube-scheduler gives out whole devices",
+        "kube-scheduler allocates whole devices",
         "leave `gpu_sharing` out, and share GPUs by time slicing or MIG of the node pool",
     ),
     Feature.USER_LIMITS: Unsupported(
@@ -100,12 +100,12 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
         "preemptionPolicy Never for each class above one that is not preemptible",
-        "such a class evicts nobody, not even preemptible work",
+        "such a class preempts nothing, not even preemptible work",
     ),
     Feature.ALLOWED_CLASSES: Lowered("ResourceQuota with scope PriorityClass, and the admission policies", ""),
     Feature.ALLOWED_POOLS: Unsupported(
         "AP504",
-        "nothing ties a namespace to nodes; a taint on the pool, tolerated by the teams that may use it, does",
+        "a namespace cannot be restricted to nodes; a taint on the pool can, if only the permitted teams tolerate it",
         "leave `pools` out, and taint the pool so that only work with the toleration runs there",
     ),
     Feature.NAMESPACES: Native("Namespace"),
@@ -116,16 +116,16 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.POOL_PLACEMENT: Lowered(
         "a profile of kube-scheduler.yaml for each GPU model",
-        "where the pools of a model disagree the cluster's placement holds, as it does for pools without GPUs",
+        "if the pools of a model disagree, the cluster's placement applies, as it does to pools without GPUs",
     ),
     Feature.TOPOLOGY: Unsupported(
         "AP511",
-        "kube-scheduler spreads pods over label values, but does not gather them",
+        "kube-scheduler spreads pods over label values, but does not pack them",
         "leave the topology out, and write podAffinity on its node labels in the workload",
     ),
     Feature.QUEUED_PROVISIONING: Unsupported(
         "AP505",
-        "pods wait as Pending and scale a pool up one by one; nothing asks for the whole workload's nodes",
+        "pending pods scale up a pool one by one; nothing requests the nodes of the whole workload",
         "leave `provisioning` out on this cluster, or install kueue on it",
     ),
 }
@@ -161,7 +161,7 @@ def refusals(program: Program) -> Iterator[Refusal]:
             f"queue {queue.id}",
             queue.source,
             f"a limit on {', '.join(named)} alone: requests.nvidia.com/gpu counts GPUs of every model together",
-            "bound every model of the cluster, or `gpu` as a whole",
+            "limit every model of the cluster, or `gpu` in total",
         )
 
 

@@ -43,7 +43,7 @@ def scheduler_configuration(program: Program) -> Artifact:
         "kind": "KubeSchedulerConfiguration",
         "profiles": [_profile(program, name) for name in schedulers(program)],
     }
-    note = "For kube-scheduler's --config, where the control plane is yours."
+    note = "For kube-scheduler's --config, on a control plane that you manage."
     return Artifact(SCHEDULER_FILE, yaml_document((note,), configuration))
 
 

@@ -48,7 +48,12 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
         record = _queue(name, namespace, limit)
         known = queues.get(record.id)
         if known is not None and known.limit != record.limit:
-            notes.append(Note(f"Namespace {name}", f"other bounds than the other namespaces of {record.id}: not kept"))
+            notes.append(
+                Note(
+                    f"Namespace {name}",
+                    f"its limits differ from those of the other namespaces of {record.id}: not kept",
+                )
+            )
         queues.setdefault(record.id, record)
         queues[record.id] = _with_namespace(queues[record.id], name)
     tops = {top.id: top for top in _tops(manifests, queues)}

@@ -38,14 +38,14 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.LIMIT: Native("Queue spec.capability"),
     Feature.LIMIT_OVER_NAMESPACES: Native("Queue spec.capability"),
     Feature.LENDING_LIMIT: Lowered(
-        "Queue spec.guarantee.resource: what is guaranteed less what may be lent",
-        "Volcano takes the tree's root for endless, so among top-level queues, and below parents without a limit, what "
-        "is not to be lent is safe from reclaim, but not kept idle",
+        "Queue spec.guarantee.resource: the guarantee minus what may be lent",
+        "Volcano treats the tree's root as unlimited, so among top-level queues, and below parents without a limit, "
+        "capacity that must not be lent is protected from reclaim, but not kept idle",
     ),
     Feature.OVER_QUOTA_WEIGHT: Lowered(
         "Queue spec.weight, a whole number from 1 to 65535",
-        "the capacity plugin, which alone knows parents and guarantees, ignores weights: surplus goes to the queue "
-        "that has the smallest share of what it is guaranteed; fractions are rounded",
+        "the capacity plugin, the only one that supports parents and guarantees, ignores weights: surplus goes to the queue "
+        "that uses the smallest share of its guarantee; fractions are rounded",
     ),
     Feature.WEIGHT_PER_RESOURCE: Unsupported(
         "AP515",
@@ -70,8 +70,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.GPU_MODEL_QUOTA: Lowered(
         "where the cluster has several models, a tree of queues for each model, kept to the nodes of its pools by "
         "Queue spec.affinity.nodeGroupAffinity",
-        "no surplus of one model makes up for another; a model's queues count GPUs only, so cpu and memory amounts hold "
-        "on nodes without a counted model; a limit without a model bounds each model by itself; a workload cannot span "
+        "a surplus of one model does not compensate for another; a model's queues count GPUs only, so cpu and memory amounts hold "
+        "on nodes without a counted model; a limit without a model applies to each model separately; a workload cannot span "
         "models",
     ),
     Feature.MIXED_GPU_COUNTING: Unsupported(
@@ -82,7 +82,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.EXTENDED_RESOURCES: Native("Queue spec.deserved and spec.capability, under the resource's own name"),
     Feature.GPU_SHARING: Unsupported(
         "AP510",
-        "parts of GPUs are the resources volcano.sh/vgpu-*, which do not count against a queue's GPUs",
+        "fractions of GPUs are the resources volcano.sh/vgpu-*, which do not count against a queue's GPUs",
         "leave `gpu_sharing` out on this cluster, or run a cluster with kai for work that shares GPUs",
     ),
     Feature.USER_LIMITS: Unsupported(
@@ -90,8 +90,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.PRIORITY_CLASSES: Native("PriorityClass"),
     Feature.PREEMPTIBILITY: Lowered(
-        "label or annotation volcano.sh/preemptable, which the admission policies demand of classes that are not "
-        "preemptible",
+        "label or annotation volcano.sh/preemptable, which the admission policies require for non-preemptible classes",
         "",
     ),
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads and on PodGroups", ""),
@@ -103,23 +102,23 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.NAMESPACES: Lowered("admission policies that bind a namespace to the queues that its work may name", ""),
     Feature.DEFAULT_QUEUE: Lowered(
         "work names its queue",
-        "the admission policies ask Jobs, RayClusters and pods for their queue, lest Volcano put them into its own",
+        "the admission policies ask Jobs, RayClusters and pods for their queue, because Volcano would otherwise put them into its own",
     ),
     Feature.PLACEMENT: Lowered("the scheduler's plugin resource-strategy-fit, before 1.13 binpack and nodeorder", ""),
     Feature.POOL_PLACEMENT: Unsupported(
         "AP516",
         "the scheduler's configuration scores the nodes of all pools alike",
-        "leave `placement` out of the pool: the cluster's holds for all pools",
+        "leave `placement` out of the pool: the cluster's applies to all pools",
     ),
     Feature.TOPOLOGY: Lowered(
-        "networkTopologyDiscovery of Volcano's controller, which makes HyperNodes of nodes whose labels agree, and the "
+        "networkTopologyDiscovery of Volcano's controller, which creates HyperNodes from nodes with equal labels, and the "
         "plugin network-topology-aware",
         "",
     ),
     Feature.QUEUED_PROVISIONING: Unsupported(
         "AP505",
-        "pods wait as Pending and scale a pool up one by one; nothing asks for the whole workload's nodes",
-        "leave `provisioning` out on this cluster, or run a cluster with kueue for work that waits for whole requests",
+        "pending pods scale up a pool one by one; nothing requests the nodes of the whole workload",
+        "leave `provisioning` out on this cluster, or use a cluster with kueue for work that needs all of its nodes at once",
     ),
 }
 
@@ -163,14 +162,14 @@ CONDITIONS = (
     Condition(
         VALUES_FILE,
         "is merged into the values of Volcano's Helm chart",
-        "each upgrade of the chart writes its own volcano-scheduler.conf over the ConfigMap of the tree: no hierarchy, no "
+        "each upgrade of the chart overwrites the tree's ConfigMap with its own volcano-scheduler.conf: no hierarchy, no "
         "`deserved`, no reclaim",
         _KEPT_BY_THE_SCHEDULER,
     ),
     Condition(
         KUBERAY_VALUES_FILE,
         "is merged into the values of KubeRay's Helm chart, if KubeRay runs on the cluster",
-        "KubeRay names neither scheduler nor gang in the pods of RayClusters and RayJobs: the admission policies refuse them",
+        "KubeRay sets neither scheduler nor gang on the pods of RayClusters and RayJobs: the admission policies reject them",
         (Feature.NAMESPACES,),
     ),
 )

@@ -33,7 +33,7 @@ def beyond_engine(program: Program) -> Iterator[Refusal]:
                 "AP511",
                 f"topology {topology.name}",
                 topology.source,
-                f"topology before {minor_text(DISCOVERY_SINCE)}: nothing finds network levels by labels of nodes",
+                f"topology before {minor_text(DISCOVERY_SINCE)}: nothing discovers network levels from node labels",
                 f"run Volcano {minor_text(DISCOVERY_SINCE)} or later, or leave the topology out",
             )
     if program.gpu_placement == "spread" and not scores_each_resource(program):
@@ -41,7 +41,7 @@ def beyond_engine(program: Program) -> Iterator[Refusal]:
             "AP516",
             cluster,
             program.source,
-            "spreading of GPU work before 1.13: nothing scores nodes by the GPUs that are left",
+            "spreading of GPU work before 1.13: nothing scores nodes by their free GPUs",
             "run Volcano 1.13 or later, or set `placement` of GPUs to BINPACK",
         )
 
@@ -54,7 +54,7 @@ def _too_deep(queue: Queue) -> Iterator[Refusal]:
             f"queue {queue.id}",
             queue.source,
             f"a tree of more than {MAX_DEPTH} levels: {' / '.join(queue.path)} has {len(queue.path)}",
-            f"hang `{queue.id}` at least one level higher",
+            f"move `{queue.id}` at least one level up",
         )
 
 
@@ -67,7 +67,7 @@ def _unlimited_promises(queue: Queue, by_id: dict[str, Queue]) -> Iterator[Refus
                 "AP519",
                 f"queue {queue.id}",
                 queue.source,
-                f"a guarantee without bound: `deserved` of {resource} is a quantity",
+                f"an unlimited guarantee: `deserved` of {resource} must be a quantity",
                 f"write how much {resource} the queue is guaranteed",
             )
 

@@ -89,17 +89,15 @@ def _parse(content: str) -> _Configuration | None:
 def _by_itself(index: int, found: _Configuration, tree: QueueTree) -> Iterator[Verdict]:
     for action in found.actions:
         if action not in _ACTIONS:
-            yield ignored(index, _AT, f"there is no action {action}", "take it out")
+            yield ignored(index, _AT, f"there is no action {action}", "remove it")
     for tier in found.tiers:
         for plugin in tier:
             name = text(plugin, "name")
             if name not in _PLUGINS:
-                yield ignored(index, _AT, f"there is no plugin {name}, unless one is loaded from a file", "take it out")
+                yield ignored(index, _AT, f"there is no plugin {name}, unless one is loaded from a file", "remove it")
     capacity, proportion = found.plugin("capacity"), found.plugin("proportion")
     if capacity is not None and proportion is not None:
-        yield ignored(
-            index, _AT, "capacity and proportion both keep the books of the queues", "leave out one of the two"
-        )
+        yield ignored(index, _AT, "capacity and proportion both account for the queues", "leave out one of the two")
     if capacity is None:
         return
     hangs = any(is_below_queue(queue) for queue in tree.queues.values())
@@ -112,7 +110,7 @@ def _by_itself(index: int, found: _Configuration, tree: QueueTree) -> Iterator[V
         )
     if "reclaim" not in found.actions and "gangreclaim" not in found.actions:
         yield ignored(
-            index, _AT, "without the action reclaim nobody gets back what was lent", "add reclaim to the actions"
+            index, _AT, "without the action reclaim, lent capacity is never reclaimed", "add reclaim to the actions"
         )
         return
     for tier in found.tiers:
@@ -137,7 +135,7 @@ def _of_queue(index: int, queue: Manifest, found: _Configuration) -> Iterator[Ve
     if capacity is None and proportion is not None:
         if mapping(spec, "deserved"):
             yield ignored(
-                index, "spec.deserved", "the plugin proportion works out what a queue deserves by its weight",
+                index, "spec.deserved", "the plugin proportion derives what a queue deserves from its weight",
                 "use the plugin capacity",
             )  # fmt: skip
         if is_below_queue(queue):
@@ -147,9 +145,7 @@ def _of_queue(index: int, queue: Manifest, found: _Configuration) -> Iterator[Ve
     elif capacity is not None and proportion is None:
         # What Apportion writes there its fidelity report speaks of.
         if spec.get("weight", 1) != 1 and labels_of(queue).get("app.kubernetes.io/managed-by") != "apportion":
-            yield ignored(
-                index, "spec.weight", "the plugin capacity ignores weights", "say what the queue deserves instead"
-            )
+            yield ignored(index, "spec.weight", "the plugin capacity ignores weights", "set `deserved` instead")
         if HIERARCHY in annotations_of(queue):
             yield ignored(
                 index,

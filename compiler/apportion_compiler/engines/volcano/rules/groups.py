@@ -40,7 +40,7 @@ def group_verdicts(index: int, group: Manifest, tree: QueueTree, existing: Seque
             index,
             "spec.queue",
             "NotLeaf",
-            f"queue {queue} has queues below it, and the capacity plugin lets no work into such",
+            f"queue {queue} has queues below it, and the capacity plugin admits no work to such queues",
             "name a queue that has none below it",
         )
 

@@ -92,7 +92,7 @@ def _schema(index: int, queue: Manifest) -> Iterator[Verdict]:
         )
     for field in spec:
         if field not in _FIELDS:
-            yield ignored(index, f"spec.{field}", "is no field of a Queue, so the API server drops it", "take it out")
+            yield ignored(index, f"spec.{field}", "is not a field of a Queue, so the API server drops it", "remove it")
 
 
 def _quantities(index: int, queue: Manifest) -> Iterator[Verdict]:
@@ -112,7 +112,7 @@ def _quantities(index: int, queue: Manifest) -> Iterator[Verdict]:
                 yield ignored(index, at, f"Volcano counts no resource {name}", "use the name that pods ask for")
             elif field == "capability" and name in (CPU, MEMORY) and amount == 0:
                 yield ignored(
-                    index, at, f"a capability of no {name} is read as none set", "write the least there is, 1m or 1"
+                    index, at, f"a capability of 0 {name} is treated as unset", "write the least there is, 1m or 1"
                 )
 
 

@@ -34,11 +34,13 @@ _BY_GUARANTEE = (
     "surplus goes to the queue that uses the smallest part of what it is guaranteed, and no field changes that"
 )
 _NO_WEIGHT = Unsupported(
-    "AP507", _BY_GUARANTEE, "leave `over_quota_weight` out on this cluster, or divide the guarantees as you would weigh"
+    "AP507",
+    _BY_GUARANTEE,
+    "leave `over_quota_weight` out on this cluster, or set the guarantees in the proportion of the weights",
 )
 _NO_RUNTIME = Unsupported(
     "AP509",
-    "the property preemption.delay counts from when the asking pod was made, and says nothing of how long others ran",
+    "the property preemption.delay counts from the creation of the requesting pod, regardless of how long others have run",
     "leave the minimum runtime out on this cluster",
 )
 
@@ -49,14 +51,14 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.LIMIT_OVER_NAMESPACES: Native("queues.yaml queues[].resources.max"),
     Feature.LENDING_LIMIT: Unsupported(
         "AP501",
-        "an idle guarantee is lent whole, and taken back by preemption when it is needed",
-        "leave `lending_limit` out, or lower the guarantee of the queue by what it never needs to lend",
+        "an idle guarantee is lent in full and taken back by preemption on demand",
+        "remove `lending_limit`, or lower the queue's guarantee",
     ),
     Feature.OVER_QUOTA_WEIGHT: _NO_WEIGHT,
     Feature.WEIGHT_PER_RESOURCE: _NO_WEIGHT,
     Feature.QUEUE_PRIORITY: Lowered(
         "properties priority.policy: fence and priority.offset: the rank among siblings, 0 for the highest",
-        "a queue with more is served first even of what its siblings are guaranteed, which they have back by "
+        "a queue with a higher priority is served first even from its siblings' guarantees, which they regain by "
         "preemption; and when surplus is taken back, the newest work goes first, whatever its queue's priority",
     ),
     Feature.PREEMPT_MIN_RUNTIME: _NO_RUNTIME,
@@ -71,7 +73,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.GPU_SHARING: Unsupported(
         "AP510",
         "queues count whole devices; a part of one is a resource of its own, of whichever device plugin offers it",
-        "leave `gpu_sharing` out, or bound the resource of parts by `extended`",
+        "leave `gpu_sharing` out, or limit the fractional resource with `extended`",
     ),
     Feature.USER_LIMITS: Lowered(
         "queues.yaml queues[].limits[].users, and YuniKorn's admission controller, which says whose a pod is",
@@ -85,12 +87,12 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.PREEMPTIBILITY: Lowered(
         f"PriorityClass annotation {ALLOW_PREEMPTION_ANNOTATION}, and property preemption.policy: disabled of leaves "
         "whose work may use no preemptible class",
-        "in other leaves, work that is not preemptible is evicted last, and not never",
+        "in other leaves, non-preemptible work is evicted last, but it is evicted",
     ),
     Feature.ALLOWED_CLASSES: Lowered("admission policies on workloads", ""),
     Feature.ALLOWED_POOLS: Unsupported(
         "AP504",
-        "queues have no nodes; a taint on the pool, tolerated by the teams that may use it, does",
+        "queues cannot be restricted to nodes; a taint on the pool can, if only the permitted teams tolerate it",
         "leave `pools` out, and taint the pool so that only work with the toleration runs there",
     ),
     Feature.NAMESPACES: Lowered(
@@ -105,7 +107,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.POOL_PLACEMENT: Unsupported(
         "AP516",
         "partitions[].nodesortpolicy orders the nodes of all pools alike",
-        "leave `placement` out of the pool: the cluster's holds for all pools",
+        "leave `placement` out of the pool: the cluster's applies to all pools",
     ),
     Feature.TOPOLOGY: Unsupported(
         "AP511",
@@ -114,8 +116,8 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.QUEUED_PROVISIONING: Unsupported(
         "AP505",
-        "pods wait as Pending and scale a pool up one by one; nothing asks for the whole workload's nodes",
-        "leave `provisioning` out on this cluster, or run a cluster with kueue for work that waits for whole requests",
+        "pending pods scale up a pool one by one; nothing requests the nodes of the whole workload",
+        "leave `provisioning` out on this cluster, or use a cluster with kueue for work that needs all of its nodes at once",
     ),
 }
 
@@ -142,8 +144,8 @@ CONDITIONS = (
     Condition(
         VALUES_FILE,
         "is merged into the values of YuniKorn's Helm chart",
-        "without the admission controller the owner of a pod is unknown, and with its default YuniKorn takes the pods of "
-        "every namespace",
+        "without the admission controller the owner of a pod is unknown, and by default YuniKorn schedules the pods "
+        "of every namespace",
         (Feature.USER_LIMITS, Feature.NAMESPACES, Feature.DEFAULT_QUEUE),
     ),
     Condition(

@@ -36,8 +36,8 @@ def _chart_values(program: Program) -> Artifact:
     }
     notes = [
         "Values of YuniKorn's Helm chart that this cluster's policy relies on; merge them into your own.",
-        f"Install the chart into the namespace {SYSTEM_NAMESPACE}: YuniKorn reads the ConfigMap {CONFIG_MAP} of its own.",
-        "Leave queues.yaml out of yunikornDefaults: the ConfigMap here goes before it.",
+        f"Install the chart in the namespace {SYSTEM_NAMESPACE}: YuniKorn reads the ConfigMap {CONFIG_MAP} of its own.",
+        "Leave queues.yaml out of yunikornDefaults: the ConfigMap here takes precedence.",
     ]
     return Artifact(VALUES_FILE, yaml_document(notes, values))
 

@@ -49,7 +49,7 @@ def queues_text(program: Program) -> str:
     """Return `queues.yaml`."""
     notes = [
         f"Queues of {program.environment}/{program.cluster}: compiled from the policy, so change them there.",
-        "A fault anywhere refuses the whole of it, and YuniKorn goes on with what it had.",
+        "YuniKorn rejects the whole file for any error in it, and keeps its previous configuration.",
     ]
     return document(scheduler_config(program), notes)
 

@@ -45,7 +45,7 @@ def refusals(program: Program) -> Iterator[Refusal]:
             f"cluster {program.environment}/{program.cluster}",
             program.source,
             f"a tree of {len(program.queues)} queues: its text is too long for the one ConfigMap that holds it",
-            "leave out queues that bound nothing, or divide them among clusters",
+            "remove queues without guarantees and limits, or split them across clusters",
         )
 
 
@@ -55,7 +55,7 @@ def _bounds_by_model(program: Program) -> Iterator[Refusal]:
             queue,
             "AP514",
             f"a limit on {', '.join(named)} alone: nvidia.com/gpu counts GPUs of every model together",
-            "bound every model of the cluster, or `gpu` as a whole",
+            "limit every model of the cluster, or `gpu` in total",
         )
 
 

@@ -291,7 +291,7 @@ def _priorities(root: Queue) -> Mapping[str, int | None]:
 def _offset(queue: Queue) -> int:
     text = (queue.properties or {}).get("priority.offset", "0")
     digits = text.removeprefix("-").removeprefix("+")
-    # What is not a number of 32 bits is passed over, and nothing is what is left.
+    # What is not a number of 32 bits is ignored, and nothing is what is left.
     number = int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 10 else 0
     return number if -(2**31) <= number < 2**31 else 0
 
@@ -300,7 +300,7 @@ def _queue_notes(path: str, queue: Queue, reading: _FileFacts) -> Iterator[Note]
     at = reading.at(path)
     id_ = reading.ids[path]
     if ID_PROPERTY not in (queue.properties or {}) and id_ != queue.name.lower():
-        yield Note(at, f"its id is {id_}, so that it will be called so")
+        yield Note(at, f"it is renamed to its id, {id_}")
     if queue.max_applications:
         yield Note(at, "`maxapplications` is not kept: a policy bounds the jobs of a person")
     for acl, field in ((queue.admin_acl, "adminacl"), (queue.submit_acl, "submitacl")):
@@ -317,7 +317,7 @@ def _queue_notes(path: str, queue: Queue, reading: _FileFacts) -> Iterator[Note]
 def _partition_notes(partition: Partition, root: Queue, reading: _FileFacts) -> Iterator[Note]:
     at = described(reading.manifest)
     if partition.preemption is False:
-        yield Note(at, "preemption is off, so that nobody has back what is guaranteed: it will be on")
+        yield Note(at, "preemption is off, so guarantees are never reclaimed: it is turned on")
     if partition.resource_weights:
         yield Note(at, "`nodesortpolicy.resourceweights` is not kept")
     if root.limits:

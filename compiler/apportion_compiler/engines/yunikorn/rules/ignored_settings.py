@@ -32,7 +32,7 @@ def ignored(partitions: Sequence[Partition]) -> Iterator[Ignored]:
     if partitions and all(partition.name != DEFAULT_PARTITION for partition in partitions):
         yield Ignored(
             "partitions",
-            "every node is in the partition default, which is not there",
+            "every node is in the partition default, which does not exist",
             "name the partition default",
         )
     for partition in partitions:
@@ -94,7 +94,7 @@ def _acl(acl: str, path: str) -> Iterator[Ignored]:
     for names, pattern, who in zip(fields, (_ACL_USER, _ACL_GROUP), ("user", "group"), strict=False):
         for name in names.split(","):
             if name and name != WILDCARD and not pattern.fullmatch(name):
-                yield Ignored(path, f"{name} is not a name of a {who}, and is passed over", f"leave {name} out")
+                yield Ignored(path, f"{name} is not a name of a {who}, and is ignored", f"leave {name} out")
 
 
 def _one_of(*words: str) -> Callable[[str], bool]:
@@ -131,11 +131,11 @@ def _property(key: str, value: str, path: str, partition: Partition) -> Iterator
     if known is None:
         # Anybody may note what they like; a name of YuniKorn's own sort is a slip.
         if key.startswith(_FAMILIES):
-            yield Ignored(at, f"YuniKorn knows no property {key}", f"write one of {', '.join(_PROPERTIES)}")
+            yield Ignored(at, f"YuniKorn has no property {key}", f"write one of {', '.join(_PROPERTIES)}")
         return
     takes, otherwise, words = known
     if not takes(value):
-        yield Ignored(at, f'"{value}" is passed over, and {key} is {otherwise}', f"write {words}")
+        yield Ignored(at, f'"{value}" is ignored, and {key} is {otherwise}', f"write {words}")
     elif key == "quota.preemption.delay" and not partition.quota_preemption:
         yield Ignored(
             at,
