@@ -224,8 +224,8 @@ def test_a_gang_larger_than_all_machines_is_remarked() -> None:
     (remark,) = bound(program("volcano", wide), "vision", "Job", many).remarks
     held = 8 * H100.max_nodes
     assert remark == (
-        f"vision-job asks for {held + 8} GPUs, and all nodes that queue vision may use have {held} GPUs at their "
-        "most; it would never start"
+        f"vision-job asks for {held + 8} GPUs, and all nodes that queue vision may use have {held} GPUs in "
+        "total; it would never start"
     )
     # A server's replicas start one by one, and so do all pods where no engine holds them back.
     assert bound(program("volcano", wide), "vision", "Deployment", many).remarks == ()

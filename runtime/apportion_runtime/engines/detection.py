@@ -63,7 +63,7 @@ def choose(objects: Iterable[Manifest], asked: str | None = None) -> Model:
             raise NoModelError(f"these objects belong to {others}, and plain Kubernetes would not read them")
         return model
     if len(present) > 1:
-        titles = " and of ".join(model.title for model in present)
+        titles = " and ".join(model.title for model in present)
         names = " or ".join(model.name for model in present if model.made_by is not None)
         raise NoModelError(
             f"these objects belong to {titles}; pass those of one cluster, or choose one with --engine {names}"

@@ -37,7 +37,7 @@ _QUEUED = (
         "ray",
         f"request.kind.kind != 'RayJob' || ({_SUSPENDED} && dyn(object).spec.?shutdownAfterJobFinishes.orValue(false))",
         "spec.suspend and spec.shutdownAfterJobFinishes must be true: a RayJob that is not made suspended passes "
-        "kube-queue by, and KubeRay suspends no other RayJob RayJob RayJob",
+        "kube-queue by, and KubeRay suspends no other RayJob RayJob RayJob RayJob",
     ),
     Requirement(
         "kubeflow",

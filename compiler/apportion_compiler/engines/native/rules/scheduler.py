@@ -161,7 +161,7 @@ def _balance(args: _Args, path: str) -> Iterator[Fault]:
     for index, resource in enumerate(items(args, "resources")):
         name, at = text(resource, "name") or "", f"{path}.resources[{index}]"
         if name in seen:
-            yield rejected(f"{at}.name", "Duplicate", f"{name} is there already", "keep one")
+            yield rejected(f"{at}.name", "Duplicate", f"{name} is listed twice", "keep one")
         seen.add(name)
         if integer(resource, "weight") not in (None, 0, 1):
             yield rejected(f"{at}.weight", "Invalid", "must be 1", "write 1")
@@ -200,7 +200,7 @@ def _spread(args: _Args, path: str) -> Iterator[Fault]:
                 "leave it out",
             )
         if (key, otherwise) in seen:
-            yield rejected(at, "Duplicate", f"{key} is there already with {otherwise}", "keep one")
+            yield rejected(at, "Duplicate", f"{key} is listed already with {otherwise}", "keep one")
         seen.add((key, otherwise))
 
 
