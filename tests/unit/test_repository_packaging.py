@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -13,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from apportion_cli.main import main
+from apportion_cli.reference_pages import reference_pages
+from apportion_compiler.diagnostics.site import SITE
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -114,6 +117,21 @@ def test_the_wheel_holds_every_file_of_every_package_and_nothing_else(wheel: Pat
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert held == expected
+
+
+@pytest.mark.slow
+def test_the_description_of_the_wheel_links_to_published_pages(wheel: Path) -> None:
+    """The package index resolves no link that is relative to the repository."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        description = archive.read(name).decode().partition("\n\n")[2]
+    links = re.findall(r"\]\(([^)]+)\)", description)
+    assert [link for link in links if not link.startswith("https://")] == []
+    pages = {link.removeprefix(SITE).partition("#")[0].removesuffix(".html") for link in links if link.startswith(SITE)}
+    assert len(pages) > 20
+    there_are = {path.relative_to(ROOT / "docs").with_suffix("").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    there_are |= {name.removesuffix(".md") for name in reference_pages()} | {"changelog", "contributing"}
+    assert pages <= there_are
 
 
 @pytest.mark.slow
