@@ -9,6 +9,7 @@ RUN python -m venv /opt/apportion
 COPY locks/scheduler.txt locks/scheduler.txt
 RUN /opt/apportion/bin/pip install --no-cache-dir --require-hashes --requirement locks/scheduler.txt
 COPY pyproject.toml README.md LICENSE CHANGELOG.md ./
+COPY api api
 COPY policy policy
 COPY compiler compiler
 COPY runtime runtime

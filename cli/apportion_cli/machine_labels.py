@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from apportion_api.kueue.names import GROUP
 from apportion_compiler.backends.metadata import GROUP as APPORTION
 from apportion_compiler.engines.kueue.emit.flavors import POOLS_ANNOTATION
-from apportion_compiler.engines.kueue.names import GROUP
 from apportion_compiler.plain_objects import annotations_of, mapping, of_kind
 from apportion_compiler.pool_label_keys import POOL_LABEL
 

@@ -20,7 +20,7 @@ EXAMPLES = dict(
 )
 FENCE = re.compile(r"^ *```\w+\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"`([\w./-]+\.(?:py|md))`")
-PACKAGES = ("policy", "compiler", "cli")
+PACKAGES = ("api", "policy", "compiler", "cli")
 
 pytestmark = pytest.mark.slow
 

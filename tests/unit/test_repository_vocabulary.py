@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 _VOCABULARY = tomllib.loads((ROOT / ".ci/vocabulary.toml").read_text(encoding="utf-8"))
 TEXT: Mapping[str, str] = _VOCABULARY["text"]
 OUTPUT: Mapping[str, str] = _VOCABULARY["output"]
-_CODE = ("cli", "compiler", "review", "runtime", "policy")
+_CODE = ("api", "cli", "compiler", "review", "runtime", "policy")
 _PAGES = ("docs", "README.md", "CONTRIBUTING.md")
 _STANDARD = "docs/decisions/0013-english.md"
 """The page that quotes the phrases."""

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from apportion_api.fields import Fault
+
 Manifest = Mapping[str, object]
 
 
@@ -50,6 +52,12 @@ class ManifestVerdicts:
     """Verdicts on the fields of one manifest, by its index among those given."""
 
     index: int
+    faults: tuple[Fault, ...] = ()
+    """The values of the wrong type."""
+
+    def is_malformed(self, field: str) -> bool:
+        """Tell whether the value of a field is of the wrong type."""
+        return any(fault.path == field for fault in self.faults)
 
     def rejected(self, field: str, kind: str, message: str, cure: str) -> Verdict:
         """Return that the API server or a webhook refuses it."""

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from apportion_api.kueue.objects import Preemption
 from apportion_runtime.engines.kueue.fair_preemption import fair_targets
 from apportion_runtime.engines.kueue.preemption import PreemptionRequest, PreemptionSnapshot, classical_targets
 from apportion_runtime.engines.kueue.quota_tree import FlavorResource, Node, Quota
-from apportion_runtime.engines.kueue.records import STRATEGIES, Holder, Preemption, Queue
+from apportion_runtime.engines.kueue.records import STRATEGIES, Holder, Queue
 from apportion_runtime.engines.kueue.usage_tree import UsageTree, cohort_name
 
 _DATA = Path(__file__).parent / "kueue"

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import TypeVar, cast
 
+from apportion_api.objects import ApiObject, read_all
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.plain_objects import annotations_of, labels_of, mapping, name_of, of_kind
 from apportion_compiler.plain_objects import text as text_at
 from apportion_compiler.workload_shapes import Node, PodSet, Shape, shape_of
 
+_Object = TypeVar("_Object", bound=ApiObject)
 _BUILT_IN = frozenset({"", "apps", "batch"})
 """Groups whose templates the API server checks as it does a pod's."""
 
@@ -140,6 +142,10 @@ class WorkloadContext:
     manifests: Sequence[Manifest]
     existing: Sequence[Manifest]
     workloads: tuple[Workload, ...]
+
+    def read(self, form: type[_Object]) -> list[_Object]:
+        """Return the objects of a kind, those that are there already first."""
+        return read_all(form, (*self.existing, *self.manifests))
 
     def named(self, group: str, kind: str) -> Mapping[str, Manifest]:
         """Return the objects of a kind by name, whatever their namespace."""

@@ -8,6 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from apportion_api.kueue.names import (
+    COMPLETIONS_ANNOTATION,
+    MAX_RUN_DURATION_ANNOTATION,
+    MIN_PARALLELISM_ANNOTATION,
+    POD_GROUP_COUNT_ANNOTATION,
+    POD_GROUP_LABEL,
+    PRIORITY_CLASS_LABEL,
+    QUEUE_LABEL,
+)
 from apportion_compiler.bindings.binding import Binding, EngineBinding
 from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.bindings.workload_fields import (
@@ -29,8 +38,6 @@ from apportion_compiler.engines.kueue.rules.potential_quota import unreachable
 from apportion_compiler.engines.kueue.rules.queued_pod_sets import several_pod_sets
 from apportion_compiler.workload_shapes import Node, found, pod_sets, section
 
-POD_GROUP_LABEL = "kueue.x-k8s.io/pod-group-name"
-POD_GROUP_COUNT_ANNOTATION = "kueue.x-k8s.io/pod-group-total-count"
 _MAX_POD_SETS = 18
 
 
@@ -54,11 +61,11 @@ def _bind(binding: Binding, workloads: tuple[Node, ...]) -> tuple[Node, ...]:
 def _name(binding: Binding, queued: Node) -> None:
     name = class_name(binding)
     local = names.local_queue(binding.queue, binding.namespace)
-    label(queued, {names.QUEUE_LABEL: local or binding.queue_name})
+    label(queued, {QUEUE_LABEL: local or binding.queue_name})
     if name is not None:
-        label(queued, {names.PRIORITY_CLASS_LABEL: name})
+        label(queued, {PRIORITY_CLASS_LABEL: name})
     if binding.plan is not None and binding.plan.max_run_duration is not None:
-        annotate(queued, {names.MAX_RUN_DURATION_ANNOTATION: str(binding.plan.max_run_duration)})
+        annotate(queued, {MAX_RUN_DURATION_ANNOTATION: str(binding.plan.max_run_duration)})
 
 
 def _countable(workload: Node) -> None:
@@ -77,16 +84,12 @@ def _countable(workload: Node) -> None:
         section(workload, "spec")["shutdownAfterJobFinishes"] = True
 
 
-COMPLETIONS_ANNOTATION = "kueue.x-k8s.io/job-completions-equal-parallelism"
-"""Has an indexed Job that is admitted in part end with as many completions as it got pods."""
-
-
 def _elastic_job(workload: Node, least: int, most: int) -> None:
-    annotate(workload, {names.MIN_PARALLELISM_ANNOTATION: str(least), COMPLETIONS_ANNOTATION: "true"})
+    annotate(workload, {MIN_PARALLELISM_ANNOTATION: str(least), COMPLETIONS_ANNOTATION: "true"})
 
 
 def _starts_together(workload: Workload) -> bool:
-    return not workload.values_of(names.MIN_PARALLELISM_ANNOTATION, annotation=True)
+    return not workload.values_of(MIN_PARALLELISM_ANNOTATION, annotation=True)
 
 
 def _unreachable(binding: Binding, workloads: Sequence[Node]) -> Iterator[str]:

@@ -1,38 +1,13 @@
-"""Kueue's API versions, label and annotation keys, and the names of what is emitted for it, at ff69552e79 (v0.19).
-
-Source: apis/kueue/v1beta2, apis/config/v1beta2, pkg/controller/constants/constants.go,
-pkg/controller/admissionchecks/provisioning/constants.go.
-"""
+"""Names of what is emitted for Kueue; `apportion_api.kueue.names` has those that Kueue itself reads."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 from apportion_compiler.backends.metadata import GROUP as APPORTION
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.kubernetes_names import object_name
 
-API = "kueue.x-k8s.io/v1beta2"
-GROUP = "kueue.x-k8s.io"
-CONFIG_API = "config.kueue.x-k8s.io/v1beta2"
-
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
-"""On a workload's topmost object: the LocalQueue of its namespace."""
-DEFAULT_QUEUE = "default"
-"""The LocalQueue of work in its namespace that names none (pkg/controller/jobframework/defaults.go)."""
-PRIORITY_CLASS_LABEL = "kueue.x-k8s.io/priority-class"
-"""On the same object: the WorkloadPriorityClass; without it the pods' PriorityClass counts."""
-MAX_RUN_DURATION_ANNOTATION = "provreq.kueue.x-k8s.io/maxRunDurationSeconds"
-"""On the same object: overrides the parameter of that name in the ProvisioningRequestConfig."""
-
-MIN_PARALLELISM_ANNOTATION = "kueue.x-k8s.io/job-min-parallelism"
-"""On a Job: how few of its pods are enough for Kueue to admit it in part."""
-
 PREEMPTIBLE_ANNOTATION = f"{APPORTION}/preemptible"
 """On a WorkloadPriorityClass: the policy's word, for which Kueue has no field."""
-
-PROVISIONING_CONTROLLER = "kueue.x-k8s.io/provisioning-request"
-"""`controllerName` of the AdmissionChecks that ask for capacity."""
 
 SYSTEM_NAMESPACE = "kueue-system"
 SCHEDULER = "default-scheduler"
@@ -48,12 +23,6 @@ NO_BOUND = {"cpu": "1G", "memory": "512Ti", GPU_RESOURCE: "1G"}
 Small enough that ten thousand of them fit the 64-bit sums of Kueue before 0.18, which did not saturate
 (pkg/resources/amount.go).
 """
-
-
-def cohort_of(spec: Mapping[str, object]) -> str | None:
-    """Return the cohort that a ClusterQueue's spec names, as v1beta2 or v1beta1 spell it."""
-    named = spec.get("cohortName") or spec.get("cohort")
-    return named if isinstance(named, str) else None
 
 
 def queue_name(queue: Queue) -> str:

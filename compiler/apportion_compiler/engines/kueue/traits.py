@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from apportion_api.kueue.names import (
+    DEFAULT_QUEUE,
+    GROUP,
+    MAX_RUN_DURATION_ANNOTATION,
+    PRIORITY_CLASS_LABEL,
+    QUEUE_LABEL,
+)
 from apportion_compiler.engine_versions import VersionRange
-from apportion_compiler.engines.kueue import names
 from apportion_compiler.engines.traits import EngineTraits, Reference
 
-_COHORT, _CLUSTER_QUEUE = (names.GROUP, "Cohort"), (names.GROUP, "ClusterQueue")
+_COHORT, _CLUSTER_QUEUE = (GROUP, "Cohort"), (GROUP, "ClusterQueue")
 _CONFIGURATION = (
     "AdmissionCheck",
     "ClusterQueue",
@@ -33,30 +39,30 @@ TRAITS = EngineTraits(
     versions=VersionRange("Kueue", (0, 14), (0, 20), "https://github.com/kubernetes-sigs/kueue/releases"),
     # Cohort.borrowingLimit caps what the whole subtree borrows.
     limit_over_parent="kueue holds it at {}",
-    groups=(names.GROUP, f"config.{names.GROUP}"),
-    key_prefixes=(f"{names.GROUP}/",),
+    groups=(GROUP, f"config.{GROUP}"),
+    key_prefixes=(f"{GROUP}/",),
     image=r"kueue/kueue:(?P<version>[\w.-]+)",
-    configuration_kinds=frozenset((names.GROUP, kind) for kind in _CONFIGURATION),
-    workload_keys=(names.QUEUE_LABEL,),
-    queue_labels=(names.QUEUE_LABEL,),
+    configuration_kinds=frozenset((GROUP, kind) for kind in _CONFIGURATION),
+    workload_keys=(QUEUE_LABEL,),
+    queue_labels=(QUEUE_LABEL,),
     requires_queue=True,
-    class_labels=(names.PRIORITY_CLASS_LABEL,),
-    resume_labels=(names.QUEUE_LABEL,),
+    class_labels=(PRIORITY_CLASS_LABEL,),
+    resume_labels=(QUEUE_LABEL,),
     references=(
         # The second name of each pair is that of v1beta1, in which an export may be written.
         Reference(_CLUSTER_QUEUE, "spec.cohortName", _COHORT, is_implied=True),
         Reference(_CLUSTER_QUEUE, "spec.cohort", _COHORT, is_implied=True),
         Reference(_COHORT, "spec.parentName", _COHORT, is_implied=True),
         Reference(_COHORT, "spec.parent", _COHORT, is_implied=True),
-        Reference((names.GROUP, "LocalQueue"), "spec.clusterQueue", _CLUSTER_QUEUE, is_parent=False),
+        Reference((GROUP, "LocalQueue"), "spec.clusterQueue", _CLUSTER_QUEUE, is_parent=False),
     ),
-    default_queue_name=names.DEFAULT_QUEUE,
+    default_queue_name=DEFAULT_QUEUE,
     local_queues=True,
     # The webhook compares lendingLimit with nominalQuota of a ClusterQueue; a Cohort may lend more.
     refuses_lending_over_guarantee=True,
     evicts_non_preemptible="kueue reclaims what its queue has borrowed, whatever the class",
-    request_configurations={(names.GROUP, "ProvisioningRequestConfig"): names.MAX_RUN_DURATION_ANNOTATION},
+    request_configurations={(GROUP, "ProvisioningRequestConfig"): MAX_RUN_DURATION_ANNOTATION},
     # Why work waits stands in its Workload and, of queued nodes, in the ProvisioningRequest; Kueue writes both.
-    team_reads=(("autoscaling.x-k8s.io", ("provisioningrequests",)), (names.GROUP, ("localqueues", "workloads"))),
-    cluster_reads=((names.GROUP, _READ_BY_TEAMS),),
+    team_reads=(("autoscaling.x-k8s.io", ("provisioningrequests",)), (GROUP, ("localqueues", "workloads"))),
+    cluster_reads=((GROUP, _READ_BY_TEAMS),),
 )

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from apportion_api.kueue.names import PRIORITY_CLASS_LABEL, WORKLOAD
 from apportion_runtime.admission.objects import kind_of, labels_of
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.engines.base.engine import PlainEngine
 from apportion_runtime.engines.kube_scheduler import KubeScheduler, PodFacts
 from apportion_runtime.engines.kube_scheduler.profiles import KIND, known_profiles
-from apportion_runtime.engines.kueue.api_names import PRIORITY_CLASS, WORKLOAD
 from apportion_runtime.engines.kueue.deadlines import Deadlines
 from apportion_runtime.engines.kueue.jobs import Jobs
 from apportion_runtime.engines.kueue.object_reader import Configured, List, read, selects, unmodelled
@@ -118,7 +118,7 @@ class Kueue(PlainEngine):
             return
         self.units[unit.key] = self._by_number[running.number] = unit
         self.cluster_state.history.workloads[running.number].queue = unit.queue
-        self.cluster_state.store.create(workload_object(job, unit, labels_of(job).get(PRIORITY_CLASS, "")))
+        self.cluster_state.store.create(workload_object(job, unit, labels_of(job).get(PRIORITY_CLASS_LABEL, "")))
         self.cluster_state.note("queued", workload=running.number, why=f"Created Workload: {unit.key}")
         self.wait(unit)
 

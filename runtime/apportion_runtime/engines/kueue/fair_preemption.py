@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from apportion_api.kueue.names import NEVER
 from apportion_runtime.engines.kueue.preemption import (
     FAIR,
     IN_QUEUE,
@@ -20,7 +21,7 @@ from apportion_runtime.engines.kueue.preemption import (
     restore,
 )
 from apportion_runtime.engines.kueue.quota_tree import DominantShare
-from apportion_runtime.engines.kueue.records import FINAL_SHARE, NEVER, STRATEGIES, Holder, Target
+from apportion_runtime.engines.kueue.records import FINAL_SHARE, STRATEGIES, Holder, Target
 from apportion_runtime.engines.kueue.usage_tree import UsageTree, rank
 
 _NO_SHARE = (False, -1.0)

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
+from apportion_api.kueue.names import NEVER, NEXT_FLAVOR, PREEMPTION_OVER_BORROWING
+from apportion_api.kueue.objects import Fungibility, ResourceFlavor, ResourceGroup
 from apportion_runtime.core.plugins.predicates import matches
 from apportion_runtime.core.snapshot import Toleration
 from apportion_runtime.engines.kueue.quota_tree import FlavorResource
-from apportion_runtime.engines.kueue.records import NEVER, Flavor, Fungibility, Group, Pending, PodSet, Queue
+from apportion_runtime.engines.kueue.records import Pending, PodSet, Queue
 from apportion_runtime.engines.kueue.usage_tree import UsageTree
 from apportion_runtime.snapshots.kubernetes.terms import node_terms, tolerations
 
@@ -87,7 +89,13 @@ class FlavorAssigner:
     """
 
     def __init__(
-        self, queue: Queue, ledger: UsageTree, flavors: Mapping[str, Flavor], *, shares_fairly: bool, simulate: Simulate
+        self,
+        queue: Queue,
+        ledger: UsageTree,
+        flavors: Mapping[str, ResourceFlavor],
+        *,
+        shares_fairly: bool,
+        simulate: Simulate,
     ) -> None:
         self._queue = queue
         self._ledger = ledger
@@ -149,7 +157,7 @@ class FlavorAssigner:
     def _of_group(
         self,
         pod_set: PodSet,
-        group: Group,
+        group: ResourceGroup,
         requests: Mapping[str, int],
         assumed: Mapping[FlavorResource, int],
         first: int,
@@ -161,7 +169,7 @@ class FlavorAssigner:
         reasons: list[str] = []
         tried = -1
         for tried in range(first, len(group.flavors)):
-            name = group.flavors[tried]
+            name = group.flavors[tried].flavor
             if why := mismatch(pod_set.template, name, self._flavors.get(name)):
                 reasons.append(why)
                 continue
@@ -223,20 +231,20 @@ def _goes_on(mode: Mode, borrowing: int, fungibility: Fungibility) -> bool:
     """Tell whether the next flavor is looked at."""
     if mode <= Mode.NO_CANDIDATES:
         return True
-    if mode in (Mode.PREEMPT, Mode.RECLAIM) and fungibility.next_when_preempting:
+    if mode in (Mode.PREEMPT, Mode.RECLAIM) and fungibility.when_can_preempt == NEXT_FLAVOR:
         return True
-    return borrowing > 0 and fungibility.next_when_borrowing
+    return borrowing > 0 and fungibility.when_can_borrow == NEXT_FLAVOR
 
 
 def _is_better(one: tuple[Mode, int], other: tuple[Mode, int], fungibility: Fungibility) -> bool:
     if one[0] is Mode.NO_FIT or other[0] is Mode.NO_FIT:
         return one[0] is not Mode.NO_FIT
-    if fungibility.prefers_preemption:
+    if fungibility.preference == PREEMPTION_OVER_BORROWING:
         return (-one[1], one[0]) > (-other[1], other[0])
     return (one[0], -one[1]) > (other[0], -other[1])
 
 
-def mismatch(template: Mapping[str, Any], name: str, flavor: Flavor | None) -> str:
+def mismatch(template: Mapping[str, Any], name: str, flavor: ResourceFlavor | None) -> str:
     """Return why pods cannot have a flavor whatever is free of it; empty where they can."""
     if flavor is None:
         return f"flavor {name} not found"

@@ -7,6 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from apportion_api.kueue.names import (
+    DEFAULT_QUEUE,
+    ELASTIC_ANNOTATION,
+    MAX_TIME_LABEL,
+    PRIORITY_CLASS_LABEL,
+    QUEUE_LABEL,
+    SUSPENDING_PARENT_ANNOTATION,
+    TOPOLOGY_PREFIX,
+)
 from apportion_runtime.admission.expanding.suspension import with_suspended
 from apportion_runtime.admission.objects import (
     annotations_of,
@@ -16,15 +25,6 @@ from apportion_runtime.admission.objects import (
     namespace_of,
     nested,
     uid_of,
-)
-from apportion_runtime.engines.kueue.api_names import (
-    DEFAULT_LOCAL_QUEUE,
-    ELASTIC,
-    MAX_TIME,
-    PRIORITY_CLASS,
-    QUEUE_NAME,
-    SUSPENDING_PARENT,
-    TOPOLOGY,
 )
 from apportion_runtime.engines.kueue.object_reader import Configured, selects
 from apportion_runtime.engines.kueue.pod_gates import gated, group_size, propagated
@@ -82,7 +82,7 @@ class Jobs:
             self.pod_sets(found)
             self._check(made, found)
             return with_suspended(made, suspended=True)
-        if labels_of(made).get(QUEUE_NAME) and kind != _CRON_JOB:
+        if labels_of(made).get(QUEUE_LABEL) and kind != _CRON_JOB:
             self._refuse(made)
         return made
 
@@ -103,7 +103,7 @@ class Jobs:
 
     def _holds(self, pod: Manifest) -> bool:
         """Tell whether a pod is held back itself, and not the job that it belongs to."""
-        if annotations_of(pod).get(SUSPENDING_PARENT):
+        if annotations_of(pod).get(SUSPENDING_PARENT_ANNOTATION):
             return True
         settings = self._configured().settings
         if _POD not in settings.kinds:
@@ -129,10 +129,12 @@ class Jobs:
             self._longest_s(made)
         except ValueError as wrong:
             raise Denied(f"{made['kind']} {namespace_of(made)}/{name_of(made)}: {wrong}") from None
-        if annotations_of(made).get(ELASTIC) == "true":
-            raise Denied(f"the annotation {ELASTIC} creates workload slices, which are not simulated; remove it")
+        if annotations_of(made).get(ELASTIC_ANNOTATION) == "true":
+            raise Denied(
+                f"the annotation {ELASTIC_ANNOTATION} creates workload slices, which are not simulated; remove it"
+            )
         for place in found:
-            asked = next((key for key in _annotations(place.template) if key.startswith(TOPOLOGY)), None)
+            asked = next((key for key in _annotations(place.template) if key.startswith(TOPOLOGY_PREFIX)), None)
             if asked is not None:
                 raise Denied(
                     f"the annotation {asked} of pod set {place.name} requests nodes close to each other, which is not "
@@ -146,11 +148,11 @@ class Jobs:
     @staticmethod
     def _longest_s(job: Manifest) -> float | None:
         """Return how long a job may run. Raises `ValueError` in the words of Kueue's webhook."""
-        said = labels_of(job).get(MAX_TIME)
+        said = labels_of(job).get(MAX_TIME_LABEL)
         if said is None:
             return None
         if not said.isdecimal() or not int(said):
-            raise ValueError(f'metadata.labels[{MAX_TIME}]: Invalid value: "{said}": should be greater than 0')
+            raise ValueError(f'metadata.labels[{MAX_TIME_LABEL}]: Invalid value: "{said}": should be greater than 0')
         return float(said)
 
     def manages(self, made: Manifest) -> bool:
@@ -165,11 +167,11 @@ class Jobs:
 
     def queue_name(self, made: Manifest) -> str:
         """Return the LocalQueue that a job names, or gets; empty where it has none."""
-        said = labels_of(made).get(QUEUE_NAME)
+        said = labels_of(made).get(QUEUE_LABEL)
         if said:
             return said
-        has_default = (namespace_of(made), DEFAULT_LOCAL_QUEUE) in self._configured().local_queues
-        return DEFAULT_LOCAL_QUEUE if has_default else ""
+        has_default = (namespace_of(made), DEFAULT_QUEUE) in self._configured().local_queues
+        return DEFAULT_QUEUE if has_default else ""
 
     def _manages_unnamed(self, namespace: str) -> bool:
         settings = self._configured().settings
@@ -194,8 +196,8 @@ class Jobs:
         local, configured = self.queue_name(job), self._configured()
         if not local:
             held = "gated" if kind_of(job) == _POD else "suspended"
-            return f"label {QUEUE_NAME} missing from {job['kind']}; Kueue keeps it {held}"
-        said = labels_of(job).get(PRIORITY_CLASS)
+            return f"label {QUEUE_LABEL} missing from {job['kind']}; Kueue keeps it {held}"
+        said = labels_of(job).get(PRIORITY_CLASS_LABEL)
         if said is not None and said not in configured.classes:
             return f'WorkloadPriorityClass.kueue.x-k8s.io "{said}" not found'
         pod_sets = self.pod_sets(found)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from apportion_api.kueue.names import PRIORITY_CLASS_LABEL, QUEUE_LABEL
 from apportion_runtime.engines.base.model import Model, of_groups
-from apportion_runtime.engines.kueue.api_names import PRIORITY_CLASS, QUEUE_NAME
 from apportion_runtime.engines.kueue.engine import Kueue
 from apportion_runtime.sim.scenario.workload_labels import WorkloadLabels, by
 
@@ -12,5 +12,5 @@ MODEL = Model(
     "Kueue",
     of_groups("kueue.x-k8s.io", "config.kueue.x-k8s.io"),
     made_by=Kueue,
-    workload_labels=WorkloadLabels(queue_labels=by(QUEUE_NAME), priority_labels=by(PRIORITY_CLASS)),
+    workload_labels=WorkloadLabels(queue_labels=by(QUEUE_LABEL), priority_labels=by(PRIORITY_CLASS_LABEL)),
 )

@@ -2,38 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from apportion_runtime.admission.objects import kind_of, name_of, namespace_of, nested
+from apportion_api.fields import Written
+from apportion_api.kueue.configuration import Configuration, WaitForPodsReady
+from apportion_api.kueue.names import CONFIGURATION, NOT_STOPPED, PROVISIONING_CONTROLLER
+from apportion_api.kueue.objects import (
+    AdmissionCheck,
+    ClusterQueue,
+    Cohort,
+    LocalQueue,
+    ProvisioningRequestConfig,
+    QuotaHolder,
+    ResourceFlavor,
+    WorkloadPriorityClass,
+)
+from apportion_api.objects import ApiObject, LabelSelector, read_all
+from apportion_api.objects import read as read_object
+from apportion_runtime.admission.objects import name_of, nested
 from apportion_runtime.core.plugins.predicates import matches
-from apportion_runtime.engines.kueue.api_names import CONFIGURATION, CONFIGURATION_GROUP, PROVISIONING
+from apportion_runtime.core.snapshot import Expression
 from apportion_runtime.engines.kueue.pod_sets import FRAMEWORKS, POD_FRAMEWORKS, ResourceTransformations
 from apportion_runtime.engines.kueue.quota_tree import UNLIMITED, FlavorResource, Node, Quota
-from apportion_runtime.engines.kueue.records import (
-    BEST_EFFORT,
-    NEVER,
-    STRATEGIES,
-    Check,
-    Flavor,
-    Fungibility,
-    Group,
-    Preemption,
-    Queue,
-)
+from apportion_runtime.engines.kueue.records import STRATEGIES, Queue
 from apportion_runtime.engines.kueue.scheduling_cycle import Rules
 from apportion_runtime.engines.kueue.usage_tree import cohort_name
 from apportion_runtime.sim.api.pod_requests import amount
 from apportion_runtime.sim.scenario.format import Manifest
 from apportion_runtime.snapshots.faults import IGNORED_VALUE, Fault
-from apportion_runtime.snapshots.kubernetes.terms import label_selector
 from apportion_runtime.snapshots.quantities import NANO, parse_duration, parse_quantity
 
 List = Callable[[str], Sequence[Manifest]]
-_NEXT = "TryNextFlavor"
 _KNOWN = {**FRAMEWORKS, **POD_FRAMEWORKS}
-_Read = TypeVar("_Read")
+_Object = TypeVar("_Object", bound=ApiObject)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +60,8 @@ class Settings:
     counting: ResourceTransformations = field(default_factory=ResourceTransformations)
     kinds: frozenset[tuple[str, str]] = frozenset(_KNOWN.values())
     manages_unnamed: bool = False
-    namespaces: Mapping[str, Any] | None = None
+    namespaces: LabelSelector | None = None
     pods_ready: PodsReady | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Provisioning:
-    """A ProvisioningRequestConfig; `selectors` are keys of node labels and the detail of the class that has the value."""
-
-    provisioning_class: str
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    managed: tuple[str, ...] = ()
-    merges: str = ""
-    limit: int = 3
-    base_s: int = 60
-    most_s: int = 1800
-    selectors: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +77,7 @@ class Configured:
     rules: Rules
     settings: Settings
     local_queues: Mapping[tuple[str, str], str]
-    provisioning: Mapping[str, Provisioning | None]
+    provisioning: Mapping[str, ProvisioningRequestConfig | None]
     classes: Mapping[str, int]
     parents: Mapping[str, str | None]
 
@@ -96,37 +85,26 @@ class Configured:
 def read(objects: List) -> Configured:
     """Return what the objects of a cluster say. Raises `ValueError` for an object that cannot be read."""
     settings = _settings(objects(CONFIGURATION))
-    flavors = {name_of(made): _flavor(made) for made in objects("ResourceFlavor")}
+    flavors = {flavor.name: flavor for flavor in _all(ResourceFlavor, objects)}
     provisioning = dict(_checks(objects))
-    queues = {
-        name_of(made): _named(made, lambda made: _queue(made, flavors, provisioning))
-        for made in objects("ClusterQueue")
-    }
-    cohorts = [_named(made, _cohort) for made in objects("Cohort")]
+    queues = {made.name: _queue(made, flavors, provisioning) for made in _all(ClusterQueue, objects)}
+    cohorts = [_cohort(made) for made in _all(Cohort, objects)]
     return Configured(
         Rules(queues, cohorts, flavors, settings.strategies),
         settings,
-        {(namespace_of(made), name_of(made)): str(nested(made, "spec", "clusterQueue")) for made in _open(objects)},
+        {
+            (made.namespace, made.name): str(made.cluster_queue)
+            for made in _all(LocalQueue, objects)
+            if made.stop_policy == NOT_STOPPED
+        },
         provisioning,
-        {name_of(made): int(made.get("value") or 0) for made in objects("WorkloadPriorityClass")},
+        {made.name: made.value or 0 for made in _all(WorkloadPriorityClass, objects)},
         _parents(queues, cohorts),
     )
 
 
-def _named(made: Manifest, reader: Callable[[Manifest], _Read]) -> _Read:
-    """Read an object; what is wrong with it is said with its name."""
-    try:
-        return reader(made)
-    except (KeyError, TypeError, AttributeError) as wrong:
-        raise ValueError(f"{made['kind']} {name_of(made)}: it is not of the form that its kind has ({wrong})") from None
-    except ValueError as wrong:
-        raise ValueError(f"{made['kind']} {name_of(made)}: {wrong}") from None
-
-
-def _open(objects: List) -> Iterator[Manifest]:
-    for made in objects("LocalQueue"):
-        if nested(made, "spec", "stopPolicy") in (None, "None"):
-            yield made
+def _all(form: type[_Object], objects: List) -> list[_Object]:
+    return [read_object(form, made) for made in objects(form.__name__)]
 
 
 def _parents(queues: Mapping[str, Queue], cohorts: Sequence[Node]) -> dict[str, str | None]:
@@ -148,197 +126,113 @@ def _parents(queues: Mapping[str, Queue], cohorts: Sequence[Node]) -> dict[str, 
     return found
 
 
-def _flavor(made: Manifest) -> Flavor:
-    spec = made.get("spec") or {}
-    return Flavor(
-        name_of(made),
-        {key: str(value) for key, value in (spec.get("nodeLabels") or {}).items()},
-        tuple(spec.get("nodeTaints") or ()),
-        tuple(spec.get("tolerations") or ()),
-    )
-
-
-def _groups(
-    spec: Manifest,
-) -> tuple[tuple[Group, ...], dict[FlavorResource, Quota]]:
-    groups: list[Group] = []
+def _quotas(holder: QuotaHolder) -> dict[FlavorResource, Quota]:
+    if holder.faults:
+        raise ValueError(f"{holder}: {holder.faults[0]}")
     quotas: dict[FlavorResource, Quota] = {}
-    for group in spec.get("resourceGroups") or ():
-        flavors = group.get("flavors") or ()
-        groups.append(Group(tuple(group.get("coveredResources") or ()), tuple(each["name"] for each in flavors)))
-        for flavor in flavors:
-            for quota in flavor.get("resources") or ():
-                quotas[flavor["name"], quota["name"]] = Quota(
-                    _bounded(quota["name"], quota.get("nominalQuota", 0)),
-                    _limit(quota, "borrowingLimit"),
-                    _limit(quota, "lendingLimit"),
-                )
-    return tuple(groups), quotas
+    for _, flavor, quota in holder.quotas():
+        try:
+            quotas[flavor, quota.resource] = Quota(
+                _bounded(quota.resource, quota.nominal) or 0,
+                _bounded(quota.resource, quota.borrowing_limit),
+                _bounded(quota.resource, quota.lending_limit),
+            )
+        except ValueError as wrong:
+            raise ValueError(f"{holder}: {wrong}") from None
+    return quotas
 
 
-def _bounded(resource: str, written: str | float) -> int:
+def _bounded(resource: str, written: Written | None) -> int | None:
     # The engine takes an amount beyond its integers for one without bounds.
-    return min(amount(resource, written), UNLIMITED)
+    return None if written is None else min(amount(resource, written), UNLIMITED)
 
 
-def _limit(quota: Mapping[str, Any], key: str) -> int | None:
-    return None if quota.get(key) is None else _bounded(quota["name"], quota[key])
+def _weight(holder: QuotaHolder) -> float:
+    return 1.0 if holder.weight is None else parse_quantity(holder.weight) / NANO
 
 
-def _weight(spec: Manifest) -> float:
-    said = nested(spec, "fairSharing", "weight")
-    return 1.0 if said is None else parse_quantity(said) / NANO
+def _cohort(made: Cohort) -> Node:
+    parent = None if made.parent is None else cohort_name(made.parent)
+    return Node(cohort_name(made.name), parent, _quotas(made), _weight(made), is_cohort=True)
 
 
-def _cohort(made: Manifest) -> Node:
-    spec = made.get("spec") or {}
-    parent = spec.get("parentName") or spec.get("parent")
-    _, quotas = _groups(spec)
-    return Node(
-        cohort_name(name_of(made)), cohort_name(parent) if parent else None, quotas, _weight(spec), is_cohort=True
-    )
-
-
-def _queue(made: Manifest, flavors: Mapping[str, Flavor], provisioning: Mapping[str, Provisioning | None]) -> Queue:
-    spec = made.get("spec") or {}
-    groups, quotas = _groups(spec)
-    checks = tuple(_named_checks(spec))
-    preemption, fungibility = spec.get("preemption") or {}, spec.get("flavorFungibility") or {}
-    borrowing = preemption.get("borrowWithinCohort") or {}
-    stopped = str(spec.get("stopPolicy") or "None")
+def _queue(made: ClusterQueue, flavors: Container[str], provisioning: Container[str]) -> Queue:
     return Queue(
-        name_of(made),
-        spec.get("cohortName") or spec.get("cohort") or None,
-        groups,
-        quotas,
-        _weight(spec),
-        Preemption(
-            preemption.get("withinClusterQueue") or NEVER,
-            preemption.get("reclaimWithinCohort") or NEVER,
-            borrowing.get("policy") or NEVER,
-            borrowing.get("maxPriorityThreshold"),
-        ),
-        Fungibility(
-            fungibility.get("whenCanBorrow") == _NEXT,
-            fungibility.get("whenCanPreempt", _NEXT) == _NEXT,
-            fungibility.get("preference") == "PreemptionOverBorrowing",
-        ),
-        spec.get("queueingStrategy") or BEST_EFFORT,
-        checks,
-        spec.get("namespaceSelector"),
-        stopped,
-        _inactive(groups, checks, flavors, provisioning, stopped),
+        made.name,
+        made.parent,
+        made.groups,
+        _quotas(made),
+        _weight(made),
+        made.preemption,
+        made.fungibility,
+        made.strategy,
+        made.all_checks,
+        made.selector,
+        made.stop_policy,
+        _inactive(made, flavors, provisioning),
     )
 
 
-def _named_checks(spec: Manifest) -> Iterator[Check]:
-    for each in nested(spec, "admissionChecksStrategy", "admissionChecks") or ():
-        yield Check(each["name"], frozenset(each.get("onFlavors") or ()))
-    for name in spec.get("admissionChecks") or ():
-        yield Check(name)
-
-
-def _inactive(
-    groups: Sequence[Group],
-    checks: Sequence[Check],
-    flavors: Mapping[str, Flavor],
-    provisioning: Mapping[str, Provisioning | None],
-    stopped: str,
-) -> str:
+def _inactive(made: ClusterQueue, flavors: Container[str], provisioning: Container[str]) -> str:
     reasons: list[str] = []
-    if stopped != "None":
+    if made.stop_policy != NOT_STOPPED:
         reasons.append("is stopped")
-    missing = sorted({name for group in groups for name in group.flavors if name not in flavors})
+    missing = sorted({name for name in made.flavors if name not in flavors})
     if missing:
         reasons.append(f"references missing ResourceFlavor(s): {', '.join(missing)}")
-    unknown = sorted(check.name for check in checks if check.name not in provisioning)
+    unknown = sorted(check.name for check in made.all_checks if check.name not in provisioning)
     if unknown:
         reasons.append(f"references missing or inactive AdmissionCheck(s): {', '.join(unknown)}")
     return f"Can't admit new workloads: {', '.join(reasons)}." if reasons else ""
 
 
-def _checks(objects: List) -> Iterator[tuple[str, Provisioning | None]]:
+def _checks(objects: List) -> Iterator[tuple[str, ProvisioningRequestConfig | None]]:
     """Yield the checks that are active."""
-    configs = {name_of(made): made.get("spec") or {} for made in objects("ProvisioningRequestConfig")}
-    for made in objects("AdmissionCheck"):
-        if nested(made, "spec", "controllerName") != PROVISIONING:
-            yield name_of(made), None
-            continue
-        config = configs.get(str(nested(made, "spec", "parameters", "name")))
-        if config is not None:
-            yield name_of(made), _provisioning(config)
-
-
-def _provisioning(spec: Manifest) -> Provisioning:
-    retry, known = spec.get("retryStrategy") or {}, Provisioning("")
-    selectors = nested(spec, "podSetUpdates", "nodeSelector") or ()
-    return Provisioning(
-        str(spec.get("provisioningClassName")),
-        {key: str(value) for key, value in (spec.get("parameters") or {}).items()},
-        tuple(spec.get("managedResources") or ()),
-        str(spec.get("podSetMergePolicy") or ""),
-        int(retry.get("backoffLimitCount", known.limit)),
-        int(retry.get("backoffBaseSeconds", known.base_s)),
-        int(retry.get("backoffMaxSeconds", known.most_s)),
-        tuple((each["key"], each["valueFromProvisioningClassDetail"]) for each in selectors),
-    )
+    configs = {config.name: config for config in _all(ProvisioningRequestConfig, objects)}
+    for check in _all(AdmissionCheck, objects):
+        if check.controller != PROVISIONING_CONTROLLER:
+            yield check.name, None
+        elif check.parameters in configs:
+            yield check.name, configs[check.parameters]
 
 
 def _settings(configurations: Sequence[Manifest]) -> Settings:
-    made = next((made for made in configurations if kind_of(made)[0] == CONFIGURATION_GROUP), None)
+    made = next(iter(read_all(Configuration, configurations)), None)
     if made is None:
         return Settings()
-    sharing, ready = _part(made, "fairSharing"), _part(made, "waitForPodsReady")
-    frameworks = nested(made, "integrations", "frameworks")
+    sharing, ready = made.fair_sharing, made.pods_ready
     return Settings(
-        strategies=None if sharing is None else tuple(sharing.get("preemptionStrategies") or STRATEGIES),
-        counting=_counting(made.get("resources") or {}),
-        kinds=frozenset(_KNOWN[name] for name in frameworks or _KNOWN if name in _KNOWN),
-        manages_unnamed=bool(made.get("manageJobsWithoutQueueName")),
-        namespaces=made.get("managedJobsNamespaceSelector"),
-        pods_ready=None if ready is None else _pods_ready(ready),
+        strategies=sharing.strategies or STRATEGIES if sharing is not None and made.is_on(sharing) else None,
+        counting=ResourceTransformations(
+            made.excluded_prefixes,
+            {each.resource: (each.strategy == "Retain", each.outputs) for each in made.transformations},
+        ),
+        kinds=frozenset(_KNOWN[name] for name in made.frameworks or _KNOWN if name in _KNOWN),
+        manages_unnamed=bool(made.manages_unnamed),
+        namespaces=made.namespaces,
+        pods_ready=_pods_ready(ready) if ready is not None and made.is_on(ready) else None,
     )
 
 
-def _part(made: Manifest, key: str) -> Manifest | None:
-    """Return a part of the configuration if it is on: v1beta1 says so, later versions by having it."""
-    part: Manifest | None = made.get(key)
-    is_old = str(made.get("apiVersion")).endswith("/v1beta1")
-    return part if part is not None and (not is_old or part.get("enable")) else None
-
-
-def _counting(resources: Manifest) -> ResourceTransformations:
-    return ResourceTransformations(
-        tuple(resources.get("excludeResourcePrefixes") or ()),
-        {
-            each["input"]: (
-                each.get("strategy", "Retain") == "Retain",
-                {name: str(value) for name, value in (each.get("outputs") or {}).items()},
-            )
-            for each in resources.get("transformations") or ()
-        },
-    )
-
-
-def _pods_ready(made: Manifest) -> PodsReady:
-    strategy, known = made.get("requeuingStrategy") or {}, PodsReady()
-    limit = strategy.get("backoffLimitCount")
-    timeout_s = known.timeout_s if made.get("timeout") is None else parse_duration(str(made["timeout"]))
-    recovery_s = timeout_s if made.get("recoveryTimeout") is None else parse_duration(str(made["recoveryTimeout"]))
+def _pods_ready(made: WaitForPodsReady) -> PodsReady:
+    requeuing, known = made.requeuing, PodsReady()
+    timeout_s = known.timeout_s if made.timeout is None else parse_duration(made.timeout)
+    recovery_s = timeout_s if made.recovery_timeout is None else parse_duration(made.recovery_timeout)
     return PodsReady(
         timeout_s,
-        float(strategy.get("backoffBaseSeconds", known.base_s)),
-        float(strategy.get("backoffMaxSeconds", known.most_s)),
-        None if limit is None else int(limit),
-        strategy.get("timestamp", "Eviction") == "Eviction",
+        known.base_s if requeuing.base_s is None else float(requeuing.base_s),
+        known.most_s if requeuing.max_s is None else float(requeuing.max_s),
+        requeuing.limit,
+        requeuing.timestamp == "Eviction",
         recovery_s or None,
     )
 
 
-def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
+def selects(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
     """Tell whether a label selector chooses something with labels; none chooses nothing, an empty one everything."""
-    terms = label_selector(selector)
-    return terms is not None and all(matches(term, labels) for term in terms)
+    if selector is None or any(labels.get(key) != value for key, value in selector.labels.items()):
+        return False
+    return all(matches(Expression(each.key, each.operator, each.values), labels) for each in selector.expressions)
 
 
 def unmodelled(objects: List) -> Iterator[Fault]:
@@ -348,7 +242,7 @@ def unmodelled(objects: List) -> Iterator[Fault]:
             yield _passed_over(made, "its topology is ignored: pods are placed as if it had none")
     for made in objects("AdmissionCheck"):
         said = nested(made, "spec", "controllerName")
-        if said != PROVISIONING:
+        if said != PROVISIONING_CONTROLLER:
             yield _passed_over(made, f"its controller {said} is not simulated: work that needs it stays pending")
     for made in objects(CONFIGURATION):
         if nested(made, "waitForPodsReady", "blockAdmission"):

@@ -9,7 +9,8 @@ import heapq
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from apportion_runtime.engines.kueue.records import BEST_EFFORT, STRICT, Pending
+from apportion_api.kueue.names import BEST_EFFORT, STRICT
+from apportion_runtime.engines.kueue.records import Pending
 
 
 class RequeueReason(Enum):

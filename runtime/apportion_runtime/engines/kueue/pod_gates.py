@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from apportion_runtime.admission.objects import annotations_of, labels_of, name_of
-from apportion_runtime.engines.kueue.api_names import (
+from apportion_api.kueue.names import (
     GATE,
-    GROUP_NAME,
-    GROUP_SIZE,
-    MANAGED,
-    PRIORITY_CLASS,
-    QUEUE_NAME,
-    SUSPENDING_PARENT,
+    MANAGED_LABEL,
+    POD_GROUP_COUNT_ANNOTATION,
+    POD_GROUP_LABEL,
+    PRIORITY_CLASS_LABEL,
+    QUEUE_LABEL,
+    SUSPENDING_PARENT_ANNOTATION,
 )
+from apportion_runtime.admission.objects import annotations_of, labels_of, name_of
 from apportion_runtime.sim.engine import Denied
 from apportion_runtime.sim.scenario.format import Manifest
 
@@ -24,7 +24,7 @@ from apportion_runtime.sim.scenario.format import Manifest
 def gated(pod: Manifest, queue: str) -> Manifest:
     """Return a pod that waits for quota of a LocalQueue; of none where that is empty."""
     metadata, spec = pod["metadata"], pod["spec"]
-    labels = {**labels_of(pod), **MANAGED, **({QUEUE_NAME: queue} if queue else {})}
+    labels = {**labels_of(pod), **MANAGED_LABEL, **({QUEUE_LABEL: queue} if queue else {})}
     gates = [*(spec.get("schedulingGates") or ()), {"name": GATE}]
     return {**pod, "metadata": {**metadata, "labels": labels}, "spec": {**spec, "schedulingGates": gates}}
 
@@ -41,14 +41,14 @@ def ungated(pod: Manifest, template: Manifest) -> Manifest:
 def propagated(deployment: Manifest, queue: str) -> Manifest:
     """Return a Deployment whose template has its pods held back."""
     template = deployment["spec"].get("template") or {}
-    metadata, said = template.get("metadata") or {}, labels_of(deployment).get(PRIORITY_CLASS)
+    metadata, said = template.get("metadata") or {}, labels_of(deployment).get(PRIORITY_CLASS_LABEL)
     labels = {
         **(metadata.get("labels") or {}),
-        **MANAGED,
-        **({QUEUE_NAME: queue} if queue else {}),
-        **({PRIORITY_CLASS: said} if said else {}),
+        **MANAGED_LABEL,
+        **({QUEUE_LABEL: queue} if queue else {}),
+        **({PRIORITY_CLASS_LABEL: said} if said else {}),
     }
-    annotations = {**(metadata.get("annotations") or {}), SUSPENDING_PARENT: "deployment"}
+    annotations = {**(metadata.get("annotations") or {}), SUSPENDING_PARENT_ANNOTATION: "deployment"}
     made = {**template, "metadata": {**metadata, "labels": labels, "annotations": annotations}}
     return {**deployment, "spec": {**deployment["spec"], "template": made}}
 
@@ -66,13 +66,13 @@ def is_alive(pod: Manifest) -> bool:
 
 def group_size(pod: Manifest) -> int:
     """Return how many pods its group has; 1 of a pod alone. Raises `Denied` in the words of Kueue's webhook."""
-    group, said = labels_of(pod).get(GROUP_NAME), annotations_of(pod).get(GROUP_SIZE)
-    both = f"both the '{GROUP_SIZE}' annotation and the '{GROUP_NAME}' label should be set"
+    group, said = labels_of(pod).get(POD_GROUP_LABEL), annotations_of(pod).get(POD_GROUP_COUNT_ANNOTATION)
+    both = f"both the '{POD_GROUP_COUNT_ANNOTATION}' annotation and the '{POD_GROUP_LABEL}' label should be set"
     if group is None and said is None:
         return 1
     if group is None:
-        raise Denied(f"Pod {name_of(pod)}: metadata.labels[{GROUP_NAME}]: Required value: {both}")
-    path = f"metadata.annotations[{GROUP_SIZE}]"
+        raise Denied(f"Pod {name_of(pod)}: metadata.labels[{POD_GROUP_LABEL}]: Required value: {both}")
+    path = f"metadata.annotations[{POD_GROUP_COUNT_ANNOTATION}]"
     if said is None:
         raise Denied(f"Pod {name_of(pod)}: {path}: Required value: {both}")
     if not said.isdecimal() or not int(said):

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from apportion_api.kueue.names import COMPLETIONS_ANNOTATION, MIN_PARALLELISM_ANNOTATION
 from apportion_runtime.admission.expanding.expansion import defaulted
 from apportion_runtime.admission.expanding.ray import BY_JOB, submission_mode, submitter_of
 from apportion_runtime.admission.grouping.kubeflow import ROLES
 from apportion_runtime.admission.objects import annotations_of, kind_of, nested, text, whole
-from apportion_runtime.engines.kueue.api_names import COMPLETIONS_EQUAL, MIN_PARALLELISM
 from apportion_runtime.engines.kueue.records import PodSet
 from apportion_runtime.sim.api.pod_requests import amount, pod_requests
 from apportion_runtime.sim.scenario.format import Manifest
@@ -89,15 +89,15 @@ def _job_pods(spec: Mapping[str, Any]) -> int:
 
 def _least(job: Manifest, count: int) -> int | None:
     """Return how many pods at a time are enough for a Job; None where it is admitted as a whole."""
-    said = annotations_of(job).get(MIN_PARALLELISM, "")
+    said = annotations_of(job).get(MIN_PARALLELISM_ANNOTATION, "")
     return int(said) if said.isdecimal() and 0 < int(said) < count else None
 
 
 def check_least(job: Manifest, count: int) -> None:
     """Raise `ValueError`, in the words of Kueue's webhook, if a Job says a number of pods that cannot be its least."""
-    said = annotations_of(job).get(MIN_PARALLELISM)
+    said = annotations_of(job).get(MIN_PARALLELISM_ANNOTATION)
     if said is not None and _least(job, count) is None:
-        path = f"metadata.annotations[{MIN_PARALLELISM}]"
+        path = f"metadata.annotations[{MIN_PARALLELISM_ANNOTATION}]"
         raise ValueError(f'{path}: Invalid value: "{said}": should be between 0 and {count - 1}')
 
 
@@ -125,10 +125,10 @@ def resized(manifest: Manifest, count: int) -> dict[Path, Any]:
 
 def _sizes(manifest: Manifest) -> tuple[Path, ...]:
     said = annotations_of(manifest)
-    if kind_of(manifest) != ("batch", "Job") or MIN_PARALLELISM not in said:
+    if kind_of(manifest) != ("batch", "Job") or MIN_PARALLELISM_ANNOTATION not in said:
         return ()
     own = ("spec", "parallelism")
-    return (own, ("spec", "completions")) if said.get(COMPLETIONS_EQUAL) == "true" else (own,)
+    return (own, ("spec", "completions")) if said.get(COMPLETIONS_ANNOTATION) == "true" else (own,)
 
 
 def _of_jobset(manifest: Manifest) -> Iterator[PodSetTemplate]:

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from apportion_api.kueue.names import POD_GROUP_COUNT_ANNOTATION, POD_GROUP_LABEL, PRIORITY_CLASS_LABEL
 from apportion_runtime.admission.objects import labels_of, namespace_of, uid_of
-from apportion_runtime.engines.kueue.api_names import GROUP_NAME, GROUP_SIZE, PRIORITY_CLASS
 from apportion_runtime.engines.kueue.jobs import Jobs
 from apportion_runtime.engines.kueue.pod_gates import group_size, is_alive, is_gated, template_of, ungated
 from apportion_runtime.engines.kueue.pod_sets import PodSetTemplate, role_hash
@@ -41,13 +41,13 @@ class PodWorkloads:
 
     def check_group(self, pod: Manifest) -> None:
         """Refuse a pod that its group has no use for. Raises `Denied`."""
-        group, size = labels_of(pod).get(GROUP_NAME), group_size(pod)
+        group, size = labels_of(pod).get(POD_GROUP_LABEL), group_size(pod)
         if group is None:
             return
         there = [made for made in self._pods_of(namespace_of(pod), group) if is_alive(made)]
         if len(there) >= size:
             raise Denied(
-                f"pod group {namespace_of(pod)}/{group} has the {size} pods of its {GROUP_SIZE} already; Kueue deletes "
+                f"pod group {namespace_of(pod)}/{group} has the {size} pods of its {POD_GROUP_COUNT_ANNOTATION} already; Kueue deletes "
                 "what comes beyond them"
             )
 
@@ -55,14 +55,14 @@ class PodWorkloads:
         return [
             made
             for made in self._engine.cluster_state.store.list("Pod")
-            if namespace_of(made) == namespace and labels_of(made).get(GROUP_NAME) == group
+            if namespace_of(made) == namespace and labels_of(made).get(POD_GROUP_LABEL) == group
         ]
 
     def add(self, running: Running, pod: Manifest) -> None:
         """Make the workload of a pod that was just made, once its group is whole."""
         if not is_gated(pod):
             return
-        group = labels_of(pod).get(GROUP_NAME)
+        group = labels_of(pod).get(POD_GROUP_LABEL)
         if group is None:
             self._begin(running.number, [pod], "")
             return
@@ -94,7 +94,7 @@ class PodWorkloads:
         self._units |= dict.fromkeys(unit.pods, unit)
         cluster_state = engine.cluster_state
         cluster_state.history.workloads[number].queue = unit.queue
-        cluster_state.store.create(workload_object(first, unit, labels_of(first).get(PRIORITY_CLASS, "")))
+        cluster_state.store.create(workload_object(first, unit, labels_of(first).get(PRIORITY_CLASS_LABEL, "")))
         cluster_state.note("queued", workload=number, why=f"Created Workload: {unit.key}")
         engine.wait(unit)
 

@@ -9,17 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from apportion_api.kueue.names import ANY, LOWER_OR_NEWER, LOWER_PRIORITY, NEVER
 from apportion_runtime.engines.kueue.quota_tree import FlavorResource
-from apportion_runtime.engines.kueue.records import (
-    ANY,
-    LOWER_OR_NEWER,
-    LOWER_PRIORITY,
-    NEVER,
-    Amounts,
-    Holder,
-    Queue,
-    Target,
-)
+from apportion_runtime.engines.kueue.records import Amounts, Holder, Queue, Target
 from apportion_runtime.engines.kueue.usage_tree import UsageTree
 
 IN_QUEUE, RECLAMATION = "InClusterQueue", "InCohortReclamation"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apportion_api.kueue.names import WORKLOAD
+from apportion_api.kueue.objects import ProvisioningRequestConfig
 from apportion_runtime.admission.objects import name_of, namespace_of
-from apportion_runtime.engines.kueue.api_names import WORKLOAD
-from apportion_runtime.engines.kueue.object_reader import Provisioning
 from apportion_runtime.engines.kueue.provisioning_requests import (
     RequestState,
     answer_of,
@@ -88,15 +88,14 @@ class Provisioner:
             assert config is not None
             self._follow(unit, check, config, request)
 
-    def _follow(self, unit: WorkloadState, check: str, config: Provisioning, request: Manifest) -> None:
+    def _follow(self, unit: WorkloadState, check: str, config: ProvisioningRequestConfig, request: Manifest) -> None:
         engine = self._engine
         answer, message = answer_of(request)
         if answer is RequestState.FAILED or (answer is RequestState.EXPIRED and unit.phase is not Phase.ADMITTED):
             because = "failure" if answer is RequestState.FAILED else "booking expired"
-            if unit.retries.get(check, 0) + 1 <= config.limit:
-                engine.leaving.try_again(
-                    unit, check, f"Retrying after {because}: {message}", config.base_s, config.most_s
-                )
+            limit, base_s, max_s = config.retries
+            if unit.retries.get(check, 0) + 1 <= limit:
+                engine.leaving.try_again(unit, check, f"Retrying after {because}: {message}", base_s, max_s)
             else:
                 engine.leaving.deactivate(unit, f"Admission check {check} is Rejected: {message}")
         elif answer is RequestState.REVOKED:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from apportion_api.kueue.names import MANAGED_LABEL, PARAMETERS_PREFIX, WORKLOAD
+from apportion_api.kueue.objects import ProvisioningRequestConfig, ResourceFlavor
 from apportion_runtime.admission.expanding.expansion import defaulted
 from apportion_runtime.admission.objects import annotations_of, name_of, nested, uid_of
-from apportion_runtime.engines.kueue.api_names import MANAGED, PARAMETERS, WORKLOAD
-from apportion_runtime.engines.kueue.object_reader import Provisioning
 from apportion_runtime.engines.kueue.pod_sets import Update, updated
-from apportion_runtime.engines.kueue.records import Flavor, PodSet
+from apportion_runtime.engines.kueue.records import PodSet
 from apportion_runtime.sim.api.pod_requests import containers_of
 from apportion_runtime.sim.provisioning.request_consumers import CLASS_OF, CONSUMES, condition
 from apportion_runtime.sim.scenario.format import Manifest
@@ -42,26 +42,26 @@ class _Merged:
     count: int
 
 
-def is_needed(pod_sets: Sequence[PodSet], config: Provisioning) -> bool:
+def is_needed(pod_sets: Sequence[PodSet], config: ProvisioningRequestConfig) -> bool:
     """Tell whether a workload needs machines: whether any of its pods asks for a resource that the check is about."""
     return any(True for _ in _required(pod_sets, config))
 
 
-def _required(pod_sets: Sequence[PodSet], config: Provisioning) -> Iterator[PodSet]:
+def _required(pod_sets: Sequence[PodSet], config: ProvisioningRequestConfig) -> Iterator[PodSet]:
     for pod_set in pod_sets:
         spec = pod_set.template.get("spec") or {}
         resources = [container.get("resources") or {} for container in containers_of(spec)]
         asked = {key for each in resources for side in ("requests", "limits") for key in each.get(side) or ()}
-        if not config.managed or not asked.isdisjoint(config.managed):
+        if not config.managed_resources or not asked.isdisjoint(config.managed_resources):
             yield pod_set
 
 
-def _merged(pod_sets: Sequence[PodSet], config: Provisioning) -> list[_Merged]:
+def _merged(pod_sets: Sequence[PodSet], config: ProvisioningRequestConfig) -> list[_Merged]:
     """Return the pod sets of a request: those that the policy holds for alike are one."""
     found: list[_Merged] = []
     for pod_set in _required(pod_sets, config):
         for number, other in enumerate(found):
-            if _is_alike(other.pod_set, pod_set, config.merges):
+            if _is_alike(other.pod_set, pod_set, config.merge_policy):
                 found[number] = _Merged(other.pod_set, other.count + pod_set.count)
                 break
         else:
@@ -69,7 +69,7 @@ def _merged(pod_sets: Sequence[PodSet], config: Provisioning) -> list[_Merged]:
     return found
 
 
-def _is_alike(one: PodSet, other: PodSet, policy: str) -> bool:
+def _is_alike(one: PodSet, other: PodSet, policy: str | None) -> bool:
     if policy == _IDENTICAL:
         return one.template == other.template
     if policy != _SIMILAR:
@@ -101,7 +101,7 @@ def _limited(name: str) -> str:
     return f"{name[:_MAX_NAME]}-{hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()[:_HASH]}"
 
 
-def flavor_update(flavors: Mapping[str, Flavor], given: Mapping[str, str]) -> Update:
+def flavor_update(flavors: Mapping[str, ResourceFlavor], given: Mapping[str, str]) -> Update:
     """Return what the flavors of a pod set add to its template."""
     labels: dict[str, str] = {}
     passing: list[Mapping[str, Any]] = []
@@ -114,7 +114,7 @@ def flavor_update(flavors: Mapping[str, Flavor], given: Mapping[str, str]) -> Up
 def request_objects(
     workload: Manifest,
     name: str,
-    config: Provisioning,
+    config: ProvisioningRequestConfig,
     pod_sets: Sequence[PodSet],
     updates: Mapping[str, Update],
 ) -> Iterator[dict[str, Any]]:
@@ -129,14 +129,14 @@ def request_objects(
         yield {
             "apiVersion": "v1",
             "kind": "PodTemplate",
-            "metadata": {"name": called, "namespace": namespace, "labels": dict(MANAGED)},
+            "metadata": {"name": called, "namespace": namespace, "labels": dict(MANAGED_LABEL)},
             "template": template,
         }
         sets.append({"count": merged.count, "podTemplateRef": {"name": called}})
     said = {
-        key.removeprefix(PARAMETERS): value
+        key.removeprefix(PARAMETERS_PREFIX): value
         for key, value in annotations_of(workload).items()
-        if key.startswith(PARAMETERS)
+        if key.startswith(PARAMETERS_PREFIX)
     }
     yield {
         "apiVersion": "autoscaling.x-k8s.io/v1",
@@ -144,7 +144,7 @@ def request_objects(
         "metadata": {
             "name": name,
             "namespace": namespace,
-            "labels": dict(MANAGED),
+            "labels": dict(MANAGED_LABEL),
             "ownerReferences": [{**owner, "controller": True}],
         },
         "spec": {
@@ -170,15 +170,17 @@ def answer_of(request: Manifest) -> tuple[RequestState, str]:
     return RequestState.PENDING, ""
 
 
-def consuming_updates(request: Manifest, config: Provisioning, pod_sets: Sequence[PodSet]) -> dict[str, Update]:
+def consuming_updates(
+    request: Manifest, config: ProvisioningRequestConfig, pod_sets: Sequence[PodSet]
+) -> dict[str, Update]:
     """Return by pod set what a provisioned request adds to its template.
 
     Pod sets that were put together with another get nothing: Kueue finds a pod set by the name of its PodTemplate
     (kubernetes-sigs/kueue#14408).
     """
-    annotations = {CONSUMES[0]: name_of(request), CLASS_OF: config.provisioning_class}
+    annotations = {CONSUMES[0]: name_of(request), CLASS_OF: str(config.provisioning_class)}
     details = nested(request, "status", "provisioningClassDetails") or {}
-    selector = {key: details[detail] for key, detail in config.selectors if detail in details}
+    selector = {each.key: details[each.detail] for each in config.node_labels if each.detail in details}
     update = Update(annotations, selector)
     return {merged.pod_set.name: update for merged in _merged(pod_sets, config)}
 

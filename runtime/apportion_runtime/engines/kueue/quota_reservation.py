@@ -40,7 +40,9 @@ def reserve_quota(engine: Kueue, unit: WorkloadState, entry: Entry) -> None:
     engine.pending.remove(unit.queue, unit.key)
     given = sorted({flavor for of in unit.flavors.values() for flavor in of.values()})
     queue = engine.configured.rules.queues[unit.queue]
-    unit.checks = tuple(check.name for check in queue.checks if not check.flavors or check.flavors & set(given))
+    unit.checks = tuple(
+        check.name for check in queue.checks if not check.flavors or not set(given).isdisjoint(check.flavors)
+    )
     unit.ready = {}
     message = f"Quota reserved in ClusterQueue {unit.queue}"
     fewer = [f"{got.count} of {all_.count} pods" for got, all_ in _pairs(unit) if got.count < all_.count]

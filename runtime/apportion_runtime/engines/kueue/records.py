@@ -9,78 +9,34 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from apportion_api.kueue.names import BEST_EFFORT, NOT_STOPPED
+from apportion_api.kueue.objects import CheckRule, Fungibility, Preemption, ResourceGroup
+from apportion_api.objects import LabelSelector
 from apportion_runtime.engines.kueue.quota_tree import FlavorResource, Quota
 
 Amounts = Mapping[FlavorResource, int]
-NEVER, LOWER_PRIORITY, LOWER_OR_NEWER, ANY = "Never", "LowerPriority", "LowerOrNewerEqualPriority", "Any"
 FINAL_SHARE, INITIAL_SHARE = "LessThanOrEqualToFinalShare", "LessThanInitialShare"
 STRATEGIES = (FINAL_SHARE, INITIAL_SHARE)
-BEST_EFFORT, STRICT = "BestEffortFIFO", "StrictFIFO"
-
-
-@dataclass(frozen=True, slots=True)
-class Preemption:
-    """`spec.preemption` of a ClusterQueue; `threshold` is of `borrowWithinCohort`, whose policy is `borrowing`."""
-
-    within_queue: str = NEVER
-    reclaim: str = NEVER
-    borrowing: str = NEVER
-    threshold: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Fungibility:
-    """When the next flavor is looked at, although work could borrow, or evict, on this one."""
-
-    next_when_borrowing: bool = False
-    next_when_preempting: bool = True
-    prefers_preemption: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """A resource group: what is counted, on which flavors, in their order."""
-
-    resources: tuple[str, ...]
-    flavors: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Flavor:
-    """A ResourceFlavor."""
-
-    name: str
-    labels: Mapping[str, str] = field(default_factory=dict)
-    taints: tuple[Mapping[str, Any], ...] = ()
-    tolerations: tuple[Mapping[str, Any], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """An AdmissionCheck that a queue names, for work on some flavors; on all where none is named."""
-
-    name: str
-    flavors: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A ClusterQueue. `selector` is a label selector; None takes work of no namespace."""
+    """A ClusterQueue. A `selector` of None takes work of no namespace."""
 
     name: str
     cohort: str | None = None
-    groups: tuple[Group, ...] = ()
+    groups: tuple[ResourceGroup, ...] = ()
     quotas: Mapping[FlavorResource, Quota] = field(default_factory=dict)
     weight: float = 1.0
-    preemption: Preemption = Preemption()
-    fungibility: Fungibility = Fungibility()
+    preemption: Preemption = field(default_factory=Preemption)
+    fungibility: Fungibility = field(default_factory=Fungibility)
     strategy: str = BEST_EFFORT
-    checks: tuple[Check, ...] = ()
-    selector: Mapping[str, Any] | None = None
-    stopped: str = "None"
+    checks: tuple[CheckRule, ...] = ()
+    selector: LabelSelector | None = None
+    stopped: str = NOT_STOPPED
     inactive_because: str = ""
 
-    def group_of(self, resource: str) -> Group | None:
+    def group_of(self, resource: str) -> ResourceGroup | None:
         """Return the group that counts a resource."""
         return next((group for group in self.groups if resource in group.resources), None)
 

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from apportion_api.kueue.names import ANY
+from apportion_api.kueue.objects import ResourceFlavor
 from apportion_runtime.engines.kueue.fair_preemption import fair_targets
 from apportion_runtime.engines.kueue.flavor_assigner import Assignment, FlavorAssigner, Mode
 from apportion_runtime.engines.kueue.pending_queue import RequeueReason
 from apportion_runtime.engines.kueue.preemption import PreemptionRequest, PreemptionSnapshot, classical_targets
 from apportion_runtime.engines.kueue.quota_tree import DominantShare, FlavorResource, Node
-from apportion_runtime.engines.kueue.records import ANY, STRATEGIES, Amounts, Flavor, Holder, Pending, Queue, Target
+from apportion_runtime.engines.kueue.records import STRATEGIES, Amounts, Holder, Pending, Queue, Target
 from apportion_runtime.engines.kueue.usage_tree import UsageTree, rank
 
 Refuses = Callable[[Pending, Queue], str]
@@ -34,7 +36,7 @@ class Rules:
 
     queues: Mapping[str, Queue]
     cohorts: Sequence[Node]
-    flavors: Mapping[str, Flavor]
+    flavors: Mapping[str, ResourceFlavor]
     strategies: Sequence[str] | None = STRATEGIES
 
 

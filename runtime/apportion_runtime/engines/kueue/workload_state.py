@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from apportion_api.kueue.names import API, PARAMETERS_PREFIX, PRIORITY_CLASS_LABEL, WORKLOAD
 from apportion_runtime.admission.objects import annotations_of, kind_of, name_of, namespace_of, nested, uid_of
-from apportion_runtime.engines.kueue.api_names import API, PARAMETERS, PRIORITY_CLASS, WORKLOAD
 from apportion_runtime.engines.kueue.pod_sets import Path, PodSetTemplate, Update
 from apportion_runtime.engines.kueue.records import Holder, Pending, PodSet
 from apportion_runtime.sim.api.object_store import ClusterApi
@@ -133,11 +133,11 @@ def workload_object(job: Manifest, unit: WorkloadState, priority_class: str) -> 
         "labels": {"kueue.x-k8s.io/job-uid": uid_of(job)},
         "ownerReferences": [reference],
     }
-    parameters = {key: value for key, value in annotations_of(job).items() if key.startswith(PARAMETERS)}
+    parameters = {key: value for key, value in annotations_of(job).items() if key.startswith(PARAMETERS_PREFIX)}
     if parameters:
         metadata["annotations"] = parameters
     if priority_class:
-        metadata["labels"][PRIORITY_CLASS] = priority_class
+        metadata["labels"][PRIORITY_CLASS_LABEL] = priority_class
     return {
         "apiVersion": API,
         "kind": WORKLOAD,

@@ -7,24 +7,13 @@ from typing import Any
 
 import pytest
 
+from apportion_api.kueue.names import ANY, LOWER_PRIORITY, STRICT
+from apportion_api.kueue.objects import FlavorQuotas, Fungibility, Preemption, ResourceFlavor, ResourceGroup
 from apportion_runtime.engines.kueue.flavor_assigner import amount_text, mismatch
 from apportion_runtime.engines.kueue.pending_queue import PendingQueue, RequeueReason
 from apportion_runtime.engines.kueue.quota_holders import QuotaHolders
 from apportion_runtime.engines.kueue.quota_tree import Node, Quota
-from apportion_runtime.engines.kueue.records import (
-    ANY,
-    LOWER_PRIORITY,
-    STRATEGIES,
-    STRICT,
-    Flavor,
-    Fungibility,
-    Group,
-    Holder,
-    Pending,
-    PodSet,
-    Preemption,
-    Queue,
-)
+from apportion_runtime.engines.kueue.records import STRATEGIES, Holder, Pending, PodSet, Queue
 from apportion_runtime.engines.kueue.scheduling_cycle import Entry, Outcome, Rules, run_cycle
 from apportion_runtime.engines.kueue.usage_tree import cohort_name
 
@@ -43,14 +32,22 @@ def _holder(key: str, queue: str = "q", gpus: int = 1, flavor: str = "a", **more
 def _queue(name: str = "q", quotas: Mapping[str, Quota] | None = None, **more: Any) -> Queue:
     quotas = {"a": Quota(4)} if quotas is None else quotas
     return Queue(
-        name, groups=(Group((_GPU,), tuple(quotas)),), quotas={(f, _GPU): q for f, q in quotas.items()}, **more
+        name,
+        groups=(ResourceGroup((_GPU,), tuple(map(FlavorQuotas, quotas))),),
+        quotas={(f, _GPU): q for f, q in quotas.items()},
+        **more,
     )
 
 
 def _rules(
-    *queues: Queue, cohorts: Sequence[Node] = (), strategies: Sequence[str] | None = None, **flavors: Flavor
+    *queues: Queue, cohorts: Sequence[Node] = (), strategies: Sequence[str] | None = None, **flavors: ResourceFlavor
 ) -> Rules:
-    known = {name: Flavor(name) for queue in queues for group in queue.groups for name in group.flavors}
+    known = {
+        each.flavor: ResourceFlavor(name=each.flavor)
+        for queue in queues
+        for group in queue.groups
+        for each in group.flavors
+    }
     return Rules({queue.name: queue for queue in queues}, cohorts, {**known, **flavors}, strategies)
 
 
@@ -130,7 +127,7 @@ def test_one_whose_victims_are_leaving_stays_ahead_of_more_important_work() -> N
 
 @pytest.mark.parametrize(
     ("fungibility", "flavor"),
-    [(Fungibility(next_when_borrowing=False), "a"), (Fungibility(next_when_borrowing=True), "b")],
+    [(Fungibility(), "a"), (Fungibility(when_can_borrow="TryNextFlavor"), "b")],
 )
 def test_a_flavor_is_borrowed_or_the_next_one_used(fungibility: Fungibility, flavor: str) -> None:
     queue = _queue(quotas={"a": Quota(0), "b": Quota(1)}, cohort="c", fungibility=fungibility)
@@ -141,7 +138,7 @@ def test_a_flavor_is_borrowed_or_the_next_one_used(fungibility: Fungibility, fla
 
 
 def test_flavors_are_chosen_by_the_labels_they_have_and_the_taints_they_tell() -> None:
-    flavor = Flavor("h100", {"model": "h100"}, ({"key": "gpu", "effect": "NoSchedule"},))
+    flavor = ResourceFlavor({"model": "h100"}, ({"key": "gpu", "effect": "NoSchedule"},), name="h100")
     template: dict[str, Any] = {"spec": {"nodeSelector": {"model": "a100", "zone": "x"}}}
     assert mismatch(template, "h100", flavor) == "untolerated taint {gpu NoSchedule} in flavor h100"
     template["spec"]["tolerations"] = [{"operator": "Exists"}]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from apportion_api.kueue.names import API
 from apportion_compiler.backends.admission.policies import workload_policies
 from apportion_compiler.backends.capability import (
     Backend,
@@ -38,7 +39,7 @@ from apportion_compiler.engines.kueue.emit.manager import (
 from apportion_compiler.engines.kueue.emit.provisioning import admission_checks, provisioning_configs
 from apportion_compiler.engines.kueue.emit.queues import cluster_queues, cohorts, local_queues
 from apportion_compiler.engines.kueue.emit.refusals import refusals
-from apportion_compiler.engines.kueue.names import API, PREEMPTIBLE_ANNOTATION
+from apportion_compiler.engines.kueue.names import PREEMPTIBLE_ANNOTATION
 from apportion_compiler.ir.program import Program
 from apportion_compiler.kubernetes_names import object_name
 

@@ -7,14 +7,9 @@ still has to get a Workload past the policy.
 
 from __future__ import annotations
 
+from apportion_api.kueue.names import GROUP, PRIORITY_CLASS_LABEL, QUEUE_LABEL
 from apportion_compiler.backends.admission.engine_table import EngineTable, SchedulingUnit
-from apportion_compiler.engines.kueue.names import (
-    GROUP,
-    PRIORITY_CLASS_LABEL,
-    QUEUE_LABEL,
-    SCHEDULER,
-    SYSTEM_NAMESPACE,
-)
+from apportion_compiler.engines.kueue.names import SCHEDULER, SYSTEM_NAMESPACE
 from apportion_compiler.ir.program import Program
 from apportion_compiler.kubernetes_names import object_name
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from apportion_api.kueue.names import API
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.engines.kueue.emit.queues import further
-from apportion_compiler.engines.kueue.names import API
 from apportion_compiler.ir.program import Program
 
 

@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from apportion_api.kueue.names import API
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import GROUP, metadata
 from apportion_compiler.backends.pool_labels import node_labels
 from apportion_compiler.engines.kueue.emit.flavor_labels import flavor_labels, told_apart_by
-from apportion_compiler.engines.kueue.names import API
 from apportion_compiler.ir.gpu_models import counted_models
 from apportion_compiler.ir.program import NodePool, Program, Queue, Taint, Topology
 from apportion_compiler.kubernetes_names import label_value, object_name, versioned_name

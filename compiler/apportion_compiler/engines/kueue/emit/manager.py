@@ -6,13 +6,14 @@ installed is waited for; one that a version does not know keeps the manager from
 
 from __future__ import annotations
 
+from apportion_api.kueue.names import CONFIG_API, CONFIGURATION_GROUP
 from apportion_compiler.backends.admission.namespace_metadata import QUEUE_LABEL
 from apportion_compiler.backends.capability import Artifact
 from apportion_compiler.backends.yaml_documents import yaml_document
 from apportion_compiler.engine_versions import parse_version
 from apportion_compiler.engines.kueue.emit.flavor_quotas import counted_resources, counts_total
 from apportion_compiler.engines.kueue.emit.flavors import Layout
-from apportion_compiler.engines.kueue.names import CONFIG_API, GPU_RESOURCE, SCHEDULER, TOTAL_GPUS
+from apportion_compiler.engines.kueue.names import GPU_RESOURCE, SCHEDULER, TOTAL_GPUS
 from apportion_compiler.ir.program import Program
 from apportion_policy.duration import duration_text, parse_duration
 
@@ -50,7 +51,7 @@ def manager_configuration(program: Program, layout: Layout) -> Artifact:
     is_v1beta1 = version < _CONFIG_V1BETA2_SINCE
     strategies = ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
     configuration: dict[str, object] = {
-        "apiVersion": "config.kueue.x-k8s.io/v1beta1" if is_v1beta1 else CONFIG_API,
+        "apiVersion": f"{CONFIGURATION_GROUP}/v1beta1" if is_v1beta1 else CONFIG_API,
         "kind": "Configuration",
         # Work in the policy's namespaces that names no queue waits, and runs past no quota.
         "manageJobsWithoutQueueName": True,

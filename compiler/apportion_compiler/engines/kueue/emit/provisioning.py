@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from apportion_api.kueue.names import API, GROUP, PROVISIONING_CONTROLLER
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
-from apportion_compiler.engines.kueue.names import API, GPU_RESOURCE, GROUP, PROVISIONING_CONTROLLER
+from apportion_compiler.engines.kueue.names import GPU_RESOURCE
 from apportion_compiler.ir.program import Program, ProvisioningPlan
 from apportion_compiler.kubernetes_names import dotless_name
 from apportion_policy.provisioning import MAX_RUN_DURATION_PARAMETER, QUEUED_PROVISIONING_GKE
 
-RETRY_FIELDS = (
+_RETRY_FIELDS = (
     ("backoffLimitCount", "retry_limit"),
     ("backoffBaseSeconds", "retry_backoff_base"),
     ("backoffMaxSeconds", "retry_backoff_max"),
@@ -72,5 +73,5 @@ def _parameters(plan: ProvisioningPlan) -> dict[str, str]:
 
 
 def _retry(plan: ProvisioningPlan) -> dict[str, int]:
-    values = ((name, getattr(plan, field)) for name, field in RETRY_FIELDS)
+    values = ((name, getattr(plan, field)) for name, field in _RETRY_FIELDS)
     return {name: value for name, value in values if value is not None}

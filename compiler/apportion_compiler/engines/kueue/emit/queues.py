@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from apportion_api.kueue.names import API
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import GROUP, MANAGED_BY_LABEL, metadata
 from apportion_compiler.backends.partitions import default_names
@@ -21,7 +22,7 @@ from apportion_compiler.engines.kueue.emit.quotas import (
     groups_of,
     root_groups,
 )
-from apportion_compiler.engines.kueue.names import API, queue_name, root_cohort
+from apportion_compiler.engines.kueue.names import queue_name, root_cohort
 from apportion_compiler.ir.program import Program, Queue
 from apportion_compiler.kubernetes_names import object_name
 from apportion_policy.kueue_objects import KueueLocalQueue

@@ -11,9 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from apportion_api.kueue.names import CONFIGURATION_GROUP, DEFAULT_QUEUE, GROUP, NEVER
+from apportion_api.kueue.objects import ClusterQueue, Cohort, LocalQueue, QuotaHolder, WorkloadPriorityClass
+from apportion_api.objects import LabelSelector, read_all
+from apportion_api.objects import read as read_object
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.engines.kueue.emit.queues import TITLE_ANNOTATION
-from apportion_compiler.engines.kueue.names import DEFAULT_QUEUE, GROUP, PREEMPTIBLE_ANNOTATION, cohort_of
+from apportion_compiler.engines.kueue.names import PREEMPTIBLE_ANNOTATION
 from apportion_compiler.engines.kueue.reader.adoption import (
     current_spec,
     free_id,
@@ -39,9 +43,6 @@ from apportion_compiler.engines.kueue.reader.quotas import (
 )
 from apportion_compiler.plain_objects import (
     annotations_of,
-    described,
-    integer,
-    items,
     labels_of,
     mapping,
     name_of,
@@ -70,10 +71,8 @@ from apportion_policy.kueue_objects import KueueQueue
 from apportion_policy.quantity import UNLIMITED, Amount, add, kubernetes_value
 from apportion_policy.resources import CPU, GPU, MEMORY
 
-_NOTHING = Quotas({}, {}, {})
 _OTHERS = ("access", "admission", "namespaces", "priority-classes", "quotas")
 """What a cluster that others set up has beside its queues."""
-_CONFIG_GROUP = "config.kueue.x-k8s.io"
 _NAMESPACE_NAME = "kubernetes.io/metadata.name"
 _STRATEGIES = {
     name: KueueSettings.model_validate({"queueing_strategy": name}) for name in ("BestEffortFIFO", "StrictFIFO")
@@ -86,10 +85,16 @@ class _Node:
 
     id: str
     manifest: Manifest | None
-    name: str
-    cohort: str | None
+    holder: ClusterQueue | Cohort
     quotas: Quotas
-    is_leaf: bool
+
+    @property
+    def name(self) -> str:
+        return self.holder.name
+
+    @property
+    def is_leaf(self) -> bool:
+        return isinstance(self.holder, ClusterQueue)
 
 
 def read(manifests: Sequence[Manifest]) -> ImportRecord:
@@ -100,15 +105,19 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     foreign = not any(is_ours(one) for one in (*leaves, *cohorts.values()) if one is not None)
     root = None if foreign else _root(nodes, cohorts, notes)
     above = {node.name: node.id for node in nodes.values() if not node.is_leaf and node.id != root}
-    parents = {node.id: above.get(node.cohort or "") for node in nodes.values() if node.id != root}
+    parents = {node.id: above.get(node.holder.parent or "") for node in nodes.values() if node.id != root}
     ordered = tuple(parents_first(parents))
     for id_ in sorted(parents.keys() - set(ordered)):
-        notes.append(Note(_described(nodes[id_]), "is its own ancestor, and Kueue admits nothing there: left out"))
+        notes.append(Note(str(nodes[id_].holder), "is its own ancestor, and Kueue admits nothing there: left out"))
     on_gpus = sorted({f for node in nodes.values() for f, resource in node.quotas.nominal if resource == GPU})
     facts = flavor_facts(manifests, on_gpus)
     flavor_resources = _flavor_resources(nodes, parents, ordered)
     unmanaged = _unmanaged([node for node in nodes.values() if node.is_leaf])
-    doors = _doors(manifests)
+    local_queues = read_all(LocalQueue, manifests)
+    doors: dict[str, set[str]] = {}
+    for local in local_queues:
+        if local.cluster_queue is not None and local.namespace:
+            doors.setdefault(local.cluster_queue, set()).add(local.namespace)
     classes = tuple(_classes(manifests, notes))
     queues = tuple(
         _queue(
@@ -125,7 +134,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     if foreign:
         queues = with_one_queue_a_namespace(queues)
     else:
-        default = {f"ClusterQueue {name}" for name in _defaults(manifests)}
+        default = {f"ClusterQueue {local.cluster_queue}" for local in local_queues if local.name == DEFAULT_QUEUE}
         queues = tuple(replace(queue, default=queue.object in default) for queue in queues)
     topologies = lifted_topologies(manifests)
     notes.extend(flavor_notes(manifests))
@@ -154,7 +163,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
             plans=tuple(plans[name] for name in sorted(used)),
             notes=tuple(dict.fromkeys(notes)),
             cluster=ClusterRecord(
-                kueue=_settings(manifests, leaves, root_cohort=not foreign),
+                kueue=_settings(manifests, read_all(ClusterQueue, manifests), root_cohort=not foreign),
                 managed_elsewhere=_OTHERS if foreign else (),
             ),
         ),
@@ -168,11 +177,9 @@ READER = Reader("kueue", read, with_declared=kept_as_they_stand, current_spec=cu
 def _cohorts(manifests: Sequence[Manifest]) -> Mapping[str, Manifest | None]:
     """Return the cohorts by name, those that are only named too."""
     found: dict[str, Manifest | None] = {name_of(m): m for m in of_kind(manifests, GROUP, "Cohort") if name_of(m)}
-    named = [text(m, "spec", "parentName") for m in of_kind(manifests, GROUP, "Cohort")]
-    named += [cohort_of(mapping(m, "spec")) for m in of_kind(manifests, GROUP, "ClusterQueue")]
-    for name in named:
-        if name is not None:
-            found.setdefault(name, None)
+    for holder in (*read_all(Cohort, manifests), *read_all(ClusterQueue, manifests)):
+        if holder.parent is not None:
+            found.setdefault(holder.parent, None)
     return found
 
 
@@ -180,26 +187,22 @@ def _nodes(cohorts: Mapping[str, Manifest | None], leaves: Sequence[Manifest], n
     nodes: dict[str, _Node] = {}
     for manifest in leaves:
         id_ = free_id(queue_id(manifest), nodes)
-        nodes[id_] = _Node(
-            id_, manifest, name_of(manifest), cohort_of(mapping(manifest, "spec")), quotas_of(manifest), is_leaf=True
-        )
-    for name, cohort in cohorts.items():
-        id_ = name if cohort is None else queue_id(cohort)
+        queue = read_object(ClusterQueue, manifest)
+        nodes[id_] = _Node(id_, manifest, queue, quotas_of(queue))
+    for name, written in cohorts.items():
+        id_ = name if written is None else queue_id(written)
         if id_ in nodes and nodes[id_].is_leaf:
             notes.append(Note(f"Cohort {name}", f"a ClusterQueue has the same name: read as {id_}-cohort"))
             id_ = f"{id_}-cohort"
         id_ = free_id(id_, nodes)
-        if cohort is None:
-            nodes[id_] = _Node(id_, None, name, None, _NOTHING, is_leaf=False)
-        else:
-            parent = text(cohort, "spec", "parentName")
-            nodes[id_] = _Node(id_, cohort, name, parent, quotas_of(cohort), is_leaf=False)
+        cohort = Cohort(name=name) if written is None else read_object(Cohort, written)
+        nodes[id_] = _Node(id_, written, cohort, quotas_of(cohort))
     return nodes
 
 
 def _root(nodes: Mapping[str, _Node], cohorts: Mapping[str, Manifest | None], notes: list[Note]) -> str | None:
     """Return the id of the one cohort above everything that is no queue of its own."""
-    tops = [node for node in nodes.values() if node.cohort is None]
+    tops = [node for node in nodes.values() if node.holder.parent is None]
     roots = [node for node in tops if not node.is_leaf]
     if len(roots) > 1:
         names = ", ".join(sorted(node.name for node in roots))
@@ -263,20 +266,21 @@ def _queue(
     doors: Mapping[str, set[str]],
     classes: Sequence[PriorityClassRecord],
 ) -> QueueRecord:
-    found = totals(node.quotas, total, facts, may_borrow=node.cohort is not None or not node.is_leaf)
+    found = totals(node.quotas, total, facts, may_borrow=node.holder.parent is not None or not node.is_leaf)
     manifest = node.manifest
     if manifest is None:
         return QueueRecord(
             node.id,
-            _described(node),
+            str(node.holder),
             parent,
             guaranteed=found.guaranteed,
             kueue=KueueQueue(without_object=True, name=node.name),
         )
-    namespaces = _namespaces(manifest, doors.get(node.name, set())) if node.is_leaf else ()
+    queue = node.holder if isinstance(node.holder, ClusterQueue) else None
+    namespaces = () if queue is None else _namespaces(queue, doors.get(node.name, set()))
     return QueueRecord(
         id=node.id,
-        object=described(manifest),
+        object=str(node.holder),
         parent=parent,
         title=annotations_of(manifest).get(TITLE_ANNOTATION),
         owner=owner_of(manifest),
@@ -284,61 +288,38 @@ def _queue(
         guaranteed={r: a for r, a in found.guaranteed.items() if r not in unmanaged},
         limit=found.limit,
         lending_limit=found.lending_limit,
-        weight=dict.fromkeys((CPU, MEMORY, GPU), _weight(manifest)),
-        pools=_usable(node, facts) if node.is_leaf else None,
+        weight=dict.fromkeys((CPU, MEMORY, GPU), _weight(node.holder)),
+        pools=None if queue is None else _usable(node, facts),
         labels=own_labels(manifest),
-        priority_classes=_told(manifest, classes) if node.is_leaf and not namespaces else None,
+        priority_classes=None if queue is None or namespaces or not is_ours(manifest) else _told(queue, classes),
     )
 
 
-def _told(manifest: Manifest, classes: Sequence[PriorityClassRecord]) -> tuple[str, ...] | None:
+def _told(queue: ClusterQueue, classes: Sequence[PriorityClassRecord]) -> tuple[str, ...] | None:
     """Return the classes of a queue of Apportion's that no namespace tells of: evicting nothing, it has protected ones."""
     protected = tuple(cls.name for cls in classes if cls.preemptible is False)
-    evicts_nothing = text(manifest, "spec", "preemption", "withinClusterQueue") == "Never"
-    if not is_ours(manifest) or not protected:
+    if not protected:
         return None
-    if evicts_nothing:
+    if queue.preemption.within_queue == NEVER:
         return None if len(protected) == len(classes) else protected
     return () if len(protected) == len(classes) else None
 
 
-def _described(node: _Node) -> str:
-    return f"Cohort {node.name}" if node.manifest is None else described(node.manifest)
-
-
-def _weight(manifest: Manifest) -> int:
-    written = mapping(manifest, "spec", "fairSharing").get("weight", 1)
+def _weight(holder: QuotaHolder) -> int:
     try:
-        weight = kubernetes_value(written if isinstance(written, int | float | str) else "")
+        weight = kubernetes_value(1 if holder.weight is None else holder.weight)
     except QuantityError as fault:
-        raise ValueError(f"{described(manifest)}: spec.fairSharing.weight: {fault}") from fault
+        raise ValueError(f"{holder}: spec.fairSharing.weight: {fault}") from fault
     return max(round(weight * 1000), 1 if weight > 0 else 0)
 
 
-def _doors(manifests: Sequence[Manifest]) -> Mapping[str, set[str]]:
-    """Return the namespaces that have a LocalQueue for each ClusterQueue."""
-    found: dict[str, set[str]] = {}
-    for local in of_kind(manifests, GROUP, "LocalQueue"):
-        name, namespace = text(local, "spec", "clusterQueue"), text(local, "metadata", "namespace")
-        if name is not None and namespace is not None:
-            found.setdefault(name, set()).add(namespace)
-    return found
-
-
-def _defaults(manifests: Sequence[Manifest]) -> frozenset[str]:
-    """Return the ClusterQueues that the LocalQueues named `default` lead to."""
-    locals_ = [local for local in of_kind(manifests, GROUP, "LocalQueue") if name_of(local) == DEFAULT_QUEUE]
-    return frozenset(name for local in locals_ if (name := text(local, "spec", "clusterQueue")) is not None)
-
-
-def _namespaces(manifest: Manifest, doors: set[str]) -> tuple[str, ...]:
+def _namespaces(queue: ClusterQueue, doors: set[str]) -> tuple[str, ...]:
     """Return the namespaces with a LocalQueue for it, and those that its selector names."""
-    found = set(doors)
-    selector = mapping(manifest, "spec", "namespaceSelector")
-    for expression in items(selector, "matchExpressions"):
-        if text(expression, "key") == _NAMESPACE_NAME and text(expression, "operator") == "In":
-            found.update(value for value in items(expression, "values") if isinstance(value, str))
-    if (one := text(selector, "matchLabels", _NAMESPACE_NAME)) is not None:
+    found, selector = set(doors), queue.selector or LabelSelector()
+    for expression in selector.expressions:
+        if expression.key == _NAMESPACE_NAME and expression.operator == "In":
+            found.update(expression.values)
+    if one := selector.labels.get(_NAMESPACE_NAME):
         found.add(one)
     return tuple(sorted(found))
 
@@ -353,31 +334,32 @@ def _usable(node: _Node, facts: Mapping[str, FlavorFacts]) -> tuple[str, ...] | 
 
 def _classes(manifests: Sequence[Manifest], notes: list[Note]) -> Iterator[PriorityClassRecord]:
     """Yield the classes of workloads, and the pods' classes beside them."""
-    found = {cls.name: cls for cls in priority_classes(manifests, lambda name, value: None)}
+    found = {record.name: record for record in priority_classes(manifests, lambda name, value: None)}
     for manifest in of_kind(manifests, GROUP, "WorkloadPriorityClass"):
-        name, value = name_of(manifest), integer(manifest, "value") or 0
+        cls = read_object(WorkloadPriorityClass, manifest)
+        name, value = cls.name, cls.value or 0
         of_pods = found.get(name)
         if of_pods is not None and of_pods.value != value:
-            notes.append(
-                Note(described(manifest), f"PriorityClass {name} has another value, {of_pods.value}: {value} is kept")
-            )
+            notes.append(Note(str(cls), f"PriorityClass {name} has another value, {of_pods.value}: {value} is kept"))
         is_default = of_pods is not None and of_pods.global_default
-        description = text(manifest, "description") or (None if of_pods is None else of_pods.description)
+        description = cls.description or (None if of_pods is None else of_pods.description)
         said = annotations_of(manifest).get(PREEMPTIBLE_ANNOTATION)
         found[name] = PriorityClassRecord(
-            free_id(name, {cls.name for cls in found.values() if cls is not of_pods}),
+            free_id(name, {other.name for other in found.values() if other is not of_pods}),
             value,
             None if said is None else said == "true",
             is_default,
             description,
         )
-    yield from sorted(found.values(), key=lambda cls: (cls.value, cls.name))
+    yield from sorted(found.values(), key=lambda record: (record.value, record.name))
 
 
-def _settings(manifests: Sequence[Manifest], leaves: Sequence[Manifest], *, root_cohort: bool) -> KueueSettings | None:
-    strategies = {text(leaf, "spec", "queueingStrategy") or "BestEffortFIFO" for leaf in leaves}
+def _settings(
+    manifests: Sequence[Manifest], leaves: Sequence[ClusterQueue], *, root_cohort: bool
+) -> KueueSettings | None:
+    strategies = {leaf.strategy for leaf in leaves}
     settings = _STRATEGIES.get(strategies.pop()) if len(strategies) == 1 else None
-    for manifest in of_kind(manifests, _CONFIG_GROUP, "Configuration"):
+    for manifest in of_kind(manifests, CONFIGURATION_GROUP, "Configuration"):
         timeout = text(manifest, "waitForPodsReady", "timeout")
         if timeout is not None and mapping(manifest, "waitForPodsReady").get("enable", True):
             seconds, _ = whole_seconds(timeout)

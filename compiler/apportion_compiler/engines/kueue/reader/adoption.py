@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from apportion_api.kueue.names import GROUP
 from apportion_compiler.engines.kueue.emit.queues import further
-from apportion_compiler.engines.kueue.names import GROUP
 from apportion_compiler.kubernetes_names import is_label, object_name, suggested_name
 from apportion_compiler.plain_objects import LAST_APPLIED, annotations_of, labels_of, mapping, name_of, of_kind, text
 from apportion_compiler.readers.objects import is_ours

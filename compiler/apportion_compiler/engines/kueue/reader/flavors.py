@@ -11,6 +11,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from apportion_api.kueue.names import GROUP
+from apportion_api.kueue.objects import ResourceFlavor, Topology
+from apportion_api.objects import read, read_all
 from apportion_compiler.backends.metadata import GROUP as APPORTION
 from apportion_compiler.engines.kueue.emit.flavors import (
     HOSTS_TOPOLOGY,
@@ -19,10 +22,9 @@ from apportion_compiler.engines.kueue.emit.flavors import (
     POOLS_ANNOTATION,
     TOPOLOGY_ANNOTATION,
 )
-from apportion_compiler.engines.kueue.names import GROUP
 from apportion_compiler.engines.kueue.reader.adoption import free_id
 from apportion_compiler.kubernetes_names import suggested_name
-from apportion_compiler.plain_objects import annotations_of, described, items, mapping, name_of, of_kind, text
+from apportion_compiler.plain_objects import annotations_of, of_kind, text
 from apportion_compiler.pool_label_keys import GKE_ACCELERATOR_LABEL, GPU_MODEL_LABEL, KARPENTER_GPU_LABEL
 from apportion_compiler.readers.objects import is_ours
 from apportion_compiler.readers.record import Manifest, Note, PoolRecord, TopologyRecord
@@ -60,18 +62,17 @@ def flavor_facts(manifests: Sequence[Manifest], on_gpus: Sequence[str]) -> Mappi
     """Return what each flavor stands for; `on_gpus` are those that have quotas of GPUs, whether described or not."""
     found: dict[str, FlavorFacts] = {}
     for manifest in of_kind(manifests, GROUP, "ResourceFlavor"):
-        name, notes = name_of(manifest), annotations_of(manifest)
+        flavor, notes = read(ResourceFlavor, manifest), annotations_of(manifest)
+        name = flavor.name
         if is_ours(manifest):
             pools, models = (notes.get(key, "").split(",") for key in (POOLS_ANNOTATION, MODELS_ANNOTATION))
             pairs = ((pool, model or None) for pool, model in zip_longest(pools, models) if pool)
             found[name] = FlavorFacts(tuple(pairs), notes.get(MODEL_ANNOTATION))
         else:
-            model = _model(manifest) if name in on_gpus else None
+            model = _model(flavor) if name in on_gpus else None
             # A flavor without labels is every node, and no pool.
             taken = {pool for facts in found.values() for pool, _ in facts.pools}
-            found[name] = FlavorFacts(
-                ((free_id(name, taken), model),) if mapping(manifest, "spec", "nodeLabels") else (), model
-            )
+            found[name] = FlavorFacts(((free_id(name, taken), model),) if flavor.labels else (), model)
     for name in on_gpus:
         found.setdefault(name, FlavorFacts(((suggested_name(name) or name, _cleaned(name)),), _cleaned(name)))
     # A cluster with one model has no need to tell it apart.
@@ -99,14 +100,13 @@ def pools_of(
     to be there, and what it counts beside the others' GPUs becomes a pool of ordinary ones.
     """
     for manifest in of_kind(manifests, GROUP, "ResourceFlavor"):
-        name = name_of(manifest)
-        labels = {key: str(value) for key, value in mapping(manifest, "spec", "nodeLabels").items()}
+        flavor = read(ResourceFlavor, manifest)
+        name, labels = flavor.name, flavor.labels
         of_flavor, capacity = facts[name], capacities.get(name, {})
         if not labels and not annotations_of(manifest).get(POOLS_ANNOTATION):
             if name in beyond and any(capacity.get(resource) for resource in (CPU, MEMORY)):
-                yield PoolRecord(ORDINARY, taints=tuple(_taints(manifest)), capacity=capacity)
+                yield PoolRecord(ORDINARY, taints=tuple(_taints(flavor)), capacity=capacity)
             continue
-        topology = text(manifest, "spec", "topologyName")
         first = of_flavor.pools[0][0] if of_flavor.pools else None
         for pool, model in of_flavor.pools:
             yield PoolRecord(
@@ -115,8 +115,8 @@ def pools_of(
                 capacity=capacity if pool == first else {},
                 shared=None if pool == first else first,
                 labels={key: value for key, value in labels.items() if not key.startswith(f"{APPORTION}/")},
-                taints=tuple(_taints(manifest)),
-                topology=None if topology is None else topologies.get(topology),
+                taints=tuple(_taints(flavor)),
+                topology=topologies.get(flavor.topology or ""),
                 plan=plans.get(name),
             )
 
@@ -125,25 +125,26 @@ def lifted_topologies(manifests: Sequence[Manifest]) -> Mapping[str, TopologyRec
     """Return the topologies by their objects' names, without the one that Apportion makes for the others' sake."""
     found: dict[str, TopologyRecord] = {}
     for manifest in of_kind(manifests, GROUP, "Topology"):
-        name = annotations_of(manifest).get(TOPOLOGY_ANNOTATION, name_of(manifest))
-        levels = tuple(key for level in items(manifest, "spec", "levels") if (key := text(level, "nodeLabel")))
+        topology = read(Topology, manifest)
+        name = annotations_of(manifest).get(TOPOLOGY_ANNOTATION, topology.name)
+        levels = tuple(filter(None, topology.labels))
         if levels and name != HOSTS_TOPOLOGY:
-            found[name_of(manifest)] = TopologyRecord(name, levels)
+            found[topology.name] = TopologyRecord(name, levels)
     return found
 
 
 def flavor_notes(manifests: Sequence[Manifest]) -> Iterator[Note]:
     """Yield notes on what flavors say that a policy has no word for."""
-    for manifest in of_kind(manifests, GROUP, "ResourceFlavor"):
-        for toleration in items(manifest, "spec", "tolerations"):
-            if text(toleration, "key") is None:
-                yield Note(described(manifest), "tolerates every taint: name the taints of its pool")
+    for flavor in read_all(ResourceFlavor, manifests):
+        for toleration in flavor.tolerations:
+            if not toleration.get("key"):
+                yield Note(str(flavor), "tolerates every taint: name the taints of its pool")
 
 
-def _taints(manifest: Manifest) -> Iterator[tuple[str, str | None, str]]:
+def _taints(flavor: ResourceFlavor) -> Iterator[tuple[str, str | None, str]]:
     """Yield the taints of the nodes: those that are named, and those that are tolerated for everybody."""
     seen: set[tuple[str, str | None, str]] = set()
-    for held in (*items(manifest, "spec", "nodeTaints"), *items(manifest, "spec", "tolerations")):
+    for held in (*flavor.taints, *flavor.tolerations):
         key = text(held, "key")
         if key is not None:
             taint = (key, text(held, "value"), text(held, "effect") or "NoSchedule")
@@ -152,12 +153,11 @@ def _taints(manifest: Manifest) -> Iterator[tuple[str, str | None, str]]:
                 yield taint
 
 
-def _model(manifest: Manifest) -> str:
-    labels = mapping(manifest, "spec", "nodeLabels")
+def _model(flavor: ResourceFlavor) -> str:
     for key in _MODEL_LABELS:
-        if isinstance(value := labels.get(key), str) and value:
+        if value := flavor.labels.get(key):
             return value if key == GPU_MODEL_LABEL and _MODEL.fullmatch(value) else _cleaned(value)
-    return _cleaned(name_of(manifest))
+    return _cleaned(flavor.name)
 
 
 def _cleaned(name: str) -> str:

@@ -6,13 +6,13 @@ amounts are added up, and a limit holds where every flavor has one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from apportion_api.fields import Written
+from apportion_api.kueue.objects import QuotaHolder
 from apportion_compiler.engines.kueue.names import GPU_RESOURCE, NO_BOUND, TOTAL_GPUS
 from apportion_compiler.engines.kueue.reader.flavors import FlavorFacts
-from apportion_compiler.plain_objects import described, items, mapping, text
-from apportion_compiler.readers.record import Manifest
 from apportion_policy.errors import QuantityError
 from apportion_policy.quantity import UNLIMITED, Amount, Unlimited, add, kubernetes_units
 from apportion_policy.quantity import total as amount_total
@@ -43,23 +43,24 @@ class Totals:
     lending_limit: dict[str, Amount] = field(default_factory=dict)
 
 
-def quotas_of(manifest: Manifest) -> Quotas:
+def quotas_of(holder: QuotaHolder) -> Quotas:
     """Return the quotas of a ClusterQueue or Cohort. Raises `ValueError` where an amount is not a quantity."""
     nominal: dict[FlavorResource, Amount] = {}
     borrowing: dict[FlavorResource, int] = {}
     lending: dict[FlavorResource, int] = {}
-    for path, flavor, quota in _written(manifest):
-        name = text(quota, "name")
-        if name is None:
+    for path, flavor, quota in holder.quotas():
+        name = quota.resource
+        if not name:
             continue
         resource = _UNITS.get(name, (name, 1, 1))[0]
         flavor_resource = (flavor, resource)
-        written = quota.get("nominalQuota", 0)
+        written = 0 if quota.nominal is None else quota.nominal
         stands_in = written == NO_BOUND.get(name, NO_BOUND[GPU_RESOURCE])
-        nominal[flavor_resource] = UNLIMITED if stands_in else _amount(manifest, f"{path}.nominalQuota", name, written)
-        for bound, held in (("borrowingLimit", borrowing), ("lendingLimit", lending)):
-            if quota.get(bound) is not None:
-                held[flavor_resource] = _amount(manifest, f"{path}.{bound}", name, quota[bound])
+        nominal[flavor_resource] = UNLIMITED if stands_in else _amount(holder, f"{path}.nominalQuota", name, written)
+        if quota.borrowing_limit is not None:
+            borrowing[flavor_resource] = _amount(holder, f"{path}.borrowingLimit", name, quota.borrowing_limit)
+        if quota.lending_limit is not None:
+            lending[flavor_resource] = _amount(holder, f"{path}.lendingLimit", name, quota.lending_limit)
     return Quotas(nominal, borrowing, lending)
 
 
@@ -116,22 +117,12 @@ def _names(flavor_resource: FlavorResource, facts: Mapping[str, FlavorFacts]) ->
     return (resource,) if model is None else (resource, gpu_resource(model))
 
 
-def _written(manifest: Manifest) -> Iterator[tuple[str, str, Mapping[str, object]]]:
-    for number, group in enumerate(items(manifest, "spec", "resourceGroups")):
-        for place, flavor in enumerate(items(group, "flavors")):
-            for at, quota in enumerate(items(flavor, "resources")):
-                path = f"spec.resourceGroups[{number}].flavors[{place}].resources[{at}]"
-                yield path, text(flavor, "name") or "", mapping(quota)
-
-
-def _amount(manifest: Manifest, path: str, name: str, written: object) -> int:
+def _amount(holder: QuotaHolder, path: str, name: str, written: Written) -> int:
     _, parts, scale = _UNITS.get(name, (name, 1, 1))
-    if isinstance(written, bool) or not isinstance(written, int | float | str):
-        raise ValueError(f"{described(manifest)}: {path}: {written!r} is not a quantity")
     try:
         amount = kubernetes_units(written, parts) * scale
     except QuantityError as fault:
-        raise ValueError(f"{described(manifest)}: {path}: {fault}") from fault
+        raise ValueError(f"{holder}: {path}: {fault}") from fault
     if amount < 0:
-        raise ValueError(f"{described(manifest)}: {path}: {written} is negative")
+        raise ValueError(f"{holder}: {path}: {written} is negative")
     return amount

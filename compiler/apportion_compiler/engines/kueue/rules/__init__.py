@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from apportion_api.kueue.names import GROUP
 from apportion_compiler.engine_rules.verdict import EngineRules, Manifest, Verdict
-from apportion_compiler.engines.kueue.names import GROUP
 from apportion_compiler.engines.kueue.rules.admission_checks import check_verdicts, config_verdicts
 from apportion_compiler.engines.kueue.rules.cluster_queues import cluster_queue_verdicts
 from apportion_compiler.engines.kueue.rules.cohorts import cohort_verdicts

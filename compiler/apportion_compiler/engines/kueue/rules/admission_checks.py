@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from apportion_api.kueue.names import MULTIKUEUE_CONTROLLER, PROVISIONING_CONTROLLER
+from apportion_api.kueue.objects import AdmissionCheck, ProvisioningRequestConfig
+from apportion_api.objects import read
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.kueue.names import PROVISIONING_CONTROLLER
 from apportion_compiler.engines.kueue.rules.field_validation import FieldVerdicts
 from apportion_compiler.kubernetes_names import MAX_NAME, is_label, is_subdomain
-from apportion_compiler.plain_objects import integer, items, mapping, text
 
-MULTIKUEUE_CONTROLLER = "kueue.x-k8s.io/multikueue"
 _MAX_PARAMETERS = 100
 _MAX_VALUE = 255
 _MAX_CLASS = 253
@@ -21,8 +21,8 @@ _KINDS = {PROVISIONING_CONTROLLER: "ProvisioningRequestConfig", MULTIKUEUE_CONTR
 
 def check_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
     """Yield verdicts on an AdmissionCheck, and on its change where it is stored already."""
-    about, spec = FieldVerdicts(index), mapping(manifest, "spec")
-    controller, name = text(spec, "controllerName"), text(spec, "parameters", "name")
+    about, admission_check = FieldVerdicts(index), read(AdmissionCheck, manifest)
+    controller, name = admission_check.controller, admission_check.parameters
     if controller is None:
         yield about.rejected(
             "spec.controllerName",
@@ -30,7 +30,7 @@ def check_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> I
             "Required value",
             f"write {PROVISIONING_CONTROLLER}, or your controller's name",
         )
-    if stored is not None and text(stored, "spec", "controllerName") != controller:
+    if stored is not None and read(AdmissionCheck, stored).controller != controller:
         yield about.rejected("spec.controllerName", "Invalid", "field is immutable", "make a check of another name")
     if name is not None and (len(name) > MAX_NAME or not is_label(name)):
         yield about.rejected(
@@ -38,7 +38,7 @@ def check_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> I
             "give the parameters another name",
         )  # fmt: skip
     kind = _KINDS.get(controller or "")
-    if kind is not None and text(spec, "parameters", "kind") != kind:
+    if kind is not None and admission_check.parameters_kind != kind:
         yield about.ignored(
             "spec.parameters.kind", "Invalid", f"the controller reads a {kind}, and the check is never active without one",
             f"write kind: {kind}",
@@ -48,8 +48,8 @@ def check_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> I
 def config_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
     """Yield verdicts on a ProvisioningRequestConfig; a change is evaluated as it stands."""
     del stored
-    about, spec = FieldVerdicts(index), mapping(manifest, "spec")
-    class_name = text(spec, "provisioningClassName")
+    config = read(ProvisioningRequestConfig, manifest)
+    about, class_name = FieldVerdicts(index, config.faults), config.provisioning_class
     if class_name is None or len(class_name) > _MAX_CLASS or not is_subdomain(class_name):
         yield about.rejected(
             "spec.provisioningClassName",
@@ -57,30 +57,29 @@ def config_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> 
             f'"{class_name}" is not a class name',
             "write queued-provisioning.gke.io",
         )
-    parameters = mapping(spec, "parameters")
-    if len(parameters) > _MAX_PARAMETERS:
+    if len(config.parameters) > _MAX_PARAMETERS:
         yield about.rejected(
             "spec.parameters", "TooMany", f"must have at most {_MAX_PARAMETERS} items", "leave some out"
         )
-    for key, value in parameters.items():
-        if not isinstance(value, str) or len(value) > _MAX_VALUE:
+    for key, value in config.parameters.items():
+        if about.is_malformed(f"spec.parameters.{key}") or len(value) > _MAX_VALUE:
             yield about.rejected(
                 f"spec.parameters[{key}]", "Invalid", f"must be text of at most {_MAX_VALUE} characters", "write text"
             )
-    managed = items(spec, "managedResources")
-    if len(managed) > _MAX_PARAMETERS or len(set(map(str, managed))) < len(managed):
+    managed = config.managed_resources
+    if len(managed) > _MAX_PARAMETERS or len(set(managed)) < len(managed):
         yield about.rejected(
             "spec.managedResources",
             "Invalid",
             f"must be at most {_MAX_PARAMETERS} different resources",
             "write each once",
         )
-    yield from about.one_of(spec.get("podSetMergePolicy"), "spec.podSetMergePolicy", _MERGES)
-    if len(items(spec, "podSetUpdates", "nodeSelector")) > _MAX_SELECTORS:
+    yield from about.one_of(config.merge_policy, "spec.podSetMergePolicy", _MERGES)
+    if len(config.node_labels) > _MAX_SELECTORS:
         yield about.rejected(
             "spec.podSetUpdates.nodeSelector", "TooMany", f"must have at most {_MAX_SELECTORS} items", "leave some out"
         )
-    base, most = (integer(spec, "retryStrategy", field) for field in ("backoffBaseSeconds", "backoffMaxSeconds"))
+    base, most = config.backoff_base_s, config.backoff_max_s
     if base is not None and most is not None and base > most:
         yield about.ignored(
             "spec.retryStrategy.backoffBaseSeconds", "Invalid", f"it is above backoffMaxSeconds, and {most} holds",

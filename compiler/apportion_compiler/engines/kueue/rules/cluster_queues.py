@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
+from apportion_api.kueue.names import API, LOWER_PRIORITY, NEVER, NEXT_FLAVOR, STRICT
+from apportion_api.kueue.objects import ClusterQueue, Fungibility, Preemption, ResourceQuota
+from apportion_api.objects import LabelSelector, read
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.kueue.names import API, cohort_of
 from apportion_compiler.engines.kueue.rules.field_validation import FieldVerdicts, quantity
-from apportion_compiler.engines.kueue.rules.quotas import Rules, flavors_of, resource_group_verdicts, weight_verdicts
+from apportion_compiler.engines.kueue.rules.quotas import Rules, resource_group_verdicts, weight_verdicts
 from apportion_compiler.kubernetes_names import is_label_key, is_label_value
-from apportion_compiler.plain_objects import integer, items, mapping, text
 
 _RECLAIM = ("Never", "LowerPriority", "Any")
 _WITHIN = ("Never", "LowerPriority", "LowerOrNewerEqualPriority")
@@ -28,33 +29,32 @@ _MAX_CONCURRENT = 16
 
 def cluster_queue_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
     """Yield verdicts on a ClusterQueue, and on its change where it is stored already."""
-    about, spec = FieldVerdicts(index), mapping(manifest, "spec")
-    newest = manifest.get("apiVersion") == API
-    rules = Rules("cohort", cohort_of(spec) is not None, lends_at_most_nominal=True)
-    yield from resource_group_verdicts(about, spec, rules)
-    yield from _selector(about, spec)
-    yield from _preemption(about, mapping(spec, "preemption"))
-    yield from _fungibility(about, mapping(spec, "flavorFungibility"), newest=newest)
-    yield from weight_verdicts(about, spec)
-    yield from _totals(about, spec)
-    yield from _concurrent_admission(about, spec)
-    yield from _on_flavors(about, spec, {} if stored is None else mapping(stored, "spec"))
-    yield from about.one_of(spec.get("queueingStrategy"), "spec.queueingStrategy", _STRATEGIES)
-    yield from about.one_of(spec.get("stopPolicy"), "spec.stopPolicy", _STOP)
-    before = None if stored is None else mapping(stored, "spec").get("concurrentAdmissionPolicy")
-    if stored is not None and before != spec.get("concurrentAdmissionPolicy"):
+    queue, before = read(ClusterQueue, manifest), None if stored is None else read(ClusterQueue, stored)
+    about, newest = FieldVerdicts(index, queue.faults), manifest.get("apiVersion") == API
+    rules = Rules("cohort", queue.parent is not None, lends_at_most_nominal=True)
+    yield from resource_group_verdicts(about, queue.groups, rules)
+    if queue.selector is not None:
+        yield from _selector(about, queue.selector)
+    yield from _preemption(about, queue.preemption)
+    yield from _fungibility(about, queue.fungibility, newest=newest)
+    yield from weight_verdicts(about, queue.weight)
+    yield from _totals(about, queue)
+    yield from _concurrent_admission(about, queue)
+    yield from _on_flavors(about, queue, ClusterQueue() if before is None else before)
+    yield from about.one_of(queue.strategy, "spec.queueingStrategy", _STRATEGIES)
+    yield from about.one_of(queue.stop_policy, "spec.stopPolicy", _STOP)
+    if before is not None and before.concurrent_admission != queue.concurrent_admission:
         yield about.rejected(
             "spec.concurrentAdmissionPolicy", "Invalid", "field is immutable", "make another ClusterQueue with it"
         )
-    yield from _without_effect(about, spec, newest=newest)
+    yield from _without_effect(about, queue, newest=newest)
 
 
-def _selector(about: FieldVerdicts, spec: Mapping[str, object]) -> Iterator[Verdict]:
-    selector = mapping(spec, "namespaceSelector")
-    yield from about.bad_labels(mapping(selector, "matchLabels"), "spec.namespaceSelector.matchLabels")
-    for number, expression in enumerate(items(selector, "matchExpressions")):
+def _selector(about: FieldVerdicts, selector: LabelSelector) -> Iterator[Verdict]:
+    yield from about.bad_labels(selector.labels, "spec.namespaceSelector.matchLabels")
+    for number, expression in enumerate(selector.expressions):
         at = f"spec.namespaceSelector.matchExpressions[{number}]"
-        operator, values = text(expression, "operator"), items(expression, "values")
+        operator, values = expression.operator, expression.values
         if operator not in _OPERATORS:
             yield about.rejected(f"{at}.operator", "Invalid", "not a valid selector operator", "write In")
         elif operator in ("In", "NotIn") and not values:
@@ -66,38 +66,33 @@ def _selector(about: FieldVerdicts, spec: Mapping[str, object]) -> Iterator[Verd
                 f"{at}.values", "Forbidden", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
                 "leave values out",
             )  # fmt: skip
-        if not is_label_key(text(expression, "key") or ""):
+        if not is_label_key(expression.key):
             yield about.rejected(f"{at}.key", "Invalid", "is not a label key", "write prefix.example.com/name")
         for place, value in enumerate(values):
-            if not is_label_value(str(value)):
+            if not is_label_value(value):
                 yield about.rejected(
                     f"{at}.values[{place}]", "Invalid", "is not a label value", "write a label's value"
                 )
 
 
-def _preemption(about: FieldVerdicts, preemption: Mapping[str, object]) -> Iterator[Verdict]:
-    reclaim = preemption.get("reclaimWithinCohort")
-    borrow = mapping(preemption, "borrowWithinCohort").get("policy")
-    yield from about.one_of(reclaim, "spec.preemption.reclaimWithinCohort", _RECLAIM)
-    yield from about.one_of(preemption.get("withinClusterQueue"), "spec.preemption.withinClusterQueue", _WITHIN)
-    yield from about.one_of(borrow, "spec.preemption.borrowWithinCohort.policy", _BORROW)
-    # The API server fills what is left out with Never.
-    if (reclaim or "Never") == "Never" and (borrow or "Never") != "Never":
+def _preemption(about: FieldVerdicts, preemption: Preemption) -> Iterator[Verdict]:
+    yield from about.one_of(preemption.reclaim, "spec.preemption.reclaimWithinCohort", _RECLAIM)
+    yield from about.one_of(preemption.within_queue, "spec.preemption.withinClusterQueue", _WITHIN)
+    yield from about.one_of(preemption.borrowing, "spec.preemption.borrowWithinCohort.policy", _BORROW)
+    if preemption.reclaim == NEVER and preemption.borrowing != NEVER:
         yield about.rejected(
             "spec.preemption", "Invalid", "reclaimWithinCohort=Never and borrowWithinCohort.Policy!=Never",
             "write reclaimWithinCohort: Any, or borrowWithinCohort.policy: Never",
         )  # fmt: skip
 
 
-def _fungibility(about: FieldVerdicts, fungibility: Mapping[str, object], *, newest: bool) -> Iterator[Verdict]:
-    path = "spec.flavorFungibility"
-    chosen = [fungibility.get(field) for field in ("whenCanBorrow", "whenCanPreempt")]
+def _fungibility(about: FieldVerdicts, fungibility: Fungibility, *, newest: bool) -> Iterator[Verdict]:
+    path, preference = "spec.flavorFungibility", fungibility.preference
+    chosen = fungibility.when_can_borrow, fungibility.when_can_preempt
     for field, value in zip(("whenCanBorrow", "whenCanPreempt"), chosen, strict=True):
         yield from about.one_of(value, f"{path}.{field}", _SEARCH if newest else _OLD_SEARCH)
-    preference = fungibility.get("preference")
     yield from about.one_of(preference, f"{path}.preference", _PREFERENCES)
-    # Of the two, only whenCanPreempt is TryNextFlavor where it is left out.
-    if preference is not None and (chosen[0] != "TryNextFlavor" or (chosen[1] or "TryNextFlavor") != "TryNextFlavor"):
+    if preference is not None and chosen != (NEXT_FLAVOR, NEXT_FLAVOR):
         yield about.rejected(
             f"{path}.preference",
             "Invalid",
@@ -106,11 +101,10 @@ def _fungibility(about: FieldVerdicts, fungibility: Mapping[str, object], *, new
         )
 
 
-def _totals(about: FieldVerdicts, spec: Mapping[str, object]) -> Iterator[Verdict]:
-    groups = items(spec, "resourceGroups")
+def _totals(about: FieldVerdicts, queue: ClusterQueue) -> Iterator[Verdict]:
     counts = {
-        "flavors": sum(len(items(group, "flavors")) for group in groups),
-        "covered resources": sum(len(items(group, "coveredResources")) for group in groups),
+        "flavors": len(queue.flavors),
+        "covered resources": sum(len(group.resources) for group in queue.groups),
     }
     for what, count in counts.items():
         if count > _MAX_IN_ALL:
@@ -120,8 +114,8 @@ def _totals(about: FieldVerdicts, spec: Mapping[str, object]) -> Iterator[Verdic
                 f"total number of {what} across all resourceGroups must be ≤ {_MAX_IN_ALL}, got {count}",
                 "divide the ClusterQueue",
             )
-    for number, group in enumerate(groups):
-        pairs = sum(len(items(flavor, "resources")) for flavor in items(group, "flavors"))
+    for number, group in enumerate(queue.groups):
+        pairs = sum(len(flavor.resources) for flavor in group.flavors)
         if pairs > _MAX_PAIRS:
             yield about.rejected(
                 f"spec.resourceGroups[{number}]",
@@ -131,30 +125,27 @@ def _totals(about: FieldVerdicts, spec: Mapping[str, object]) -> Iterator[Verdic
             )
 
 
-def _concurrent_admission(about: FieldVerdicts, spec: Mapping[str, object]) -> Iterator[Verdict]:
-    policy = spec.get("concurrentAdmissionPolicy")
-    if not isinstance(policy, Mapping):
+def _concurrent_admission(about: FieldVerdicts, queue: ClusterQueue) -> Iterator[Verdict]:
+    policy, path = queue.concurrent_admission, "spec.concurrentAdmissionPolicy.migration"
+    if policy is None:
         return
-    path, groups = "spec.concurrentAdmissionPolicy.migration", items(spec, "resourceGroups")
-    if len(groups) != 1:
+    if len(queue.groups) != 1:
         yield about.rejected(
             "spec.resourceGroups", "Invalid",
             "must have exactly one ResourceGroup when ConcurrentAdmissionPolicy is defined",
             "write one resource group, or leave concurrentAdmissionPolicy out",
         )  # fmt: skip
-    elif len(items(groups[0], "flavors")) > _MAX_CONCURRENT:
+    elif len(queue.flavors) > _MAX_CONCURRENT:
         yield about.rejected(
             "spec.resourceGroups[0].flavors", "Invalid",
             f"cannot have more than {_MAX_CONCURRENT} resource flavors in the ResourceGroup when "
             "ConcurrentAdmissionPolicy is defined",
             f"keep {_MAX_CONCURRENT} flavors",
         )  # fmt: skip
-    migration = mapping(policy, "migration")
-    mode = migration.get("mode")
+    mode, allowed = policy.mode, queue.flavors
     yield from about.one_of(mode, f"{path}.mode", _MODES)
-    if migration.get("constraints") is not None:
-        last = text(migration, "constraints", "lastAcceptableFlavorName")
-        allowed = flavors_of(spec)
+    if policy.constraints is not None:
+        last = policy.constraints.last_flavor
         if mode and mode != _MODES[0]:
             yield about.rejected(
                 f"{path}.constraints", "Forbidden",
@@ -165,7 +156,7 @@ def _concurrent_admission(about: FieldVerdicts, spec: Mapping[str, object]) -> I
                 f"{path}.constraints.lastAcceptableFlavorName", "Invalid",
                 f"must be one of the flavors defined in the ClusterQueue: [{' '.join(allowed)}]", "name one of them",
             )  # fmt: skip
-    if spec.get("queueingStrategy") == "StrictFIFO":
+    if queue.strategy == STRICT:
         yield about.rejected(
             "spec.queueingStrategy", "Invalid",
             "StrictFIFO queueing strategy cannot be used when ConcurrentAdmissionPolicy is defined",
@@ -173,17 +164,15 @@ def _concurrent_admission(about: FieldVerdicts, spec: Mapping[str, object]) -> I
         )  # fmt: skip
 
 
-def _on_flavors(about: FieldVerdicts, spec: Mapping[str, object], before: Mapping[str, object]) -> Iterator[Verdict]:
+def _on_flavors(about: FieldVerdicts, queue: ClusterQueue, before: ClusterQueue) -> Iterator[Verdict]:
     """Yield verdicts on checks for flavors without a quota; a stored one passes while nothing of it changes."""
-    flavors = flavors_of(spec)
-    spared = {}
-    if set(flavors) == set(flavors_of(before)):
-        spared = {text(check, "name"): _names(items(check, "onFlavors")) for check in _checks(before)}
-    for number, check in enumerate(_checks(spec)):
-        named = items(check, "onFlavors")
-        if named and spared.get(text(check, "name")) == _names(named):
+    flavors = queue.flavors
+    is_same = set(flavors) == set(before.flavors)
+    spared = {check.name: set(check.flavors) for check in before.checks} if is_same else {}
+    for number, check in enumerate(queue.checks):
+        if check.flavors and spared.get(check.name) == set(check.flavors):
             continue
-        for place, flavor in enumerate(named):
+        for place, flavor in enumerate(check.flavors):
             if flavor not in flavors:
                 yield about.rejected(
                     f"spec.admissionChecksStrategy.admissionChecks[{number}].onFlavors[{place}]",
@@ -193,51 +182,43 @@ def _on_flavors(about: FieldVerdicts, spec: Mapping[str, object], before: Mappin
                 )
 
 
-def _names(values: Sequence[object]) -> frozenset[str]:
-    return frozenset(value for value in values if isinstance(value, str))
-
-
-def _checks(spec: Mapping[str, object]) -> list[object]:
-    return list(items(spec, "admissionChecksStrategy", "admissionChecks"))
-
-
-def _without_effect(about: FieldVerdicts, spec: Mapping[str, object], *, newest: bool) -> Iterator[Verdict]:
-    if spec.get("namespaceSelector") is None:
+def _without_effect(about: FieldVerdicts, queue: ClusterQueue, *, newest: bool) -> Iterator[Verdict]:
+    if queue.selector is None:
         yield about.ignored(
             "spec.namespaceSelector", "Required", "it is missing, and so no namespace's work is admitted",
             "write the namespaces, or {} for all of them",
         )  # fmt: skip
     if newest:
-        for field, now in (("cohort", "cohortName"), ("admissionChecks", "admissionChecksStrategy.admissionChecks")):
-            if spec.get(field) is not None:
+        for field, former, now in (
+            ("cohort", queue.former_cohort, "cohortName"),
+            ("admissionChecks", queue.former_checks, "admissionChecksStrategy.admissionChecks"),
+        ):
+            if former:
                 yield about.ignored(f"spec.{field}", "Invalid", f"v1beta2 has no {field}", f"write {now}")
-    reclaim = mapping(spec, "preemption").get("reclaimWithinCohort") or "Never"
-    if reclaim == "Never" and cohort_of(spec) is not None and _promises(spec):
+    preemption = queue.preemption
+    if (
+        preemption.reclaim == NEVER
+        and queue.parent is not None
+        and any(_is_lent(quota) for _, _, quota in queue.quotas())
+    ):
         yield about.ignored(
             "spec.preemption.reclaimWithinCohort", "Invalid",
             "it is Never: nominal quota that others borrowed is not reclaimed for this queue",
             "write reclaimWithinCohort: Any",
         )  # fmt: skip
-    lower = mapping(spec, "preemption", "borrowWithinCohort").get("policy") == "LowerPriority"
-    weight = quantity(mapping(spec, "fairSharing").get("weight"))
+    lower, weight = preemption.borrowing == LOWER_PRIORITY, quantity(queue.weight)
     if lower and weight is not None and weight != 1:
         yield about.ignored(
             "spec.preemption.borrowWithinCohort", "Invalid", "fair sharing, which the weight requires, does not support it",
             "leave borrowWithinCohort out, or the weight",
         )  # fmt: skip
-    if integer(spec, "preemption", "borrowWithinCohort", "maxPriorityThreshold") is not None and not lower:
+    if preemption.threshold is not None and not lower:
         yield about.ignored(
             "spec.preemption.borrowWithinCohort.maxPriorityThreshold", "Invalid", "the policy is Never",
             "write policy: LowerPriority",
         )  # fmt: skip
 
 
-def _promises(spec: Mapping[str, object]) -> bool:
+def _is_lent(quota: ResourceQuota) -> bool:
     """Tell whether a nominal quota is lent: not 0, and not kept back by a lending limit of 0."""
-    for group in items(spec, "resourceGroups"):
-        for flavor in items(group, "flavors"):
-            for resource in items(flavor, "resources"):
-                quota = mapping(resource)
-                if quantity(quota.get("nominalQuota")) and quantity(quota.get("lendingLimit")) != 0:
-                    return True
-    return False
+    return bool(quantity(quota.nominal)) and quantity(quota.lending_limit) != 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 
 from apportion_compiler.engine_rules.verdict import ManifestVerdicts, Verdict
@@ -22,12 +22,12 @@ class FieldVerdicts(ManifestVerdicts):
             names = ", ".join(f'"{name}"' for name in allowed)
             yield self.rejected(field, "NotSupported", f'"{value}" is not supported: {names}', f"write {allowed[0]}")
 
-    def bad_labels(self, labels: Mapping[str, object], field: str) -> Iterator[Verdict]:
+    def bad_labels(self, labels: Mapping[str, str], field: str) -> Iterator[Verdict]:
         """Yield a verdict for each key or value that no label can have."""
         for key, value in labels.items():
             if not is_label_key(key):
                 yield self.rejected(field, "Invalid", f'"{key}" is not a label key', "write prefix.example.com/name")
-            if not isinstance(value, str) or not is_label_value(value):
+            if self.is_malformed(f"{field}.{key}") or not is_label_value(value):
                 yield self.rejected(
                     field,
                     "Invalid",
@@ -35,11 +35,9 @@ class FieldVerdicts(ManifestVerdicts):
                     f"use at most {MAX_NAME} letters, digits, dashes, underscores and dots",
                 )
 
-    def tolerations(self, tolerations: object, field: str) -> Iterator[Verdict]:
+    def tolerations(self, tolerations: Sequence[Mapping[str, object]], field: str) -> Iterator[Verdict]:
         """Yield verdicts on tolerations, by the rules in the definitions and the webhook."""
-        listed: list[object] = tolerations if isinstance(tolerations, list) else []
-        for number, toleration in enumerate(listed):
-            held: Mapping[str, object] = toleration if isinstance(toleration, Mapping) else {}
+        for number, held in enumerate(tolerations):
             at = f"{field}[{number}]"
             key, operator = held.get("key"), held.get("operator")
             yield from self.one_of(operator, f"{at}.operator", ("Equal", "Exists"))

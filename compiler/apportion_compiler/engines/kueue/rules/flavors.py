@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from apportion_api.kueue.objects import ResourceFlavor, Topology
+from apportion_api.objects import read
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engines.kueue.rules.field_validation import EFFECTS, FieldVerdicts
 from apportion_compiler.kubernetes_names import is_label_key, is_label_value
-from apportion_compiler.plain_objects import items, mapping, text
 
 HOSTNAME = "kubernetes.io/hostname"
 _MAX = 8
@@ -16,23 +17,27 @@ _MAX_LEVELS = 16
 
 def flavor_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
     """Yield verdicts on a ResourceFlavor, and on its change where it is stored already."""
-    about, spec = FieldVerdicts(index), mapping(manifest, "spec")
-    labels = mapping(spec, "nodeLabels")
-    yield from about.bad_labels(labels, "spec.nodeLabels")
-    for field, held in (("nodeLabels", labels), ("nodeTaints", items(spec, "nodeTaints")), ("tolerations", items(spec, "tolerations"))):  # fmt: skip
-        if len(held) > _MAX:
+    flavor = read(ResourceFlavor, manifest)
+    about = FieldVerdicts(index, flavor.faults)
+    yield from about.bad_labels(flavor.labels, "spec.nodeLabels")
+    counts = {
+        "nodeLabels": len(flavor.labels),
+        "nodeTaints": len(flavor.taints),
+        "tolerations": len(flavor.tolerations),
+    }
+    for field, count in counts.items():
+        if count > _MAX:
             yield about.rejected(
                 f"spec.{field}", "TooMany", f"must have at most {_MAX} items", f"keep the {_MAX} that matter"
             )
-    yield from _taints(about, manifest)
-    yield from about.tolerations(spec.get("tolerations"), "spec.tolerations")
-    topology = text(spec, "topologyName")
-    if topology is not None and not labels:
+    yield from _taints(about, flavor)
+    yield from about.tolerations(flavor.tolerations, "spec.tolerations")
+    if flavor.topology is not None and not flavor.labels:
         yield about.rejected(
             "spec", "Invalid", "at least one nodeLabel is required when topology is set", "write nodeLabels"
         )
-    before = None if stored is None else text(stored, "spec", "topologyName")
-    if before is not None and topology != before:
+    before = None if stored is None else read(ResourceFlavor, stored).topology
+    if before is not None and flavor.topology != before:
         yield about.rejected(
             "spec", "Invalid", "topologyName is immutable when topologyName is set", "make a flavor of another name"
         )
@@ -41,7 +46,7 @@ def flavor_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> 
 def topology_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:
     """Yield verdicts on a Topology, and on its change where it is stored already."""
     about = FieldVerdicts(index)
-    levels = _levels(manifest)
+    levels = read(Topology, manifest).labels
     if not levels or len(levels) > _MAX_LEVELS:
         yield about.rejected(
             "spec.levels", "Invalid", f"must have from 1 to {_MAX_LEVELS} items", "write the widest level first"
@@ -58,9 +63,9 @@ def topology_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -
             yield about.rejected(
                 f"spec.levels[{number}].nodeLabel", "Invalid", f'"{level}" is not a label key', "write a label's key"
             )
-    if stored is not None and levels != (before := _levels(stored)):
+    if stored is not None and levels != (before := read(Topology, stored).labels):
         # Up to 0.18 no change at all is accepted.
-        hosts = levels[-1:] == before[-1:] == [HOSTNAME]
+        hosts = levels[-1:] == before[-1:] == (HOSTNAME,)
         yield (about.ignored if hosts else about.rejected)(
             "spec.levels", "Invalid",
             "levels are mutable only when kubernetes.io/hostname is the lowest level both before and after the change, "
@@ -69,15 +74,11 @@ def topology_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -
         )  # fmt: skip
 
 
-def _levels(manifest: Manifest) -> list[str]:
-    return [str(mapping(level).get("nodeLabel")) for level in items(manifest, "spec", "levels")]
-
-
-def _taints(about: FieldVerdicts, manifest: Manifest) -> Iterator[Verdict]:
+def _taints(about: FieldVerdicts, flavor: ResourceFlavor) -> Iterator[Verdict]:
     seen: set[tuple[object, object]] = set()
-    for number, taint in enumerate(items(manifest, "spec", "nodeTaints")):
-        at, held = f"spec.nodeTaints[{number}]", mapping(taint)
-        key, value, effect = held.get("key"), held.get("value"), held.get("effect")
+    for number, taint in enumerate(flavor.taints):
+        at = f"spec.nodeTaints[{number}]"
+        key, value, effect = taint.get("key"), taint.get("value"), taint.get("effect")
         if not isinstance(key, str) or not is_label_key(key):
             yield about.rejected(f"{at}.key", "Invalid", f'"{key}" is not a taint key', "write prefix.example.com/name")
         if value is not None and (not isinstance(value, str) or not is_label_value(value)):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from apportion_compiler.engine_rules.verdict import Manifest, Verdict
+from apportion_api.kueue.names import DEFAULT_QUEUE, QUEUE_LABEL
+from apportion_api.kueue.objects import ClusterQueue
+from apportion_compiler.engine_rules.verdict import Verdict
 from apportion_compiler.engine_rules.workload_rules.workload_context import (
     Rule,
     Workload,
@@ -12,12 +14,10 @@ from apportion_compiler.engine_rules.workload_rules.workload_context import (
     listed,
     template_field,
 )
-from apportion_compiler.engines.kueue import names
-from apportion_compiler.engines.kueue.rules.potential_quota import unreachable
+from apportion_compiler.engines.kueue.rules.potential_quota import placed, unreachable
 from apportion_compiler.engines.kueue.rules.queued_pod_sets import several_pod_sets
-from apportion_compiler.plain_objects import items, labels_of, mapping, text
+from apportion_compiler.plain_objects import items, labels_of, mapping
 
-_DEFAULT_QUEUE = "default"
 _MAX_POD_SETS = 18
 _CLUSTERS = {"RayJob": ("spec", "rayClusterSpec"), "RayCluster": ("spec",), "RayService": ("spec", "rayClusterConfig")}
 _QUEUED_ANYHOW = frozenset({"batch", "ray.io", "kubeflow.org", "jobset.x-k8s.io"})
@@ -25,28 +25,28 @@ _QUEUED_ANYHOW = frozenset({"batch", "ray.io", "kubeflow.org", "jobset.x-k8s.io"
 
 def _queue(workload: Workload) -> str | None:
     # A CronJob waits for nothing; its Jobs do.
-    return labels_of(workload.owners[-1] if workload.kind == "CronJob" else workload.manifest).get(names.QUEUE_LABEL)
+    return labels_of(workload.owners[-1] if workload.kind == "CronJob" else workload.manifest).get(QUEUE_LABEL)
 
 
 def _labels(context: WorkloadContext) -> Iterator[Verdict]:
-    locals_ = context.placed(names.GROUP, "LocalQueue")
+    locals_ = placed(context)
     for workload in context.workloads:
         queue = _queue(workload)
         at = "spec.jobTemplate.metadata" if workload.kind == "CronJob" else "metadata"
-        field = f"{at}.labels[{names.QUEUE_LABEL}]"
+        field = f"{at}.labels[{QUEUE_LABEL}]"
         if workload.is_for_another("kueue"):
             continue
         there = {name for namespace, name in locals_ if namespace == workload.namespace}
-        if queue is None and _DEFAULT_QUEUE not in there and workload.shape.group in _QUEUED_ANYHOW:
+        if queue is None and DEFAULT_QUEUE not in there and workload.shape.group in _QUEUED_ANYHOW:
             if workload.suspended():
                 yield workload.pending(
                     field, "Required", "it is suspended and names no queue, so Kueue never resumes it",
-                    f"label it {names.QUEUE_LABEL}: <LocalQueue>",
+                    f"label it {QUEUE_LABEL}: <LocalQueue>",
                 )  # fmt: skip
             else:
                 yield workload.ignored(
                     field, "Required", "it names no queue, so it bypasses Kueue and every quota",
-                    f"label it {names.QUEUE_LABEL}: <LocalQueue>",
+                    f"label it {QUEUE_LABEL}: <LocalQueue>",
                 )  # fmt: skip
         elif queue is not None and locals_ and queue not in there:
             yield workload.pending(
@@ -57,14 +57,13 @@ def _labels(context: WorkloadContext) -> Iterator[Verdict]:
 
 def _coverage(context: WorkloadContext) -> Iterator[Verdict]:
     """A resource that no group of the ClusterQueue covers makes a workload inadmissible."""
-    locals_ = context.placed(names.GROUP, "LocalQueue")
-    cluster_queues = context.named(names.GROUP, "ClusterQueue")
+    locals_ = placed(context)
+    queues = {queue.name: queue for queue in context.read(ClusterQueue)}
     for workload in context.workloads:
-        local = locals_.get((workload.namespace, _queue(workload) or _DEFAULT_QUEUE))
-        cluster_queue = cluster_queues.get(text(local, "spec", "clusterQueue") or "")
-        if cluster_queue is None:
+        name = locals_.get((workload.namespace, _queue(workload) or DEFAULT_QUEUE)) or ""
+        if name not in queues:
             continue
-        covered = _covered(cluster_queue)
+        covered = {resource for group in queues[name].groups for resource in group.resources}
         for pods in workload.sets:
             for number, container in enumerate(items(pods.spec, "containers")):
                 asked = {**mapping(container, "resources", "limits"), **mapping(container, "resources", "requests")}
@@ -72,15 +71,10 @@ def _coverage(context: WorkloadContext) -> Iterator[Verdict]:
                     yield workload.pending(
                         template_field(pods, "spec", f"containers[{number}]", f"resources.requests[{resource}]"),
                         "NotSupported",
-                        f"no resource group of ClusterQueue {text(cluster_queue, 'metadata', 'name')} covers {resource}, "
+                        f"no resource group of ClusterQueue {name} covers {resource}, "
                         "so the workload is inadmissible",
                         f"cover it in the ClusterQueue, or ask for {listed(covered)} alone",
                     )  # fmt: skip
-
-
-def _covered(cluster_queue: Manifest) -> set[str]:
-    groups = items(cluster_queue, "spec", "resourceGroups")
-    return {str(resource) for group in groups for resource in items(group, "coveredResources")}
 
 
 def _ray(context: WorkloadContext) -> Iterator[Verdict]:

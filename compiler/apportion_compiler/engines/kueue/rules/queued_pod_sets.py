@@ -8,18 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from apportion_compiler.engine_rules.verdict import Manifest, Verdict
+from apportion_api.kueue.names import PROVISIONING_CONTROLLER
+from apportion_api.kueue.objects import (
+    AdmissionCheck,
+    CheckRule,
+    ClusterQueue,
+    ProvisioningRequestConfig,
+    ResourceFlavor,
+)
+from apportion_compiler.engine_rules.verdict import Verdict
 from apportion_compiler.engine_rules.workload_rules.workload_context import WorkloadContext, template_field
 from apportion_compiler.engines.kueue import names
 from apportion_compiler.engines.kueue.rules.potential_quota import cluster_queues, usable_flavors
-from apportion_compiler.plain_objects import items, mapping, text
+from apportion_compiler.plain_objects import items, mapping
 from apportion_compiler.workload_shapes import PodSet
 from apportion_policy.provisioning import QUEUED_PROVISIONING_GKE
 
 
 def several_pod_sets(context: WorkloadContext) -> Iterator[Verdict]:
     """Yield the workloads of which only one pod set gets nodes."""
-    flavors = context.named(names.GROUP, "ResourceFlavor")
+    flavors = {flavor.name: flavor for flavor in context.read(ResourceFlavor)}
     for workload, cluster_queue in cluster_queues(context):
         sets = [pods for pods in workload.sets if pods.count and _asks_for_gpus(pods)]
         if len(sets) < 2:
@@ -55,38 +63,21 @@ def _asks_for_gpus(pods: PodSet) -> bool:
     )
 
 
-def _gpu_flavors(pods: PodSet, cluster_queue: Manifest, flavors: Mapping[str, Manifest]) -> set[str]:
-    found: set[str] = set()
-    for group in items(cluster_queue, "spec", "resourceGroups"):
-        if names.GPU_RESOURCE in items(group, "coveredResources"):
-            listed = [text(flavor, "name") or "" for flavor in items(group, "flavors")]
-            found.update(usable_flavors(pods, listed, flavors))
-    return found
+def _gpu_flavors(pods: PodSet, cluster_queue: ClusterQueue, flavors: Mapping[str, ResourceFlavor]) -> set[str]:
+    groups = [group for group in cluster_queue.groups if names.GPU_RESOURCE in group.resources]
+    return {flavor for group in groups for flavor in usable_flavors(pods, group, flavors)}
 
 
-def _queued_flavors(context: WorkloadContext, cluster_queue: Manifest) -> Mapping[str, bool]:
+def _queued_flavors(context: WorkloadContext, cluster_queue: ClusterQueue) -> Mapping[str, bool]:
     """Return the flavors whose nodes come for whole requests, and whether their pod sets are merged."""
-    checks = context.named(names.GROUP, "AdmissionCheck")
-    configurations = context.named(names.GROUP, "ProvisioningRequestConfig")
-    every = [
-        text(flavor, "name") or ""
-        for group in items(cluster_queue, "spec", "resourceGroups")
-        for flavor in items(group, "flavors")
-    ]
+    checks = {check.name: check for check in context.read(AdmissionCheck)}
+    configurations = {config.name: config for config in context.read(ProvisioningRequestConfig)}
     found: dict[str, bool] = {}
-    for name, on in _checks(cluster_queue):
-        check = checks.get(name, {})
-        if text(check, "spec", "controllerName") != names.PROVISIONING_CONTROLLER:
+    for rule in (*map(CheckRule, cluster_queue.former_checks), *cluster_queue.checks):
+        check = checks.get(rule.name)
+        if check is None or check.controller != PROVISIONING_CONTROLLER:
             continue
-        configuration = configurations.get(text(check, "spec", "parameters", "name") or "", {})
-        if text(configuration, "spec", "provisioningClassName") == QUEUED_PROVISIONING_GKE:
-            found |= dict.fromkeys(on or every, text(configuration, "spec", "podSetMergePolicy") is not None)
+        config = configurations.get(check.parameters or "")
+        if config is not None and config.provisioning_class == QUEUED_PROVISIONING_GKE:
+            found |= dict.fromkeys(rule.flavors or cluster_queue.flavors, config.merge_policy is not None)
     return found
-
-
-def _checks(cluster_queue: Manifest) -> Iterator[tuple[str, list[str]]]:
-    """Yield the admission checks of a ClusterQueue, and the flavors that each is for; none are all."""
-    for name in items(cluster_queue, "spec", "admissionChecks"):
-        yield str(name), []
-    for entry in items(cluster_queue, "spec", "admissionChecksStrategy", "admissionChecks"):
-        yield text(entry, "name") or "", [str(flavor) for flavor in items(entry, "onFlavors")]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from apportion_api.fields import Written
+from apportion_api.kueue.objects import ResourceGroup, ResourceQuota
 from apportion_compiler.engine_rules.verdict import Verdict
 from apportion_compiler.engines.kueue.rules.field_validation import FieldVerdicts, quantity
 from apportion_compiler.kubernetes_names import is_label_key
-from apportion_compiler.plain_objects import items, mapping, text
 
 NEGATIVE = "must be greater than or equal to 0"
-_LIMITS = ("borrowingLimit", "lendingLimit")
 _SMALLEST_WEIGHT = Decimal(10) ** -9
 
 
@@ -25,16 +25,14 @@ class Rules:
     lends_at_most_nominal: bool
 
 
-def resource_group_verdicts(about: FieldVerdicts, spec: Mapping[str, object], rules: Rules) -> Iterator[Verdict]:
+def resource_group_verdicts(about: FieldVerdicts, groups: Sequence[ResourceGroup], rules: Rules) -> Iterator[Verdict]:
     """Yield verdicts on `spec.resourceGroups`."""
-    resources: set[object] = set()
-    flavors: set[object] = set()
-    for number, group in enumerate(items(spec, "resourceGroups")):
+    resources, flavors = set[str](), set[str]()
+    for number, group in enumerate(groups):
         path = f"spec.resourceGroups[{number}]"
-        covered = items(group, "coveredResources")
-        for place, name in enumerate(covered):
+        for place, name in enumerate(group.resources):
             at = f"{path}.coveredResources[{place}]"
-            if not isinstance(name, str) or not is_label_key(name):
+            if about.is_malformed(at) or not is_label_key(name):
                 yield about.rejected(at, "Invalid", f'"{name}" is not a valid resource name', "write example.com/name")
                 continue
             if name in resources:
@@ -42,26 +40,18 @@ def resource_group_verdicts(about: FieldVerdicts, spec: Mapping[str, object], ru
                     at, "Duplicate", f'Duplicate value: "{name}"', f"cover {name} in one resource group only"
                 )
             resources.add(name)
-        for place, flavor in enumerate(items(group, "flavors")):
-            at = f"{path}.flavors[{place}]"
-            yield from _quotas(about, at, items(flavor, "resources"), covered, rules)
-            name = text(flavor, "name")
-            if name is not None and name in flavors:
+        for place, flavor in enumerate(group.flavors):
+            at, name = f"{path}.flavors[{place}]", flavor.flavor
+            yield from _quotas(about, at, flavor.resources, group.resources, rules)
+            if name and name in flavors:
                 yield about.rejected(
                     f"{at}.name", "Duplicate", f'Duplicate value: "{name}"', f"name {name} in one resource group only"
                 )
             flavors.add(name)
 
 
-def flavors_of(spec: Mapping[str, object]) -> list[str]:
-    """Return the names of the flavors that quotas are on, in order."""
-    groups = items(spec, "resourceGroups")
-    return [str(mapping(flavor).get("name")) for group in groups for flavor in items(group, "flavors")]
-
-
-def weight_verdicts(about: FieldVerdicts, spec: Mapping[str, object]) -> Iterator[Verdict]:
+def weight_verdicts(about: FieldVerdicts, written: Written | None) -> Iterator[Verdict]:
     """Yield verdicts on `spec.fairSharing.weight`."""
-    written = mapping(spec, "fairSharing").get("weight")
     weight = quantity(written)
     if written is not None and weight is None:
         yield about.rejected("spec.fairSharing.weight", "Invalid", f'"{written}" is not a quantity', "write 1")
@@ -74,44 +64,38 @@ def weight_verdicts(about: FieldVerdicts, spec: Mapping[str, object]) -> Iterato
 
 
 def _quotas(
-    about: FieldVerdicts, path: str, resources: Sequence[object], covered: Sequence[object], rules: Rules
+    about: FieldVerdicts, path: str, resources: Sequence[ResourceQuota], covered: Sequence[str], rules: Rules
 ) -> Iterator[Verdict]:
     if len(resources) != len(covered):
         yield about.rejected(
             f"{path}.resources", "Invalid", "flavors must have the same number of resources as the coveredResources",
-            f"write one quota for each of {', '.join(map(str, covered))}, in this order",
+            f"write one quota for each of {', '.join(covered)}, in this order",
         )  # fmt: skip
-    for place, (resource, name) in enumerate(zip(resources, covered, strict=False)):
+    for place, (quota, name) in enumerate(zip(resources, covered, strict=False)):
         at = f"{path}.resources[{place}]"
-        quota = mapping(resource)
-        if quota.get("name") != name:
+        if quota.resource != name:
             yield about.rejected(
                 f"{at}.name", "Invalid", "must match the name in coveredResources",
                 "write the resources in the order of coveredResources",
             )  # fmt: skip
-        yield from _amount(about, f"{at}.nominalQuota", quota.get("nominalQuota"))
-        for limit in _LIMITS:
-            if quota.get(limit) is not None:
-                yield from _limit(about, at, limit, quota, rules)
+        yield from _amount(about, f"{at}.nominalQuota", quota.nominal)
+        for field, limit in (("borrowingLimit", quota.borrowing_limit), ("lendingLimit", quota.lending_limit)):
+            if limit is not None:
+                yield from _amount(about, f"{at}.{field}", limit)
+                if not rules.hangs:
+                    yield about.rejected(
+                        f"{at}.{field}", "Invalid", f"must be nil when {rules.above} is empty",
+                        f"leave {field} out, or name a {rules.above}",
+                    )  # fmt: skip
+        lent, nominal = quantity(quota.lending_limit), quantity(quota.nominal)
+        if rules.lends_at_most_nominal and lent is not None and nominal is not None and lent > nominal:
+            yield about.rejected(
+                f"{at}.lendingLimit", "Invalid", "must be less than or equal to the nominalQuota",
+                f"lower lendingLimit of {quota.resource} to {quota.nominal}",
+            )  # fmt: skip
 
 
-def _limit(about: FieldVerdicts, path: str, field: str, quota: Mapping[str, object], rules: Rules) -> Iterator[Verdict]:
-    at = f"{path}.{field}"
-    yield from _amount(about, at, quota[field])
-    if not rules.hangs:
-        yield about.rejected(
-            at, "Invalid", f"must be nil when {rules.above} is empty", f"leave {field} out, or name a {rules.above}"
-        )
-    lent, nominal = quantity(quota[field]), quantity(quota.get("nominalQuota"))
-    over = lent is not None and nominal is not None and lent > nominal
-    if field == "lendingLimit" and rules.lends_at_most_nominal and over:
-        yield about.rejected(
-            at, "Invalid", "must be less than or equal to the nominalQuota",
-            f"lower lendingLimit of {quota.get('name')} to {quota['nominalQuota']}",
-        )  # fmt: skip
-
-
-def _amount(about: FieldVerdicts, field: str, written: object) -> Iterator[Verdict]:
+def _amount(about: FieldVerdicts, field: str, written: Written | None) -> Iterator[Verdict]:
     if written is None:
         return
     amount = quantity(written)

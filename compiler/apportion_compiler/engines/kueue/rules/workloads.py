@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from apportion_api.kueue.names import GROUP
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
 from apportion_compiler.engines.kueue.rules.field_validation import FieldVerdicts, quantity
 from apportion_compiler.plain_objects import integer, items, mapping, text
 
 _CONTAINERS = ("initContainers", "containers")
-_CLASS_KINDS = {"scheduling.k8s.io": "PriorityClass", "kueue.x-k8s.io": "WorkloadPriorityClass"}
+_CLASS_KINDS = {"scheduling.k8s.io": "PriorityClass", GROUP: "WorkloadPriorityClass"}
 
 
 def workload_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> Iterator[Verdict]:

@@ -1,0 +1,144 @@
+"""API objects as frozen dataclasses whose fields name their paths, and the one function that reads them.
+
+@dataclass(frozen=True, slots=True)
+class LocalQueue(ApiObject):
+cluster_queue: str | None = text("spec.clusterQueue")
+
+read(LocalQueue, manifest)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+from apportion_api.fields import Fault, Fields
+
+_Form = TypeVar("_Form")
+_Object = TypeVar("_Object", bound="ApiObject")
+
+
+def text(path: str, *former: str, default: str | None = None) -> Any:
+    """Declare a text, by its path and those of former versions."""
+    return _field(lambda at, key: at.text(key), path, *former, default=default)
+
+
+def integer(path: str) -> Any:
+    """Declare a whole number."""
+    return _field(lambda at, key: at.integer(key), path)
+
+
+def flag(path: str) -> Any:
+    """Declare a boolean."""
+    return _field(lambda at, key: at.flag(key), path)
+
+
+def quantity(path: str) -> Any:
+    """Declare a quantity, which stays as it is written."""
+    return _field(lambda at, key: at.quantity(key), path)
+
+
+def texts(path: str) -> Any:
+    """Declare a list of texts."""
+    return _field(lambda at, key: at.texts(key), path, default=())
+
+
+def text_map(path: str) -> Any:
+    """Declare a mapping of texts, such as labels."""
+    return _field(lambda at, key: at.text_map(key), path, default_factory=dict)
+
+
+def mappings(path: str) -> Any:
+    """Declare a list of mappings that stay as they are written."""
+    return _field(lambda at, key: at.mappings(key), path, default=())
+
+
+def each(path: str, form: type[object]) -> Any:
+    """Declare a list of objects of a form."""
+    return _field(lambda at, key: tuple(read_fields(form, item) for item in at.each(key)), path, default=())
+
+
+def part(path: str, form: type[object]) -> Any:
+    """Declare an object of a form, which has its defaults where it is missing."""
+    return _field(lambda at, key: read_fields(form, at.at(key)), path, default_factory=form)
+
+
+def optional_part(path: str, form: type[object]) -> Any:
+    """Declare an object of a form, which is None where it is missing."""
+    return _field(lambda at, key: read_fields(form, at.at(key)) if key in at else None, path)
+
+
+def read(form: type[_Object], manifest: Mapping[str, object]) -> _Object:
+    """Return an object of a form, whatever is wrong with it."""
+    fields = Fields(manifest)
+    found = read_fields(form, fields)
+    return dataclasses.replace(found, faults=fields.faults) if fields.faults else found
+
+
+def read_all(form: type[_Object], manifests: Iterable[Mapping[str, object]]) -> list[_Object]:
+    """Return the objects of a form's kind among manifests, in any version of its group."""
+    return [read(form, one) for one in manifests if is_a(form, one)]
+
+
+def is_a(form: type[ApiObject], manifest: Mapping[str, object]) -> bool:
+    """Tell whether a manifest is of a form's kind, in any version of its group."""
+    group = str(manifest.get("apiVersion") or "").rpartition("/")[0]
+    return manifest.get("kind") == form.__name__ and group == form.group
+
+
+def read_fields(form: type[_Form], fields: Fields) -> _Form:
+    """Return an object of a form from its fields."""
+    return form(
+        **{each.name: each.metadata["read"](fields) for each in dataclasses.fields(form) if "read" in each.metadata}  # type: ignore[arg-type]
+    )
+
+
+def _field(
+    read_key: Callable[[Fields, str], object],
+    *paths: str,
+    default: object = None,
+    default_factory: Callable[[], object] | None = None,
+) -> Any:
+    places = [(tuple(above), key) for *above, key in (path.split(".") for path in paths)]
+
+    def read_from(fields: Fields) -> object:
+        for above, key in places:
+            if (found := read_key(fields.at(*above), key)) is not None:
+                return found
+        return default
+
+    metadata = {"read": read_from}
+    if default_factory is not None:
+        return dataclasses.field(default_factory=default_factory, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiObject:
+    """What every object has; `faults` are its values of the wrong type. Its class has the name of its kind."""
+
+    group: ClassVar[str] = ""
+    name: str = text("metadata.name", default="")
+    faults: tuple[Fault, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__} {self.name or 'without a name'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """An entry of `matchExpressions`."""
+
+    key: str = text("key", default="")
+    operator: str = text("operator", default="")
+    values: tuple[str, ...] = texts("values")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSelector:
+    """A label selector; one without requirements selects everything."""
+
+    labels: Mapping[str, str] = text_map("matchLabels")
+    expressions: tuple[Requirement, ...] = each("matchExpressions", Requirement)
