@@ -33,7 +33,9 @@ class _KnownObjects:
         forms: tuple[type[ApiObject], ...] = (
             Topology, ResourceFlavor, ProvisioningRequestConfig, AdmissionCheck, Cohort, ClusterQueue
         )  # fmt: skip
-        self._objects = {form: {one.name: one for one in read_all(form, manifests)} for form in forms}
+        self._objects: Mapping[type[ApiObject], Mapping[str, ApiObject]] = {
+            form: {one.name: one for one in read_all(form, manifests)} for form in forms
+        }
         self.namespaces = {name_of(one): labels_of(one) for one in of_kind(manifests, "", "Namespace")}
 
     def __call__(self, form: type[_Object]) -> Mapping[str, _Object]:

@@ -1,0 +1,71 @@
+"""API objects are read with their defaults and former names, and what is malformed is named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apportion_api.kueue.objects import ClusterQueue, LocalQueue, ResourceFlavor
+from apportion_api.objects import read, read_all
+from apportion_runtime.engines.kueue.object_reader import read as read_for_simulation
+
+
+def _queue(api: str = "v1beta2", **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": f"kueue.x-k8s.io/{api}", "kind": "ClusterQueue", "metadata": {"name": "q"}, "spec": spec}
+
+
+def test_a_missing_field_has_the_default_of_its_definition() -> None:
+    queue = read(ClusterQueue, _queue(preemption=None))
+
+    assert (queue.strategy, queue.preemption.reclaim, queue.weight) == ("BestEffortFIFO", "Never", None)
+    assert queue.faults == ()
+
+
+def test_names_of_former_versions_are_read() -> None:
+    queue = read(ClusterQueue, _queue("v1beta1", cohort="c", admissionChecks=["dws"]))
+
+    assert (queue.parent, [check.name for check in queue.all_checks]) == ("c", ["dws"])
+
+
+@pytest.mark.parametrize(
+    ("spec", "fault"),
+    [
+        ({"resourceGroups": {"flavors": []}}, "spec.resourceGroups: `{'flavors': []}` is not a list"),
+        ({"stopPolicy": 5}, "spec.stopPolicy: `5` is not text"),
+        ({"preemption": "Any"}, "spec.preemption: `Any` is not a mapping"),
+        (
+            {"preemption": {"borrowWithinCohort": {"maxPriorityThreshold": "9"}}},
+            "spec.preemption.borrowWithinCohort.maxPriorityThreshold: `9` is not a whole number",
+        ),
+        (
+            {"resourceGroups": [{"flavors": [{"name": "a", "resources": [{"name": "cpu", "nominalQuota": True}]}]}]},
+            "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota: `True` is not a quantity",
+        ),
+    ],
+)
+def test_a_malformed_field_is_a_fault_that_the_simulator_names(spec: dict[str, Any], fault: str) -> None:
+    made = _queue(**spec)
+
+    assert [str(each) for each in read(ClusterQueue, made).faults] == [fault]
+    with pytest.raises(ValueError, match=r"^ClusterQueue q: ") as refused:
+        read_for_simulation(lambda kind: [made] if kind == "ClusterQueue" else [])
+    assert str(refused.value) == f"ClusterQueue q: {fault}"
+
+
+def test_a_malformed_scalar_counts_as_its_text() -> None:
+    flavor = read(ResourceFlavor, {"metadata": {"name": "a"}, "spec": {"nodeLabels": {"generation": 5}}})
+
+    assert flavor.labels == {"generation": "5"}
+    assert [fault.path for fault in flavor.faults] == ["spec.nodeLabels.generation"]
+
+
+@pytest.mark.parametrize("spec", [None, "", [], 3, {"clusterQueue": {"name": "x"}}], ids=repr)
+def test_reading_never_raises(spec: object) -> None:
+    assert read(LocalQueue, {"metadata": ["x"], "spec": spec}).name == ""
+
+
+def test_objects_of_a_kind_are_those_of_its_group_in_any_version() -> None:
+    other = {**_queue(), "apiVersion": "example.com/v1"}
+
+    assert [queue.name for queue in read_all(ClusterQueue, [_queue("v1beta1"), other, {}])] == ["q"]
