@@ -40,6 +40,7 @@ class RunningEvaluation:
         self._tree = tree
         self._limits = limits
         self._result: EvaluatedPolicy | Rejected | None = begun if isinstance(begun, Rejected) else None
+        self._has_ended = isinstance(begun, Rejected)
 
     def result(self) -> EvaluatedPolicy | Rejected:
         """Wait, at most until the limit on time, and return the outcome; the same one if called again.
@@ -53,15 +54,18 @@ class RunningEvaluation:
 
             assert isinstance(self._begun, ChildProcess)
             assert self._tree is not None
-            self._result = outcome_of(supervise(self._begun, self._limits), self._tree, self._limits)
+            ended = supervise(self._begun, self._limits)
+            self._has_ended = True
+            self._result = outcome_of(ended, self._tree, self._limits)
         return self._result
 
     def cancel(self) -> None:
         """Kill the child if it still runs."""
-        if self._result is None and isinstance(self._begun, ChildProcess):
+        if not self._has_ended and isinstance(self._begun, ChildProcess):
             from apportion_policy.evaluation.supervision import end
 
             end(self._begun)
+            self._has_ended = True
             self._result = Rejected((Fault("evaluation-crashed", "the evaluation was cancelled"),))
 
 
