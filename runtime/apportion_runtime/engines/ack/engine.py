@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apportion_runtime.admission.expanding import is_suspended
+from apportion_runtime.admission.expansion import is_suspended
 from apportion_runtime.admission.objects import kind_of, labels_of, namespace_of, nested
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.engines.ack import api_names, jobs

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from apportion_runtime.admission.expanding import is_suspended, with_suspended
-from apportion_runtime.admission.expanding.expansion import defaulted
+from apportion_runtime.admission.expansion import is_suspended, with_suspended
+from apportion_runtime.admission.expansion.expansion import defaulted
 from apportion_runtime.admission.grouping.kubeflow import ROLES
 from apportion_runtime.admission.objects import Manifest, annotations_of, kind_of, labels_of, name_of, nested
 from apportion_runtime.engines.ack import api_names

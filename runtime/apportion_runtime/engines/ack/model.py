@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apportion_runtime.admission.expanding import with_suspended
+from apportion_runtime.admission.expansion import with_suspended
 from apportion_runtime.admission.objects import kind_of
 from apportion_runtime.engines.ack.engine import Ack
 from apportion_runtime.engines.base.model import Model, of_kinds

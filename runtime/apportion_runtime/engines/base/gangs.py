@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from apportion_runtime.admission import api_names
-from apportion_runtime.admission.expanding import can_suspend
+from apportion_runtime.admission.expansion import can_suspend
 from apportion_runtime.admission.grouping import group as group_of
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.grouping.pod_group import pod_group

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from apportion_runtime.admission import api_names
-from apportion_runtime.admission.expanding.ray import BY_JOB, submission_mode
+from apportion_runtime.admission.expansion.ray import BY_JOB, submission_mode
 from apportion_runtime.admission.objects import kind_of
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.session import Session

@@ -16,7 +16,7 @@ from apportion_api.kueue.names import (
     SUSPENDING_PARENT_ANNOTATION,
     TOPOLOGY_PREFIX,
 )
-from apportion_runtime.admission.expanding.suspension import with_suspended
+from apportion_runtime.admission.expansion.suspension import with_suspended
 from apportion_runtime.admission.objects import (
     annotations_of,
     kind_of,

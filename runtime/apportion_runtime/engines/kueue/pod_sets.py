@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from apportion_api.kueue.names import COMPLETIONS_ANNOTATION, MIN_PARALLELISM_ANNOTATION
-from apportion_runtime.admission.expanding.expansion import defaulted
-from apportion_runtime.admission.expanding.ray import BY_JOB, submission_mode, submitter_of
+from apportion_runtime.admission.expansion.expansion import defaulted
+from apportion_runtime.admission.expansion.ray import BY_JOB, submission_mode, submitter_of
 from apportion_runtime.admission.grouping.kubeflow import ROLES
 from apportion_runtime.admission.objects import annotations_of, kind_of, nested, text, whole
 from apportion_runtime.engines.kueue.records import PodSet

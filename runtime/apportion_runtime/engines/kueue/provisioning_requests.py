@@ -13,7 +13,7 @@ from typing import Any
 
 from apportion_api.kueue.names import MANAGED_LABEL, PARAMETERS_PREFIX, WORKLOAD
 from apportion_api.kueue.objects import ProvisioningRequestConfig, ResourceFlavor
-from apportion_runtime.admission.expanding.expansion import defaulted
+from apportion_runtime.admission.expansion.expansion import defaulted
 from apportion_runtime.admission.objects import annotations_of, name_of, nested, uid_of
 from apportion_runtime.engines.kueue.pod_sets import Update, updated
 from apportion_runtime.engines.kueue.records import PodSet

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from apportion_runtime.admission.expanding.suspension import with_suspended
+from apportion_runtime.admission.expansion.suspension import with_suspended
 from apportion_runtime.engines.kueue.pod_sets import Path, resized, updated, with_templates
 from apportion_runtime.engines.kueue.provisioning_requests import flavor_update
 from apportion_runtime.engines.kueue.records import Holder, PodSet

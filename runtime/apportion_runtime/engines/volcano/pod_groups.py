@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from apportion_runtime.admission import api_names
-from apportion_runtime.admission.expanding import Slot
+from apportion_runtime.admission.expansion import Slot
 from apportion_runtime.admission.objects import (
     annotations_of,
     kind_of,

@@ -5,7 +5,7 @@ ValidatingAdmissionPolicies are not evaluated.
 
 from __future__ import annotations
 
-from apportion_runtime.admission.expanding.expansion import defaulted
+from apportion_runtime.admission.expansion.expansion import defaulted
 from apportion_runtime.admission.objects import kind_of, name_of, namespace_of
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.api.limit_ranges import check_limits, with_defaults

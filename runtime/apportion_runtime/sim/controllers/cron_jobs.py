@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from apportion_runtime.admission.expanding import job_of
+from apportion_runtime.admission.expansion import job_of
 from apportion_runtime.sim.api.cluster_state import ClusterState
 from apportion_runtime.sim.api.events import CronDue
 from apportion_runtime.sim.controllers.cron_schedule import due_times

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apportion_runtime.admission.expanding import Expansion, Slot
+from apportion_runtime.admission.expansion import Expansion, Slot
 from apportion_runtime.snapshots.kubernetes.api_names import GPU_FRACTION, GPU_FRACTION_DEVICES
 from apportion_runtime.snapshots.quantities import NANO, parse_quantity
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from apportion_runtime.admission.expanding import PodReplacement, Slot
+from apportion_runtime.admission.expansion import PodReplacement, Slot
 from apportion_runtime.admission.objects import kind_of, namespace_of
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.api.events import FillDue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from apportion_runtime.admission.expanding import Ending, Expansion, Slot
+from apportion_runtime.admission.expansion import Ending, Expansion, Slot
 from apportion_runtime.sim.controllers.progress import Progress
 from apportion_runtime.sim.scenario.format import Manifest, Work
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from apportion_runtime.admission import api_names
-from apportion_runtime.admission.expanding import Ending, PodReplacement, Slot, expand, is_suspended
+from apportion_runtime.admission.expansion import Ending, PodReplacement, Slot, expand, is_suspended
 from apportion_runtime.admission.objects import GroupingError, kind_of, labels_of, name_of, namespace_of
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.api.object_store import Conflict

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.admission.expanding import EXPANDERS, Expansion, expand
+from apportion_runtime.admission.expansion import EXPANDERS, Expansion, expand
 from apportion_runtime.admission.grouping import GROUPERS, group
 from apportion_runtime.admission.grouping.grouping import Grouping
 from apportion_runtime.admission.grouping.pod_group import pod_group

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from apportion_runtime.admission import api_names
-from apportion_runtime.admission.expanding.expansion import Ending, Expansion, PodReplacement, Slot, child, slot
+from apportion_runtime.admission.expansion.expansion import Ending, Expansion, PodReplacement, Slot, child, slot
 from apportion_runtime.admission.objects import GroupingError, Manifest, labels_of, name_of, nested, text, whole
 
 BY_JOB, BY_OPERATOR, BY_SIDECAR, BY_HAND = "K8sJobMode", "HTTPMode", "SidecarMode", "InteractiveMode"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apportion_runtime.admission.expanding.expansion import (
+from apportion_runtime.admission.expansion.expansion import (
     Ending,
     Expansion,
     PodReplacement,

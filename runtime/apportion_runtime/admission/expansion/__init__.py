@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from apportion_runtime.admission.expanding.distributed import (
+from apportion_runtime.admission.expansion.distributed import (
     expand_jobset,
     expand_leader_worker_set,
     expand_train_job,
     expand_training_job,
 )
-from apportion_runtime.admission.expanding.expansion import Ending, Expansion, PodReplacement, Slot
-from apportion_runtime.admission.expanding.plain import expand_job, expand_pod, expand_replicas, job_of
-from apportion_runtime.admission.expanding.ray import expand_cluster, expand_ray_job, expand_service
-from apportion_runtime.admission.expanding.suspension import can_suspend, is_suspended, with_suspended
-from apportion_runtime.admission.expanding.volcano import expand_volcano_job
+from apportion_runtime.admission.expansion.expansion import Ending, Expansion, PodReplacement, Slot
+from apportion_runtime.admission.expansion.plain import expand_job, expand_pod, expand_replicas, job_of
+from apportion_runtime.admission.expansion.ray import expand_cluster, expand_ray_job, expand_service
+from apportion_runtime.admission.expansion.suspension import can_suspend, is_suspended, with_suspended
+from apportion_runtime.admission.expansion.volcano import expand_volcano_job
 from apportion_runtime.admission.objects import Manifest, kind_of
 
 __all__ = [

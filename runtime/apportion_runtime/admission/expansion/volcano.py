@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apportion_runtime.admission.expanding.expansion import Ending, Expansion, PodReplacement, slot
+from apportion_runtime.admission.expansion.expansion import Ending, Expansion, PodReplacement, slot
 from apportion_runtime.admission.objects import Manifest, name_of, nested, whole
 
 _TASK = "volcano.sh/task-spec"

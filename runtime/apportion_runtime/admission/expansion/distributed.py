@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from apportion_runtime.admission import api_names
-from apportion_runtime.admission.expanding.expansion import Ending, Expansion, PodReplacement, Slot, child, slot
+from apportion_runtime.admission.expansion.expansion import Ending, Expansion, PodReplacement, Slot, child, slot
 from apportion_runtime.admission.grouping.kubeflow import ROLES
 from apportion_runtime.admission.objects import (
     Manifest,
