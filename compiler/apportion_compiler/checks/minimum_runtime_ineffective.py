@@ -33,15 +33,14 @@ MINIMUM_RUNTIME_INEFFECTIVE = Rule(
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """One of the two minimums: its field, its value in a scope in seconds, and who takes the work."""
+    """One of the two minimums: its field, and its value in a scope in seconds."""
 
     field: str
     value: Callable[[QueueValues], int | None]
-    taker: str
 
 
-_RECLAIM = _Kind("reclaim_min_runtime", lambda own: own.reclaim_min_runtime, "reclaim")
-_PREEMPT = _Kind("preempt_min_runtime", lambda own: own.preempt_min_runtime, "preempt")
+_RECLAIM = _Kind("reclaim_min_runtime", lambda own: own.reclaim_min_runtime)
+_PREEMPT = _Kind("preempt_min_runtime", lambda own: own.preempt_min_runtime)
 
 
 @dataclass(frozen=True, slots=True)

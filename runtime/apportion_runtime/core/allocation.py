@@ -44,7 +44,7 @@ def place_job(session: Session, statement: Statement, nodes: Indices, job: Job, 
         over = over_capacity(session.shares, job, request)
         if over is not None:
             if not pipeline_only:
-                session.reasons.over_capacity(job, over, request)
+                session.reasons.over_capacity(job, over)
             return False
     step = _Step(session, statement, job, pipeline_only)
     if not job.is_flat:

@@ -13,22 +13,19 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from apportion_runtime.core.capacity import OVER_LIMIT, OverCapacity
+from apportion_runtime.core.capacity import OverCapacity
 from apportion_runtime.core.explain.fit_errors import (
     DEFAULT_POD_ERROR,
     DEFAULT_SUB_GROUP,
     POD_SCHEDULING_ERRORS,
     PREEMPTION_DELAY_NOT_ELAPSED,
     QUEUE_DOES_NOT_EXIST,
-    JobFitError,
-    QueueContext,
     TaskFitErrors,
     add,
     simple,
 )
 from apportion_runtime.core.explain.node_reasons import NodeReasons
 from apportion_runtime.core.explain.wording import over_capacity_message
-from apportion_runtime.core.resources import NO_QUANTITIES, Quantities, accounted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,27 +60,11 @@ class Reasons:
         """Tell whether the reasons of a job are recorded."""
         return self.report_filter is None or self.report_filter(job)
 
-    def over_capacity(self, job: Job, over: OverCapacity, request: Quantities) -> None:
+    def over_capacity(self, job: Job, over: OverCapacity) -> None:
         """Record that a limit or quota of a queue keeps a job from starting."""
         if self.are_brief and not self.is_reported(job):
             return
-        queue = self._session.shares.queues[over.queue]
-        # Above a limit the engine says what of the request is not preemptible; above a quota all of it is.
-        firm = NO_QUANTITIES if over.reason == OVER_LIMIT and job.preemptible else request
-        context = QueueContext(
-            queue.name,
-            over.resource,
-            accounted(queue.request),
-            accounted(queue.deserved),
-            accounted(queue.allocated),
-            accounted(queue.allocated_np),
-            accounted(queue.limit),
-            request,
-            firm,
-        )
-        job.fit_errors.append(
-            JobFitError(over.reason, (over_capacity_message(over),), sub_group=DEFAULT_SUB_GROUP, queue=context)
-        )
+        job.fit_errors.append(simple(over.reason, over_capacity_message(over)))
 
     def unplaced(self, job: Job, task: Task, placed: int, nodes: Indices) -> None:
         """Record that no node took a pod of a job, after `placed` others of its part were placed."""

@@ -5,12 +5,11 @@ Source: pkg/scheduler/api/common_info/job_errors.go, pod_errors.go; pkg/apis/sch
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from apportion_runtime.core.explain.amounts import GIGABYTE, MILLICORES, decimals
-from apportion_runtime.core.resources import CPU, GPU, MEMORY, Quantities, ResourceIndex, Vector, is_mig
+from apportion_runtime.core.resources import CPU, GPU, MEMORY, ResourceIndex, Vector, is_mig
 
 POD_SCHEDULING_ERRORS = "PodSchedulingErrors"
 NOT_ENOUGH_RESOURCES = "Not enough resources for the workload"
@@ -24,24 +23,6 @@ _NEXT = ". \n"
 
 
 @dataclass(frozen=True, slots=True)
-class QueueContext:
-    """A queue whose bound kept a job from starting: cpu (millicores), memory (bytes), gpu (devices); -1 is no bound.
-
-    `resource` is the one of which there would be too much.
-    """
-
-    queue: str
-    resource: str
-    requested: Quantities
-    deserved: Quantities
-    allocated: Quantities
-    allocated_non_preemptible: Quantities
-    limit: Quantities
-    job_requested: Quantities
-    job_requested_non_preemptible: Quantities
-
-
-@dataclass(frozen=True, slots=True)
 class JobFitError:
     """One reason why a job was not placed.
 
@@ -51,7 +32,6 @@ class JobFitError:
         detailed: The same in detail; empty where `messages` say it all.
         sub_group: The part of the job concerned.
         node_group: The domain of a topology concerned; empty for other errors.
-        queue: The queue whose bound it is.
     """
 
     reason: str
@@ -59,7 +39,6 @@ class JobFitError:
     detailed: tuple[str, ...] = ()
     sub_group: str = ""
     node_group: str = ""
-    queue: QueueContext | None = None
 
     @property
     def detailed_message(self) -> str:
@@ -138,8 +117,3 @@ def add(errors: dict[str, TaskFitErrors], uid: str, more: TaskFitErrors) -> None
     """Note errors of a pod beside those noted before."""
     known = errors.get(uid)
     errors[uid] = more if known is None else known.plus(more)
-
-
-def counted(reasons: Iterable[str]) -> TaskFitErrors:
-    """Return errors of one attempt from the reasons that nodes gave."""
-    return TaskFitErrors(reason_counts=Counter(reasons))

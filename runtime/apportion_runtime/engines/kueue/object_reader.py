@@ -168,7 +168,6 @@ def _queue(made: ClusterQueue, flavors: Container[str], provisioning: Container[
         made.strategy,
         made.all_checks,
         made.selector,
-        made.stop_policy,
         _inactive(made, flavors, provisioning),
     )
 

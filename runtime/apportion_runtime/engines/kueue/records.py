@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from apportion_api.kueue.names import BEST_EFFORT, NOT_STOPPED
+from apportion_api.kueue.names import BEST_EFFORT
 from apportion_api.kueue.objects import CheckRule, Fungibility, Preemption, ResourceGroup
 from apportion_api.objects import LabelSelector
 from apportion_runtime.engines.kueue.quota_tree import FlavorResource, Quota
@@ -33,7 +33,6 @@ class Queue:
     strategy: str = BEST_EFFORT
     checks: tuple[CheckRule, ...] = ()
     selector: LabelSelector | None = None
-    stopped: str = NOT_STOPPED
     inactive_because: str = ""
 
     def group_of(self, resource: str) -> ResourceGroup | None:
