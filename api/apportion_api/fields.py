@@ -74,6 +74,12 @@ class Fields:
             return found
         return self._malformed(key, found, "a quantity")
 
+    def quantities(self, key: str) -> dict[str, Written]:
+        """Return a mapping of quantities; null is not one."""
+        held = self.at(key)
+        found = {str(name): held.quantity(name) for name in held.written}
+        return {name: "null" if value is None else value for name, value in found.items()}
+
     def texts(self, key: str) -> tuple[str, ...]:
         """Return a list of texts."""
         return tuple(

@@ -40,14 +40,34 @@ def quantity(path: str) -> Any:
     return _field(lambda at, key: at.quantity(key), path)
 
 
+def quantities(path: str) -> Any:
+    """Declare a mapping of quantities, such as a resource list."""
+    return _field(lambda at, key: at.quantities(key), path, default_factory=dict)
+
+
+def optional_quantities(path: str) -> Any:
+    """Declare a mapping of quantities that is None where it is missing."""
+    return _field(lambda at, key: at.quantities(key) if key in at else None, path)
+
+
 def texts(path: str) -> Any:
     """Declare a list of texts."""
     return _field(lambda at, key: at.texts(key), path, default=())
 
 
+def optional_texts(path: str) -> Any:
+    """Declare a list of texts that is None where it is missing."""
+    return _field(lambda at, key: at.texts(key) if key in at else None, path)
+
+
 def text_map(path: str) -> Any:
     """Declare a mapping of texts, such as labels."""
     return _field(lambda at, key: at.text_map(key), path, default_factory=dict)
+
+
+def mapping(path: str) -> Any:
+    """Declare a mapping that stays as it is written."""
+    return _field(lambda at, key: at.at(key).written, path, default_factory=dict)
 
 
 def mappings(path: str) -> Any:
@@ -75,6 +95,11 @@ def read(form: type[_Object], manifest: Mapping[str, object]) -> _Object:
     fields = Fields(manifest)
     found = read_fields(form, fields)
     return dataclasses.replace(found, faults=fields.faults) if fields.faults else found
+
+
+def derived(read_from: Callable[[Fields], object], default: object) -> Any:
+    """Declare a value that is computed from the fields of its mapping."""
+    return dataclasses.field(default=default, metadata={"read": read_from})
 
 
 def read_all(form: type[_Object], manifests: Iterable[Mapping[str, object]]) -> list[_Object]:

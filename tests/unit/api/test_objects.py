@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 
+from apportion_api.fields import Fields
 from apportion_api.kueue.objects import ClusterQueue, LocalQueue, ResourceFlavor
-from apportion_api.objects import read, read_all
+from apportion_api.objects import read, read_all, read_fields
+from apportion_api.volcano.configuration import SchedulerConfiguration
+from apportion_api.volcano.objects import Queue
 from apportion_runtime.engines.kueue.object_reader import read as read_for_simulation
+from apportion_runtime.engines.volcano.capacity import queue_spec
 
 
 def _queue(api: str = "v1beta2", **spec: Any) -> dict[str, Any]:
@@ -69,3 +73,28 @@ def test_objects_of_a_kind_are_those_of_its_group_in_any_version() -> None:
     other = {**_queue(), "apiVersion": "example.com/v1"}
 
     assert [queue.name for queue in read_all(ClusterQueue, [_queue("v1beta1"), other, {}])] == ["q"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "fault"),
+    [
+        ({"capability": {"cpu": [4]}}, "spec.capability.cpu: `[4]` is not a quantity"),
+        ({"priority": "high"}, "spec.priority: `high` is not a whole number"),
+    ],
+)
+def test_a_malformed_queue_of_volcano_is_named_by_the_simulator(spec: dict[str, Any], fault: str) -> None:
+    queue = read(Queue, {"metadata": {"name": "q"}, "spec": spec})
+
+    with pytest.raises(ValueError, match="is not") as refused:
+        queue_spec(queue)
+    assert str(refused.value) == fault
+
+
+@pytest.mark.parametrize(
+    ("plugin", "does"), [({}, False), ({"enableHierarchy": True}, True), ({"enableHierarchy": False}, False)]
+)
+def test_a_plugin_has_no_hierarchy_unless_it_is_switched_on(plugin: dict[str, bool], does: bool) -> None:
+    document = {"actions": "enqueue, allocate", "tiers": [{"plugins": [{"name": "capacity", **plugin}]}]}
+    found = read_fields(SchedulerConfiguration, Fields(document))
+
+    assert (found.actions, found.has_hierarchy) == (("enqueue", "allocate"), does)

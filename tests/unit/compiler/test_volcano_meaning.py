@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 import yaml
 
+from apportion_api.objects import read_all
+from apportion_api.volcano.objects import Queue as VolcanoQueue
 from apportion_compiler.engines.volcano.emit import emit, refusals
 from apportion_compiler.engines.volcano.reader import READER
-from apportion_compiler.engines.volcano.rules.tree import capability, deserved, guarantee, parent_of
+from apportion_compiler.engines.volcano.rules.tree import capability, deserved, guarantee
 from apportion_compiler.graph.declarations import declare
 from apportion_compiler.graph.graph import build_graph
 from apportion_compiler.ir.lower import lower
@@ -57,8 +59,8 @@ def _program(*queues: Queue, version: str = "1.16.0", **cluster: Any) -> Program
     return lower(graph, graph.scopes[-1])
 
 
-def _queues(program: Program) -> dict[str, Manifest]:
-    return {m["metadata"]["name"]: m for m in emit(program).manifests if m["kind"] == "Queue"}
+def _queues(program: Program) -> dict[str, VolcanoQueue]:
+    return {queue.name: queue for queue in read_all(VolcanoQueue, emit(program).manifests)}
 
 
 def _configuration(program: Program, name: str = "volcano-scheduler") -> dict[str, Any]:
@@ -72,18 +74,18 @@ def _plugins(program: Program) -> dict[str, dict[str, Any]]:
     return {p["name"]: p for tier in _configuration(program)["tiers"] for p in tier["plugins"]}
 
 
-def share(queue: Manifest, allocated: Mapping[str, int]) -> float:
+def share(queue: VolcanoQueue, allocated: Mapping[str, int]) -> float:
     """The larger a queue's share, the later it gets more."""
     shares = [allocated.get(name, 0) / amount for name, amount in deserved(queue).items() if amount]
     return max(shares, default=1)
 
 
-def usable(queues: Mapping[str, Manifest], resource: str) -> dict[str, float]:
+def usable(queues: Mapping[str, VolcanoQueue], resource: str) -> dict[str, float]:
     """What each queue may use at most, whatever the others use."""
     most: dict[str, float] = {"root": math.inf}
     for name, queue in queues.items():
-        above = parent_of(queue) or "root"
-        kept = sum(guarantee(q).get(resource, 0) for q in queues.values() if parent_of(q) == above)
+        above = queue.parent or "root"
+        kept = sum(guarantee(q).get(resource, 0) for q in queues.values() if q.parent == above)
         own = guarantee(queue).get(resource, 0)
         most[name] = min(max(most[above] - kept, 0) + own, capability(queue).get(resource, math.inf))
     return most
@@ -126,7 +128,7 @@ def test_a_weight_is_written_and_divides_nothing() -> None:
     heavy, light = (replace_weight(TEAMS[1], weight) for weight in ("3.5", "0"))
     programs = [_program(queue) for queue in (heavy, light)]
     queues = [_queues(program)["speech"] for program in programs]
-    assert [q["spec"]["weight"] for q in queues] == [4, 1]
+    assert [q.weight for q in queues] == [4, 1]
     assert [READER.read(emit(p).manifests).queues[0].weight["gpu"] for p in programs] == [4000, 1000]
     assert share(queues[0], {GPU: 3000}) == share(queues[1], {GPU: 3000}) == 0.75
 
@@ -138,18 +140,18 @@ def replace_weight(queue: Queue, weight: str) -> Queue:
 def test_an_inner_queues_priority_is_on_it_alone() -> None:
     """The approximation of priorities: each is read back, and a leaf does not take its parent's."""
     queues = _queues(_program(Queue(id="research", priority=300, children=TEAMS)))
-    assert [q["spec"].get("priority") for q in queues.values()] == [300, None, None]
+    assert [q.priority for q in queues.values()] == [300, None, None]
 
 
 def test_every_device_is_named_so_that_what_is_over_can_be_reclaimed() -> None:
     queues = _queues(_program(*TEAMS, Queue(id="interns", namespaces=("interns",))))
-    assert queues["interns"]["spec"]["deserved"] == {GPU: "0"}
+    assert queues["interns"].deserved == {GPU: "0"}
 
 
 def test_a_limit_above_the_parents_is_written_as_the_parents() -> None:
     child = Queue(id="vision", namespaces=("vision",), limit=Resources(cpu=20))
     queues = _queues(_program(Queue(id="research", limit=Resources(cpu=10), children=(child,))))
-    assert queues["vision"]["spec"]["capability"] == {"cpu": "10"}
+    assert queues["vision"].capability == {"cpu": "10"}
 
 
 @pytest.mark.parametrize(
@@ -157,7 +159,7 @@ def test_a_limit_above_the_parents_is_written_as_the_parents() -> None:
 )
 def test_a_limit_of_nothing_is_the_least_there_is(declared: str, written: dict[str, str]) -> None:
     program = _program(Queue(id="a", namespaces=("a",), limit=Resources(cpu=declared, memory=declared)))
-    assert _queues(program)["a"]["spec"]["capability"] == written
+    assert _queues(program)["a"].capability == written
     scale = 1000 * int(declared)
     assert READER.read(emit(program).manifests).queues[0].limit == {"cpu": scale, "memory": int(declared)}
 
@@ -221,11 +223,8 @@ def test_a_queue_without_pools_is_on_no_node() -> None:
     )
     graph = build_graph(declare(policy), date(2026, 11, 21))
     program = lower(graph, graph.scopes[-1])
-    groups = [
-        q["spec"]["affinity"]["nodeGroupAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-        for q in _queues(program).values()
-    ]
-    assert groups == [["old"], ["-"]]
+    groups = [q.node_groups for q in _queues(program).values()]
+    assert groups == [("old",), ("-",)]
     assert _plugins(program)["nodegroup"]["arguments"] == {"strict": False}
     assert [q.pools for q in READER.read(emit(program).manifests).queues] == [("old",), ()]
 

@@ -28,8 +28,6 @@ SHARED_QUEUE = "default"
 """Where work goes that names no queue."""
 
 SYSTEM_NAMESPACE = "volcano-system"
-SCHEDULER_CONFIG_MAP = "volcano-scheduler-configmap"
-SCHEDULER_KEY = "volcano-scheduler.conf"
 CONTROLLER_CONFIG_MAP = "volcano-controller-configmap"
 CONTROLLER_KEY = "volcano-controller.conf"
 """The chart names its ConfigMaps after the release: `<release>-scheduler-configmap`."""

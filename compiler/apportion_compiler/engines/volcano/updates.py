@@ -7,31 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from apportion_api.fields import Written
+from apportion_api.objects import is_a, read
+from apportion_api.volcano.objects import Queue
 from apportion_compiler.engines.volcano.emit.bounds import MAX_DEPTH
 from apportion_compiler.engines.volcano.emit.resource_lists import counts, short_of, total
 from apportion_compiler.engines.volcano.names import ROOT_QUEUE, SHARED_QUEUE
-from apportion_compiler.plain_objects import Manifest, group_of, mapping, name_of, text
+from apportion_compiler.plain_objects import Manifest, mapping
 from apportion_compiler.rollout.queue_state import Model, QueueEntry, State
-
-_LISTS = ("guarantee", "deserved")
 
 
 def _is_queue(manifest: Manifest) -> bool:
-    return manifest.get("kind") == "Queue" and group_of(manifest) == "scheduling.volcano.sh"
+    return is_a(Queue, manifest)
 
 
 def _read(manifest: Manifest) -> QueueEntry:
-    return QueueEntry(
-        manifest,
-        name_of(manifest),
-        text(manifest, "spec", "parent") or ROOT_QUEUE,
-        tuple(counts(_listed(manifest, field)) for field in _LISTS),
-        counts(_listed(manifest, "capability")),
-    )
+    queue = read(Queue, manifest)
+    amounts = counts(queue.guarantee), counts(queue.deserved)
+    return QueueEntry(manifest, queue.name, queue.parent or ROOT_QUEUE, amounts, counts(queue.capability))
 
 
-def _listed(manifest: Manifest, field: str) -> Mapping[str, object]:
-    return mapping(manifest, "spec", *(("guarantee", "resource") if field == "guarantee" else (field,)))
+def _listed(manifest: Manifest, field: str) -> Mapping[str, Written]:
+    queue = read(Queue, manifest)
+    return {"guarantee": queue.guarantee, "deserved": queue.deserved, "capability": queue.capability}[field]
 
 
 def _at_root(has: QueueEntry, shall: QueueEntry) -> Manifest:

@@ -5,12 +5,12 @@ Source: pkg/scheduler/plugins/capacity/capacity.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cmp_to_key
-from typing import Any, Protocol
+from typing import Protocol
 
-from apportion_runtime.admission.objects import name_of
+from apportion_api.volcano import objects as api
 from apportion_runtime.engines.volcano.amounts import (
     UNBOUNDED,
     Amounts,
@@ -44,19 +44,19 @@ class QueueSpec:
     guarantee: Amounts = field(default_factory=dict)
 
 
-def queue_spec(made: Mapping[str, Any]) -> QueueSpec:
-    """Return the queue that an object is. Raises `ValueError` for an amount that cannot be read."""
-    spec = made.get("spec") or {}
-    state = (made.get("status") or {}).get("state") or spec.get("state") or "Open"
+def queue_spec(queue: api.Queue) -> QueueSpec:
+    """Return the queue that an object is. Raises `ValueError` for a field that cannot be read."""
+    if queue.faults:
+        raise ValueError(str(queue.faults[0]))
     return QueueSpec(
-        name=name_of(made),
-        parent=spec.get("parent") or ROOT,
-        priority=int(spec.get("priority") or 0),
-        reclaimable=spec.get("reclaimable") is not False,
-        is_open=state == "Open",
-        capability=amounts(spec.get("capability")),
-        deserved=amounts(spec.get("deserved")),
-        guarantee=amounts((spec.get("guarantee") or {}).get("resource")),
+        name=queue.name,
+        parent=queue.parent or ROOT,
+        priority=queue.priority or 0,
+        reclaimable=queue.reclaimable is not False,
+        is_open=(queue.state or queue.former_state or "Open") == "Open",
+        capability=amounts(queue.capability),
+        deserved=amounts(queue.deserved),
+        guarantee=amounts(queue.guarantee),
     )
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apportion_api.objects import read
+from apportion_api.volcano.configuration import SCHEDULER_CONFIG_MAP
+from apportion_api.volcano.objects import Queue
 from apportion_runtime.admission.objects import annotations_of, kind_of, name_of
 from apportion_runtime.core.snapshot import Pod
 from apportion_runtime.core.status import GATED
@@ -17,7 +20,7 @@ from apportion_runtime.engines.volcano import allocation_actions as allocating
 from apportion_runtime.engines.volcano import eviction_actions
 from apportion_runtime.engines.volcano.amounts import Amounts
 from apportion_runtime.engines.volcano.capacity import DEFAULT, ROOT, Capacity, QueueSpec, queue_spec
-from apportion_runtime.engines.volcano.configuration import CONFIG_MAP, read_configuration
+from apportion_runtime.engines.volcano.configuration import read_configuration
 from apportion_runtime.engines.volcano.jobs import GroupState, Job, Phase, Status, Task
 from apportion_runtime.engines.volcano.pod_groups import (
     GROUP_ANNOTATION,
@@ -54,7 +57,7 @@ class Volcano(PlainEngine):
     def __init__(self, cluster_state: ClusterState) -> None:
         super().__init__(cluster_state)
         self.pods = Pods(cluster_state, Gangs(cluster_state, least=self._least))
-        with reading(f"ConfigMap {CONFIG_MAP}"):
+        with reading(f"ConfigMap {SCHEDULER_CONFIG_MAP}"):
             self._configuration = read_configuration(cluster_state.store.list("ConfigMap"))
         self._specs = {spec.name: spec for spec in map(_spec, cluster_state.store.list("Queue"))}
         self._groups: dict[str, GroupState] = {}
@@ -247,7 +250,7 @@ class Volcano(PlainEngine):
 
 def _spec(made: Manifest) -> QueueSpec:
     with reading(f"Queue {name_of(made)}"):
-        return queue_spec(made)
+        return queue_spec(read(Queue, made))
 
 
 def _because(victim: Task, by: Task, action: str) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cmp_to_key
 
+from apportion_api.volcano.configuration import Plugin
 from apportion_runtime.engines.kube_scheduler.nodes import NodeState
 from apportion_runtime.engines.kube_scheduler.scheduler import alike_on_nodes
 from apportion_runtime.engines.volcano.amounts import fits, plus
-from apportion_runtime.engines.volcano.configuration import Plugin
 from apportion_runtime.engines.volcano.jobs import HOLDING, Job, Status, Task
 from apportion_runtime.engines.volcano.session import Session, Statement, merge
 from apportion_runtime.sim.api.pod_requests import total
@@ -225,7 +225,7 @@ def _agreed(session: Session, task: Task, candidates: Sequence[Task], what: str)
     """Return the pods that all plugins of the first tier that decides let go."""
     for tier in session.configuration.tiers:
         agreed: list[Task] | None = None
-        for plugin in tier:
+        for plugin in tier.plugins:
             said = _by_plugin(session, plugin, task, candidates, what)
             if said is None:
                 continue

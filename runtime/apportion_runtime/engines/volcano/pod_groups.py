@@ -9,8 +9,8 @@ ray-operator/controllers/ray/batchscheduler/volcano (1.6.2).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from apportion_api.objects import read
+from apportion_api.volcano.objects import PodGroup
 from apportion_runtime.admission import api_names
 from apportion_runtime.admission.expansion import Slot
 from apportion_runtime.admission.objects import (
@@ -60,14 +60,15 @@ def _named(cluster_state: ClusterState, running: Running, made: Manifest, name: 
     namespace = namespace_of(made)
     key = f"{namespace}/{name}"
     written = cluster_state.store.get("PodGroup", namespace, name) or cluster_state.store.get("PodGroup", "", name)
-    spec: Mapping[str, object] = {} if written is None else written.get("spec") or {}
-    least = nested(spec, "minResources")
+    group = PodGroup(min_member=_NEVER) if written is None else read(PodGroup, written)
+    if group.faults:
+        raise ValueError(f"PodGroup {key}: {group.faults[0]}")
     return GroupState(
         key,
-        str(spec.get("queue") or DEFAULT),
-        int(str(spec.get("minMember") or 1)) if written is not None else _NEVER,
-        None if least is None else amounts(least),
-        _priority(cluster_state, str(spec.get("priorityClassName") or ""), made),
+        group.queue or DEFAULT,
+        group.min_member or 1,
+        None if group.min_resources is None else amounts(group.min_resources),
+        _priority(cluster_state, group.priority_class or "", made),
         cluster_state.now,
         running.number,
     )

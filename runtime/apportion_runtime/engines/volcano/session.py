@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from apportion_api.volcano.configuration import SchedulerConfiguration
 from apportion_runtime.engines.kube_scheduler.filters import Filters
 from apportion_runtime.engines.kube_scheduler.misfit import Misfit
 from apportion_runtime.engines.kube_scheduler.nodes import Nodes, NodeState
@@ -16,7 +17,6 @@ from apportion_runtime.engines.kube_scheduler.profiles import MOST, Profile
 from apportion_runtime.engines.kube_scheduler.scheduler import alike_on_nodes
 from apportion_runtime.engines.kube_scheduler.scores import fit_score, scores
 from apportion_runtime.engines.volcano.capacity import Capacity
-from apportion_runtime.engines.volcano.configuration import Configuration
 from apportion_runtime.engines.volcano.jobs import Job, Phase, Status, Task
 from apportion_runtime.sim.api.pod_requests import add
 
@@ -64,7 +64,7 @@ class Session:
 
     def __init__(
         self,
-        configuration: Configuration,
+        configuration: SchedulerConfiguration,
         nodes: Nodes,
         capacity: Capacity,
         jobs: Iterable[Job],
@@ -133,7 +133,7 @@ class Session:
     def is_starving(self, job: Job) -> bool:
         """Tell whether a job wants more, by the first tier that has anything to say."""
         for tier in self.configuration.tiers:
-            asked = [p.name for p in tier if p.name in ("priority", "gang") and p.does("JobStarving")]
+            asked = [p.name for p in tier.plugins if p.name in ("priority", "gang") and p.does("JobStarving")]
             if asked:
                 return all(job.is_starving(by) for by in asked)
         return False
@@ -308,7 +308,7 @@ def fits_on(request: Mapping[str, int], node: NodeState) -> bool:
     return True
 
 
-def _profile(configuration: Configuration) -> Profile:
+def _profile(configuration: SchedulerConfiguration) -> Profile:
     """Return kube-scheduler's plugins as Volcano's predicates and nodeorder use them."""
     plain = Profile()
     filters = plain.filters - {"NodeResourcesFit"} if configuration.plugin("predicates") else frozenset[str]()

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from apportion_api.volcano.configuration import SCHEDULER_CONFIG_MAP, SCHEDULER_KEY
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.backends.yaml_documents import yaml_text
@@ -28,8 +29,6 @@ from apportion_compiler.engines.volcano.names import (
     CONTROLLER_CONFIG_MAP,
     CONTROLLER_KEY,
     GPU_RESOURCE,
-    SCHEDULER_CONFIG_MAP,
-    SCHEDULER_KEY,
     SYSTEM_NAMESPACE,
 )
 from apportion_compiler.ir.program import Program

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from apportion_api.objects import read as read_object
+from apportion_api.volcano.objects import Queue
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.engines.volcano.emit.groups import NO_GROUP
 from apportion_compiler.engines.volcano.emit.queues import TITLE_ANNOTATION
@@ -20,15 +22,12 @@ from apportion_compiler.engines.volcano.reader.amounts import DeclaredAmounts, s
 from apportion_compiler.engines.volcano.reader.configuration import cluster_of, topologies_of
 from apportion_compiler.kubernetes_names import label_value, object_name
 from apportion_compiler.plain_objects import (
-    annotations_of,
     described,
-    integer,
     labels_of,
     mapping,
     name_of,
     of_kind,
     parents_first,
-    text,
 )
 from apportion_compiler.pool_label_keys import GPU_MODEL_LABEL
 from apportion_compiler.readers.admission import admission_facts
@@ -45,7 +44,7 @@ _FIELDS = frozenset(
         "weight",
     }
 )  # fmt: skip
-_GROUPS = ("affinity", "nodeGroupAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+_GROUPS = ("nodeGroupAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 _OLDER_HIERARCHY = "volcano.sh/hierarchy"
 _UNIT = 1000
 
@@ -69,7 +68,9 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     for node in of_kind(manifests, "topology.volcano.sh", "HyperNode"):
         notes.append(Note(described(node), "its members are not kept: write a topology of node labels"))
     topologies = tuple(topologies_of(manifests, notes))
-    cluster = cluster_of(manifests, [m for group in tree.groups.values() for m in group.values()], notes)
+    cluster = cluster_of(
+        manifests, [read_object(Queue, m) for group in tree.groups.values() for m in group.values()], notes
+    )
     facts = admission_facts(manifests)
 
     def preemptible(name: str, value: int) -> bool | None:
@@ -103,7 +104,8 @@ class _Tree:
 def _tree(objects: Sequence[Manifest], notes: list[Note]) -> _Tree:
     own = [m for m in objects if name_of(m) in (ROOT_QUEUE, SHARED_QUEUE)]
     for manifest in own:
-        if any(mapping(manifest, "spec", field) for field in ("capability", "deserved", "guarantee")):
+        queue = read_object(Queue, manifest)
+        if queue.capability or queue.deserved or queue.guarantee:
             notes.append(
                 Note(described(manifest), "is Volcano's own, and no queue of a policy: its amounts are not kept")
             )
@@ -140,21 +142,21 @@ def _queue(id_: str, tree: _Tree, notes: list[Note]) -> QueueRecord:
     """Put the objects of a queue together: what is not counted by model is taken from the first."""
     group = tree.groups[id_]
     manifest = next(iter(group.values()))
+    queue = read_object(Queue, manifest)
     for each in group.values():
         notes.extend(_oddities(each))
     said = _amounts(group, tree, notes)
-    weight = integer(manifest, "spec", "weight") or 1
     return QueueRecord(
         id=id_,
-        object=described(manifest),
-        parent=_parent(manifest, tree, notes),
-        title=annotations_of(manifest).get(TITLE_ANNOTATION),
+        object=str(queue),
+        parent=_parent(queue, tree, notes),
+        title=queue.annotations.get(TITLE_ANNOTATION),
         owner=owner_of(manifest),
         guaranteed=said.guaranteed,
         limit=said.limit,
         lending_limit=said.lending,
-        weight=dict.fromkeys((CPU, MEMORY, GPU), weight * _UNIT),
-        priority=integer(manifest, "spec", "priority"),
+        weight=dict.fromkeys((CPU, MEMORY, GPU), (queue.weight or 1) * _UNIT),
+        priority=queue.priority,
         pools=_usable(group),
         labels=own_labels(manifest),
     )
@@ -162,12 +164,12 @@ def _queue(id_: str, tree: _Tree, notes: list[Note]) -> QueueRecord:
 
 def _amounts(group: Mapping[str | None, Manifest], tree: _Tree, notes: list[Note]) -> DeclaredAmounts:
     if not tree.models:
-        return said_of(group[None], notes)
+        return said_of(read_object(Queue, group[None]), notes)
     guaranteed: dict[str, Amount] = {}
     limit: dict[str, Amount] = {}
     lending: dict[str, Amount] = {}
     for model, manifest in group.items():
-        said = said_of(manifest, notes)
+        said = said_of(read_object(Queue, manifest), notes)
         for kept, found in ((guaranteed, said.guaranteed), (limit, said.limit), (lending, said.lending)):
             if model is None:
                 # The tree without a model has no GPUs, and says so.
@@ -204,46 +206,42 @@ def _kept_back(queue: QueueRecord, resource: str) -> int:
     return promised - lent if isinstance(promised, int) and isinstance(lent, int) else 0
 
 
-def _parent(manifest: Manifest, tree: _Tree, notes: list[Note]) -> str | None:
-    parent = text(manifest, "spec", "parent")
+def _parent(queue: Queue, tree: _Tree, notes: list[Note]) -> str | None:
+    parent = queue.parent
     if parent is None or parent == ROOT_QUEUE:
         return None
     if parent not in tree.id_of:
         message = f"its parent {parent} is missing, and Volcano then schedules nothing: read as a top-level queue"
         if parent == SHARED_QUEUE:
             message = f"hangs below Volcano's own queue {SHARED_QUEUE}: read as a top-level queue"
-        notes.append(Note(described(manifest), message))
+        notes.append(Note(str(queue), message))
         return None
     return tree.id_of[parent]
 
 
 def _oddities(manifest: Manifest) -> Iterator[Note]:
-    spec = mapping(manifest, "spec")
+    queue = read_object(Queue, manifest)
     yield from unknown_fields(manifest, _FIELDS, "spec")
-    if spec.get("reclaimable") is False:
-        yield Note(described(manifest), "reclaimable is false: a policy cannot declare a loan that is never reclaimed")
+    if queue.reclaimable is False:
+        yield Note(str(queue), "reclaimable is false: a policy cannot declare a loan that is never reclaimed")
     for field in ("nodeGroupAffinity", "nodeGroupAntiAffinity"):
-        for strength in mapping(spec, "affinity", field):
-            if (field, strength) != _GROUPS[1:]:
-                yield Note(described(manifest), f"spec.affinity.{field}.{strength} is not kept")
-    if _OLDER_HIERARCHY in annotations_of(manifest):
+        for strength in mapping(queue.affinity, field):
+            if (field, strength) != _GROUPS:
+                yield Note(str(queue), f"spec.affinity.{field}.{strength} is not kept")
+    if _OLDER_HIERARCHY in queue.annotations:
         yield Note(
-            described(manifest),
-            f"annotation {_OLDER_HIERARCHY} is the tree of the plugin drf: {annotations_of(manifest)[_OLDER_HIERARCHY]} is "
+            str(queue),
+            f"annotation {_OLDER_HIERARCHY} is the tree of the plugin drf: {queue.annotations[_OLDER_HIERARCHY]} is "
             "not kept, say the parent in spec.parent",
         )
-    if (
-        not mapping(spec, "deserved")
-        and not mapping(spec, "guarantee", "resource")
-        and (integer(spec, "weight") or 1) > 1
-    ):
+    if not queue.deserved and not queue.guarantee and (queue.weight or 1) > 1:
         yield Note(
-            described(manifest),
-            f"has its weight of {spec['weight']} alone, by which the plugin proportion divides the cluster: kept as a "
+            str(queue),
+            f"has its weight of {queue.weight} alone, by which the plugin proportion divides the cluster: kept as a "
             "weight for surplus, and nothing is guaranteed",
         )
-    if text(manifest, "status", "state") in ("Closed", "Closing"):
-        yield Note(described(manifest), "is closed: a policy cannot declare that")
+    if queue.state in ("Closed", "Closing"):
+        yield Note(str(queue), "is closed: a policy cannot declare that")
 
 
 def _usable(group: Mapping[str | None, Manifest]) -> tuple[str, ...] | None:
@@ -255,9 +253,7 @@ def _usable(group: Mapping[str | None, Manifest]) -> tuple[str, ...] | None:
 
 
 def _groups(manifest: Manifest) -> tuple[str, ...] | None:
-    *above, last = _GROUPS
-    found = mapping(manifest, "spec", *above).get(last)
-    return tuple(str(name) for name in found) if isinstance(found, list) else None
+    return read_object(Queue, manifest).node_groups
 
 
 def _with_pools(

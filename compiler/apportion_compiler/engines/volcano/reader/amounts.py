@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from apportion_api.fields import Written
+from apportion_api.volcano.objects import Queue
 from apportion_compiler.engines.volcano.emit.resource_lists import is_counted
 from apportion_compiler.engines.volcano.names import GPU_RESOURCE
-from apportion_compiler.plain_objects import described, mapping
-from apportion_compiler.readers.record import Manifest, Note
+from apportion_compiler.readers.record import Note
 from apportion_policy.errors import QuantityError
 from apportion_policy.quantity import Amount, kubernetes_units, kubernetes_value
 from apportion_policy.resources import CPU, GPU, MEMORY
@@ -27,19 +28,19 @@ class DeclaredAmounts:
     lending: Mapping[str, Amount]
 
 
-def said_of(manifest: Manifest, notes: list[Note]) -> DeclaredAmounts:
+def said_of(queue: Queue, notes: list[Note]) -> DeclaredAmounts:
     """Return the amounts of an object; what is kept back without being deserved counts as guaranteed.
 
     Raises:
         ValueError: If an amount is not a quantity, or negative.
     """
-    deserved = _amounts(manifest, notes, "deserved")
-    kept = _amounts(manifest, notes, "guarantee", "resource")
+    deserved = _amounts(queue, notes, "deserved", queue.deserved)
+    kept = _amounts(queue, notes, "guarantee.resource", queue.guarantee)
     guaranteed = {r: max(deserved.get(r, 0), kept.get(r, 0)) for r in {**deserved, **kept}}
     limit: dict[str, Amount] = {}
-    for resource, amount in _amounts(manifest, notes, "capability").items():
+    for resource, amount in _amounts(queue, notes, "capability", queue.capability).items():
         if resource in (CPU, MEMORY) and amount == 0:
-            notes.append(Note(described(manifest), f"Volcano reads a capability of 0 {resource} as no limit: not kept"))
+            notes.append(Note(str(queue), f"Volcano reads a capability of 0 {resource} as no limit: not kept"))
             continue
         is_least = resource in (CPU, MEMORY) and amount == _LEAST
         limit[resource] = 0 if is_least else amount
@@ -47,22 +48,22 @@ def said_of(manifest: Manifest, notes: list[Note]) -> DeclaredAmounts:
     return DeclaredAmounts(dict(guaranteed), limit, lending)
 
 
-def _amounts(manifest: Manifest, notes: list[Note], *field: str) -> dict[str, int]:
+def _amounts(queue: Queue, notes: list[Note], field: str, written: Mapping[str, Written]) -> dict[str, int]:
     amounts: dict[str, int] = {}
-    for name, value in mapping(manifest, "spec", *field).items():
-        at = f"spec.{'.'.join(field)}[{name}]"
+    for name, value in written.items():
+        at = f"spec.{field}[{name}]"
         if not is_counted(name):
-            notes.append(Note(described(manifest), f"{at} is not kept: Volcano counts no such resource"))
+            notes.append(Note(str(queue), f"{at} is not kept: Volcano counts no such resource"))
             continue
         scale = _SCALES.get(name, 1)
         try:
-            exact = kubernetes_value(value if isinstance(value, str | float | int) else str(value))
+            exact = kubernetes_value(value)
         except QuantityError as refused:
-            raise ValueError(f"{described(manifest)}: {at}: {refused}") from None
+            raise ValueError(f"{queue}: {at}: {refused}") from None
         if exact < 0:
-            raise ValueError(f"{described(manifest)}: {at}: {value} is negative")
+            raise ValueError(f"{queue}: {at}: {value} is negative")
         amount = kubernetes_units(str(value), scale)
         if amount != exact * scale:
-            notes.append(Note(described(manifest), f"{at} is {value}: rounded up, as Volcano does"))
+            notes.append(Note(str(queue), f"{at} is {value}: rounded up, as Volcano does"))
         amounts[GPU if name == GPU_RESOURCE else name] = amount
     return amounts

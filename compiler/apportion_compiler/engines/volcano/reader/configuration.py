@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from apportion_api.fields import Fields
+from apportion_api.objects import read_fields
+from apportion_api.volcano.configuration import SCHEDULER_KEY, SchedulerConfiguration
+from apportion_api.volcano.objects import Queue
 from apportion_compiler.embedded_text import yaml_value
-from apportion_compiler.engines.volcano.names import CONTROLLER_KEY, GPU_RESOURCE, SCHEDULER_KEY
+from apportion_compiler.engines.volcano.names import CONTROLLER_KEY, GPU_RESOURCE
 from apportion_compiler.plain_objects import described, items, mapping, text
 from apportion_compiler.readers.record import ClusterRecord, Manifest, Note, TopologyRecord
 from apportion_policy.engine_settings import VolcanoSettings
@@ -15,16 +19,13 @@ _PLACEMENTS = {"MostAllocated": "binpack", "LeastAllocated": "spread"}
 _NEEDED_ACTIONS = ("preempt", "reclaim")
 
 
-def cluster_of(manifests: Sequence[Manifest], queues: Sequence[Manifest], notes: list[Note]) -> ClusterRecord:
+def cluster_of(manifests: Sequence[Manifest], queues: Sequence[Queue], notes: list[Note]) -> ClusterRecord:
     """Return what holds of the cluster as a whole."""
     settings = _settings(queues, notes)
     for manifest, document in _documents(manifests, SCHEDULER_KEY, notes):
-        plugins = {
-            text(plugin, "name"): mapping(plugin, "arguments")
-            for tier in items(document, "tiers")
-            for plugin in items(tier, "plugins")
-        }
-        notes.extend(_switched_on(manifest, document, plugins))
+        found = read_fields(SchedulerConfiguration, Fields(document))
+        plugins = {plugin.name: plugin.arguments for plugin in found.plugins}
+        notes.extend(_switched_on(manifest, found))
         gpu, cpu = _placement(plugins)
         return ClusterRecord(gpu_placement=gpu, cpu_placement=cpu, volcano=settings)
     return ClusterRecord(volcano=settings)
@@ -64,9 +65,9 @@ def _documents(
             notes.append(Note(described(manifest), f"data[{key}] is not a configuration: not kept"))
 
 
-def _settings(queues: Sequence[Manifest], notes: list[Note]) -> VolcanoSettings | None:
+def _settings(queues: Sequence[Queue], notes: list[Note]) -> VolcanoSettings | None:
     """Return the order in which queues give out jobs, where all have the same."""
-    strategies = {text(queue, "spec", "dequeueStrategy") or "traverse" for queue in queues}
+    strategies = {queue.strategy or "traverse" for queue in queues}
     if len(strategies) > 1:
         notes.append(Note("Queue", "queues differ in dequeueStrategy, and a policy has one for the cluster: not kept"))
     if strategies == {"fifo"}:
@@ -74,16 +75,13 @@ def _settings(queues: Sequence[Manifest], notes: list[Note]) -> VolcanoSettings 
     return VolcanoSettings() if strategies == {"traverse"} else None
 
 
-def _switched_on(
-    manifest: Manifest, document: Mapping[str, object], plugins: Mapping[str | None, Mapping[str, object]]
-) -> Iterator[Note]:
-    if "capacity" not in plugins:
+def _switched_on(manifest: Manifest, found: SchedulerConfiguration) -> Iterator[Note]:
+    if found.plugin("capacity") is None:
         yield Note(
             described(manifest),
             "the capacity plugin is disabled, so parents and guarantees have no effect; the compiled configuration enables it",
         )
-    actions = [action.strip() for action in (text(document, "actions") or "").split(",")]
-    missing = [action for action in _NEEDED_ACTIONS if action not in actions]
+    missing = [action for action in _NEEDED_ACTIONS if action not in found.actions]
     if missing:
         yield Note(described(manifest), f"lacks the actions {', '.join(missing)}; what is compiled turns them on")
 

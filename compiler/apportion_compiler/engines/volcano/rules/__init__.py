@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from apportion_api.objects import read
+from apportion_api.volcano.objects import Queue
 from apportion_compiler.engine_rules.verdict import EngineRules, Manifest, Verdict
 from apportion_compiler.engines.volcano.rules.configuration import configuration_verdicts
 from apportion_compiler.engines.volcano.rules.groups import group_verdicts
@@ -22,11 +24,11 @@ from apportion_compiler.plain_objects import group_of
 def check(manifests: Sequence[Manifest], existing: Sequence[Manifest] = ()) -> Iterator[Verdict]:
     """Yield verdicts on queues, jobs, pod groups, hyper nodes and Volcano's configuration."""
     tree = queue_tree(manifests, existing)
-    queues: list[tuple[int, Manifest]] = []
+    queues: list[tuple[int, Queue]] = []
     for index, manifest in enumerate(manifests):
         match group_of(manifest), manifest.get("kind"):
             case "scheduling.volcano.sh", "Queue":
-                queues.append((index, manifest))
+                queues.append((index, read(Queue, manifest)))
                 yield from queue_verdicts(index, manifest, tree)
             case "scheduling.volcano.sh", "PodGroup":
                 yield from group_verdicts(index, manifest, tree, existing)

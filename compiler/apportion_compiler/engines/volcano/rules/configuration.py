@@ -8,15 +8,17 @@ Source: pkg/scheduler/{util.go,conf,framework,plugins/capacity,plugins/proportio
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
+from apportion_api.fields import Fields
+from apportion_api.objects import is_a, read, read_fields
+from apportion_api.volcano.configuration import SCHEDULER_KEY, SchedulerConfiguration
+from apportion_api.volcano.objects import Queue
 from apportion_compiler.embedded_text import yaml_value
 from apportion_compiler.engine_rules.verdict import Manifest, Verdict
-from apportion_compiler.engines.volcano.names import SCHEDULER_KEY
 from apportion_compiler.engines.volcano.rules.queues import HIERARCHY, ignored
-from apportion_compiler.engines.volcano.rules.tree import SCHEDULING_GROUP, QueueTree, is_below_queue
-from apportion_compiler.plain_objects import annotations_of, items, labels_of, mapping, name_of, of_kind, text
+from apportion_compiler.engines.volcano.rules.tree import QueueTree, is_below_queue
+from apportion_compiler.plain_objects import labels_of, text
 
 _ACTIONS = frozenset({"enqueue", "allocate", "backfill", "preempt", "reclaim", "shuffle", "gangpreempt", "gangreclaim"})
 _PLUGINS = frozenset(
@@ -31,24 +33,11 @@ _RECLAIM_VOICES = ("conformance", "gang")
 _AT = f"data[{SCHEDULER_KEY}]"
 
 
-@dataclass(frozen=True, slots=True)
-class _Configuration:
-    actions: tuple[str, ...]
-    tiers: tuple[tuple[Mapping[str, object], ...], ...]
-
-    def plugin(self, name: str) -> Mapping[str, object] | None:
-        for tier in self.tiers:
-            for plugin in tier:
-                if text(plugin, "name") == name:
-                    return plugin
-        return None
-
-
 def configuration_verdicts(
     manifests: Sequence[Manifest], existing: Sequence[Manifest], tree: QueueTree
 ) -> Iterator[Verdict]:
     """Yield verdicts on the ConfigMap and, by it, on queues."""
-    found: _Configuration | None = None
+    found: SchedulerConfiguration | None = None
     for index, manifest in enumerate(manifests):
         content = _content(manifest)
         if content is not None:
@@ -64,7 +53,7 @@ def configuration_verdicts(
         found = _parse(contents[-1]) if contents else None
     if found is not None:
         for index, manifest in enumerate(manifests):
-            if manifest in of_kind([manifest], SCHEDULING_GROUP, "Queue"):
+            if is_a(Queue, manifest):
                 yield from _of_queue(index, manifest, found)
 
 
@@ -72,27 +61,23 @@ def _content(manifest: Manifest) -> str | None:
     return text(manifest, "data", SCHEDULER_KEY) if manifest.get("kind") == "ConfigMap" else None
 
 
-def _parse(content: str) -> _Configuration | None:
+def _parse(content: str) -> SchedulerConfiguration | None:
     try:
         document = yaml_value(content)
     except ValueError:
         return None
     if not isinstance(document, dict):
         return None
-    actions = text(document, "actions") or ""
-    return _Configuration(
-        tuple(action.strip() for action in actions.split(",") if action.strip()),
-        tuple(tuple(mapping(plugin) for plugin in items(tier, "plugins")) for tier in items(document, "tiers")),
-    )
+    return read_fields(SchedulerConfiguration, Fields(document))
 
 
-def _by_itself(index: int, found: _Configuration, tree: QueueTree) -> Iterator[Verdict]:
+def _by_itself(index: int, found: SchedulerConfiguration, tree: QueueTree) -> Iterator[Verdict]:
     for action in found.actions:
         if action not in _ACTIONS:
             yield ignored(index, _AT, f"there is no action {action}", "remove it")
     for tier in found.tiers:
-        for plugin in tier:
-            name = text(plugin, "name")
+        for plugin in tier.plugins:
+            name = plugin.name
             if name not in _PLUGINS:
                 yield ignored(index, _AT, f"there is no plugin {name}, unless one is loaded from a file", "remove it")
     capacity, proportion = found.plugin("capacity"), found.plugin("proportion")
@@ -101,7 +86,7 @@ def _by_itself(index: int, found: _Configuration, tree: QueueTree) -> Iterator[V
     if capacity is None:
         return
     hangs = any(is_below_queue(queue) for queue in tree.queues.values())
-    if hangs and capacity.get("enableHierarchy") is not True:
+    if hangs and not capacity.does("Hierarchy"):
         yield ignored(
             index,
             _AT,
@@ -114,12 +99,11 @@ def _by_itself(index: int, found: _Configuration, tree: QueueTree) -> Iterator[V
         )
         return
     for tier in found.tiers:
-        names = [text(plugin, "name") for plugin in tier]
-        if "capacity" in names:
+        if any(plugin.name == "capacity" for plugin in tier.plugins):
             return
-        for plugin in tier:
-            name = text(plugin, "name")
-            if name in _RECLAIM_VOICES and plugin.get("enableReclaimable") is not False:
+        for plugin in tier.plugins:
+            name = plugin.name
+            if name in _RECLAIM_VOICES and plugin.does("Reclaimable"):
                 yield ignored(
                     index,
                     _AT,
@@ -129,11 +113,11 @@ def _by_itself(index: int, found: _Configuration, tree: QueueTree) -> Iterator[V
                 return
 
 
-def _of_queue(index: int, queue: Manifest, found: _Configuration) -> Iterator[Verdict]:
+def _of_queue(index: int, manifest: Manifest, found: SchedulerConfiguration) -> Iterator[Verdict]:
     capacity, proportion = found.plugin("capacity"), found.plugin("proportion")
-    spec = mapping(queue, "spec")
+    queue = read(Queue, manifest)
     if capacity is None and proportion is not None:
-        if mapping(spec, "deserved"):
+        if queue.deserved:
             yield ignored(
                 index, "spec.deserved", "the plugin proportion derives what a queue deserves from its weight",
                 "use the plugin capacity",
@@ -144,19 +128,19 @@ def _of_queue(index: int, queue: Manifest, found: _Configuration) -> Iterator[Ve
             )
     elif capacity is not None and proportion is None:
         # What Apportion writes there its fidelity report speaks of.
-        if spec.get("weight", 1) != 1 and labels_of(queue).get("app.kubernetes.io/managed-by") != "apportion":
+        if queue.weight not in (None, 1) and labels_of(manifest).get("app.kubernetes.io/managed-by") != "apportion":
             yield ignored(index, "spec.weight", "the plugin capacity ignores weights", "set `deserved` instead")
-        if HIERARCHY in annotations_of(queue):
+        if HIERARCHY in queue.annotations:
             yield ignored(
                 index,
                 f"metadata.annotations[{HIERARCHY}]",
                 "the plugin capacity takes the tree from spec.parent",
                 "write spec.parent",
             )
-    if mapping(spec, "affinity") and found.plugin("nodegroup") is None:
+    if queue.affinity and found.plugin("nodegroup") is None:
         yield ignored(
             index,
             "spec.affinity",
-            f"without the plugin nodegroup queue {name_of(queue)} runs on any node",
+            f"without the plugin nodegroup queue {queue.name} runs on any node",
             "add nodegroup to the scheduler's plugins",
         )

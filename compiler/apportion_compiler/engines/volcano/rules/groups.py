@@ -7,31 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from apportion_api.objects import read, read_all
+from apportion_api.volcano.objects import PodGroup
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.engines.volcano.names import ROOT_QUEUE
 from apportion_compiler.engines.volcano.rules.queues import rejected
-from apportion_compiler.engines.volcano.rules.tree import SCHEDULING_GROUP, QueueTree
-from apportion_compiler.plain_objects import integer, items, mapping, name_of, of_kind, text
+from apportion_compiler.engines.volcano.rules.tree import QueueTree
+from apportion_compiler.plain_objects import mapping
 
 _MODES = ("hard", "soft")
 
 
 def group_verdicts(index: int, group: Manifest, tree: QueueTree, existing: Sequence[Manifest]) -> Iterator[Verdict]:
     """Yield what is wrong with a PodGroup."""
-    spec = mapping(group, "spec")
-    members = spec.get("minMember")
-    if members is not None and (
-        integer(group, "spec", "minMember") is None or (integer(group, "spec", "minMember") or 0) < 0
-    ):
+    read_group = read(PodGroup, group)
+    malformed = {fault.path: fault.found for fault in read_group.faults}
+    members = malformed.get("spec.minMember", read_group.min_member)
+    if "spec.minMember" in malformed or (read_group.min_member or 0) < 0:
         yield rejected(
             index, "spec.minMember", f"{members!r} is not a number of 0 or more", "write how many start together"
         )
-    yield from network_topology(index, "spec.networkTopology", mapping(spec, "networkTopology"))
-    for number, entry in enumerate(items(spec, "subGroupPolicy")):
+    yield from network_topology(index, "spec.networkTopology", read_group.network_topology)
+    for number, entry in enumerate(read_group.sub_groups):
         at = f"spec.subGroupPolicy[{number}].networkTopology"
         yield from network_topology(index, at, mapping(entry, "networkTopology"))
-    queue = text(spec, "queue")
-    if queue is None or not _is_created(group, existing):
+    queue = read_group.queue
+    if queue is None or not _is_created(read_group, existing):
         return
     yield from open_queue(index, queue, tree, "PodGroup")
     if queue == ROOT_QUEUE or tree.children.get(queue):
@@ -71,7 +72,7 @@ def open_queue(index: int, queue: str, tree: QueueTree, kind: str) -> Iterator[V
         )
         return
     before = tree.before.get(queue)
-    state = None if before is None else text(before, "status", "state")
+    state = None if before is None else before.state
     if state not in (None, "Open"):
         yield rejected(
             index,
@@ -82,9 +83,6 @@ def open_queue(index: int, queue: str, tree: QueueTree, kind: str) -> Iterator[V
         )
 
 
-def _is_created(group: Manifest, existing: Sequence[Manifest]) -> bool:
-    namespace = text(group, "metadata", "namespace")
-    return not any(
-        name_of(m) == name_of(group) and text(m, "metadata", "namespace") == namespace
-        for m in of_kind(existing, SCHEDULING_GROUP, "PodGroup")
-    )
+def _is_created(group: PodGroup, existing: Sequence[Manifest]) -> bool:
+    identity = group.namespace, group.name
+    return all((other.namespace, other.name) != identity for other in read_all(PodGroup, existing))

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from apportion_compiler.engine_rules.verdict import Manifest, Verdict
+from apportion_api.volcano.objects import Queue
+from apportion_compiler.engine_rules.verdict import Verdict
 from apportion_compiler.engines.volcano.emit.bounds import MAX_DEPTH
 from apportion_compiler.engines.volcano.emit.resource_lists import Counts, short_of, total
 from apportion_compiler.engines.volcano.names import ROOT_QUEUE
@@ -23,22 +24,20 @@ from apportion_compiler.engines.volcano.rules.tree import (
     guarantee,
     has_pods,
     is_below_queue,
-    parent_of,
 )
-from apportion_compiler.plain_objects import name_of
 from apportion_policy.quantity import cpu_text, memory_text
 from apportion_policy.resources import CPU, MEMORY
 
 _SUMS = (("guarantee", "guarantee.resource", guarantee), ("deserved", "deserved", deserved))
 
 
-def hierarchy_verdicts(queues: Sequence[tuple[int, Manifest]], tree: QueueTree) -> Iterator[Verdict]:
+def hierarchy_verdicts(queues: Sequence[tuple[int, Queue]], tree: QueueTree) -> Iterator[Verdict]:
     """Yield what is wrong between the queues that are applied and all others."""
     evaluated: dict[str, int] = {}
     for index, queue in queues:
-        name = name_of(queue)
+        name = queue.name
         before = tree.before.get(name)
-        moved = before is None or parent_of(before) != parent_of(queue)
+        moved = before is None or before.parent != queue.parent
         sound = True
         if moved and is_below_queue(queue):
             for verdict in _place(index, queue, tree):
@@ -60,14 +59,14 @@ def refused_deletion(name: str, tree: QueueTree) -> str | None:
     return None
 
 
-def _amounts_changed(queue: Manifest, before: Manifest | None) -> bool:
+def _amounts_changed(queue: Queue, before: Queue | None) -> bool:
     return before is None or not all(
         same_amounts(resource_list(queue, field), resource_list(before, field)) for field in LISTS
     )
 
 
-def _place(index: int, queue: Manifest, tree: QueueTree) -> Iterator[Verdict]:
-    name, parent = name_of(queue), parent_of(queue)
+def _place(index: int, queue: Queue, tree: QueueTree) -> Iterator[Verdict]:
+    name, parent = queue.name, queue.parent
     assert parent is not None
     if parent == name:
         yield rejected(index, "spec.parent", f"queue {name} cannot use itself as parent", "name another queue")
@@ -96,7 +95,7 @@ def _place(index: int, queue: Manifest, tree: QueueTree) -> Iterator[Verdict]:
                 )
                 return
             break
-        above = parent_of(tree.queues[above]) or ROOT_QUEUE
+        above = tree.queues[above].parent or ROOT_QUEUE
     holder = tree.queues.get(parent)
     if holder is not None and has_pods(holder) and set(tree.children[parent]) <= {name}:
         yield rejected(
@@ -108,8 +107,8 @@ def _place(index: int, queue: Manifest, tree: QueueTree) -> Iterator[Verdict]:
         )
 
 
-def _capability(index: int, queue: Manifest, tree: QueueTree) -> Iterator[Verdict]:
-    name, own = name_of(queue), capability(queue)
+def _capability(index: int, queue: Queue, tree: QueueTree) -> Iterator[Verdict]:
+    name, own = queue.name, capability(queue)
     if is_below_queue(queue):
         for resource, amount in own.items():
             bound = _nearest(queue, resource, tree)
@@ -133,15 +132,15 @@ def _capability(index: int, queue: Manifest, tree: QueueTree) -> Iterator[Verdic
             )
 
 
-def _nearest(queue: Manifest, resource: str, tree: QueueTree) -> int | None:
+def _nearest(queue: Queue, resource: str, tree: QueueTree) -> int | None:
     """Return the capability of the nearest ancestor that has one; 0 counts as none."""
-    above, seen = parent_of(queue), {name_of(queue)}
+    above, seen = queue.parent, {queue.name}
     while above is not None and above != ROOT_QUEUE and above in tree.queues and above not in seen:
         amount = capability(tree.queues[above]).get(resource, 0)
         if amount > 0:
             return amount
         seen.add(above)
-        above = parent_of(tree.queues[above])
+        above = tree.queues[above].parent
     return None
 
 
@@ -157,7 +156,7 @@ def _sums(evaluated: Mapping[str, int], tree: QueueTree) -> Iterator[Verdict]:
     """Yield one verdict for each sum that exceeds a parent's, on the parent if it is evaluated, else on the first child."""
     parents: dict[str, tuple[str, int]] = {}
     for name, index in evaluated.items():
-        parent = parent_of(tree.queues[name])
+        parent = tree.queues[name].parent
         if parent is not None and parent != ROOT_QUEUE and parent in tree.queues:
             parents.setdefault(parent, (name, index))
     for name, index in evaluated.items():

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import cast
 
+from apportion_api.objects import is_a, read
+from apportion_api.volcano.objects import PodGroup, Queue
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.engine_rules.workload_rules.workload_context import (
     Rule,
@@ -16,8 +18,6 @@ from apportion_compiler.engine_rules.workload_rules.workload_context import (
 )
 from apportion_compiler.engines.volcano import names
 from apportion_compiler.plain_objects import annotations_of, integer, labels_of, text
-
-_GROUP = "scheduling.volcano.sh"
 
 
 def _named(workload: Workload) -> dict[str, str]:
@@ -43,10 +43,10 @@ def _named(workload: Workload) -> dict[str, str]:
 
 
 def _queues(context: WorkloadContext) -> Iterator[Verdict]:
-    queues = context.named(_GROUP, "Queue")
+    queues = {queue.name: queue.parent for queue in context.read(Queue)}
     if not queues:
         return
-    inner = {text(queue, "spec", "parent") for queue in queues.values()} | {names.ROOT_QUEUE}
+    inner = {*queues.values(), names.ROOT_QUEUE}
     leaves = queues.keys() - inner
     for workload in context.workloads:
         # The webhook evaluates Volcano's own Job; a PodGroup that a controller makes fails where nobody looks.
@@ -85,11 +85,11 @@ def _gangs(context: WorkloadContext) -> Iterator[Verdict]:
             name = annotations_of(cast("Manifest", pods.template)).get(names.GROUP_ANNOTATION)
             if name is not None:
                 members[workload.namespace, name] += pods.count
-    groups = context.placed(_GROUP, "PodGroup")
     for index, manifest in enumerate(context.manifests):
-        for key, group in groups.items():
-            least = integer(group, "spec", "minMember")
-            if group is manifest and least is not None and key in members and members[key] < least:
+        if is_a(PodGroup, manifest):
+            group = read(PodGroup, manifest)
+            key, least = (group.namespace or "default", group.name), group.min_member
+            if least is not None and key in members and members[key] < least:
                 yield Verdict(
                     Effect.PENDING, index, "spec.minMember", "Invalid",
                     f"the group waits for {least} pods, and {members[key]} name it", f"write at most {members[key]}",

@@ -9,19 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
+from apportion_api.fields import Written
+from apportion_api.objects import read
+from apportion_api.volcano.objects import Queue
 from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
 from apportion_compiler.engines.volcano.emit.resource_lists import is_counted, is_extended
 from apportion_compiler.engines.volcano.names import ROOT_QUEUE
 from apportion_compiler.engines.volcano.rules.tree import QueueTree
 from apportion_compiler.kubernetes_names import is_subdomain
-from apportion_compiler.plain_objects import annotations_of, integer, mapping, name_of, text
+from apportion_compiler.plain_objects import integer, mapping, name_of
 from apportion_policy.errors import QuantityError
 from apportion_policy.quantity import kubernetes_text, kubernetes_value
 from apportion_policy.resources import CPU, MEMORY
 
 HIERARCHY = "volcano.sh/hierarchy"
 HIERARCHY_WEIGHTS = "volcano.sh/hierarchy-weights"
-LISTS = {"capability": ("capability",), "deserved": ("deserved",), "guarantee.resource": ("guarantee", "resource")}
+LISTS = ("capability", "deserved", "guarantee.resource")
 
 _FIELDS = frozenset(
     {
@@ -34,9 +37,10 @@ _MAX_NAME = 253
 _WHOLE = frozenset({"pods"})
 
 
-def queue_verdicts(index: int, queue: Manifest, tree: QueueTree) -> Iterator[Verdict]:
+def queue_verdicts(index: int, manifest: Manifest, tree: QueueTree) -> Iterator[Verdict]:
     """Yield what is wrong with one queue by itself."""
-    yield from _schema(index, queue)
+    yield from _schema(index, manifest)
+    queue = read(Queue, manifest)
     yield from _quantities(index, queue)
     yield from _order(index, queue)
     yield from _state(index, queue)
@@ -54,9 +58,9 @@ def ignored(index: int, field: str, message: str, cure: str) -> Verdict:
     return Verdict(Effect.IGNORED, index, field, "Ignored", message, cure)
 
 
-def resource_list(queue: Manifest, field: str) -> Mapping[str, object]:
+def resource_list(queue: Queue, field: str) -> Mapping[str, Written]:
     """Return one of the three lists of a queue, by its name in `LISTS`."""
-    return mapping(queue, "spec", *LISTS[field])
+    return {"capability": queue.capability, "deserved": queue.deserved, "guarantee.resource": queue.guarantee}[field]
 
 
 def _schema(index: int, queue: Manifest) -> Iterator[Verdict]:
@@ -95,7 +99,7 @@ def _schema(index: int, queue: Manifest) -> Iterator[Verdict]:
             yield ignored(index, f"spec.{field}", "is not a field of a Queue, so the API server drops it", "remove it")
 
 
-def _quantities(index: int, queue: Manifest) -> Iterator[Verdict]:
+def _quantities(index: int, queue: Queue) -> Iterator[Verdict]:
     for field in LISTS:
         for name, value in resource_list(queue, field).items():
             at = f"spec.{field}[{name}]"
@@ -116,7 +120,7 @@ def _quantities(index: int, queue: Manifest) -> Iterator[Verdict]:
                 )
 
 
-def _order(index: int, queue: Manifest) -> Iterator[Verdict]:
+def _order(index: int, queue: Queue) -> Iterator[Verdict]:
     """Check guarantee ≤ deserved ≤ capability, as the webhook does before it looks at any other queue."""
     promised, limits = resource_list(queue, "deserved"), resource_list(queue, "capability")
     for name, value in resource_list(queue, "guarantee.resource").items():
@@ -158,17 +162,17 @@ def _value(written: object) -> Decimal | None:
         return None
 
 
-def _state(index: int, queue: Manifest) -> Iterator[Verdict]:
-    state = text(queue, "status", "state")
+def _state(index: int, queue: Queue) -> Iterator[Verdict]:
+    state = queue.state
     if state is not None and state not in ("Open", "Closed"):
         yield rejected(
             index, "status.state", f"queue state must be in [Open Closed], not {state}", "leave the status out"
         )
 
 
-def _hierarchy_annotations(index: int, queue: Manifest, tree: QueueTree) -> Iterator[Verdict]:
+def _hierarchy_annotations(index: int, queue: Queue, tree: QueueTree) -> Iterator[Verdict]:
     """The older hierarchy, of the plugin drf: paths and weights in annotations."""
-    notes = annotations_of(queue)
+    notes = queue.annotations
     path, weights = notes.get(HIERARCHY, ""), notes.get(HIERARCHY_WEIGHTS, "")
     if not path and not weights:
         return
@@ -193,8 +197,8 @@ def _hierarchy_annotations(index: int, queue: Manifest, tree: QueueTree) -> Iter
             )
             return
     for name, other in tree.queues.items():
-        beyond = annotations_of(other).get(HIERARCHY, "")
-        if name != name_of(queue) and beyond.startswith(f"{path}/"):
+        beyond = other.annotations.get(HIERARCHY, "")
+        if name != queue.name and beyond.startswith(f"{path}/"):
             yield rejected(
                 index,
                 at,
@@ -211,9 +215,9 @@ def _number(text_: str) -> float | None:
         return None
 
 
-def _root(index: int, queue: Manifest, tree: QueueTree) -> Iterator[Verdict]:
+def _root(index: int, queue: Queue, tree: QueueTree) -> Iterator[Verdict]:
     before = tree.before.get(ROOT_QUEUE)
-    if name_of(queue) != ROOT_QUEUE or before is None:
+    if queue.name != ROOT_QUEUE or before is None:
         return
     for field in LISTS:
         if same_amounts(resource_list(queue, field), resource_list(before, field)):

@@ -1,0 +1,70 @@
+"""The configuration of Volcano's scheduler: its actions, and its plugins in tiers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from apportion_api.fields import Fields
+from apportion_api.objects import derived, each, mapping, text
+
+SCHEDULER_CONFIG_MAP = "volcano-scheduler-configmap"
+SCHEDULER_KEY = "volcano-scheduler.conf"
+
+
+def _switched_off(plugin: Fields) -> frozenset[str]:
+    off = {
+        key.removeprefix("enable")
+        for key, value in plugin.written.items()
+        if key.startswith("enable") and value is False
+    }
+    # Hierarchy alone is off unless it is switched on.
+    return frozenset(off if plugin.flag("enableHierarchy") else {*off, "Hierarchy"})
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """A plugin, and which of its functions are off (`enablePreemptable: false` and the like)."""
+
+    name: str | None = text("name")
+    arguments: Mapping[str, Any] = mapping("arguments")
+    off: frozenset[str] = derived(_switched_off, frozenset({"Hierarchy"}))
+
+    def does(self, what: str) -> bool:
+        """Tell whether a function is on."""
+        return what not in self.off
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """Plugins of equal rank."""
+
+    plugins: tuple[Plugin, ...] = each("plugins", Plugin)
+
+
+def _actions(fields: Fields) -> tuple[str, ...]:
+    return tuple(action.strip() for action in (fields.text("actions") or "").split(",") if action.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerConfiguration:
+    """Actions and tiers in order."""
+
+    actions: tuple[str, ...] = derived(_actions, ())
+    tiers: tuple[Tier, ...] = each("tiers", Tier)
+
+    @property
+    def plugins(self) -> Sequence[Plugin]:
+        """All plugins in order."""
+        return [plugin for tier in self.tiers for plugin in tier.plugins]
+
+    @property
+    def has_hierarchy(self) -> bool:
+        """Whether queues form a tree."""
+        capacity = self.plugin("capacity")
+        return capacity is not None and capacity.does("Hierarchy")
+
+    def plugin(self, name: str) -> Plugin | None:
+        """Return a plugin; None where it is disabled."""
+        return next((plugin for tier in self.tiers for plugin in tier.plugins if plugin.name == name), None)
