@@ -14,7 +14,6 @@ from apportion_policy.quantity import UNLIMITED, Amount, add, count_text, cpu_te
 from apportion_policy.resources import CPU, GPU, MEMORY, Resources, gpu_resource
 
 _MODEL = f"{GPU}/"
-_NOTHING: Mapping[str, Amount] = {}
 
 
 def promises(queues: Sequence[QueueRecord]) -> Mapping[str, Resources | None]:

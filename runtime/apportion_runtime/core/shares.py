@@ -16,7 +16,6 @@ from apportion_runtime.core.status import ACTIVE_USED_STATUSES, ALLOCATED_STATUS
 from apportion_runtime.core.task import BY_MEMORY, Task
 
 RESOURCES = ("cpu", "memory", "gpu")
-_MEGABYTE = 1_000_000
 _NO_SHARE_FACTOR = 1000
 """Weight of use without any share: it dominates every real share."""
 

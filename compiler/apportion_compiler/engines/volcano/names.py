@@ -6,7 +6,6 @@ Source: volcano-sh/apis pkg/apis/{scheduling,batch,topology}, pkg/scheduler/plug
 from __future__ import annotations
 
 SCHEDULING_API = "scheduling.volcano.sh/v1beta1"
-TOPOLOGY_API = "topology.volcano.sh/v1alpha1"
 
 QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
 """On a pod, on its owner or on a namespace."""

@@ -5,13 +5,11 @@ Source: pkg/scheduler/k8s_internal/predicates/config_maps.go; Kubernetes' Volume
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from apportion_runtime.snapshots.kubernetes import api_names
 from apportion_runtime.snapshots.kubernetes.objects import Object
-
-Names = Collection[tuple[str, str]]
 
 
 def _names(objects: Sequence[Object]) -> frozenset[tuple[str, str]] | None:

@@ -59,7 +59,6 @@ from apportion_policy.resources import CPU, GPU, MEMORY, gpu_resource
 
 _GROUP = "scheduling.sigs.k8s.io"
 _OWN = (ROOT_QUOTA, SYSTEM_QUOTA, DEFAULT_QUOTA)
-_HOSTNAME = "kubernetes.io/hostname"
 _WEIGHTED = {"cpu": CPU, "memory": MEMORY, "nvidia.com/gpu": GPU}
 
 
