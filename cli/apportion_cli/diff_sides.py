@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from apportion_compiler.compile import Compilation
     from apportion_compiler.diagnostics.diagnostic import Diagnostic
     from apportion_policy.evaluation.limits import Limits
+    from apportion_policy.policy import Policy
     from apportion_review.diff_report import DiffReport
     from apportion_review.facts import Facts
 
 
-_MODULES = ("apportion_review.diff_report", "apportion_review.policy_facts")
+MODULES = ("apportion_review.diff_report", "apportion_review.policy_facts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class SideInput:
 class SideFacts:
     """A policy's facts, and what it compiles to where it has no errors."""
 
+    policy: Policy
     facts: Facts
     compilation: Compilation | None
     n_errors: int
@@ -81,10 +83,10 @@ def compare(
     """
     with ExitStack() as opened:
         work_tree = SideInput("work tree", policy)
-        sides = [_side(opened, base, policy), work_tree if head is None else _side(opened, head, policy)]
-        inputs = read_policies([side.entry for side in sides], within, _MODULES)
-        former = _read(sides[0], inputs[0], base_as_of or as_of, is_head=False)
-        changed = _read(sides[1], inputs[1], as_of, is_head=True)
+        sides = [side_input(opened, base, policy), work_tree if head is None else side_input(opened, head, policy)]
+        inputs = read_policies([side.entry for side in sides], within, MODULES)
+        former = read_side(sides[0], inputs[0], base_as_of or as_of, is_head=False)
+        changed = read_side(sides[1], inputs[1], as_of, is_head=True)
     from apportion_review.diff_report import DiffReport, Side
     from apportion_review.differences import differences
     from apportion_review.object_changes import object_changes
@@ -92,15 +94,22 @@ def compare(
     objects = None
     if former.compilation is not None and changed.compilation is not None:
         objects = object_changes(former.compilation, changed.compilation)
+    broken = [
+        f"{side.name} has {one.n_errors} {'error' if one.n_errors == 1 else 'errors'} (apportion validate)"
+        for side, one in zip(sides, (former, changed), strict=True)
+        if one.n_errors
+    ]
     return DiffReport(
-        Side(sides[0].name, base_as_of or as_of, former.n_errors),
-        Side(sides[1].name, as_of, changed.n_errors),
+        Side(sides[0].name, base_as_of or as_of),
+        Side(sides[1].name, as_of),
         differences(former.facts, changed.facts),
         objects,
+        " and ".join(broken),
     )
 
 
-def _side(opened: ExitStack, named: str, policy: str) -> SideInput:
+def side_input(opened: ExitStack, named: str, policy: str) -> SideInput:
+    """Return the policy that a path or a revision names; a revision is written to a folder until `opened` closes."""
     if os.path.lexists(named) or _file_of(named).exists():
         return SideInput(named, named)
     root = repository_root(Path.cwd())
@@ -116,7 +125,8 @@ def _file_of(named: str) -> Path:
     return Path(named.rpartition(":")[0] or named)
 
 
-def _read(side: SideInput, inputs: Inputs, as_of: date, *, is_head: bool) -> SideFacts:
+def read_side(side: SideInput, inputs: Inputs, as_of: date, *, is_head: bool) -> SideFacts:
+    """Return the facts of an evaluated policy. Raises as `compare` does."""
     from apportion_compiler.compile import check_policy, compile_checked
     from apportion_compiler.diagnostics.diagnostic import has_errors
     from apportion_compiler.errors import UnknownTargetError
@@ -133,7 +143,7 @@ def _read(side: SideInput, inputs: Inputs, as_of: date, *, is_head: bool) -> Sid
     except UnknownTargetError:
         targets = ()
     n_errors = sum(has_errors((finding,)) for finding in checked.diagnostics)
-    return SideFacts(facts, None if n_errors else compile_checked(checked, targets), n_errors)
+    return SideFacts(inputs.policy, facts, None if n_errors else compile_checked(checked, targets), n_errors)
 
 
 def _invalid(side: SideInput, inputs: Inputs, found: Sequence[Diagnostic], *, is_head: bool) -> Exception:

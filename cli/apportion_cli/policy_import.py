@@ -51,7 +51,7 @@ def imported(paths: Sequence[str], wanted: ImportOptions) -> tuple[Mapping[str, 
     if wanted.engine not in READERS:
         raise click.UsageError(f"this version cannot import from {wanted.engine}; it can from {', '.join(READERS)}")
     _refuse_names(wanted)
-    manifests = _manifests(paths)
+    manifests = read_manifests(paths)
     engine = Engine(wanted.engine)
     versions = TRAITS[engine.value].versions
     identity = PolicyIdentity(
@@ -90,7 +90,8 @@ def _refuse_names(wanted: ImportOptions) -> None:
             raise click.UsageError(f"--owner: {none}") from none
 
 
-def _manifests(paths: Sequence[str]) -> list[Manifest]:
+def read_manifests(paths: Sequence[str]) -> list[Manifest]:
+    """Return the Kubernetes objects of files and folders. Raises `PreconditionError` for what cannot be read."""
     sources = Sources(Path.cwd(), None)
     manifests: list[Manifest] = []
     for name, read in read_files(paths, sources):

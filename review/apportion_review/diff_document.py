@@ -27,12 +27,14 @@ def diff_json(report: DiffReport) -> str:
         "statements": [_statement(statement, report) for statement in report.statements],
         "unchanged": dict(report.unchanged),
         "objects": None if report.objects is None else [_target(target) for target in report.objects],
+        "whyNoObjects": report.why_no_objects or None,
+        "notes": list(report.notes),
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _side(side: Side) -> dict[str, str | int]:
-    return {"name": side.name, "asOf": side.as_of.isoformat(), "errors": side.n_errors}
+def _side(side: Side) -> dict[str, str]:
+    return {"name": side.name, "asOf": side.as_of.isoformat()}
 
 
 def _statement(statement: Statement, report: DiffReport) -> dict[str, Any]:

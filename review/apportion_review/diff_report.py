@@ -21,12 +21,10 @@ class Side:
     Attributes:
         name: As the user named it.
         as_of: Date on which its overrides are evaluated.
-        n_errors: Findings that keep it from being compiled.
     """
 
     name: str
     as_of: date
-    n_errors: int = 0
 
 
 @dataclass(frozen=True)
@@ -37,13 +35,17 @@ class DiffReport:
         base: The former policy.
         head: The changed one.
         found: In what they differ.
-        objects: What becomes of compiled objects; None where a side has errors.
+        objects: What becomes of compiled objects; None where they are not compared.
+        why_no_objects: Why they are not, as a clause.
+        notes: What of a side's objects no policy can express, so that it is not compared.
     """
 
     base: Side
     head: Side
     found: Differences
     objects: tuple[TargetChanges, ...] | None
+    why_no_objects: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def differs(self) -> bool:

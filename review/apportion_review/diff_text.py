@@ -26,7 +26,7 @@ def diff_text(report: DiffReport, style: Style, width: int) -> str:
         style: From a role and a text to the text as it is shown.
         width: Columns.
     """
-    if not report.differs:
+    if not report.differs and not report.notes:
         return f"{report.base.name} and {report.head.name}: no difference\n"
     blocks = ["\n".join(lines) for lines in _blocks(report, style, width)]
     heading = f"{_side(report.base)} → {_side(report.head)}"
@@ -53,6 +53,9 @@ def _blocks(report: DiffReport, style: Style, width: int) -> Iterator[list[str]]
     derived = [s for s in report.statements if s.is_derived]
     if derived:
         yield [style("heading", "Effects on other queues"), *_derived(derived, width)]
+    if report.notes:
+        notes = (line for note in report.notes for line in _wrapped(note, "  ", width))
+        yield [style("heading", "Not compared: a policy cannot express it"), *notes]
     yield _wrapped(_summary(report), "", width)
 
 
@@ -114,10 +117,7 @@ def _summary(report: DiffReport) -> str:
     unchanged = report.unchanged.get(QUEUE, 0)
     parts = [f"{_count(changed, 'object')} changed in the policy, {_count(unchanged, 'queue')} unaffected."]
     if report.objects is None:
-        broken = [
-            f"{side.name} has {_count(side.n_errors, 'error')}" for side in (report.base, report.head) if side.n_errors
-        ]
-        parts.append(f"Kubernetes objects are not compared: {' and '.join(broken)} (apportion validate).")
+        parts.append(f"Kubernetes objects are not compared: {report.why_no_objects}.")
     else:
         counts = report.object_counts
         named = (("created", "created"), ("changed", "changed"), ("deleted", "deleted"), ("retained", "left in place"))

@@ -47,6 +47,9 @@ _WIDTH = 100
     metavar="DATE",
     help="Date for BASE, if another than --as-of: what begins and ends in between.",
 )
+@click.option(
+    "--cluster", metavar="ENV/NAME", help="Cluster of a rendered tree or an export; required if there are several."
+)
 @limit_options
 @console_options
 def diff(
@@ -57,29 +60,42 @@ def diff(
     outputs: tuple[Output, ...],
     as_of: date,
     base_as_of: date | None,
+    cluster: str | None,
     time_limit: float | None,
     memory_limit: int | None,
 ) -> int:
     """Compare two policies; exit 10 if they differ.
 
-    BASE and HEAD are git revisions or paths of policies; without HEAD, BASE is compared with the policy in the work
-    tree. `BASE..HEAD` is accepted. Both are evaluated in a sandbox: no cluster, no credentials, no Pulumi. Reformatting,
+    BASE and HEAD are git revisions or paths: a policy, a rendered tree, or an export of a cluster's objects. Without
+    HEAD, BASE is compared with the policy in the work tree. `BASE..HEAD` is accepted. Both are evaluated in a sandbox: no cluster, no credentials, no Pulumi. Reformatting,
     comments and the order of declarations are no difference.
 
     \b
     apportion diff main
     apportion diff v1.4.0 main -p policy.py -o json
+    apportion diff rendered --cluster prod/main
     """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     from apportion_cli.delivery import deliver
+    from apportion_cli.diff_objects import compare_objects, holds_objects
     from apportion_cli.diff_sides import InvalidSideError, compare
     from apportion_cli.findings import show_findings
 
     if head is None and ".." in base and not Path(base).exists():
         base, _, head = base.partition("..")
     console = current()
+    within = limits(time_limit, memory_limit)
+    of_objects = holds_objects(base) or holds_objects(head)
+    if cluster is not None and not of_objects:
+        raise click.UsageError(
+            "--cluster requires a rendered tree or an export: policies are compared on every cluster"
+        )
+    if base_as_of is not None and of_objects:
+        raise click.UsageError("--base-as-of requires two policies: objects hold the values of one day")
     try:
-        report = compare(
-            base, head or None, policy, within=limits(time_limit, memory_limit), as_of=as_of, base_as_of=base_as_of
+        report = (
+            compare_objects(base, head or None, policy, cluster=cluster, within=within, as_of=as_of)
+            if of_objects
+            else compare(base, head or None, policy, within=within, as_of=as_of, base_as_of=base_as_of)
         )
     except InvalidSideError as invalid:
         return show_findings(console, invalid.inputs, invalid.diagnostics, "error")

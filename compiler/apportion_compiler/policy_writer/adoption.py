@@ -49,6 +49,16 @@ def adopted_policy(
         ValueError: Where a value of an object cannot be read.
         UnwritableError: If a value is none that a policy can hold.
     """
+    return policy_files(_adopted_record(manifests, identity), identity)
+
+
+def policy_of_objects(manifests: Sequence[Manifest], identity: PolicyIdentity) -> tuple[Policy, tuple[Note, ...]]:
+    """Return the policy that `adopted_policy` writes as declarations, and its notes. Raises as it does."""
+    declared = declare_record(_adopted_record(manifests, identity), identity)
+    return _policy(declared, identity), declared.notes
+
+
+def _adopted_record(manifests: Sequence[Manifest], identity: PolicyIdentity) -> ImportRecord:
     record = read_cluster(identity.engine.value, manifests)
     made, faults = objects_made(record, identity)
     with_declared = READERS[identity.engine.value].with_declared
@@ -60,7 +70,7 @@ def adopted_policy(
         # Without a sound tree there are no objects, so that every field counts as one that is not kept.
         *losses(identity.engine.value, manifests, made or ()),
     )
-    return policy_files(replace(record, notes=tuple(dict.fromkeys((*record.notes, *lost)))), identity)
+    return replace(record, notes=tuple(dict.fromkeys((*record.notes, *lost))))
 
 
 def objects_made(

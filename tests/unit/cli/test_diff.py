@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 Run = Callable[..., Any]
 
@@ -178,3 +179,80 @@ def test_attributes_and_links_of_a_revision_change_nothing(run: Run, repository:
     told = run("diff", "HEAD", "-p", "quota")
     assert (told.code, told.out) == (0, "HEAD and work tree: no difference\n")
     assert run("diff", "HEAD", "-p", "link").code == 0
+
+
+@pytest.fixture
+def rendered(run: Run, tmp_path: Path) -> Path:
+    """The rendered tree of the policy."""
+    _write(tmp_path / "a", POLICY)
+    assert run("compile", tmp_path / "a", "--out", tmp_path / "rendered").code == 0
+    return tmp_path / "rendered"
+
+
+def test_rendered_tree_is_compared_with_the_policy(run: Run, rendered: Path, tmp_path: Path) -> None:
+    same = run("diff", rendered, tmp_path / "a")
+    assert (same.code, same.out) == (0, f"{rendered} and {tmp_path / 'a'}: no difference\n")
+    told = run("diff", rendered, _write(tmp_path / "b", MOVED), "-o", "json")
+    document = json.loads(told.out)
+    assert told.code == 10
+    assert [(s["name"], s["text"], s["headLocation"]) for s in document["statements"]] == [
+        ("speech", "−4 GPUs (8 → 4) guaranteed, 4 GPUs to `vision`", "policy.py:8"),
+        ("vision", "+4 GPUs (8 → 12) guaranteed, 4 GPUs from `speech`", "policy.py:7"),
+    ]
+    assert [c["name"] for target in document["objects"] for c in target["changes"]] == ["speech", "vision"]
+
+
+def test_two_rendered_trees_are_compared(run: Run, rendered: Path, tmp_path: Path) -> None:
+    assert run("compile", _write(tmp_path / "b", MOVED), "--out", tmp_path / "changed").code == 0
+    told = run("diff", rendered, tmp_path / "changed")
+    assert told.code == 10
+    assert "~ +4 GPUs (8 → 12) guaranteed, 4 GPUs from `speech`" in told.out
+
+
+def test_export_is_compared_with_the_policy(run: Run, rendered: Path, tmp_path: Path) -> None:
+    """Server fields are no difference, a queue that somebody made by hand is, and what no policy holds is a note."""
+    files = (file for file in sorted(rendered.rglob("*.yaml")) if file.name != "kustomization.yaml")
+    objects = [o for file in files for o in yaml.safe_load_all(file.read_text()) if o and "name" in o.get("metadata", {})]
+    for made in objects:
+        made["metadata"] |= {"uid": "1", "resourceVersion": "7"}
+    speech = next(o for o in objects if o["kind"] == "ClusterQueue" and o["metadata"]["name"] == "speech")
+    hand_made = json.loads(json.dumps(speech).replace("speech", "by-hand"))
+    hand_made["spec"]["stopPolicy"] = "Hold"
+    export = tmp_path / "cluster.json"
+    export.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*objects, hand_made]}))
+    told = run("diff", export, tmp_path / "a")
+    assert told.code == 10
+    assert "queue by-hand\n  - removed: 8 GPUs guaranteed" in told.out
+    joined = " ".join(told.out.split())
+    assert "Kubernetes objects are not compared: an export has fields that the API server sets" in joined
+    assert f"{export}: ClusterQueue by-hand: `spec.stopPolicy: Hold`" in joined
+
+
+def test_tree_of_several_clusters_needs_a_name(run: Run, tmp_path: Path) -> None:
+    two = POLICY.replace(
+        'engine_version="0.17"),)',
+        'engine_version="0.17"), Cluster(name="two", engine=Engine.KAI, engine_version="0.17.0"))',
+    )
+    _write(tmp_path / "a", two)
+    assert run("compile", tmp_path / "a", "--out", tmp_path / "rendered").code == 0
+    told = run("diff", tmp_path / "rendered", tmp_path / "a")
+    assert (told.code, told.out) == (2, "")
+    assert "name it with --cluster: prod/one, prod/two" in told.err
+    assert run("diff", tmp_path / "rendered", tmp_path / "a", "--cluster", "prod/two").code == 0
+    unknown = run("diff", tmp_path / "rendered", tmp_path / "a", "--cluster", "prod/three")
+    assert unknown.code == 2
+    assert "the policy has no cluster prod/three; it has prod/one, prod/two" in unknown.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--cluster", "prod/one"), "--cluster requires a rendered tree or an export"),
+        (("--cluster", "one"), "--cluster requires a rendered tree or an export"),
+    ],
+)
+def test_cluster_is_of_objects_alone(run: Run, tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
+    folder = _write(tmp_path / "a", POLICY)
+    refused = run("diff", folder, folder, *arguments)
+    assert refused.code == 2
+    assert told in refused.err
