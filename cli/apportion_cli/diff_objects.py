@@ -189,6 +189,7 @@ def _facts(side: _Objects, identity: PolicyIdentity, as_of: date) -> tuple[Facts
     from apportion_compiler.compile import check_policy
     from apportion_compiler.errors import UnwritableError
     from apportion_compiler.policy_writer.adoption import policy_of_objects
+    from apportion_review.facts import CLUSTER
     from apportion_review.policy_facts import facts_of
 
     try:
@@ -201,4 +202,7 @@ def _facts(side: _Objects, identity: PolicyIdentity, as_of: date) -> tuple[Facts
             f"{side.name} does not hold a sound tree of queues", hint="apportion validate --manifests"
         )
     told = () if side.locations else tuple(f"{side.name}: {note.object}: {note.text}" for note in notes if note.lost)
-    return replace(facts_of(graph), locations=side.locations), told
+    facts = facts_of(graph)
+    # The cluster is the same on both sides; what an import declares for it only says how its objects are named.
+    values = {fact: value for fact, value in facts.values.items() if fact.kind != CLUSTER}
+    return replace(facts, values=values, locations=side.locations), told

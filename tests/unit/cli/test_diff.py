@@ -212,12 +212,13 @@ def test_two_rendered_trees_are_compared(run: Run, rendered: Path, tmp_path: Pat
 def test_export_is_compared_with_the_policy(run: Run, rendered: Path, tmp_path: Path) -> None:
     """Server fields are no difference, a queue that somebody made by hand is, and what no policy holds is a note."""
     files = (file for file in sorted(rendered.rglob("*.yaml")) if file.name != "kustomization.yaml")
-    objects = [o for file in files for o in yaml.safe_load_all(file.read_text()) if o and "name" in o.get("metadata", {})]
+    objects = [
+        o for file in files for o in yaml.safe_load_all(file.read_text()) if o and "name" in o.get("metadata", {})
+    ]
     for made in objects:
         made["metadata"] |= {"uid": "1", "resourceVersion": "7"}
     speech = next(o for o in objects if o["kind"] == "ClusterQueue" and o["metadata"]["name"] == "speech")
     hand_made = json.loads(json.dumps(speech).replace("speech", "by-hand"))
-    hand_made["spec"]["stopPolicy"] = "Hold"
     export = tmp_path / "cluster.json"
     export.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*objects, hand_made]}))
     told = run("diff", export, tmp_path / "a")
@@ -225,7 +226,18 @@ def test_export_is_compared_with_the_policy(run: Run, rendered: Path, tmp_path: 
     assert "queue by-hand\n  - removed: 8 GPUs guaranteed" in told.out
     joined = " ".join(told.out.split())
     assert "Kubernetes objects are not compared: an export has fields that the API server sets" in joined
-    assert f"{export}: ClusterQueue by-hand: `spec.stopPolicy: Hold`" in joined
+
+
+def test_what_a_policy_cannot_express_is_listed(run: Run, tmp_path: Path) -> None:
+    """A value that no policy can hold is a note, though nothing else differs."""
+    _write(tmp_path / "a", POLICY.replace("Engine.KUEUE", "Engine.KAI").replace('"0.17"', '"0.17.0"'))
+    assert run("compile", tmp_path / "a", "--out", tmp_path / "rendered").code == 0
+    for file in (tmp_path / "rendered/prod/one/kai").rglob("*.yaml"):
+        file.write_text(file.read_text().replace("quota: 8\n", "quota: 8.000001\n"))
+    told = run("diff", tmp_path / "rendered", tmp_path / "a")
+    assert "Not compared: a policy cannot express it" in told.out
+    assert "Queue vision: `spec.resources.gpu.quota: 8.000001` is not kept, it becomes 8" in " ".join(told.out.split())
+    assert told.code == 10
 
 
 def test_tree_of_several_clusters_needs_a_name(run: Run, tmp_path: Path) -> None:
