@@ -57,8 +57,8 @@ golden: install-test ## write the expected output of the tests anew; review the 
 	@git status --short -- tests docs
 
 .PHONY: docs
-docs: install-dev docs-tables ## build the documentation into site/; a dead link or anchor fails
-	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
+docs: install-dev docs-tables ## build the documentation into site/; a dead link, or a page outside the navigation, fails
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 	@echo "wrote site/index.html"
 
 .PHONY: docs-tables

@@ -26,6 +26,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, default=DEFAULT_SEED, help="seed of Python's global generator in every test")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With `--update-golden`, run only the tests that write: the others would read files while these are written."""
+    if not config.getoption("--update-golden"):
+        return
+    writes = [item for item in items if "update_golden" in getattr(item, "fixturenames", ())]
+    config.hook.pytest_deselected(items=[item for item in items if item not in writes])
+    items[:] = writes
+
+
 def pytest_report_header(config: pytest.Config) -> str:
     return f"seed: {config.getoption('--seed')} (repeat with --seed={config.getoption('--seed')})"
 

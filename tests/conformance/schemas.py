@@ -38,17 +38,21 @@ Schema = Mapping[str, Any]
 
 def errors(manifest: Mapping[str, Any]) -> list[str]:
     """Return what a strict API server would refuse of an object, with the field's path."""
-    validator = _validator(str(manifest["apiVersion"]), str(manifest["kind"]))
+    api_version, kind = str(manifest["apiVersion"]), str(manifest["kind"])
+    validator = _validator(api_version, kind)
+    if validator is None:
+        return [f"no schema for {api_version} {kind}: add its definition to tests/crds"]
     found = [f"{'.'.join(map(str, error.absolute_path))}: {error.message}" for error in validator.iter_errors(manifest)]
     return found + _metadata_errors(cast("Mapping[str, Any]", manifest["metadata"]))
 
 
 @cache
-def _validator(api_version: str, kind: str) -> Draft7Validator:
+def _validator(api_version: str, kind: str) -> Draft7Validator | None:
     custom = _custom_schema(api_version, kind)
     if custom is not None:
         return Draft7Validator(custom)
-    return Draft7Validator(_kubernetes_schema(api_version, kind), registry=_definitions())
+    kubernetes = _kubernetes_schema(api_version, kind)
+    return None if kubernetes is None else Draft7Validator(kubernetes, registry=_definitions())
 
 
 @cache
@@ -73,11 +77,22 @@ def _definition_files() -> Mapping[tuple[str, str], list[Path]]:
     """Return the files of each group and kind, those named `strict` first; only what is asked for is parsed."""
     found: dict[tuple[str, str], list[Path]] = {}
     for path in sorted(CRDS.glob("*/*.yaml"), key=lambda path: (".strict." not in path.name, path)):
-        head = path.read_text(encoding="utf-8")
-        group, kind = _GROUP.search(head), _KIND.search(head)
-        if group is not None and kind is not None:
-            found.setdefault((group[1], kind[1]), []).append(path)
+        defined = definition_of(path.read_text(encoding="utf-8"))
+        if defined is not None:
+            found.setdefault(defined, []).append(path)
     return found
+
+
+def definition_of(text: str) -> tuple[str, str] | None:
+    """Return the group and kind that a file defines; None if it is no CustomResourceDefinition."""
+    group, kind = _GROUP.search(text), _KIND.search(text)
+    if group is not None and kind is not None:
+        return group[1], kind[1]
+    # To parse every definition takes seconds, so this is for other layouts than controller-gen's.
+    document = yaml.load(text, Loader=yaml.CSafeLoader)
+    if not isinstance(document, dict) or document.get("kind") != "CustomResourceDefinition":
+        return None
+    return document["spec"]["group"], document["spec"]["names"]["kind"]
 
 
 def closed(node: Any) -> Any:
@@ -105,10 +120,13 @@ def closed(node: Any) -> Any:
     return converted
 
 
-def _kubernetes_schema(api_version: str, kind: str) -> Schema:
+def _kubernetes_schema(api_version: str, kind: str) -> Schema | None:
     group, _, version = api_version.rpartition("/")
     parts = [kind.lower(), *([group.split(".")[0]] if group else []), version]
-    return _read(f"{'-'.join(parts)}.json")
+    try:
+        return _read(f"{'-'.join(parts)}.json")
+    except FileNotFoundError:
+        return None
 
 
 @cache

@@ -41,11 +41,21 @@ def test_refusals_have_a_rule_and_a_reason(backend: Backend) -> None:
                 assert said, feature
 
 
+def _golden_tree(backend: str) -> Path:
+    trees = sorted(GOLDEN.glob(f"{backend}-*/expected/{backend}"))
+    assert trees, f"{backend} has no golden case: add tests/golden/{backend}-<case>/policy.py and run `make golden`"
+    return trees[0]
+
+
+def test_an_engine_without_a_golden_case_is_told_to_add_one() -> None:
+    with pytest.raises(AssertionError, match=r"plenum has no golden case: add tests/golden/plenum-"):
+        _golden_tree("plenum")
+
+
 @EVERY_BACKEND
 def test_files_that_verdicts_rely_on_are_written(backend: Backend) -> None:
     """A condition that names no file of the output could be met by nobody."""
-    case = next(case for case in GOLDEN.glob(f"{backend.name}-*") if (case / "expected" / backend.name).is_dir())
-    written = {file.name for file in (case / "expected" / backend.name).iterdir()}
+    written = {file.name for file in _golden_tree(backend.name).iterdir()}
     assert {condition.file for condition in backend.conditions} <= written
     for condition in backend.conditions:
         assert not any(isinstance(backend.capabilities[feature], Unsupported) for feature in condition.features)

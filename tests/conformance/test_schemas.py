@@ -19,7 +19,7 @@ from apportion_compiler.ir.lower import lower
 from apportion_policy import Policy
 
 from ..property.strategies import AS_OF, policies
-from .schemas import errors
+from .schemas import definition_of, errors
 
 GOLDEN = sorted((Path(__file__).parent.parent / "golden").glob("*/expected/*/**/*.yaml"))
 NOT_OBJECTS = {
@@ -57,6 +57,25 @@ def test_a_misspelt_field_is_refused() -> None:
 def test_a_misspelt_field_of_a_core_object_is_refused() -> None:
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "apportion"}, "spec": {"heard": {}}}
     assert errors(quota) == ["spec: Additional properties are not allowed ('heard' was unexpected)"]
+
+
+def test_an_object_without_a_schema_is_named() -> None:
+    queue = {"apiVersion": "toy.example.com/v1", "kind": "Queue", "metadata": {"name": "vision"}}
+    assert errors(queue) == ["no schema for toy.example.com/v1 Queue: add its definition to tests/crds"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kind: CustomResourceDefinition\nspec:\n  group: toy.example.com\n  names:\n    kind: Queue\n",
+        "kind: CustomResourceDefinition\nspec: {group: toy.example.com, names: {kind: Queue, plural: queues}}\n",
+        '{"kind": "CustomResourceDefinition", "spec": {"group": "toy.example.com", "names": {"kind": "Queue"}}}',
+    ],
+    ids=["block", "flow", "json"],
+)
+def test_a_definition_is_found_in_any_layout(text: str) -> None:
+    assert definition_of(text) == ("toy.example.com", "Queue")
+    assert definition_of("partitions:\n  - name: default\n") is None
 
 
 def test_a_quantity_text_is_no_number() -> None:

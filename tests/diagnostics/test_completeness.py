@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,18 @@ def test_rule_has_cases(rule: Rule) -> None:
     present = {file.name for file in case.iterdir()}
     assert present >= OF_RULE.get(rule.code, OF_FAMILY.get(rule.code[:3], FILES))
     assert present
+
+
+def test_codes_without_a_rule_are_listed() -> None:
+    """What "the next free number" of a family is, and which families there are, CONTRIBUTING.md says."""
+    step = re.search(r"1\. \*\*Code\.\*\*.*?\n2\. ", (REPOSITORY / "CONTRIBUTING.md").read_text(), re.DOTALL)
+    assert step is not None
+    families = {code[2] for code in RULES}
+    assert set(re.findall(r"`(\d)`", step[0])) == families
+    highest = {family: max(int(code[3:]) for code in RULES if code[2] == family) for family in families}
+    numbers = {f"AP{family}{number:02}" for family, last in highest.items() for number in range(1, last + 1)}
+    listed = set(re.findall(r"AP\d{3}", step[0])) - {"AP299"}
+    assert numbers - set(RULES) == listed
 
 
 def test_no_page_or_case_without_its_rule() -> None:

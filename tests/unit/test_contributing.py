@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 import sysconfig
 import venv
 from pathlib import Path
@@ -20,7 +21,8 @@ EXAMPLES = dict(
 )
 FENCE = re.compile(r"^ *```\w+\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"`([\w./-]+\.(?:py|md))`")
-PACKAGES = ("api", "policy", "compiler", "cli")
+PAGE = "docs/backends/plenum.md"
+PACKAGES = ("api", "policy", "compiler", "runtime", "review", "cli")
 
 pytestmark = pytest.mark.slow
 
@@ -68,14 +70,18 @@ def _write(copy: Path, files: dict[str, str]) -> None:
         (copy / name).write_text(text, encoding="utf-8")
 
 
-def test_an_engine_is_a_folder_and_a_line(copy: Path) -> None:
+def _add_engine(copy: Path) -> None:
     blocks = _blocks("add an engine")
     line = blocks.pop("policy/apportion_policy/engine.py")
     assert line.count("\n") == 1
     _insert(copy / "policy/apportion_policy/engine.py", r"^    NATIVE = .*$", f"    {line.strip()}")
     folder = "compiler/apportion_compiler/engines/plenum/"
-    assert {name for name in blocks if not name.startswith(folder)} == {"example/policy.py"}
+    assert {name for name in blocks if not name.startswith(folder)} == {"example/policy.py", PAGE}
     _write(copy, blocks)
+
+
+def test_an_engine_is_a_folder_and_a_line(copy: Path) -> None:
+    _add_engine(copy)
     validated = _apportion(copy, "validate", "example/policy.py")
     assert validated.returncode == 0, validated.stdout + validated.stderr
     compiled = _apportion(copy, "compile", "example/policy.py", "--out", "rendered")
@@ -97,6 +103,98 @@ def test_an_engine_is_a_folder_and_a_line(copy: Path) -> None:
     }
     assert read == {"apportion-team": ["grants"], "apportion-reader": ["pools"]}
     assert "plenum" in _apportion(copy, "import", "--help").stdout
+
+
+def test_every_command_works_beside_an_engine_without_optional_parts(copy: Path) -> None:
+    _add_engine(copy)
+    on_main = ("--env", "prod", "--cluster", "main")
+    bound = _apportion(copy, "bind", "research", "--kind", "Job", "-p", "example", *on_main, "--name", "train")
+    assert bound.returncode == 0, bound.stderr
+    pod = yaml.safe_load(bound.stdout)["spec"]["template"]
+    assert pod["metadata"]["labels"]["plenum.example.com/pool"] == "research"
+    assert pod["spec"]["schedulerName"] == "plenum-scheduler"
+    _apportion(copy, "compile", "example/policy.py", "--out", "rendered")
+    (copy / "rendered/job.yaml").write_text(bound.stdout, encoding="utf-8")
+    judged = _apportion(copy, "validate", "--manifests", "rendered")
+    assert (judged.returncode, judged.stderr) == (0, ""), judged.stdout
+    refused = _apportion(copy, "simulate", "example", *on_main, "--scenario", _scenario(copy))
+    assert (refused.returncode, refused.stdout) == (3, "")
+    assert "prod/main runs plenum, which cannot be simulated; choose one of " in refused.stderr
+    (copy / "compiler/apportion_compiler/engines/plenum/binding.py").unlink()
+    unbound = _apportion(copy, "bind", "research", "--kind", "Job", "-p", "example", *on_main)
+    assert (unbound.returncode, unbound.stdout) == (2, "")
+    assert "cluster main runs plenum, which bind does not support" in unbound.stderr
+    other = copy / "example/policy.py"
+    other.write_text(
+        other.read_text().replace('engine="plenum", engine_version="1.4.0"', 'engine="kai", engine_version="0.17.0"')
+    )
+    kai = _apportion(copy, "bind", "research", "--kind", "Job", "-p", "example", *on_main)
+    assert kai.returncode == 0, kai.stderr
+
+
+def test_a_model_of_an_engine_is_a_package_and_a_line(copy: Path) -> None:
+    _add_engine(copy)
+    _apportion(copy, "compile", "example/policy.py", "--out", "rendered")
+    blocks = _blocks("simulate an engine")
+    folder = "runtime/apportion_runtime/engines/plenum/"
+    assert blocks.keys() == {f"{folder}engine.py", f"{folder}model.py"}
+    _write(copy, {f"{folder}__init__.py": '"""The Plenum engine."""\n', **blocks})
+    _insert(copy / "runtime/apportion_runtime/engines/detection.py", r'^    "native",$', '    "plenum",')
+    simulated = _apportion(copy, "simulate", "rendered/prod/main", "--scenario", _scenario(copy), "-o", "story")
+    assert simulated.returncode == 0, simulated.stdout + simulated.stderr
+    assert re.search(r"00:00:\d\d  train-0 starts", simulated.stdout), simulated.stdout
+    assert re.search(r"train-1 waits.*nvidia.com/gpu", simulated.stdout), simulated.stdout
+    assert re.search(r"01:00:\d\d  train-1 starts", simulated.stdout), simulated.stdout
+
+
+def _scenario(copy: Path) -> str:
+    """Two jobs of which one fits at a time."""
+    job = {"name": "train", "kind": "Job", "namespace": "research", "queue": "research", "count": 2}
+    scenario = {
+        "nodes": [{"pool": "h100", "count": 1, "gpus": 8}],
+        "workloads": [{**job, "pods": 1, "gpus": 8, "duration": "1h"}],
+    }
+    (copy / "scenario.yaml").write_text(yaml.safe_dump(scenario), encoding="utf-8")
+    return "scenario.yaml"
+
+
+def test_the_page_of_an_engine_is_completed(copy: Path) -> None:
+    _add_engine(copy)
+    page = (copy / PAGE).read_text()
+    shutil.rmtree(copy / "docs")
+    shutil.copytree(ROOT / "docs", copy / "docs")
+    missing = _apportion(copy, "dev", "docs")
+    assert (missing.returncode, missing.stdout) == (3, "")
+    assert f"{PAGE} does not exist" in missing.stderr
+    _write(copy, {PAGE: page})
+    written = _apportion(copy, "dev", "docs")
+    assert written.returncode == 0, written.stderr
+    assert "| allowed-classes | exact | ResourceQuotas of the native target" in (copy / PAGE).read_text()
+    assert "[plenum](backends/plenum.md)" in (copy / "docs/fidelity.md").read_text()
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_the_code_of_an_example_is_formatted(example: str, tmp_path: Path) -> None:
+    files = {name: text for name, text in _blocks(example).items() if name.endswith(".py") and text.count("\n") > 1}
+    _write(tmp_path, {name: text if text.endswith("\n") else f"{text}\n" for name, text in files.items()})
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    checked = subprocess.run(
+        [sys.executable, "-m", "ruff", "format", "--diff", tmp_path], capture_output=True, text=True, check=False
+    )
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_writing_expected_output_runs_no_comparison() -> None:
+    collected = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n0", "--collect-only", "--update-golden", "tests/diagnostics"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert collected.returncode == 0, collected.stdout
+    assert "tests/diagnostics/test_rules.py" in collected.stdout
+    assert "test_completeness.py" not in collected.stdout
 
 
 def test_a_check_is_a_file_and_its_registration(copy: Path) -> None:

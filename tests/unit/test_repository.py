@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -48,6 +49,13 @@ def test_no_python_file_is_longer_than_400_lines() -> None:
         if path.suffix == ".py"
     }
     assert {name: n_lines for name, n_lines in lengths.items() if n_lines > MAX_LINES} == {}
+
+
+def test_codespell_reads_no_build_output() -> None:
+    built = re.findall(r"^/([\w-]+)/$", (ROOT / ".gitignore").read_text(), re.MULTILINE)
+    configuration = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["codespell"]
+    assert "site" in built
+    assert set(built) <= set(configuration["skip"].split(","))
 
 
 def test_tests_are_no_packages() -> None:

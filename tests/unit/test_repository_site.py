@@ -51,6 +51,13 @@ def test_decisions_are_numbered_without_gaps() -> None:
     assert [heading.split(". ")[0] for heading in headings] == [f"# {number}" for number in range(1, len(pages) + 1)]
 
 
+def test_warnings_fail_the_build_of_the_site() -> None:
+    """`--strict` counts the warnings that are logged, and `--quiet` logs none."""
+    (command,) = re.findall(r"-m mkdocs build(.*)", (ROOT / "Makefile").read_text())
+    assert "--strict" in command
+    assert "--quiet" not in command
+
+
 class _Assets(HTMLParser):
     """The addresses that a browser loads with a page, and the pages that a reader may follow."""
 
@@ -72,14 +79,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # A proxy that refuses: a plugin that asked the network would fail.
     unreachable = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
     built = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", out],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", out],
         cwd=ROOT,
         env={**os.environ, **unreachable, "NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (built.returncode, built.stdout, built.stderr) == (0, "", "")
+    assert built.returncode == 0, built.stdout + built.stderr
     return out
 
 

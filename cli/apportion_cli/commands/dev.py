@@ -98,15 +98,29 @@ def docs() -> int:
     tables = {f"backends/{name}.md": capability_table(backend) for name, backend in BACKENDS.items()}
     tables["fidelity.md"] = fidelity_matrix(BACKENDS.values())
     tables["delivery.md"] = condition_table(BACKENDS.values())
+    pages: dict[Path, str] = {}
     for name, table in tables.items():
         page = Path("docs") / name
-        if not page.is_file():
+        text = _page_text(page)
+        try:
+            pages[page] = with_table(text, table)
+        except ValueError as error:
             raise PreconditionError(
-                f"{page} is not here", hint="run this command at the root of a checkout of the repository"
-            )
-        page.write_text(with_table(page.read_text(encoding="utf-8"), table), encoding="utf-8")
-        console.out(f"  wrote {page}")
+                f"{page}: {error}", hint="add the two lines where the table belongs; no page was written"
+            ) from error
     language = Path("docs/language.md")
-    language.write_text(with_field_tables(language.read_text(encoding="utf-8")), encoding="utf-8")
-    console.out(f"  wrote {language}")
+    pages[language] = with_field_tables(_page_text(language))
+    for page, text in pages.items():
+        page.write_text(text, encoding="utf-8")
+        console.out(f"  wrote {page}")
     return ExitCode.OK
+
+
+def _page_text(page: Path) -> str:
+    """Return the text of a page. Raises `PreconditionError` if it does not exist."""
+    if not page.is_file():
+        where = "run this command at the root of a checkout of the repository"
+        raise PreconditionError(
+            f"{page} does not exist", hint="write it as CONTRIBUTING.md describes" if page.parent.is_dir() else where
+        )
+    return page.read_text(encoding="utf-8")

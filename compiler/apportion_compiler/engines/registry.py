@@ -2,16 +2,19 @@
 
 An engine is registered by its member of `apportion_policy.engine.Engine`; everything else is in its folder here:
 
-| part | object | stage that uses it |
-|---|---|---|
-| `traits` | `TRAITS` | all: versions, names, keys |
-| `emit` | `BACKEND` | `backends`: from the IR to the engine's objects |
-| `rules` | `RULES` | `engine_rules`: what its webhooks and validators say of raw objects |
-| `rules.pending` | `RULES` | `engine_rules.workloads`: workloads that it accepts and never runs |
-| `rules.pod_webhook` | `RULES` | `engine_rules.pod_admission`: pods that its webhook refuses |
-| `reader` | `READER` | `readers`: from its objects to the queues of the IR |
-| `binding` | `BINDING` | `bindings`: how a workload names its queue |
-| `updates` | `MODEL` | `rollout`: the order of updates, where its webhooks need one |
+| part | object | type | stage that uses it |
+|---|---|---|---|
+| `traits` | `TRAITS` | `engines.traits.EngineTraits` | all: versions, names, keys |
+| `emit` | `BACKEND` | `backends.capability.Backend` | `backends`: from the IR to the engine's objects |
+| `rules` | `RULES` | `engine_rules.verdict.EngineRules` | `engine_rules`: its webhooks' verdicts on raw objects |
+| `rules.pending` | `RULES` | tuple of `Rule` | `engine_rules.workloads`: workloads accepted and never run |
+| `rules.pod_webhook` | `RULES` | tuple of `Rule` | `engine_rules.pod_admission`: pods that its webhook refuses |
+| `reader` | `READER` | `readers.record.Reader` | `readers`: from its objects to the queues of the IR |
+| `binding` | `BINDING` | `bindings.binding.EngineBinding` | `bindings`: how a workload names its queue |
+| `updates` | `MODEL` | `rollout.queue_state.Model` | `rollout`: the order of updates, if its webhooks need one |
+
+`traits` and `emit` are required, the other parts are optional. `Rule` is
+`engine_rules.workload_rules.workload_context.Rule`, a function from the context of the workloads to verdicts.
 
 A part is loaded when a stage first asks for it: checking a policy loads no reader, and compiling for one engine loads no
 other.
@@ -65,9 +68,22 @@ class EngineParts(Mapping[str, _Part]):
 
 
 def engine_parts(module: str, attribute: str) -> dict[str, str]:
-    """Return where one part of each engine is, for the engines that have a module of that name."""
-    modules = {engine: f"{__package__}.{engine}.{module}" for engine in ENGINES}
-    return {engine: f"{path}:{attribute}" for engine, path in modules.items() if find_spec(path) is not None}
+    """Return where one part of each engine is, for the engines that have a module of that name, such as `rules.pending`."""
+    packages = {engine: f"{__package__}.{engine}" for engine in ENGINES}
+    return {
+        engine: f"{package}.{module}:{attribute}"
+        for engine, package in packages.items()
+        if _has_module(package, module)
+    }
+
+
+def _has_module(package: str, module: str) -> bool:
+    # `find_spec` raises where a parent of the module is missing or is no package.
+    first, _, rest = module.partition(".")
+    spec = find_spec(f"{package}.{first}")
+    if spec is None or not rest:
+        return spec is not None
+    return spec.submodule_search_locations is not None and _has_module(f"{package}.{first}", rest)
 
 
 TRAITS: Mapping[str, EngineTraits] = EngineParts(engine_parts("traits", "TRAITS"))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import apportion_compiler.engines
 from apportion_compiler.backends import BACKENDS
+from apportion_compiler.engines import registry
 from apportion_compiler.engines.registry import ENGINES, TRAITS, EngineParts, engine_parts
 from apportion_compiler.rollout.models import MODELS
 from apportion_policy.engine import Engine
@@ -29,6 +32,29 @@ def test_an_engine_can_be_compiled_for(engine: str) -> None:
 def test_a_part_is_optional() -> None:
     assert set(MODELS) == {"kai", "koordinator", "volcano"}
     assert engine_parts("no_such_part", "PART") == {}
+
+
+def test_a_part_below_a_missing_one_is_optional() -> None:
+    assert engine_parts("no_such_part.pending", "RULES") == {}
+    assert engine_parts("traits.pending", "RULES") == {}
+
+
+def test_parts_have_the_types_that_the_table_names() -> None:
+    documented = re.findall(
+        r"^\| `([\w.]+)` \| `(\w+)` \| (\S+|tuple of `Rule`) \|", str(registry.__doc__), re.MULTILINE
+    )
+    assert len(documented) == 8
+    for part, attribute, kind in documented:
+        found = EngineParts[object](engine_parts(part, attribute))
+        assert found, part
+        for engine, value in found.items():
+            if kind == "tuple of `Rule`":
+                assert isinstance(value, tuple), (engine, part)
+                assert all(map(callable, value)), (engine, part)
+            else:
+                module, _, name = kind.strip("`").rpartition(".")
+                expected = getattr(import_module(f"apportion_compiler.{module}"), name)
+                assert isinstance(value, expected), (engine, part)
 
 
 def test_a_part_is_loaded_when_it_is_asked_for() -> None:

@@ -1,0 +1,65 @@
+"""`apportion dev docs`: all tables or none, and one sentence about a page that lacks its place for one."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from apportion_compiler.backends.capability_table import BEGIN
+
+from .conftest import Run
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def _pages() -> dict[str, str]:
+    for name in ("backends", "fidelity.md", "delivery.md", "language.md"):
+        source = DOCS / name
+        if source.is_dir():
+            shutil.copytree(source, Path("docs") / name)
+        else:
+            shutil.copy(source, Path("docs") / name)
+    return _texts()
+
+
+def _texts() -> dict[str, str]:
+    return {str(page): page.read_text(encoding="utf-8") for page in Path("docs").rglob("*.md")}
+
+
+def test_a_page_without_markers_is_named_and_nothing_is_written(run: Run) -> None:
+    Path("docs").mkdir()
+    _pages()
+    page = Path("docs/backends/volcano.md")
+    page.write_text(page.read_text(encoding="utf-8").replace(BEGIN, ""), encoding="utf-8")
+    fidelity = Path("docs/fidelity.md")
+    fidelity.write_text(fidelity.read_text(encoding="utf-8").replace("| approximated", "| exact"), encoding="utf-8")
+    before = _texts()
+    result = run("dev", "docs")
+    assert (result.code, result.out) == (3, "")
+    assert f"docs/backends/volcano.md: the page lacks the markers {BEGIN} and " in result.err
+    assert "internal error" not in result.err
+    assert _texts() == before
+
+
+def test_a_missing_page_is_named_and_nothing_is_written(run: Run) -> None:
+    Path("docs").mkdir()
+    _pages()
+    Path("docs/backends/yunikorn.md").unlink()
+    result = run("dev", "docs")
+    assert (result.code, result.out) == (3, "")
+    assert "docs/backends/yunikorn.md does not exist" in result.err
+    assert "write it as CONTRIBUTING.md describes" in result.err
+
+
+def test_outside_a_checkout_it_asks_for_one(run: Run) -> None:
+    result = run("dev", "docs")
+    assert result.code == 3
+    assert "run this command at the root of a checkout of the repository" in result.err
+
+
+def test_the_pages_are_written(run: Run) -> None:
+    Path("docs").mkdir()
+    before = _pages()
+    result = run("dev", "docs")
+    assert (result.code, result.err) == (0, "")
+    assert _texts() == before
