@@ -77,11 +77,11 @@ def show_findings(console: Console, inputs: Inputs, diagnostics: Iterable[Diagno
     report = report_on(inputs, diagnostics, date.min)
     if report.findings:
         console.err(text_of(report, inputs, console, stderr=True, waived=console.verbose))
-    say_what_was_read(console, inputs)
+    print_inputs(console, inputs)
     return exit_code(report, inputs, fail_on)
 
 
-def say_what_was_read(console: Console, inputs: Inputs) -> None:
+def print_inputs(console: Console, inputs: Inputs) -> None:
     """Print what a policy printed and, if verbose, the files that were read."""
     if inputs.printed and (console.verbose or inputs.policy is None):
         console.err("the policy printed:\n" + "".join(f"  {line}\n" for line in inputs.printed.splitlines()))

@@ -64,7 +64,7 @@ class Settings:
             if command in _ONLY_FOR.get(setting.key, (command,))
         }
 
-    def deciding(self, command: str) -> tuple[Setting, ...]:
+    def affecting(self, command: str) -> tuple[Setting, ...]:
         """Return the settings that decide what a verb judges, or how strictly."""
         return tuple(
             setting
@@ -72,7 +72,7 @@ class Settings:
             if setting.key in DECIDING and command in _ONLY_FOR.get(setting.key, (command,))
         )
 
-    def without_deciding(self) -> Settings:
+    def without_affecting(self) -> Settings:
         """Return what may be taken from a work tree."""
         return replace(self, settings=tuple(s for s in self.settings if s.key not in DECIDING))
 
@@ -129,7 +129,7 @@ def settings_of(ref: str | None) -> tuple[Settings, Settings]:
         click.UsageError: If a file holds what is not a setting.
     """
     in_tree = read_settings()
-    return in_tree.without_deciding() if ref is None else read_settings_at(ref), in_tree
+    return in_tree.without_affecting() if ref is None else read_settings_at(ref), in_tree
 
 
 def settings_in_force(settings: Settings, environment: Mapping[str, str]) -> tuple[Setting, ...]:

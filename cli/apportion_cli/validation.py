@@ -12,7 +12,7 @@ from apportion_cli.console import Console, escaped
 from apportion_cli.delivery import deliver
 from apportion_cli.errors import PreconditionError
 from apportion_cli.exit_codes import ExitCode
-from apportion_cli.findings import exit_code, report_on, say_what_was_read, text_of
+from apportion_cli.findings import exit_code, print_inputs, report_on, text_of
 from apportion_cli.inputs import Inputs, read_policy
 from apportion_cli.options import Output
 
@@ -60,7 +60,7 @@ def publish(console: Console, inputs: Inputs, report: Report, outputs: tuple[Out
         from apportion_compiler.diagnostics.text import summary
 
         console.err(summary(report))
-    say_what_was_read(console, inputs)
+    print_inputs(console, inputs)
     return exit_code(report, inputs, fail_on)
 
 

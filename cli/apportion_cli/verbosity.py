@@ -55,8 +55,8 @@ def _settings_from(ctx: click.Context, _: click.Parameter, value: str | None) ->
         set_current(ctx, replace(current(ctx), color=color))
     if verb == "doctor":
         return
-    chosen = {setting.key: setting.value for setting in settings.deciding(verb)}
-    for setting in in_tree.deciding(verb):
+    chosen = {setting.key: setting.value for setting in settings.affecting(verb)}
+    for setting in in_tree.affecting(verb):
         if setting.key not in chosen:
             current(ctx).err(
                 f"apportion: warning: {setting.source}: `{setting.key}` is not applied, as it decides the judgement of "

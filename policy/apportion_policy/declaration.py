@@ -65,7 +65,7 @@ class AuthoringFaults(list[AuthoringFault]):
         super().__init__()
         self.refused: list[Declaration] = []
 
-    def concern_a_part_of(self, data: object, path: tuple[str | int, ...]) -> bool:
+    def covers(self, data: object, path: tuple[str | int, ...]) -> bool:
         """Tell whether a path leads to, or through, a declaration whose own faults are recorded already."""
         for part in path:
             try:
@@ -138,7 +138,7 @@ class _RecordingMetaclass(_ModelMetaclass):
                 if faults is None:
                     raise
                 for wrong in refused_values(refused, cls, placed):
-                    if not faults.concern_a_part_of(placed, wrong.path):
+                    if not faults.covers(placed, wrong.path):
                         faults.append(AuthoringFault(cls.__name__, wrong.path, wrong.message, source))
                 made = cls.model_construct(**kwargs)
                 faults.refused.append(made)

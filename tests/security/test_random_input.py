@@ -41,7 +41,7 @@ from apportion_policy.documents import load_document
 from apportion_policy.errors import DocumentFault
 from apportion_policy.evaluation.answer import AnswerError, layers_line, outcome, read_answer, read_layers, whole_size
 from apportion_policy.evaluation.confinement_layers import RaisedLayers
-from apportion_policy.evaluation.crash_trace import innermost_place
+from apportion_policy.evaluation.crash_trace import innermost_frame
 from apportion_policy.evaluation.fault import Fault
 from apportion_policy.evaluation.tree import PolicyTree
 from apportion_policy.source import SourceLocation
@@ -98,7 +98,7 @@ def _readers(folder: Path) -> list[Callable[[str], object]]:
                 read(data)
         with contextlib.suppress(wire.WireError):
             wire.load(data)
-        innermost_place(data, tree)
+        innermost_frame(data, tree)
 
     def scenario(text: str) -> None:
         with contextlib.suppress(ScenarioError):

@@ -12,7 +12,7 @@ from apportion_compiler.bindings.defaults import WHOLE, gpus_of, name_of, refuse
 from apportion_compiler.bindings.elastic import make_elastic, workers_at_first
 from apportion_compiler.bindings.errors import BindingError
 from apportion_compiler.bindings.kind import Kind
-from apportion_compiler.bindings.notes import crowded, small_share
+from apportion_compiler.bindings.notes import disproportionate_request, ignored_anti_affinity
 from apportion_compiler.bindings.options import Options
 from apportion_compiler.bindings.placement import placement
 from apportion_compiler.bindings.provisioning import ask_for_nodes
@@ -95,7 +95,7 @@ def bound(program: Program, queue_id: str, kind: str, options: Options) -> Bound
     small = (
         ()
         if options.cpu or options.memory
-        else small_share(program, queue, options.gpu_model, gpus=gpus, cpu=work.cpu, memory=work.memory)
+        else disproportionate_request(program, queue, options.gpu_model, gpus=gpus, cpu=work.cpu, memory=work.memory)
     )
     placed = replace(placed, notes=(*placed.notes, *(f"{name}: {clause}" for clause in small)))
     if elastic is not None:
@@ -196,7 +196,8 @@ def _placed(
     )
     label = name or str(workloads[0]["kind"])
     notes = tuple(
-        f"{label}: {clause}" for clause in (*engine.remarks(binding, workloads), *crowded(binding, workloads))
+        f"{label}: {clause}"
+        for clause in (*engine.remarks(binding, workloads), *ignored_anti_affinity(binding, workloads))
     )
     requests: tuple[Node, ...] = ()
     if binding.plan is not None and not engine.asks_for_nodes:

@@ -12,7 +12,7 @@ from apportion_policy.provisioning import QUEUED_PROVISIONING_GKE
 from apportion_policy.resources import CPU, GPU, MEMORY, amount_text
 
 
-def small_share(
+def disproportionate_request(
     program: Program, queue: Queue, model: str | None, *, gpus: int, cpu: int, memory: int
 ) -> Iterator[str]:
     """Yield a clause where pods get much less of a machine's cpu and memory than of its GPUs, and nobody said so."""
@@ -40,7 +40,7 @@ def small_share(
             return
 
 
-def crowded(binding: Binding, workloads: Sequence[Node]) -> Iterator[str]:
+def ignored_anti_affinity(binding: Binding, workloads: Sequence[Node]) -> Iterator[str]:
     """Yield a clause where pods that keep away from each other get nodes from queued provisioning."""
     if binding.plan is None or binding.plan.provisioning_class != QUEUED_PROVISIONING_GKE:
         return

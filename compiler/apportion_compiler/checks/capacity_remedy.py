@@ -57,7 +57,7 @@ def shortage_found(rule: Rule, graph: PolicyGraph, shortage: Shortage, message: 
         f"cluster {shortage.scope.name}",
         message,
         shortage.cluster.source,
-        shortage_places(shortage),
+        related_to_shortage(shortage),
         cure.hint,
         cure.fix,
         shortage.scope.name,
@@ -73,7 +73,7 @@ def growable(holding: Holding, resource: str) -> list[NodePool]:
     return ordinary if resource in (CPU, MEMORY) and ordinary else pools
 
 
-def shortage_places(shortage: Shortage) -> tuple[Related, ...]:
+def related_to_shortage(shortage: Shortage) -> tuple[Related, ...]:
     """Return the queues, largest first, the pools, and the other clusters that the finding holds for."""
     resource, values = shortage.resource, shortage.scope.values
     queues = (

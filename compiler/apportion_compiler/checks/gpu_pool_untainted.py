@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apportion_compiler.checks.queued_pools import keeps_others_off, queued_plan
+from apportion_compiler.checks.queued_pools import has_repelling_taint, queued_plan
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Rule, Severity, ValueEdit
 from apportion_compiler.graph.graph import PolicyGraph, Scope
 from apportion_policy.identifiers import identity_of
@@ -22,7 +22,7 @@ def gpu_pool_untainted(graph: PolicyGraph) -> Iterator[Diagnostic]:
     GKE taints the pools of queued provisioning, and the GPU pools of a cluster that has a pool without GPUs.
     """
     for pool in graph.declarations.pools.values():
-        if pool.accelerator is None or keeps_others_off(pool):
+        if pool.accelerator is None or has_repelling_taint(pool):
             continue
         if not isinstance(pool.provider, Gke):
             yield _finding(pool, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apportion_compiler.checks.queued_pools import keeps_others_off, queued_plan
+from apportion_compiler.checks.queued_pools import has_repelling_taint, queued_plan
 from apportion_compiler.diagnostics.diagnostic import Diagnostic, Related, Rule, Severity
 from apportion_compiler.graph.graph import PolicyGraph, Scope
 from apportion_policy.cluster import Cluster
@@ -28,7 +28,7 @@ def no_ordinary_pool(graph: PolicyGraph) -> Iterator[Diagnostic]:
 
 
 def _is_ordinary(pool: NodePool) -> bool:
-    return pool.max_nodes > 0 and not keeps_others_off(pool)
+    return pool.max_nodes > 0 and not has_repelling_taint(pool)
 
 
 def _finding(

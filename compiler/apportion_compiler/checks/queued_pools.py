@@ -39,6 +39,6 @@ def queued_plan(graph: PolicyGraph, pool: NodePool) -> ProvisioningPlan | None:
     return plan if plan is not None and plan.provisioning_class == QUEUED_PROVISIONING_GKE else None
 
 
-def keeps_others_off(pool: NodePool) -> bool:
+def has_repelling_taint(pool: NodePool) -> bool:
     """Tell whether a taint of the pool keeps off all work that does not tolerate it."""
     return any(taint.effect is not TaintEffect.PREFER_NO_SCHEDULE for taint in pool.taints)

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from apportion_compiler.graph.declarations import Declarations
 from apportion_compiler.graph.node import Node
-from apportion_compiler.graph.values import QueueValues, changes_nothing, scope_values
+from apportion_compiler.graph.values import QueueValues, has_no_effect, scope_values
 from apportion_policy.cluster import Cluster, Environment
 from apportion_policy.identifiers import identity_of
 from apportion_policy.policy import Policy
@@ -70,7 +70,7 @@ class PolicyGraph:
         return tuple(self._scope_of(e, c) for e, c in self.declarations.clusters)
 
     def _scope_of(self, environment: Environment, cluster: Cluster) -> Scope:
-        if changes_nothing(self.nodes, self.declarations, environment, cluster):
+        if has_no_effect(self.nodes, self.declarations, environment, cluster):
             return Scope(environment, cluster, self.base.values)
         return Scope(
             environment, cluster, scope_values(self.nodes, self.declarations, self.as_of, environment, cluster)

@@ -131,7 +131,7 @@ def _environment_overrides(environment: Environment | None, cluster: Cluster | N
     return sorted(held, key=lambda override: override.clusters is not None)
 
 
-def changes_nothing(
+def has_no_effect(
     nodes: Mapping[str, Node], declarations: Declarations, environment: Environment, cluster: Cluster
 ) -> bool:
     """Tell whether every queue has the same values on a cluster as it has as written."""

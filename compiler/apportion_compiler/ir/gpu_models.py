@@ -28,7 +28,7 @@ def counted_models(program: Program) -> tuple[str, ...]:
     return tuple(sorted(models)) if spoken and len(models) > 1 else ()
 
 
-def bounds_by_model_alone(program: Program) -> Iterator[tuple[Queue, tuple[str, ...]]]:
+def model_only_bounds(program: Program) -> Iterator[tuple[Queue, tuple[str, ...]]]:
     """Yield queues with bounds on GPU models that a count of all GPUs together cannot hold, and those resources.
 
     It can hold them where the queue's models have a finite sum: that is a bound, if a weaker one.

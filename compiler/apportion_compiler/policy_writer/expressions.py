@@ -66,7 +66,7 @@ def imported(expression: Expression) -> frozenset[str]:
     return frozenset(names)
 
 
-def laid_out(prefix: str, expression: Expression, indent: int = 0) -> str:
+def formatted(prefix: str, expression: Expression, indent: int = 0) -> str:
     """Return an expression after its prefix, such as `RESEARCH = `, over as many lines as it needs."""
     return "\n".join(_lines(_INDENT * indent + prefix, expression, "", indent))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from apportion_compiler.engines.registry import TRAITS
 from apportion_compiler.kubernetes_names import is_subdomain
 from apportion_compiler.policy_writer.declarations import DeclaredPolicy, PolicyIdentity, declare_record
-from apportion_compiler.policy_writer.expressions import WIDTH, Atom, Expression, call, imported, laid_out, sequence
+from apportion_compiler.policy_writer.expressions import WIDTH, Atom, Expression, call, formatted, imported, sequence
 from apportion_compiler.policy_writer.python_names import constants, modules
 from apportion_compiler.policy_writer.python_source import Names, expression_of
 from apportion_compiler.readers.record import ImportRecord, Note
@@ -132,7 +132,7 @@ def _module(docstring: str, notes: Sequence[Note], statements: Mapping[str, Expr
     names = sorted({name for e in statements.values() for name in imported(e)}, key=_import_order)
     # The docstring stands first: a comment in the first two lines could be taken for the file's encoding.
     parts = [f'"""{docstring}"""', *([_comments(notes)] if notes else []), _import(names)]
-    parts += [laid_out(f"{name} = ", expression) for name, expression in statements.items()]
+    parts += [formatted(f"{name} = ", expression) for name, expression in statements.items()]
     return "\n\n".join(parts) + "\n"
 
 

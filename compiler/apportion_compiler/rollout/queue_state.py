@@ -34,7 +34,7 @@ class QueueEntry:
     keys: tuple[frozenset[str], ...] = ()
     is_parent: bool = True
 
-    def says_the_same(self, other: QueueEntry) -> bool:
+    def is_equivalent(self, other: QueueEntry) -> bool:
         """Tell whether a webhook would find nothing to evaluate anew."""
         return all(
             getattr(self, name) == getattr(other, name)

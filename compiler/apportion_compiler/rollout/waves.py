@@ -117,7 +117,7 @@ def _lowered(state: State, goal: State, model: Model) -> Iterator[QueueEntry]:
         if name in goal.queues and state.differs(name, goal):
             queue = state.queues[name]
             less = model.read(model.lowered(queue, goal.queues[name], goal))
-            if not less.says_the_same(queue):
+            if not less.is_equivalent(queue):
                 yield _write(state, less)
 
 

@@ -15,7 +15,7 @@ _FRAME = re.compile(rb'^  File "([^"\n]{1,4096})", line (\d{1,8}) in ', re.MULTI
 _ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
 
 
-def innermost_place(trace: bytes, tree: PolicyTree) -> tuple[str, int] | None:
+def innermost_frame(trace: bytes, tree: PolicyTree) -> tuple[str, int] | None:
     """Return the innermost file of the policy and its line (1-based) in an emergency traceback.
 
     Source: CPython `Python/traceback.c`, `_Py_DumpTraceback`: innermost frame first, non-ASCII characters escaped.

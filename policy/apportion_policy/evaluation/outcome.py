@@ -8,7 +8,7 @@ from dataclasses import replace
 from apportion_policy.errors import ConfinementError
 from apportion_policy.evaluation.answer import Answer, AnswerError, read_answer, read_layers
 from apportion_policy.evaluation.confinement_layers import SCRUBBED_ENVIRONMENT, RaisedLayers, missing_layers
-from apportion_policy.evaluation.crash_trace import innermost_place
+from apportion_policy.evaluation.crash_trace import innermost_frame
 from apportion_policy.evaluation.fault import Fault
 from apportion_policy.evaluation.limits import MIB, PRINTS_KEPT_BYTES, Limits
 from apportion_policy.evaluation.result import EvaluatedPolicy, Rejected
@@ -77,7 +77,7 @@ def _require(raised: RaisedLayers, layers: tuple[str, ...], limits: Limits) -> N
 
 def _fault_of_ending(ended: EndedChild, tree: PolicyTree, limits: Limits) -> Fault:
     fault = _explanation(ended, tree, limits)
-    place = innermost_place(ended.trace, tree)
+    place = innermost_frame(ended.trace, tree)
     if place is not None:
         return replace(fault, file=place[0], line=place[1])
     return replace(fault, file=tree.entry)

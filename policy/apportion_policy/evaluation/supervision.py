@@ -95,7 +95,7 @@ class _Streams:
             self.printed_bytes += len(data)
             self.prints += data[: PRINTS_KEPT_BYTES - len(self.prints)]
 
-    def receive_rest_of_prints(self) -> None:
+    def drain_output(self) -> None:
         """Read what was printed and still lay in the pipe when the process was killed."""
         while len(self.prints) < PRINTS_KEPT_BYTES:
             try:
@@ -138,7 +138,7 @@ def supervise(child: ChildProcess, limits: Limits) -> EndedChild:
             ending = ExitReason.BY_ITSELF if reaped else ExitReason.CUT_OFF
     finally:
         status, cpu_s = reaped or _kill(child)
-    streams.receive_rest_of_prints()
+    streams.drain_output()
     _close(child)
     return EndedChild(ending, bytes(streams.answer), bytes(streams.trace), bytes(streams.prints), status, cpu_s)
 

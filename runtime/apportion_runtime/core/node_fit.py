@@ -52,13 +52,13 @@ def fits_idle(table: NodeTable, task: Task, i: int) -> bool:
     """Tell whether a pod fits into what is idle on a node now."""
     if task.claims and not task.shares_gpu:
         return bool(fits(table, task, table.idle[i : i + 1], np.array([i]))[0])
-    return has_room(table, task, asked_in_full(task), table.idle[i].tolist(), i)
+    return has_room(table, task, full_request(task), table.idle[i].tolist(), i)
 
 
 def has_room(table: NodeTable, task: Task, request: Sequence[float], free: Sequence[float], i: int) -> bool:
     """Tell whether a pod fits into free resources of one node, but for devices that its claims share with others.
 
-    `request` is what `asked_in_full` says of the pod; `free` has its columns.
+    `request` is what `full_request` says of the pod; `free` has its columns.
     """
     if not all(map(le, request, free)):
         return False
@@ -98,7 +98,7 @@ def _fitting(request: Vector, free: Matrix, but: int = -1) -> Mask:
     return fitting
 
 
-def asked_in_full(task: Task) -> list[float]:
+def full_request(task: Task) -> list[float]:
     """Return what a pod needs of every column; of devices that it shares a part only, which is not looked for there."""
     asked: list[float] = task.request.tolist()
     if task.shares_gpu:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from apportion_runtime.core.node_fit import asked_in_full, fits, has_room
+from apportion_runtime.core.node_fit import fits, full_request, has_room
 from apportion_runtime.core.nodes import Indices, Mask, NodeTable
 from apportion_runtime.core.resources import CPU, GPU, PODS, Vector
 from apportion_runtime.core.snapshot import Pod
@@ -49,7 +49,7 @@ class NodeRanking:
     def __init__(self, task: Task, mask: Mask, session: Session) -> None:
         nodes, settings = session.nodes, session.settings
         self._task = task
-        self._amounts = asked_in_full(task)
+        self._amounts = full_request(task)
         self._mask = mask
         self._resource = GPU if task.needs_gpu else CPU
         strategy = settings.gpu_placement if task.needs_gpu else settings.cpu_placement

@@ -143,7 +143,7 @@ class NodeTable:
             shared = self.shared.get(i)
             kept.room[i] = -1 if shared is None else shared.room
             kept.free[i], kept.free_memory[i] = (0.0, 0) if shared is None else shared.available()
-            kept.leaving[i], kept.leaving_memory[i] = (0.0, 0) if shared is None else shared.being_released()
+            kept.leaving[i], kept.leaving_memory[i] = (0.0, 0) if shared is None else shared.releasing_amounts()
         self._shared_at = n
         return kept
 

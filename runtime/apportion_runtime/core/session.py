@@ -159,7 +159,7 @@ class Session:
         if pod.node is not None:
             task.node = self.nodes.index.get(pod.node, NO_NODE)
         if task.node == NO_NODE and task.status & ACTIVE_USED_STATUSES:
-            task.hold_nothing()
+            task.clear_charge()
         return task
 
     def open_job(self, group: PodGroup, tasks: Iterable[Task], number: int) -> Job:

@@ -159,7 +159,7 @@ class SharedGpus:
             sum(self.memory - memory for memory in held),
         )
 
-    def being_released(self) -> tuple[float, int]:
+    def releasing_amounts(self) -> tuple[float, int]:
         """Return devices and MiB that are being released on devices that stay in use."""
         held = [m for group, m in self.releasing.items() if m > 0 and not self._only_leaving(group)]
         return added(memory_fraction(memory, self.memory) for memory in held), sum(held)

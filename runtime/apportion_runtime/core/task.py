@@ -121,7 +121,7 @@ class Task:
         """Whether it requests a part of a device."""
         return self.kind in (FRACTION, BY_MEMORY)
 
-    def hold_nothing(self) -> None:
+    def clear_charge(self) -> None:
         """Charge its queue nothing: its node does not exist."""
         self.accepted, self.accepted_gpu = np.zeros_like(self.request), NO_GPUS
         self.accepted_quantities = NO_QUANTITIES

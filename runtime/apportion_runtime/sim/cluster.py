@@ -221,7 +221,7 @@ class Cluster:
     def _fail(self, node: str) -> None:
         if self._has_node(node, "fails"):
             set_ready(self.cluster_state, node, ready=False)
-            self.workloads.kubelet.lose_node(node)
+            self.workloads.kubelet.node_failed(node)
 
     def _drain(self, node: str) -> None:
         if self._has_node(node, "drains"):

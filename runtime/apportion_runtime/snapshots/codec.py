@@ -153,7 +153,7 @@ def _without_none(arguments: tuple[Any, ...]) -> Any:
 def _list_decoder(each: Decode, made: Callable[[list[Any]], Any]) -> Decode:
     def decode(value: Any) -> Any:
         if type(value) is not list:
-            raise Malformed(f"{said(value)}, and must be a list")
+            raise Malformed(f"{described_value(value)}, and must be a list")
         items: list[Any] = []
         for number, item in enumerate(value):
             try:
@@ -168,7 +168,7 @@ def _list_decoder(each: Decode, made: Callable[[list[Any]], Any]) -> Decode:
 def _row_decoder(parts: list[Decode]) -> Decode:
     def decode(value: Any) -> Any:
         if type(value) is not list or len(value) != len(parts):
-            raise Malformed(f"{said(value)}, and must be a list of {len(parts)}")
+            raise Malformed(f"{described_value(value)}, and must be a list of {len(parts)}")
         items: list[Any] = []
         for number, (part, item) in enumerate(zip(parts, value, strict=True)):
             try:
@@ -183,7 +183,7 @@ def _row_decoder(parts: list[Decode]) -> Decode:
 def _mapping_decoder(each: Decode) -> Decode:
     def decode(value: Any) -> Any:
         if type(value) is not dict:
-            raise Malformed(f"{said(value)}, and must be a mapping")
+            raise Malformed(f"{described_value(value)}, and must be a mapping")
         made: dict[str, Any] = {}
         for key, item in value.items():
             if type(key) is not str:
@@ -207,7 +207,7 @@ def _record_decoder(cls: type) -> Decode:
                 one = _status if is_status(cls, f.name) else _decoder(hints(cls)[f.name])
                 decoders[key_of(cls, f.name)] = (f.name, one)
         if type(value) is not dict:
-            raise Malformed(f"{said(value)}, and must be a mapping")
+            raise Malformed(f"{described_value(value)}, and must be a mapping")
         made: dict[str, Any] = {}
         for key, item in value.items():
             found = decoders.get(key)
@@ -234,7 +234,7 @@ def _float(value: Any) -> float:
         except OverflowError:
             raise Malformed("the number is too large") from None
     if kind is not float:
-        raise Malformed(f"{said(value)}, and must be a number")
+        raise Malformed(f"{described_value(value)}, and must be a number")
     if not math.isfinite(value):
         raise Malformed(f"{value} is not a finite number")
     return cast("float", value)
@@ -242,35 +242,35 @@ def _float(value: Any) -> float:
 
 def _int(value: Any) -> int:
     if type(value) is not int:
-        raise Malformed(f"{said(value)}, and must be a whole number")
+        raise Malformed(f"{described_value(value)}, and must be a whole number")
     return value
 
 
 def _str(value: Any) -> str:
     if type(value) is not str:
-        raise Malformed(f"{said(value)}, and must be text")
+        raise Malformed(f"{described_value(value)}, and must be text")
     return value
 
 
 def _bool(value: Any) -> bool:
     if type(value) is not bool:
-        raise Malformed(f"{said(value)}, and must be true or false")
+        raise Malformed(f"{described_value(value)}, and must be true or false")
     return value
 
 
 def _scalar(value: Any) -> Any:
     if type(value) not in _SCALARS:
-        raise Malformed(f"{said(value)}, and must be text, a number, true or false")
+        raise Malformed(f"{described_value(value)}, and must be text, a number, true or false")
     return value
 
 
 def _status(value: Any) -> int:
     if type(value) is not str or value not in BY_NAME:
-        raise Malformed(f"{said(value)}, and must be one of {', '.join(BY_NAME)}")
+        raise Malformed(f"{described_value(value)}, and must be one of {', '.join(BY_NAME)}")
     return BY_NAME[value]
 
 
-def said(value: object) -> str:
+def described_value(value: object) -> str:
     """Return what a wrong value is, in words."""
     match value:
         case None:

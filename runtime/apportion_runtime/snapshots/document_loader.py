@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from apportion_runtime.snapshots.codec import said
+from apportion_runtime.snapshots.codec import described_value
 from apportion_runtime.snapshots.faults import UNREADABLE, Fault, ObjectLocation, Path
 from apportion_runtime.snapshots.yaml_bounds import BoundsError, check_bounds
 
@@ -149,7 +149,7 @@ class _ObjectCollector:
         if isinstance(document, list):
             self._items(document, place, (), ("", ""))
         elif not isinstance(document, dict):
-            self._refuse(f"{said(document)}, and must be an object", place)
+            self._refuse(f"{described_value(document)}, and must be an object", place)
         elif isinstance(raw := document.get("rawObjects"), dict):
             self._dump(document, raw, place)
         else:
@@ -177,7 +177,7 @@ class _ObjectCollector:
         for number, item in enumerate(items):
             at = ObjectLocation(place.source, place.document, (*path, number))
             if not isinstance(item, dict):
-                self._refuse(f"{said(item)}, and must be an object", at)
+                self._refuse(f"{described_value(item)}, and must be an object", at)
             elif item.get("kind"):
                 self.objects.append(LocatedObject(item, at))
             elif kind:

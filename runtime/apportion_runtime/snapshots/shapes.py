@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from apportion_runtime.snapshots.codec import said
+from apportion_runtime.snapshots.codec import described_value
 
 Path = tuple[str | int, ...]
 _WORDS: Mapping[type, str] = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
@@ -27,17 +27,17 @@ class Amount:
     """A quantity: text or a number."""
 
 
-def misshapen(value: Any, shape: Any) -> tuple[Path, str] | None:
+def shape_mismatch(value: Any, shape: Any) -> tuple[Path, str] | None:
     """Return the path to the first value that has not its shape, and what is wrong with it; None if all have."""
     kind = type(shape)
     if kind is dict:
         if type(value) is not dict:
-            return (), f"{said(value)}, and must be a mapping"
+            return (), f"{described_value(value)}, and must be a mapping"
         for key, held in value.items():
             # What is not in the shape is not read.
             below = shape.get(key, object)
             if below is not object and held is not None and type(held) is not below:
-                found = misshapen(held, below)
+                found = shape_mismatch(held, below)
                 if found is not None:
                     return (key, *found[0]), found[1]
         return None
@@ -48,9 +48,9 @@ def misshapen(value: Any, shape: Any) -> tuple[Path, str] | None:
 
 def _misshapen_items(value: Any, shape: Any) -> tuple[Path, str] | None:
     if type(value) is not list:
-        return (), f"{said(value)}, and must be a list"
+        return (), f"{described_value(value)}, and must be a list"
     for number, item in enumerate(value):
-        found = misshapen(item, shape)
+        found = shape_mismatch(item, shape)
         if found is not None:
             return (number, *found[0]), found[1]
     return None
@@ -58,12 +58,12 @@ def _misshapen_items(value: Any, shape: Any) -> tuple[Path, str] | None:
 
 def _misshapen_each(value: Any, shape: Any) -> tuple[Path, str] | None:
     if type(value) is not dict:
-        return (), f"{said(value)}, and must be a mapping"
+        return (), f"{described_value(value)}, and must be a mapping"
     for key, item in value.items():
         if type(key) is not str:
             return (), f"the key `{key}` is not text: quote it"
         if type(item) is not shape:
-            found = misshapen(item, shape)
+            found = shape_mismatch(item, shape)
             if found is not None:
                 return (key, *found[0]), found[1]
     return None
@@ -72,8 +72,8 @@ def _misshapen_each(value: Any, shape: Any) -> tuple[Path, str] | None:
 def _misfit(value: Any, shape: type) -> tuple[Path, str] | None:
     if shape is Amount:
         fits = isinstance(value, str | int | float) and not isinstance(value, bool)
-        return None if fits else ((), f"{said(value)}, and must be a quantity such as 500m or 16Gi")
+        return None if fits else ((), f"{described_value(value)}, and must be a quantity such as 500m or 16Gi")
     if shape is object or type(value) is shape or (shape is float and type(value) is int):
         return None
     quote = ": quote it" if shape is str and not isinstance(value, dict | list) else ""
-    return (), f"{said(value)}, and must be {_WORDS[shape]}{quote}"
+    return (), f"{described_value(value)}, and must be {_WORDS[shape]}{quote}"

@@ -46,7 +46,7 @@ def import_id(manifest: Manifest) -> str:
     return f"{identity.namespace}/{identity.name}" if identity.namespace else identity.name
 
 
-def other_urns(stack: str, project: str, type_: str, name: str, depths: Iterable[int]) -> Iterator[str]:
+def former_urns(stack: str, project: str, type_: str, name: str, depths: Iterable[int]) -> Iterator[str]:
     """Yield the URNs that an object would have at other depths of the tree.
 
     A URN holds the types of what it hangs below, and so the depth. An object whose team moves up or down is the same

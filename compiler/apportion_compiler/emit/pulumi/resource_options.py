@@ -49,7 +49,7 @@ def promised(program: Program) -> frozenset[str]:
     return frozenset(label_value(queue.id) for queue in program.queues if any(queue.guaranteed.values()))
 
 
-def holds_a_promise(manifest: Manifest, promised_queues: frozenset[str]) -> bool:
+def holds_guarantee(manifest: Manifest, promised_queues: frozenset[str]) -> bool:
     """Tell whether deleting an object takes from a queue what it is promised, or its work with it."""
     if manifest["kind"] in _HOLDS_ALL_PROMISES:
         return True

@@ -14,8 +14,8 @@ from apportion_compiler.emit.pulumi.guard import Guard
 from apportion_compiler.emit.pulumi.resource_names import (
     QUEUE_TYPE,
     TARGET_TYPE,
+    former_urns,
     import_id,
-    other_urns,
     queue_name,
     resource_name,
     resource_type,
@@ -23,7 +23,7 @@ from apportion_compiler.emit.pulumi.resource_names import (
 )
 from apportion_compiler.emit.pulumi.resource_options import (
     fields_of_controllers,
-    holds_a_promise,
+    holds_guarantee,
     immutable_fields,
     is_importable,
     owned,
@@ -77,14 +77,14 @@ def register_target(
             parent=parent,
             provider=treatment.provider,
             depends_on=[made[other] for other in sorted(update.waits.get(key, ()))],
-            protect=holds_a_promise(manifest, promises) if treatment.protects else None,
+            protect=holds_guarantee(manifest, promises) if treatment.protects else None,
             retain_on_delete=manifest["kind"] in treatment.retains or None,
             ignore_changes=fields_of_controllers(manifest),
             # What the API server filled in counts as a change of what is adopted, and must not make it anew.
             replace_on_changes=[] if is_adopted else immutable_fields(manifest),
             # Of two objects with one name there can be only one.
             delete_before_replace=True,
-            aliases=list(other_urns(pulumi.get_stack(), pulumi.get_project(), type_, name, before - {depth})),
+            aliases=list(former_urns(pulumi.get_stack(), pulumi.get_project(), type_, name, before - {depth})),
             hooks=treatment.guard.binding(manifest),
             import_=import_id(manifest) if is_adopted else None,
         )

@@ -42,7 +42,7 @@ def _read(manifest: Manifest) -> QueueEntry:
 
 def _takes(state: State, quota: QueueEntry) -> bool:
     before = state.queues.get(quota.name)
-    if before is not None and before.says_the_same(quota):
+    if before is not None and before.is_equivalent(quota):
         return True
     below = state.below(quota.name)
     if below and not quota.is_parent:

@@ -73,7 +73,7 @@ def _bounded(has: QueueEntry, shall: QueueEntry, goal: State) -> dict[str, objec
 
 def _takes(state: State, queue: QueueEntry) -> bool:
     before = state.queues.get(queue.name)
-    if before is not None and before.says_the_same(queue):
+    if before is not None and before.is_equivalent(queue):
         return True
     if not _holds(queue, state.below(queue.name)) or not _bounds_descendants(state, queue):
         return False

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from itertools import chain
 
-from apportion_runtime.core.actions.victim_actions import for_each_waiting, has_pods_here, victim_order
+from apportion_runtime.core.actions.victim_actions import for_each_pending, has_pods_here, victim_order
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.job_order import JobOrder
 from apportion_runtime.core.queue_jobs import in_order
@@ -30,7 +30,7 @@ def consolidate(session: Session) -> None:
     def attempt(job: Job) -> Statement | None:
         return _attempt(session, job)
 
-    for_each_waiting(session, "consolidation", attempt, by_queue=False, preemptible_only=True)
+    for_each_pending(session, "consolidation", attempt, by_queue=False, preemptible_only=True)
 
 
 def _attempt(session: Session, job: Job) -> Statement | None:

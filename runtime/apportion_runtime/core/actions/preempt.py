@@ -5,7 +5,7 @@ Source: pkg/scheduler/actions/preempt/preempt.go.
 
 from __future__ import annotations
 
-from apportion_runtime.core.actions.victim_actions import for_each_waiting, has_pods_here, victim_order
+from apportion_runtime.core.actions.victim_actions import for_each_pending, has_pods_here, victim_order
 from apportion_runtime.core.capacity import over_quota, requested
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.job_order import JobOrder
@@ -33,7 +33,7 @@ def preempt(session: Session) -> None:
         least = lowest[job.queue]
         return least is not None and least < job.priority and not _is_over_quota(session, job)
 
-    for_each_waiting(session, "preempt", attempt, has_victims=has_victims)
+    for_each_pending(session, "preempt", attempt, has_victims=has_victims)
 
 
 def _is_over_quota(session: Session, job: Job) -> bool:

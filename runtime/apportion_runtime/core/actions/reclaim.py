@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from apportion_runtime.core.actions.victim_actions import for_each_waiting, victim_order
+from apportion_runtime.core.actions.victim_actions import for_each_pending, victim_order
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.job_order import JobOrder
 from apportion_runtime.core.plugins.min_runtime import (
@@ -33,7 +33,7 @@ def reclaim(session: Session) -> None:
     def attempt(job: Job) -> Statement | None:
         return _attempt(session, job)
 
-    for_each_waiting(
+    for_each_pending(
         session,
         "reclaim",
         attempt,

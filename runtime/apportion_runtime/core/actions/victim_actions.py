@@ -17,7 +17,7 @@ from apportion_runtime.core.status import ALIVE_STATUSES
 from apportion_runtime.core.task import NO_NODE
 
 
-def for_each_waiting(
+def for_each_pending(
     session: Session,
     action: str,
     attempt: Callable[[Job], Statement | None],

@@ -113,7 +113,7 @@ class QuotaAccounts:
 
     def _with_kept(self, parent: Quota, but_for: str) -> Amounts:
         """Return what is used below a node, and what the others there keep for themselves."""
-        if not self.tree.keeps_anything:
+        if not self.tree.has_unlent:
             return self.held(parent.path)
         everything = total(self._reserved(child) for child in self.tree.children[parent.path])
         return total((minus(everything, self._reserved(but_for)), self.held(but_for)))

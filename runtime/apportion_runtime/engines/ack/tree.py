@@ -43,7 +43,7 @@ class Quota:
     namespaces: tuple[str, ...] = ()
 
     @property
-    def is_promised_nothing(self) -> bool:
+    def has_no_guarantee(self) -> bool:
         """Whether everything that it uses is lent."""
         return not any(self.minimum.values())
 
@@ -83,7 +83,7 @@ class Tree:
         return {path: quota.name if counts[quota.name] == 1 else path for path, quota in self.quotas.items()}
 
     @property
-    def keeps_anything(self) -> bool:
+    def has_unlent(self) -> bool:
         """Whether some node lends less than it is promised."""
         return any(quota.kept for quota in self.quotas.values())
 

@@ -121,7 +121,7 @@ def _in_order(tree: Tree, pods: Iterable[PlacedPod]) -> list[PlacedPod]:
 
     def rank(pod: PlacedPod) -> tuple[int, bool, float]:
         assert pod.quota is not None
-        return pod.priority, not tree.quotas[pod.quota].is_promised_nothing, -pod.since
+        return pod.priority, not tree.quotas[pod.quota].has_no_guarantee, -pod.since
 
     return sorted(sorted(pods, key=lambda pod: pod.uid, reverse=True), key=rank)
 

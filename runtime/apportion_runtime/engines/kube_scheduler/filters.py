@@ -49,10 +49,12 @@ class Filters:
             )
         )  # fmt: skip
         self.is_lasting = not (
-            pod.spreads or pod.owner or record.affinity or record.anti_affinity or nodes.has_shunning
+            pod.spreads or pod.owner or record.affinity or record.anti_affinity or nodes.has_anti_affinity
         )
         """Whether it holds whichever pods come or go, as long as none of them shuns others."""
-        if "InterPodAffinity" in self._on and (pod.record.affinity or pod.record.anti_affinity or nodes.has_shunning):
+        if "InterPodAffinity" in self._on and (
+            pod.record.affinity or pod.record.anti_affinity or nodes.has_anti_affinity
+        ):
             by_uid = {uid: other.record for state in nodes.all for uid, other in state.pods.items()}
             self._company = affinity_state(pod.record, nodes, by_uid)
 

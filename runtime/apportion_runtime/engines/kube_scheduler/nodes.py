@@ -117,7 +117,7 @@ class Nodes:
         return self._fixed.setdefault(kind, {})
 
     @property
-    def has_shunning(self) -> bool:
+    def has_anti_affinity(self) -> bool:
         """Whether any pod will not stand beside some others."""
         return self._shunning[0] > 0
 

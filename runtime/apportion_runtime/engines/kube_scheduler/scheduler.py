@@ -74,13 +74,13 @@ class KubeScheduler:
         """Give places to pods, and return those that got none."""
         if self.nodes.refresh():
             self._hopeless.clear()
-        has_shunning = self.nodes.has_shunning
+        has_anti_affinity = self.nodes.has_anti_affinity
         for uid in [uid for uid in self._nominated if uid not in self._cluster_state.pods]:
             del self._nominated[uid]
         unplaced: list[Unplaced] = []
         hopeless = self._hopeless
         for pod in sorted(waiting, key=lambda pod: -pod.priority):
-            kind = None if has_shunning else alike_on_nodes(pod)
+            kind = None if has_anti_affinity else alike_on_nodes(pod)
             why = hopeless.get(kind) if kind is not None and pod.uid not in self._nominated else None
             if why is not None:
                 unplaced.append(Unplaced(pod, why))
@@ -90,7 +90,7 @@ class KubeScheduler:
                 # Those that are more important may take its place at their next cycle.
                 for key in [key for key in hopeless if key.priority > pod.priority]:
                     del hopeless[key]
-                has_shunning = has_shunning or bool(pod.record.anti_affinity)
+                has_anti_affinity = has_anti_affinity or bool(pod.record.anti_affinity)
             else:
                 unplaced.append(Unplaced(pod, why))
                 if kind is not None and pod.uid not in self._nominated:

@@ -20,7 +20,7 @@ NO_LABEL = f"{NO_MATCH} (missing required label)"
 _MOST = 100
 
 
-def spreads_of(pod: PodFacts, profile: Profile, *, hard: bool) -> tuple[Spread, ...]:
+def spread_constraints(pod: PodFacts, profile: Profile, *, hard: bool) -> tuple[Spread, ...]:
     """Return a pod's hard or soft constraints, or those of its profile where it says none at all."""
     if pod.spreads:
         return tuple(each for each in pod.spreads if each.hard is hard)
@@ -60,7 +60,7 @@ class HardSpread:
 
     def __init__(self, pod: PodFacts, profile: Profile, nodes: Iterable[NodeState]) -> None:
         self._pod = pod
-        self._spreads = spreads_of(pod, profile, hard=True)
+        self._spreads = spread_constraints(pod, profile, hard=True)
         self._found: list[dict[str, int]] = [{} for _ in self._spreads]
         for node in nodes if self._spreads else ():
             labels = node.record.labels
@@ -89,7 +89,7 @@ def spread_scores(
     pod: PodFacts, profile: Profile, fitting: Sequence[NodeState], nodes: Sequence[NodeState]
 ) -> list[int] | None:
     """Return for each node that fits how well it spreads the pod, by its soft constraints; None where it has none."""
-    spreads = spreads_of(pod, profile, hard=False)
+    spreads = spread_constraints(pod, profile, hard=False)
     if not spreads:
         return None
     needs_all = bool(pod.spreads) or not profile.is_system_spread

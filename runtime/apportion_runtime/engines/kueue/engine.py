@@ -278,7 +278,7 @@ class Kueue(PlainEngine):
         if self.pod_workloads.left(pod) or unit is None or unit.holder is None:
             return
         if unit.phase is Phase.LEAVING:
-            self.leaving.go_on(unit)
+            self.leaving.free_quota(unit)
         elif pod.leaving == ENDED_BY_SUCCESS:
             reclaim_completed(self, unit)
         elif unit.phase is Phase.ADMITTED:

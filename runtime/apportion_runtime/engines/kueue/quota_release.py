@@ -115,9 +115,9 @@ class QuotaRelease:
             if running is not None and not unit.pods:
                 running.is_suspended = False
                 stop_job(engine, unit)
-        self.go_on(unit)
+        self.free_quota(unit)
 
-    def go_on(self, unit: WorkloadState) -> None:
+    def free_quota(self, unit: WorkloadState) -> None:
         """Once the last pod of a workload is gone, free its quota; it waits again, unless it goes for good."""
         engine = self._engine
         if any(not engine.pod_workloads.is_held_back(pod) for pod in engine.pods_of(unit)):

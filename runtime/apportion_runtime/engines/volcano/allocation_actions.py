@@ -111,7 +111,7 @@ def _for_job(session: Session, job: Job, tasks: list[Task], hopeless: dict[objec
 
 def _shape(session: Session, task: Task) -> object | None:
     """Return what pods have in common of which none has a place if one has not; None where company matters."""
-    if session.nominated.get(task.uid) or session.nodes.has_shunning:
+    if session.nominated.get(task.uid) or session.nodes.has_anti_affinity:
         return None
     return alike_on_nodes(task.pod)
 

@@ -127,7 +127,7 @@ def _preempt(session: Session, statement: Statement, task: Task, *, in_job: bool
 
 def _search(session: Session, statement: Statement, task: Task, *what: object) -> object | None:
     """Return what names a search that has one end as long as nothing is decided; None where something is, or company matters."""
-    if statement.done or session.nodes.has_shunning:
+    if statement.done or session.nodes.has_anti_affinity:
         return None
     shape = alike_on_nodes(task.pod)
     return None if shape is None else (shape, *what)

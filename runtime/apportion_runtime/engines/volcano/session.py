@@ -259,7 +259,7 @@ class Session:
 
     def kind(self, job: Job, tasks: Sequence[Task], action: str) -> object | None:
         """Return what jobs have in common that fare alike; None where their pods differ, or company matters."""
-        if self.nodes.has_shunning or not tasks or any(task.uid in self.nominated for task in tasks):
+        if self.nodes.has_anti_affinity or not tasks or any(task.uid in self.nominated for task in tasks):
             return None
         shapes = {alike_on_nodes(task.pod) for task in tasks}
         shape = shapes.pop()

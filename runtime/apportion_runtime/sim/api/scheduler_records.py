@@ -14,7 +14,7 @@ from apportion_runtime.snapshots.faults import Fault, ObjectLocation
 from apportion_runtime.snapshots.kubernetes.configuration import Engine, configured
 from apportion_runtime.snapshots.kubernetes.devices import Claims, Devices
 from apportion_runtime.snapshots.kubernetes.nodes import read_nodes
-from apportion_runtime.snapshots.kubernetes.objects import Object, sorted_out
+from apportion_runtime.snapshots.kubernetes.objects import Object, objects_by_kind
 from apportion_runtime.snapshots.kubernetes.pod_groups import PodGroupReader, read_topologies
 from apportion_runtime.snapshots.kubernetes.pods import PodReader
 from apportion_runtime.snapshots.kubernetes.queues import read_queues
@@ -40,7 +40,7 @@ class Records:
     def __init__(self, objects: Iterable[Manifest], now: float) -> None:
         self.faults: list[Fault] = []
         found = [LocatedObject(dict(made), ObjectLocation(0, number)) for number, made in enumerate(objects)]
-        known = sorted_out(found, self.faults)
+        known = objects_by_kind(found, self.faults)
         self.engine: Engine = configured(known, None, self.faults)
         queues = read_queues(known["Queue"], self.engine, now, self.faults)
         topologies, aliases = read_topologies(known["Topology"])

@@ -20,7 +20,7 @@ class ClusterExpires(EngineEvent):
     workload: int
 
 
-def stays_s(workload: Manifest) -> float:
+def retention_s(workload: Manifest) -> float:
     """Return how long a workload's pods stay when its work is done."""
     if kind_of(workload) != ("ray.io", "RayJob") or not nested(workload, "spec", "shutdownAfterJobFinishes"):
         return 0.0

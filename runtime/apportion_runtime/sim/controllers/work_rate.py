@@ -14,7 +14,7 @@ class WorkRate:
     def __init__(self, cluster_state: ClusterState) -> None:
         self._cluster_state = cluster_state
 
-    def reckon(self, running: Running, pod: PodState) -> None:
+    def update(self, running: Running, pod: PodState) -> None:
         """Reckon how fast the work goes on with the pods that are ready now."""
         cluster_state = self._cluster_state
         group = running.group_of(pod.record.group)

@@ -9,7 +9,7 @@ from apportion_runtime.admission.expansion import Ending, PodReplacement, Slot, 
 from apportion_runtime.admission.objects import GroupingError, kind_of, labels_of, name_of, namespace_of
 from apportion_runtime.sim.api.cluster_state import ClusterState, PodState
 from apportion_runtime.sim.api.object_store import Conflict
-from apportion_runtime.sim.controllers.cluster_retention import ClusterExpires, stays_s
+from apportion_runtime.sim.controllers.cluster_retention import ClusterExpires, retention_s
 from apportion_runtime.sim.controllers.cron_jobs import CronJobs
 from apportion_runtime.sim.controllers.gpu_requests import gpus_of
 from apportion_runtime.sim.controllers.group_waits import begin_wait, note_placement, note_stop
@@ -178,7 +178,7 @@ class Workloads:
             group.ready[part_of(pod.record.sub_group)] += 1
         if wants_last(running, pod, self._cluster_state.pods):
             self._fill(running)
-        self._work_rate.reckon(running, pod)
+        self._work_rate.update(running, pod)
 
     def _stops(self, pod: PodState) -> None:
         running = self.running.get(pod.workload)
@@ -187,7 +187,7 @@ class Workloads:
         was_ready = pod.is_ready
         note_stop(self.group_of(pod), pod)
         if was_ready and not running.outcome and pod.slot not in running.over:
-            self._work_rate.reckon(running, pod)
+            self._work_rate.update(running, pod)
         if (
             running.expansion.replacing is PodReplacement.AT_ONCE
             and pod.slot not in running.over
@@ -349,7 +349,7 @@ class Workloads:
 
     def _finish(self, running: Running, outcome: str) -> None:
         cluster_state = self._cluster_state
-        stays = stays_s(running.manifest)
+        stays = retention_s(running.manifest)
         if stays and not running.ended:
             facts = cluster_state.history.workloads[running.number]
             running.ended = facts.outcome = outcome

@@ -119,7 +119,7 @@ class Kubelet:
         cluster_state.request_cycle()
         return True
 
-    def lose_node(self, node: str) -> None:
+    def node_failed(self, node: str) -> None:
         """The pods of a node that failed do nothing any more, and are deleted when they are given up."""
         cluster_state = self._cluster_state
         for uid in list(cluster_state.pods_on.get(node, ())):

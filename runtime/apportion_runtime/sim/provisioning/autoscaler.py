@@ -18,7 +18,7 @@ from apportion_runtime.sim.controllers.workloads import Workloads
 from apportion_runtime.sim.engine import Handlers
 from apportion_runtime.sim.history import ENDED_BY_NODE
 from apportion_runtime.sim.kubelet.nodes import add_node, node_manifest, node_name, remove_node
-from apportion_runtime.sim.provisioning.market import HeldMachines, find
+from apportion_runtime.sim.provisioning.market import HeldMachines, find_machines
 from apportion_runtime.sim.provisioning.offers import QueuedPool, changes
 from apportion_runtime.sim.provisioning.request_checks import (
     GKE_CLASS,
@@ -28,7 +28,7 @@ from apportion_runtime.sim.provisioning.request_checks import (
     REQUEST_LABEL,
     RequestDemand,
     UnmetRequest,
-    judge,
+    check_request,
     request_name,
 )
 from apportion_runtime.sim.provisioning.request_consumers import REQUEST
@@ -167,7 +167,7 @@ class Autoscaler:
         templates = {
             name_of(t): t for t in self._cluster_state.store.list("PodTemplate") if namespace_of(t) == namespace
         }
-        asked = judge(made, templates, list(self._pools.values()))
+        asked = check_request(made, templates, list(self._pools.values()))
         if isinstance(asked, RequestDemand) and (full := self._too_many(asked)) is not None:
             asked = full
         if isinstance(asked, UnmetRequest):
@@ -203,7 +203,7 @@ class Autoscaler:
             if standing.held is not None or made is None:
                 continue
             held = [each.held for each in self._standing.values() if each.held is not None]
-            found = find(standing.asked, self._pools, held, self._cluster_state.elapsed_s)
+            found = find_machines(standing.asked, self._pools, held, self._cluster_state.elapsed_s)
             if isinstance(found, HeldMachines):
                 standing.held = found
                 self._cluster_state.events.plan(

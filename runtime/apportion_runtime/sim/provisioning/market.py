@@ -25,7 +25,7 @@ class HeldMachines:
     gpus: int
 
 
-def find(
+def find_machines(
     asked: RequestDemand, pools: Mapping[str, Pool], held: Iterable[HeldMachines], at_s: float
 ) -> HeldMachines | UnmetRequest:
     """Return the machines that a request gets at a moment, or why it goes on waiting."""

@@ -44,7 +44,9 @@ class UnmetRequest:
     message: str
 
 
-def judge(request: Manifest, templates: Mapping[str, Manifest], pools: Sequence[Pool]) -> RequestDemand | UnmetRequest:
+def check_request(
+    request: Manifest, templates: Mapping[str, Manifest], pools: Sequence[Pool]
+) -> RequestDemand | UnmetRequest:
     """Return what a request asks for, or why it fails.
 
     Args:

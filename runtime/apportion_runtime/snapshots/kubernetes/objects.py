@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from apportion_runtime.snapshots.document_loader import ENGINE_CONFIGURATION, LocatedObject
 from apportion_runtime.snapshots.faults import DUPLICATE, UNREADABLE, Fault, ObjectLocation
-from apportion_runtime.snapshots.shapes import Amount, MappingOf, misshapen
+from apportion_runtime.snapshots.shapes import Amount, MappingOf, shape_mismatch
 
 _TEXTS = MappingOf(str)
 _AMOUNTS = MappingOf(Amount)
@@ -234,7 +234,7 @@ def address(kind: str, namespace: str, name: str) -> str:
     return f"{word} {namespace}/{name}" if namespace else f"{word} {name}"
 
 
-def sorted_out(found: Iterable[LocatedObject], faults: list[Fault]) -> dict[str, list[Object]]:
+def objects_by_kind(found: Iterable[LocatedObject], faults: list[Fault]) -> dict[str, list[Object]]:
     """Return the objects that are read, by kind, in the order of their names; each once."""
     by_kind: dict[str, list[Object]] = {kind: [] for _, kind in SHAPES}
     seen: dict[tuple[str, str, str], ObjectLocation] = {}
@@ -244,7 +244,7 @@ def sorted_out(found: Iterable[LocatedObject], faults: list[Fault]) -> dict[str,
         shape = SHAPES.get((group, kind)) if isinstance(kind, str) else None
         if shape is None:
             continue
-        wrong = misshapen(data, shape)
+        wrong = shape_mismatch(data, shape)
         name, namespace = _identity(data)
         if wrong is not None:
             path, message = wrong

@@ -12,7 +12,7 @@ from apportion_runtime.snapshots.kubernetes.bindings import pending_bindings
 from apportion_runtime.snapshots.kubernetes.configuration import configured
 from apportion_runtime.snapshots.kubernetes.devices import Claims, Devices, dra_gpus
 from apportion_runtime.snapshots.kubernetes.nodes import read_nodes
-from apportion_runtime.snapshots.kubernetes.objects import NODE, POD, POD_GROUP, QUEUE, Object, sorted_out
+from apportion_runtime.snapshots.kubernetes.objects import NODE, POD, POD_GROUP, QUEUE, Object, objects_by_kind
 from apportion_runtime.snapshots.kubernetes.pod_groups import PodGroupReader, read_topologies
 from apportion_runtime.snapshots.kubernetes.pods import PodReader
 from apportion_runtime.snapshots.kubernetes.queues import read_queues
@@ -49,7 +49,7 @@ def read_cluster(
     Raises:
         KeyError: If there is no such shard.
     """
-    objects = sorted_out(found, faults)
+    objects = objects_by_kind(found, faults)
     engine = configured(objects, shard, faults)
     moment = newest(objects) if now is None else now
     devices = Devices(objects["ResourceSlice"], objects["DeviceClass"], faults)

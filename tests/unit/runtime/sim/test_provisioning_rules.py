@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from apportion_runtime.sim.provisioning.market import HeldMachines, find
+from apportion_runtime.sim.provisioning.market import HeldMachines, find_machines
 from apportion_runtime.sim.provisioning.offers import GpuQuota, Offer, QueuedPool, changes
-from apportion_runtime.sim.provisioning.request_checks import RequestDemand, UnmetRequest, judge
+from apportion_runtime.sim.provisioning.request_checks import RequestDemand, UnmetRequest, check_request
 from apportion_runtime.sim.scenario.format import NodeShape, Pool
 
 _TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
@@ -41,7 +41,7 @@ def _judge(
     pod_set = {"count": count, "podTemplateRef": {"name": "t"}}
     parameters = {} if max_run is None else {"maxRunDurationSeconds": max_run}
     request = {"spec": {"podSets": [pod_set] * n_sets, "parameters": parameters}}
-    return judge(request, {"t": {"template": {"spec": spec}}}, [pool])
+    return check_request(request, {"t": {"template": {"spec": spec}}}, [pool])
 
 
 def test_pods_are_put_together_on_whole_nodes() -> None:
@@ -81,20 +81,22 @@ def test_a_request_for_more_nodes_than_its_pool_may_have_fails() -> None:
 def test_all_machines_come_from_one_zone_or_none_does() -> None:
     pools = {"dws": _pool()}
     three = RequestDemand("dws", 3, 6, 600.0)
-    assert isinstance(find(three, pools, (), 0.0), UnmetRequest), "there are three machines, and in no zone three"
-    assert find(three, pools, (), 600.0) == HeldMachines("dws", "a", 3, 6)
+    assert isinstance(find_machines(three, pools, (), 0.0), UnmetRequest), (
+        "there are three machines, and in no zone three"
+    )
+    assert find_machines(three, pools, (), 600.0) == HeldMachines("dws", "a", 3, 6)
     two = RequestDemand("dws", 2, 4, 600.0)
-    assert find(two, pools, (), 0.0) == HeldMachines("dws", "b", 2, 4)
-    assert isinstance(find(two, pools, [HeldMachines("dws", "b", 1, 2)], 0.0), UnmetRequest)
+    assert find_machines(two, pools, (), 0.0) == HeldMachines("dws", "b", 2, 4)
+    assert isinstance(find_machines(two, pools, [HeldMachines("dws", "b", 1, 2)], 0.0), UnmetRequest)
 
 
 def test_what_the_region_may_have_is_counted_over_all_that_is_held() -> None:
     pools = {"dws": _pool(gpu_quotas=(GpuQuota(6), GpuQuota(8, 1200.0)), region="r")}
-    found = find(RequestDemand("dws", 2, 4, 600.0), pools, [HeldMachines("dws", "a", 2, 4)], 600.0)
+    found = find_machines(RequestDemand("dws", 2, 4, 600.0), pools, [HeldMachines("dws", "a", 2, 4)], 600.0)
     assert found == UnmetRequest("QuotaExceeded", "Quota 'NVIDIA_L4_GPUS' exceeded. Limit: 6.0 in region r.")
-    assert find(RequestDemand("dws", 2, 4, 600.0), pools, [HeldMachines("dws", "b", 2, 4)], 1200.0) == HeldMachines(
-        "dws", "a", 2, 4
-    )
+    assert find_machines(
+        RequestDemand("dws", 2, 4, 600.0), pools, [HeldMachines("dws", "b", 2, 4)], 1200.0
+    ) == HeldMachines("dws", "a", 2, 4)
 
 
 def test_a_request_for_more_gpus_than_the_quota_is_accepted() -> None:

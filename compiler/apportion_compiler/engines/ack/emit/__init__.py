@@ -33,7 +33,7 @@ from apportion_compiler.engines.ack.emit.admission import engine_table
 from apportion_compiler.engines.ack.emit.components import COMPONENTS_FILE, components
 from apportion_compiler.engines.ack.emit.queues import policy_of, queues
 from apportion_compiler.engines.ack.emit.tree import elastic_quota_tree, tree_numbers
-from apportion_compiler.ir.gpu_models import bounds_by_model_alone
+from apportion_compiler.ir.gpu_models import model_only_bounds
 from apportion_compiler.ir.program import Program
 
 _NODE = "ElasticQuotaTree spec.root.children[*]"
@@ -178,7 +178,7 @@ def _unheld_priorities(program: Program) -> Iterator[Refusal]:
 
 
 def _bounds_by_model(program: Program) -> Iterator[Refusal]:
-    for queue, named in bounds_by_model_alone(program):
+    for queue, named in model_only_bounds(program):
         yield Refusal(
             "AP514",
             f"queue {queue.id}",

@@ -28,7 +28,7 @@ class FieldVerdicts(ManifestVerdicts):
                 field, "Invalid", f"must be of type {wanted}, not {_shown(value)}", f"write {_ARTICLES[wanted]}"
             )
 
-    def undurable(self, value: object, field: str) -> Iterator[Verdict]:
+    def bad_duration(self, value: object, field: str) -> Iterator[Verdict]:
         """Yield a verdict where a text is not a duration: the webhook cannot decode the object."""
         if isinstance(value, str):
             try:

@@ -43,7 +43,7 @@ def queue_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
     for field, wanted in _SPEC.items():
         yield from about.mistyped(spec.get(field), f"spec.{field}", wanted)
     for field in ("preemptMinRuntime", "reclaimMinRuntime"):
-        yield from about.undurable(spec.get(field), f"spec.{field}")
+        yield from about.bad_duration(spec.get(field), f"spec.{field}")
     if not is_label_value(name_of(manifest)):
         yield about.pending(
             "metadata.name", "TooLong", f"no label can have the value `{name_of(manifest)}`, so no work can name the queue",

@@ -51,7 +51,7 @@ def lends_nothing(queue: Queue) -> bool:
     return bool(promised) and all(queue.lending_limit.get(resource) == 0 for resource in _counted(promised))
 
 
-def lends_a_part(queue: Queue) -> bool:
+def lends_partially(queue: Queue) -> bool:
     """Tell whether a queue would lend some of what it is promised: Koordinator lends all of it or none."""
     kept: list[bool] = []
     for resource in _counted({r for r, amount in queue.guaranteed.items() if amount != 0}):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from apportion_compiler.backends.capability import Refusal
 from apportion_compiler.backends.quota_tree import beyond_numbers
-from apportion_compiler.engines.koordinator.emit.quotas import lends_a_part, weighs_nothing
+from apportion_compiler.engines.koordinator.emit.quotas import lends_partially, weighs_nothing
 from apportion_compiler.engines.koordinator.emit.trees import trees_of
 from apportion_compiler.engines.koordinator.names import INSTALLED_CLASSES, RECLAIMED_BANDS
 from apportion_compiler.ir.program import PriorityClass, Program, Queue
@@ -32,7 +32,7 @@ def refusals(program: Program) -> Iterator[Refusal]:
 
 def _lending(program: Program) -> Iterator[Refusal]:
     for queue in program.queues:
-        if lends_a_part(queue):
+        if lends_partially(queue):
             yield _of_queue(
                 "AP501",
                 queue,

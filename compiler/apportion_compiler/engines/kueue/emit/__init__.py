@@ -27,7 +27,7 @@ from apportion_compiler.backends.capability import (
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.backends.priority_classes import classes_to_make, priority_class
 from apportion_compiler.engines.kueue.emit.admission import engine_table
-from apportion_compiler.engines.kueue.emit.declared_objects import in_place_of
+from apportion_compiler.engines.kueue.emit.declared_objects import replaced_by_declared
 from apportion_compiler.engines.kueue.emit.flavor_quotas import divide
 from apportion_compiler.engines.kueue.emit.flavors import layout_of, resource_flavors, topologies
 from apportion_compiler.engines.kueue.emit.manager import (
@@ -131,10 +131,10 @@ def emit(program: Program) -> Output:
     return Output(
         (
             *_classes(program),
-            *in_place_of("Topology", topologies(program, layout), program),
-            *in_place_of("ResourceFlavor", resource_flavors(program, layout), program),
-            *in_place_of("ProvisioningRequestConfig", provisioning_configs(program), program),
-            *in_place_of("AdmissionCheck", admission_checks(program), program),
+            *replaced_by_declared("Topology", topologies(program, layout), program),
+            *replaced_by_declared("ResourceFlavor", resource_flavors(program, layout), program),
+            *replaced_by_declared("ProvisioningRequestConfig", provisioning_configs(program), program),
+            *replaced_by_declared("AdmissionCheck", admission_checks(program), program),
             *cohorts(program, layout, division),
             *cluster_queues(program, layout, division),
             *local_queues(program),
@@ -151,7 +151,7 @@ def _classes(program: Program) -> Iterator[Manifest]:
     """
     for cls in classes_to_make(program):
         yield priority_class(program, cls, "Never")
-    yield from in_place_of("WorkloadPriorityClass", _workload_classes(program), program)
+    yield from replaced_by_declared("WorkloadPriorityClass", _workload_classes(program), program)
 
 
 def _workload_classes(program: Program) -> Iterator[Manifest]:

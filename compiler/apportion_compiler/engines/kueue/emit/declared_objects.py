@@ -11,7 +11,7 @@ from apportion_compiler.engines.kueue.emit.queues import further
 from apportion_compiler.ir.program import Program
 
 
-def in_place_of(kind: str, made: Iterable[Manifest], program: Program) -> Iterator[Manifest]:
+def replaced_by_declared(kind: str, made: Iterable[Manifest], program: Program) -> Iterator[Manifest]:
     """Yield the objects of a kind: those that the policy declares, and where it declares none, those that were made."""
     declared = [held for held in program.kueue.objects if held.kind == kind]
     for held in declared:

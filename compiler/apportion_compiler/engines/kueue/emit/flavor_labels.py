@@ -19,7 +19,7 @@ _MAX_LABELS = 8
 _FIRST_LABELS = (POOL_LABEL, GPU_MODEL_LABEL)
 
 
-def told_apart_by(program: Program, pools: Sequence[NodePool]) -> Mapping[str, str]:
+def distinguishing_labels(program: Program, pools: Sequence[NodePool]) -> Mapping[str, str]:
     """Return the labels that tell pools from others. The machine type is none of them, so that it decides no name."""
     common = _common(declared_labels(program, pool) for pool in pools)
     return {key: common[key] for key in sorted(common, key=lambda key: (key not in _FIRST_LABELS, key))[:_MAX_LABELS]}
@@ -29,7 +29,7 @@ def flavor_labels(program: Program, pools: Sequence[NodePool]) -> Mapping[str, s
     """Return a flavor's labels: with the provider's, as far as there is room, since Kueue compares a pod's node selector
     with a flavor only in keys that the flavor has.
     """
-    labels = dict(told_apart_by(program, pools))
+    labels = dict(distinguishing_labels(program, pools))
     for key, value in sorted(_common(provider_labels(pool) for pool in pools).items()):
         if key in labels or len(labels) < _MAX_LABELS:
             labels[key] = value

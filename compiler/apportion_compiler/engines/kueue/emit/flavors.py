@@ -19,7 +19,7 @@ from apportion_api.kueue.names import API
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import GROUP, metadata
 from apportion_compiler.backends.pool_labels import node_labels
-from apportion_compiler.engines.kueue.emit.flavor_labels import flavor_labels, told_apart_by
+from apportion_compiler.engines.kueue.emit.flavor_labels import distinguishing_labels, flavor_labels
 from apportion_compiler.ir.gpu_models import counted_models
 from apportion_compiler.ir.program import NodePool, Program, Queue, Taint, Topology
 from apportion_compiler.kubernetes_names import label_value, object_name, versioned_name
@@ -219,7 +219,7 @@ def _is_selectable(
     program: Program, group: Sequence[NodePool], among: Sequence[NodePool], topologies: Mapping[str, Topology]
 ) -> bool:
     """Tell whether one selector means the pools of a group and no others, within the bounds of a flavor."""
-    labels = told_apart_by(program, group)
+    labels = distinguishing_labels(program, group)
     inside = {pool.id for pool in group}
     outside = [node_labels(program, pool) for pool in among if pool.id not in inside]
     told_apart = not any(labels.items() <= other.items() for other in outside)

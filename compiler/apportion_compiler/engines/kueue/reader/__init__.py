@@ -21,7 +21,7 @@ from apportion_compiler.engines.kueue.names import PREEMPTIBLE_ANNOTATION
 from apportion_compiler.engines.kueue.reader.adoption import (
     current_spec,
     free_id,
-    kept_as_they_stand,
+    with_declared_fields,
     with_one_queue_a_namespace,
 )
 from apportion_compiler.engines.kueue.reader.flavors import (
@@ -171,7 +171,7 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     )
 
 
-READER = Reader("kueue", read, with_declared=kept_as_they_stand, current_spec=current_spec)
+READER = Reader("kueue", read, with_declared=with_declared_fields, current_spec=current_spec)
 
 
 def _cohorts(manifests: Sequence[Manifest]) -> Mapping[str, Manifest | None]:

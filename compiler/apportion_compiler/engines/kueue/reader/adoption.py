@@ -57,7 +57,7 @@ def with_one_queue_a_namespace(queues: Sequence[QueueRecord]) -> tuple[QueueReco
     return tuple(replace(q, namespaces=tuple(n for n in q.namespaces if owner[n] == q.id)) for q in queues)
 
 
-def kept_as_they_stand(record: ImportRecord, manifests: Sequence[Manifest], made: Sequence[Manifest]) -> ImportRecord:
+def with_declared_fields(record: ImportRecord, manifests: Sequence[Manifest], made: Sequence[Manifest]) -> ImportRecord:
     """Return the record with what the objects made of it lack, or have otherwise."""
     specs = {(kind, name_of(m)): mapping(m, "spec") for kind in _QUEUES for m in of_kind(made, GROUP, kind)}
     own = {_key(m): m for kind in _QUEUES for m in of_kind(manifests, GROUP, kind)}

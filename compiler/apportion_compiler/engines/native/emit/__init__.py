@@ -35,7 +35,7 @@ from apportion_compiler.engines.native.emit.quotas import limit_ranges, quotas
 from apportion_compiler.engines.native.emit.scheduler import SCHEDULER_FILE, scheduler_configuration
 from apportion_compiler.engines.native.emit.templates_workloads import workload_templates
 from apportion_compiler.engines.native.names import DEFAULT_SCHEDULER, schedulers
-from apportion_compiler.ir.gpu_models import bounds_by_model_alone
+from apportion_compiler.ir.gpu_models import model_only_bounds
 from apportion_compiler.ir.program import Program
 from apportion_compiler.kubernetes_names import object_name
 
@@ -155,7 +155,7 @@ def emit(program: Program) -> Output:
 
 def refusals(program: Program) -> Iterator[Refusal]:
     """Yield the bounds that `requests.nvidia.com/gpu` cannot hold."""
-    for queue, named in bounds_by_model_alone(program):
+    for queue, named in model_only_bounds(program):
         yield Refusal(
             "AP514",
             f"queue {queue.id}",

@@ -18,7 +18,7 @@ from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.engines.volcano.emit.groups import NO_GROUP
 from apportion_compiler.engines.volcano.emit.queues import TITLE_ANNOTATION
 from apportion_compiler.engines.volcano.names import ROOT_QUEUE, SHARED_QUEUE
-from apportion_compiler.engines.volcano.reader.amounts import DeclaredAmounts, said_of
+from apportion_compiler.engines.volcano.reader.amounts import DeclaredAmounts, declared_amounts_of
 from apportion_compiler.engines.volcano.reader.configuration import cluster_of, topologies_of
 from apportion_compiler.kubernetes_names import label_value, object_name
 from apportion_compiler.plain_objects import (
@@ -164,12 +164,12 @@ def _queue(id_: str, tree: _Tree, notes: list[Note]) -> QueueRecord:
 
 def _amounts(group: Mapping[str | None, Manifest], tree: _Tree, notes: list[Note]) -> DeclaredAmounts:
     if not tree.models:
-        return said_of(read_object(Queue, group[None]), notes)
+        return declared_amounts_of(read_object(Queue, group[None]), notes)
     guaranteed: dict[str, Amount] = {}
     limit: dict[str, Amount] = {}
     lending: dict[str, Amount] = {}
     for model, manifest in group.items():
-        said = said_of(read_object(Queue, manifest), notes)
+        said = declared_amounts_of(read_object(Queue, manifest), notes)
         for kept, found in ((guaranteed, said.guaranteed), (limit, said.limit), (lending, said.lending)):
             if model is None:
                 # The tree without a model has no GPUs, and says so.

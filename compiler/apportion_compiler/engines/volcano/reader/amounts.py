@@ -28,7 +28,7 @@ class DeclaredAmounts:
     lending: Mapping[str, Amount]
 
 
-def said_of(queue: Queue, notes: list[Note]) -> DeclaredAmounts:
+def declared_amounts_of(queue: Queue, notes: list[Note]) -> DeclaredAmounts:
     """Return the amounts of an object; what is kept back without being deserved counts as guaranteed.
 
     Raises:

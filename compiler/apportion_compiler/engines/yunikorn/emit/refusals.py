@@ -9,7 +9,7 @@ from apportion_compiler.backends.capability import Refusal
 from apportion_compiler.engines.yunikorn.emit.amounts import UNBOUNDED, WHOLE_GPU, is_counted
 from apportion_compiler.engines.yunikorn.emit.config_map import MAX_BYTES, compressed, queues_text
 from apportion_compiler.engines.yunikorn.emit.tree import EVERYBODY, QueueNumbers, queue_numbers
-from apportion_compiler.ir.gpu_models import bounds_by_model_alone
+from apportion_compiler.ir.gpu_models import model_only_bounds
 from apportion_compiler.ir.program import Program, Queue
 from apportion_policy.quantity import Amount, Unlimited
 from apportion_policy.resources import GPU, amount_text
@@ -50,7 +50,7 @@ def refusals(program: Program) -> Iterator[Refusal]:
 
 
 def _bounds_by_model(program: Program) -> Iterator[Refusal]:
-    for queue, named in bounds_by_model_alone(program):
+    for queue, named in model_only_bounds(program):
         yield _of(
             queue,
             "AP514",
