@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from apportion_api.ack.objects import ElasticQuotaTree
 from apportion_api.fields import Fields
 from apportion_api.kueue.objects import ClusterQueue, LocalQueue, ResourceFlavor
 from apportion_api.objects import read, read_all, read_fields
@@ -98,3 +99,15 @@ def test_a_plugin_has_no_hierarchy_unless_it_is_switched_on(plugin: dict[str, bo
     found = read_fields(SchedulerConfiguration, Fields(document))
 
     assert (found.actions, found.has_hierarchy) == (("enqueue", "allocate"), does)
+
+
+def test_each_node_of_a_quota_tree_knows_its_place_and_full_name() -> None:
+    root = {"children": [{"name": "a", "children": [{"name": "b", "weight": 2}]}]}
+    tree = read(ElasticQuotaTree, {"metadata": {"name": "t"}, "spec": {"root": root}})
+    assert tree.root is not None
+
+    assert [(path, parent, node.at, node.unknown) for path, parent, node in tree.root.walk()] == [
+        ("root", None, "spec.root", ()),
+        ("root/a", "root", "spec.root.children[0]", ()),
+        ("root/a/b", "root/a", "spec.root.children[0].children[0]", ("weight",)),
+    ]

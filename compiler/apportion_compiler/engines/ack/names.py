@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apportion_api.ack.objects import ROOT
 from apportion_compiler.backends.metadata import GROUP, OWNER_ANNOTATION, QUEUE_ID_LABEL
 from apportion_compiler.backends.partitions import partitions_of, queue_names
 from apportion_compiler.ir.program import Program, Queue
@@ -17,15 +18,12 @@ from apportion_policy.resources import GPU
 TREE_API = "scheduling.sigs.k8s.io/v1beta1"
 TREE_NAME = "elasticquotatree"
 TREE_NAMESPACE = "kube-system"
-ROOT = "root"
-"""kube-queue names the first node so, whatever the tree says."""
 
 QUEUE_API = "scheduling.x-k8s.io/v1alpha1"
 QUEUE_NAMESPACE = "kube-queue"
 AVAILABLE_QUOTA_ANNOTATION = "kube-queue/available-quota"
-FULL_NAME_ANNOTATION = "kube-queue/quota-fullname"
 PARENT_NAME_ANNOTATION = "kube-queue/parent-quota-fullname"
-"""The path of a queue's quota, and its parent's own name: by these kube-queue finds the queue of a job's quota."""
+"""The own name of the parent of a queue's quota: by it and the path kube-queue finds the queue of a job's quota."""
 GENERATED_LABEL = "create-by-kubequeue"
 QUEUE_NAME_ANNOTATION = "kube-queue/queue-name"
 

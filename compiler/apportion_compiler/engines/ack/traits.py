@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from apportion_api.ack.objects import ROOT
 from apportion_compiler.engine_versions import VersionRange
 from apportion_compiler.engines.ack import names
 from apportion_compiler.engines.traits import EngineTraits
@@ -22,7 +23,7 @@ TRAITS = EngineTraits(
     queue_labels=(names.QUOTA_LABEL, names.KOORDINATOR_QUOTA_LABEL),
     unit_annotations=(names.QUEUE_NAME_ANNOTATION,),
     resume_labels=(names.QUOTA_LABEL,),
-    reserved_queue_names=frozenset({names.ROOT}),
+    reserved_queue_names=frozenset({ROOT}),
     dotless_names=True,
     team_reads=(("scheduling.x-k8s.io", ("queueunits",)),),
     cluster_reads=(("scheduling.sigs.k8s.io", ("elasticquotatrees",)), ("scheduling.x-k8s.io", ("queues",))),

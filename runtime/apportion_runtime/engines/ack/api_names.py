@@ -6,11 +6,8 @@ pkg/queue/queuepolicies/types.go, pkg/jobext/handles).
 
 TREE_NAMESPACE = "kube-system"
 QUEUE_NAMESPACE = "kube-queue"
-ROOT = "root"
-"""What kube-queue calls the first node, whatever the tree says."""
 
 QUEUE_API = "scheduling.x-k8s.io/v1alpha1"
-FULL_NAME = "kube-queue/quota-fullname"
 PARENT_NAME = "kube-queue/parent-quota-fullname"
 GENERATED = "create-by-kubequeue"
 QUEUE_ARGS = "kube-queue/queue-args"

@@ -19,7 +19,9 @@ from typing import Any
 
 import yaml
 
-from apportion_runtime.admission.objects import Manifest, annotations_of, nested
+from apportion_api.ack.objects import Queue
+from apportion_api.objects import read
+from apportion_runtime.admission.objects import Manifest
 from apportion_runtime.engines.ack import api_names
 from apportion_runtime.engines.ack.amounts import Amounts
 from apportion_runtime.snapshots.yaml_bounds import check_bounds
@@ -229,14 +231,12 @@ def read_queue(made: Manifest) -> QueueSettings:
     A policy that kube-queue does not know orders jobs as by default. Raises `ValueError` for arguments that cannot be
     read.
     """
-    notes = annotations_of(made)
-    said = nested(made, "spec", "queuePolicy")
-    policy = Policy(said) if isinstance(said, str) and said in {each.value for each in Policy} else Policy.ROUND
-    priority = nested(made, "spec", "priority")
-    if priority is not None and (isinstance(priority, bool) or not isinstance(priority, int)):
-        raise ValueError(f"Queue {made['metadata']['name']}: spec.priority `{priority}` is not a whole number")
-    name, quota = str(made["metadata"]["name"]), notes.get(api_names.FULL_NAME, "")
-    return QueueSettings(name, quota, policy, priority or 0, _backoff(notes.get(api_names.QUEUE_ARGS, ""), name))
+    queue = read(Queue, made)
+    if queue.faults:
+        raise ValueError(f"{queue}: {queue.faults[0]}")
+    policy = Policy(queue.policy) if queue.policy in {each.value for each in Policy} else Policy.ROUND
+    backoff = _backoff(queue.annotations.get(api_names.QUEUE_ARGS, ""), queue.name)
+    return QueueSettings(queue.name, queue.quota or "", policy, queue.priority or 0, backoff)
 
 
 def _backoff(written: str, name: str) -> Backoff:

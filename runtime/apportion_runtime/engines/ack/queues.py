@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from apportion_api.ack.objects import FULL_NAME_ANNOTATION
 from apportion_runtime.admission.objects import Manifest, annotations_of, kind_of, namespace_of
 from apportion_runtime.engines.ack import api_names
 from apportion_runtime.engines.ack.job_queue import Policy, QueueSettings, read_queue
@@ -49,7 +50,7 @@ def _generated(quota: Quota) -> dict[str, Any]:
             "generateName": prefix,
             "namespace": api_names.QUEUE_NAMESPACE,
             "labels": {api_names.GENERATED: "true"},
-            "annotations": {api_names.FULL_NAME: quota.path, api_names.PARENT_NAME: parent},
+            "annotations": {FULL_NAME_ANNOTATION: quota.path, api_names.PARENT_NAME: parent},
         },
         "spec": {"queuePolicy": Policy.ROUND.value},
         "status": {"queueItemDetails": {"active": [], "backoff": []}},

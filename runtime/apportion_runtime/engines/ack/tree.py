@@ -9,8 +9,10 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from apportion_api.ack.objects import ROOT, ElasticQuotaTree, QuotaNode
+from apportion_api.fields import Written
+from apportion_api.objects import read
 from apportion_runtime.admission.objects import Manifest, labels_of, nested
 from apportion_runtime.engines.ack import api_names
 from apportion_runtime.engines.ack.amounts import Amounts, amounts, minus
@@ -110,14 +112,27 @@ def read_tree(made: Manifest) -> Tree:
     Raises:
         TreeError: If a node cannot be read.
     """
-    root = nested(made, "spec", "root")
-    if not isinstance(root, Mapping):
+    tree = read(ElasticQuotaTree, made)
+    if tree.root is None:
         raise TreeError("spec.root: an ElasticQuotaTree has a root")
+    if tree.faults:
+        raise TreeError(str(tree.faults[0]))
     quotas: dict[str, Quota] = {}
-    children: dict[str, tuple[str, ...]] = {}
-    _read(root, None, "spec.root", quotas, children)
+    below: dict[str, list[str]] = {}
+    for path, parent, node in tree.root.walk():
+        if parent is not None:
+            if not node.name:
+                raise TreeError(f"{node.at}.name: a node has a name")
+            below[parent].append(path)
+        if path in quotas:
+            raise TreeError(f"{node.at}.name: {path} is listed twice")
+        below[path] = []
+        minimum, maximum = _amounts(node.minimum, f"{node.at}.min"), _amounts(node.maximum, f"{node.at}.max")
+        name = ROOT if parent is None else str(node.name)
+        quotas[path] = Quota(name, path, parent, minimum, maximum, _kept(node, minimum), node.namespaces)
+    children = {path: tuple(paths) for path, paths in below.items()}
     by_namespace = {namespace: path for path, quota in quotas.items() for namespace in quota.namespaces}
-    return Tree(quotas, children, dict(_by_name(api_names.ROOT, quotas, children)), by_namespace)
+    return Tree(quotas, children, dict(_by_name(ROOT, quotas, children)), by_namespace)
 
 
 def _by_name(
@@ -129,59 +144,20 @@ def _by_name(
     yield quotas[path].name, path
 
 
-def _read(
-    node: Mapping[str, Any],
-    parent: str | None,
-    at: str,
-    quotas: dict[str, Quota],
-    children: dict[str, tuple[str, ...]],
-) -> str:
-    if not isinstance(node, Mapping):
-        raise TreeError(f"{at}: a node is a mapping")
-    name = api_names.ROOT if parent is None else str(node.get("name") or "")
-    if not name:
-        raise TreeError(f"{at}.name: a node has a name")
-    path = name if parent is None else f"{parent}/{name}"
-    minimum, maximum = _amounts(node, "min", at), _amounts(node, "max", at)
-    if path in quotas:
-        raise TreeError(f"{at}.name: {path} is listed twice")
-    namespaces, below = _listed(node, "namespaces", at), _listed(node, "children", at)
-    quotas[path] = Quota(
-        name, path, parent, minimum, maximum, _kept(node, minimum, at), tuple(str(each) for each in namespaces)
-    )
-    children[path] = tuple(
-        _read(child, path, f"{at}.children[{number}]", quotas, children) for number, child in enumerate(below)
-    )
-    return path
-
-
-def _listed(node: Mapping[str, Any], key: str, at: str) -> list[Any]:
-    found = node.get(key) or []
-    if not isinstance(found, list):
-        raise TreeError(f"{at}.{key}: it is not a list")
-    return found
-
-
-def _amounts(node: Mapping[str, Any], key: str, at: str) -> dict[str, int]:
-    found = node.get(key) or {}
-    if not isinstance(found, Mapping):
-        raise TreeError(f"{at}.{key}: it is not a mapping of resources")
+def _amounts(written: Mapping[str, Written], at: str) -> dict[str, int]:
     try:
-        return amounts(found)
+        return amounts(written)
     except ValueError as wrong:
-        raise TreeError(f"{at}.{key}: {wrong}") from None
+        raise TreeError(f"{at}: {wrong}") from None
 
 
-def _kept(node: Mapping[str, Any], minimum: Amounts, at: str) -> dict[str, int]:
+def _kept(node: QuotaNode, minimum: Amounts) -> dict[str, int]:
     """Return what a node does not lend: its `min` less its lend limit, which lends nothing of what it leaves out."""
-    attributes = node.get("attributes") or {}
-    if not isinstance(attributes, Mapping):
-        raise TreeError(f"{at}.attributes: it is not a mapping")
-    written = attributes.get(api_names.LEND_LIMIT)
+    written = node.attributes.get(api_names.LEND_LIMIT)
     if written is None:
         return {}
     try:
         lent = amounts(json.loads(written))
     except (ValueError, TypeError, AttributeError) as wrong:
-        raise TreeError(f"{at}.attributes[{api_names.LEND_LIMIT}]: {wrong}") from None
+        raise TreeError(f"{node.at}.attributes[{api_names.LEND_LIMIT}]: {wrong}") from None
     return {name: amount for name, amount in minus(minimum, lent).items() if amount > 0}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from apportion_api.ack.objects import ROOT
 from apportion_compiler.backends.capability import Manifest
 from apportion_compiler.backends.metadata import metadata
 from apportion_compiler.backends.quota_tree import (
@@ -27,7 +28,6 @@ from apportion_compiler.engines.ack.names import (
     LEND_LIMIT_ATTRIBUTE,
     OWNER_ATTRIBUTE,
     QUEUE_ID_ATTRIBUTE,
-    ROOT,
     STAND_IN_ATTRIBUTE,
     TREE_API,
     TREE_NAME,

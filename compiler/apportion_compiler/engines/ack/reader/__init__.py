@@ -7,18 +7,18 @@ root of any other tree is read as a queue, so that its numbers come out again as
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from apportion_api.ack.objects import FULL_NAME_ANNOTATION, ROOT, ElasticQuotaTree, Queue, QuotaNode
+from apportion_api.objects import read as read_object
 from apportion_compiler.backends.metadata import QUEUE_ID_LABEL
 from apportion_compiler.backends.quota_tree import stands_for_no_size
 from apportion_compiler.embedded_text import json_value
 from apportion_compiler.engines.ack.names import (
-    FULL_NAME_ANNOTATION,
     GENERATED_LABEL,
     LEND_LIMIT_ATTRIBUTE,
     OWNER_ATTRIBUTE,
     QUEUE_ID_ATTRIBUTE,
-    ROOT,
     STAND_IN_ATTRIBUTE,
     TREE_NAMESPACE,
 )
@@ -26,8 +26,6 @@ from apportion_compiler.kubernetes_names import label_value
 from apportion_compiler.plain_objects import (
     annotations_of,
     described,
-    integer,
-    items,
     labels_of,
     mapping,
     of_kind,
@@ -52,7 +50,6 @@ from apportion_policy.quantity import Amount
 from apportion_policy.resources import GPU
 
 _POLICIES: tuple[QueuePolicy, ...] = ("Round", "Block", "Priority")
-_FIELDS = frozenset(("name", "namespaces", "attributes", "children", "min", "max"))
 _ATTRIBUTES = frozenset((LEND_LIMIT_ATTRIBUTE, OWNER_ATTRIBUTE, QUEUE_ID_ATTRIBUTE, STAND_IN_ATTRIBUTE))
 
 
@@ -65,17 +62,17 @@ def read(manifests: Sequence[Manifest]) -> ImportRecord:
     beside = {labels_of(m)[QUEUE_ID_LABEL]: m for m in manifests if is_ours(m) and QUEUE_ID_LABEL in labels_of(m)}
     reading = _ReadQueues(queue_objects, beside, notes)
     if tree is not None:
-        root = mapping(tree, "spec", "root")
-        own = mapping(root, "attributes").get(QUEUE_ID_ATTRIBUTE) == ROOT
+        root = read_object(ElasticQuotaTree, tree).root or QuotaNode()
+        own = root.attributes.get(QUEUE_ID_ATTRIBUTE) == ROOT
         if is_ours(tree) and not own:
-            total = amounts_of(mapping(root, "max"), f"{described(tree)}: root.max")
+            total = amounts_of(root.maximum, f"{described(tree)}: root.max")
             # A cluster with pools has some number of GPUs, so that none is known says that there are none.
             known = GPU not in total or not stands_for_no_size(GPU, total[GPU])
             pools = tuple(size_pools(total, "cluster", "gpu")) if known else ()
-            for child in items(root, "children"):
+            for child in root.children:
                 reading.walk(child, None, (ROOT,), total if known else {})
         else:
-            reading.walk({**root, "name": ROOT}, None, (), {})
+            reading.walk(replace(root, name=ROOT), None, (), {})
     facts = admission_facts(manifests)
     said: Mapping[str, bool] = {} if facts is None else facts.preemptible
     return with_namespaces(
@@ -102,20 +99,20 @@ class _ReadQueues:
     notes: list[Note]
     queues: dict[str, QueueRecord] = field(default_factory=dict)
 
-    def walk(self, node: object, parent: str | None, above: tuple[str, ...], parents: Mapping[str, int]) -> None:
+    def walk(self, node: QuotaNode, parent: str | None, above: tuple[str, ...], parents: Mapping[str, int]) -> None:
         """Read a node and its descendants; `parents` is the parent's maximum."""
-        name = text(node, "name") or ""
+        name = node.name or ""
         path = "/".join((*above, name))
         where = f"ElasticQuotaTree node {path}"
-        attributes = {k: v for k, v in mapping(node, "attributes").items() if isinstance(v, str)}
+        attributes = node.attributes
         id_ = attributes.get(QUEUE_ID_ATTRIBUTE, name)
         if id_ in self.queues:
             self.notes.append(Note(where, f"another node is also named {name}: read as {path.replace('/', '-')}"))
             id_ = path.replace("/", "-")
-        least = amounts_of(mapping(node, "min"), f"{where}: min")
-        most = amounts_of(mapping(node, "max"), f"{where}: max")
+        least = amounts_of(node.minimum, f"{where}: min")
+        most = amounts_of(node.maximum, f"{where}: max")
         queue, over = self.queue_objects.get(path), None if parent is None else self.queues[parent]
-        namespaces = tuple(sorted(n for n in items(node, "namespaces") if isinstance(n, str)))
+        namespaces = tuple(sorted(node.namespaces))
         # A node has no labels of its own; what was emitted beside it for its queue has.
         carrier = queue or self.beside.get(label_value(id_)) or {}
         self.queues[id_] = QueueRecord(
@@ -127,17 +124,17 @@ class _ReadQueues:
             guaranteed=promises(least, attributes.get(STAND_IN_ATTRIBUTE)),
             limit=_limit(most, parents, attributes if parent is None else {}, is_root=not above),
             lending_limit=_lending(attributes, least, where),
-            priority=None if queue is None else integer(queue, "spec", "priority"),
+            priority=None if queue is None else read_object(Queue, queue).priority,
             ack=None if queue is None else self._own_policy(queue),
             labels=own_labels(carrier, GENERATED_LABEL),
         )
         self.notes.extend(_unknown(node, attributes, where))
-        for child in items(node, "children"):
+        for child in node.children:
             self.walk(child, id_, (*above, name), most)
 
     def _own_policy(self, queue: Manifest) -> AckQueue | None:
         """Return a queue's policy where it is not that of the whole cluster."""
-        written = text(queue, "spec", "queuePolicy")
+        written = read_object(Queue, queue).policy
         if _settings(self.queue_objects) is not None or written is None:
             return None
         for policy in _POLICIES:
@@ -155,7 +152,7 @@ def _limit(
 
 
 def _tree(manifests: Sequence[Manifest], notes: list[Note]) -> Manifest | None:
-    trees = of_kind(manifests, "scheduling.sigs.k8s.io", "ElasticQuotaTree")
+    trees = of_kind(manifests, ElasticQuotaTree.group, "ElasticQuotaTree")
     # ACK reads the trees of this namespace alone, and means there to be one.
     trees.sort(key=lambda tree: text(tree, "metadata", "namespace") != TREE_NAMESPACE)
     for other in trees[1:]:
@@ -167,7 +164,7 @@ def _queue_objects(manifests: Sequence[Manifest]) -> Mapping[str, Manifest]:
     """Return kube-queue's queues by the path of their quota, without those that it makes by itself."""
     return {
         path: queue
-        for queue in of_kind(manifests, "scheduling.x-k8s.io", "Queue")
+        for queue in of_kind(manifests, Queue.group, "Queue")
         if labels_of(queue).get(GENERATED_LABEL) != "true"
         and (path := annotations_of(queue).get(FULL_NAME_ANNOTATION)) is not None
     }
@@ -175,7 +172,7 @@ def _queue_objects(manifests: Sequence[Manifest]) -> Mapping[str, Manifest]:
 
 def _settings(queue_objects: Mapping[str, Manifest]) -> AckSettings | None:
     """Return the cluster's policy, if all queues have the same."""
-    policies = {text(queue, "spec", "queuePolicy") for queue in queue_objects.values()}
+    policies = {read_object(Queue, queue).policy for queue in queue_objects.values()}
     only = policies.pop() if len(policies) == 1 else None
     for policy in _POLICIES:
         if only == policy:
@@ -196,11 +193,10 @@ def _lending(attributes: Mapping[str, str], least: Mapping[str, int], where: str
     return {r: lent.get(r, 0) for r, amount in least.items() if lent.get(r, 0) < amount}
 
 
-def _unknown(node: object, attributes: Mapping[str, str], where: str) -> Iterator[Note]:
-    for name in mapping(node):
-        if name not in _FIELDS:
-            yield Note(where, f"`{name}` is not kept")
+def _unknown(node: QuotaNode, attributes: Mapping[str, str], where: str) -> Iterator[Note]:
+    for name in node.unknown:
+        yield Note(where, f"`{name}` is not kept")
     for name in attributes.keys() - _ATTRIBUTES:
         yield Note(where, f"attribute `{name}` is not kept")
-    for key in jobs_at_once(mapping(node, "min"), mapping(node, "max")):
+    for key in jobs_at_once(node.minimum, node.maximum):
         yield Note(where, f"`{key}` is not kept")

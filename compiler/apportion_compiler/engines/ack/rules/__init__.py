@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from apportion_api.ack.objects import FULL_NAME_ANNOTATION, ROOT, ElasticQuotaTree, Queue
+from apportion_api.objects import is_a, read
 from apportion_compiler.engine_rules.verdict import Effect, EngineRules, Manifest, Verdict
 from apportion_compiler.engines.ack.names import (
     AVAILABLE_QUOTA_ANNOTATION,
-    FULL_NAME_ANNOTATION,
     GENERATED_LABEL,
     QUEUE_NAMESPACE,
-    ROOT,
     TREE_NAMESPACE,
 )
 from apportion_compiler.engines.ack.rules.tree_nodes import Tree, node_verdicts, read_tree
@@ -31,16 +31,16 @@ def check(manifests: Sequence[Manifest], existing: Sequence[Manifest]) -> Iterat
     replaced = {_identity(manifest) for manifest in manifests}
     kept = [manifest for manifest in existing if _identity(manifest) not in replaced]
     # A tree of the cluster was there first.
-    trees = [tree for tree in (*kept, *manifests) if _is(tree, "scheduling.sigs.k8s.io", "ElasticQuotaTree")]
-    counted = [tree for tree in trees if text(tree, "metadata", "namespace") == TREE_NAMESPACE]
-    read = read_tree(counted[0]) if counted else None
+    trees = [made for made in (*kept, *manifests) if is_a(ElasticQuotaTree, made)]
+    counted = [made for made in trees if text(made, "metadata", "namespace") == TREE_NAMESPACE]
+    tree = read_tree(read(ElasticQuotaTree, counted[0])) if counted else None
     paths: dict[str, str] = {}
     for index, manifest in enumerate(manifests):
-        if _is(manifest, "scheduling.sigs.k8s.io", "ElasticQuotaTree"):
+        if is_a(ElasticQuotaTree, manifest):
             yield from _tree(index, manifest, counted)
-            yield from node_verdicts(index, manifest)
-        elif _is(manifest, "scheduling.x-k8s.io", "Queue"):
-            yield from _queue(index, manifest, read, paths)
+            yield from node_verdicts(index, read(ElasticQuotaTree, manifest))
+        elif is_a(Queue, manifest):
+            yield from _queue(index, manifest, tree, paths)
 
 
 RULES = EngineRules("ack", check)
@@ -66,8 +66,8 @@ def _tree(index: int, tree: Manifest, counted: Sequence[Manifest]) -> Iterator[V
             f"there is another tree, {described(counted[0])}; ACK supports one, and several corrupt its accounting",
             "merge both into one tree",
         )
-    name = text(tree, "spec", "root", "name")
-    if name is not None and name != ROOT:
+    root = read(ElasticQuotaTree, tree).root
+    if root is not None and root.name not in (None, ROOT):
         yield Verdict(
             Effect.IGNORED, index, "spec.root.name", "Invalid", f"kube-queue calls the root {ROOT}", f"call it {ROOT}"
         )
@@ -84,7 +84,7 @@ def _queue(index: int, queue: Manifest, tree: Tree | None, paths: dict[str, str]
             f"kube-queue reads queues only in {QUEUE_NAMESPACE}",
             f"put it into {QUEUE_NAMESPACE}",
         )
-    policy = text(queue, "spec", "queuePolicy")
+    policy = read(Queue, queue).policy
     if policy not in _POLICIES:
         yield Verdict(
             Effect.IGNORED,
@@ -132,10 +132,6 @@ def _queue_marks(index: int, queue: Manifest, tree: Tree | None, paths: dict[str
             "kube-queue deletes queues marked as its own whose quota is not in the tree",
             'write "false"',
         )
-
-
-def _is(manifest: Manifest, group: str, kind: str) -> bool:
-    return manifest.get("kind") == kind and group_of(manifest) == group
 
 
 def _identity(manifest: Mapping[str, object]) -> tuple[object, ...]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from apportion_api.ack.objects import ElasticQuotaTree
 from apportion_compiler.engine_rules.verdict import Verdict
 from apportion_compiler.engine_rules.workload_rules.workload_context import Rule, Workload, WorkloadContext, listed
 from apportion_compiler.engines.ack import names
-from apportion_compiler.plain_objects import annotations_of, items, mapping, text
+from apportion_compiler.plain_objects import annotations_of
 
 _BY_FIELD = {("batch", "Job"), ("batch", "CronJob"), ("ray.io", "RayJob")}
 
@@ -40,15 +41,16 @@ def _suspension(context: WorkloadContext) -> Iterator[Verdict]:
 
 
 def _quotas(context: WorkloadContext) -> Iterator[Verdict]:
-    trees = list(context.named("scheduling.sigs.k8s.io", "ElasticQuotaTree").values())
+    trees = {tree.name: tree for tree in context.read(ElasticQuotaTree)}
     if not trees:
         return
-    leaves = {name: spaces for tree in trees for name, spaces in _leaves(mapping(tree, "spec", "root"))}
+    nodes = [node for tree in trees.values() if tree.root is not None for _, _, node in tree.root.walk()]
+    leaves = {node.name: node.namespaces for node in nodes if not node.children and node.name is not None}
     for workload in context.workloads:
         yield from _of_quota(workload, leaves)
 
 
-def _of_quota(workload: Workload, leaves: Mapping[str, list[str]]) -> Iterator[Verdict]:
+def _of_quota(workload: Workload, leaves: Mapping[str, tuple[str, ...]]) -> Iterator[Verdict]:
     labels = {key: workload.values_of(key) for key in (names.QUOTA_LABEL, names.KOORDINATOR_QUOTA_LABEL)}
     for key, named in labels.items():
         for quota in sorted(named - leaves.keys()):
@@ -62,15 +64,6 @@ def _of_quota(workload: Workload, leaves: Mapping[str, list[str]]) -> Iterator[V
             f"namespace {workload.namespace} doesn't belong to any elastic quota, so kube-queue never dequeues it",
             "add the namespace to a leaf of the tree",
         )  # fmt: skip
-
-
-def _leaves(node: Mapping[str, object]) -> Iterator[tuple[str, list[str]]]:
-    children = [mapping(child) for child in items(node, "children")]
-    for child in children:
-        yield from _leaves(child)
-    name = text(node, "name")
-    if not children and name is not None:
-        yield name, [str(namespace) for namespace in items(node, "namespaces")]
 
 
 RULES: tuple[Rule, ...] = (_suspension, _quotas)

@@ -5,25 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from apportion_api.ack.objects import ROOT, ElasticQuotaTree, QuotaNode
 from apportion_compiler.embedded_text import json_value
 from apportion_compiler.engine_rules.quota_amounts import read_amounts, texts
-from apportion_compiler.engine_rules.verdict import Effect, Manifest, Verdict
-from apportion_compiler.engines.ack.names import LEND_LIMIT_ATTRIBUTE, ROOT
-from apportion_compiler.plain_objects import items, mapping, text
-
-_FIELDS = ("name", "namespaces", "attributes", "children", "min", "max")
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A node as it is written. `path` is its name among nodes, `at` its place in the object."""
-
-    at: str
-    path: str
-    name: str | None
-    written: Mapping[str, object]
-    children: tuple[Node, ...]
-    namespaces: tuple[str, ...]
+from apportion_compiler.engine_rules.verdict import Effect, Verdict
+from apportion_compiler.engines.ack.names import LEND_LIMIT_ATTRIBUTE
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,36 +27,33 @@ class _SeenNames:
     keys: dict[str, None] = field(default_factory=dict)
 
 
-def read_tree(tree: Manifest) -> Tree:
+def read_tree(tree: ElasticQuotaTree) -> Tree:
     """Return what other objects can refer to."""
-    nodes = list(_walk(_node(mapping(tree, "spec", "root"), "spec.root", "")))
+    nodes = list((tree.root or QuotaNode()).walk())
     return Tree(
-        frozenset(node.name for node in nodes if node.name is not None) | {ROOT},
-        frozenset(node.path for node in nodes),
+        frozenset(node.name for _, _, node in nodes if node.name is not None) | {ROOT},
+        frozenset(path for path, _, _ in nodes),
     )
 
 
-def node_verdicts(index: int, tree: Manifest) -> Iterator[Verdict]:
+def node_verdicts(index: int, tree: ElasticQuotaTree) -> Iterator[Verdict]:
     """Yield what is wrong with the nodes of a tree."""
-    root = mapping(tree, "spec").get("root")
-    if not isinstance(root, Mapping):
+    if tree.root is None or any(fault.path == "spec.root" for fault in tree.faults):
         yield Verdict(Effect.REJECTED, index, "spec.root", "Required", "a tree has a root", "write the root")
         return
-    top = _node(root, "spec.root", "")
-    nodes = list(_walk(top))
-    seen = _SeenNames(
-        keys={key: None for node in nodes for part in ("min", "max") for key in mapping(node.written, part)}
-    )
+    nodes = [(path, node) for path, _, node in tree.root.walk()]
+    seen = _SeenNames(keys={key: None for _, node in nodes for part in _lists(node).values() for key in part})
     amounts = {
-        node.at: {part: read_amounts(index, node.written, part, node.at) for part in ("min", "max")} for node in nodes
+        node.at: {part: read_amounts(index, _lists(node), part, node.at) for part in ("min", "max")}
+        for _, node in nodes
     }
-    for node in nodes:
+    for path, node in nodes:
         least, most = (amounts[node.at][part] for part in ("min", "max"))
         yield from (*least.verdicts, *most.verdicts)
         yield from _names(index, node, seen)
-        yield from _namespaces(index, node, seen)
+        yield from _namespaces(index, path, node, seen)
         yield from _missing(index, node, seen.keys)
-        yield from _pair(index, node, least.values, most.values, is_root=node is top)
+        yield from _pair(index, node, least.values, most.values, is_root=node is tree.root)
         if node.children:
             below = [amounts[child.at] for child in node.children]
             yield from _sums(index, node, least.values, [child["min"].values for child in below])
@@ -79,26 +62,11 @@ def node_verdicts(index: int, tree: Manifest) -> Iterator[Verdict]:
         yield from _unread(index, node)
 
 
-def _node(written: object, at: str, above: str) -> Node:
-    name = text(written, "name")
-    path = f"{above}/{name}" if above else ROOT
-    return Node(
-        at,
-        path,
-        name,
-        mapping({"node": written}, "node"),
-        tuple(_node(child, f"{at}.children[{n}]", path) for n, child in enumerate(items(written, "children"))),
-        tuple(namespace for namespace in items(written, "namespaces") if isinstance(namespace, str)),
-    )
+def _lists(node: QuotaNode) -> Mapping[str, Mapping[str, object]]:
+    return {"min": node.minimum, "max": node.maximum}
 
 
-def _walk(node: Node) -> Iterator[Node]:
-    yield node
-    for child in node.children:
-        yield from _walk(child)
-
-
-def _names(index: int, node: Node, seen: _SeenNames) -> Iterator[Verdict]:
+def _names(index: int, node: QuotaNode, seen: _SeenNames) -> Iterator[Verdict]:
     at = f"{node.at}.name"
     if node.name is None:
         yield Verdict(Effect.REJECTED, index, at, "Required", "a node has a name", "name it")
@@ -112,7 +80,7 @@ def _names(index: int, node: Node, seen: _SeenNames) -> Iterator[Verdict]:
         yield Verdict(Effect.IGNORED, index, at, "Invalid", message, "write letters, digits and dashes")
 
 
-def _namespaces(index: int, node: Node, seen: _SeenNames) -> Iterator[Verdict]:
+def _namespaces(index: int, path: str, node: QuotaNode, seen: _SeenNames) -> Iterator[Verdict]:
     at = f"{node.at}.namespaces"
     if node.namespaces and node.children:
         message = "namespaces belong to leaves, and this node has children"
@@ -123,15 +91,15 @@ def _namespaces(index: int, node: Node, seen: _SeenNames) -> Iterator[Verdict]:
             yield Verdict(
                 Effect.REJECTED, index, f"{at}[{number}]", "Duplicate", message, "remove it from one of the two"
             )
-        seen.namespaces.setdefault(namespace, node.path)
+        seen.namespaces.setdefault(namespace, path)
 
 
-def _missing(index: int, node: Node, keys: Mapping[str, None]) -> Iterator[Verdict]:
+def _missing(index: int, node: QuotaNode, keys: Mapping[str, None]) -> Iterator[Verdict]:
     for part, effect in (
         ("min", "counts sometimes as zero and sometimes as unlimited"),
         ("max", "is not limited here"),
     ):
-        absent = [key for key in keys if key not in mapping(node.written, part)]
+        absent = [key for key in keys if key not in _lists(node)[part]]
         if absent:
             message = f"{', '.join(absent)} is missing, and {effect}"
             cure = "write every resource of the tree on every node"
@@ -139,55 +107,56 @@ def _missing(index: int, node: Node, keys: Mapping[str, None]) -> Iterator[Verdi
 
 
 def _pair(
-    index: int, node: Node, least: Mapping[str, int], most: Mapping[str, int], *, is_root: bool
+    index: int, node: QuotaNode, least: Mapping[str, int], most: Mapping[str, int], *, is_root: bool
 ) -> Iterator[Verdict]:
     for key, amount in least.items():
         at = f"{node.at}.min.{key}"
         if key in most and amount > most[key]:
-            message = f"min {texts(node.written, 'min', key)} is more than max {texts(node.written, 'max', key)}"
+            message = f"min {texts(_lists(node), 'min', key)} is more than max {texts(_lists(node), 'max', key)}"
             yield Verdict(Effect.REJECTED, index, at, "Invalid", message, "lower min, or raise max")
         elif is_root and key in most and amount != most[key]:
-            message = f"min and max of the root are equal, and {texts(node.written, 'min', key)} is not "
+            message = f"min and max of the root are equal, and {texts(_lists(node), 'min', key)} is not "
             yield Verdict(
                 Effect.REJECTED,
                 index,
                 at,
                 "Invalid",
-                message + texts(node.written, "max", key),
+                message + texts(_lists(node), "max", key),
                 "write the cluster's size twice",
             )
 
 
-def _sums(index: int, node: Node, least: Mapping[str, int], below: Sequence[Mapping[str, int]]) -> Iterator[Verdict]:
+def _sums(
+    index: int, node: QuotaNode, least: Mapping[str, int], below: Sequence[Mapping[str, int]]
+) -> Iterator[Verdict]:
     for key, held in least.items():
         total = sum(child.get(key, 0) for child in below)
         if total > held:
-            message = f"the children's min of {key} are more than the node's, {texts(node.written, 'min', key)}"
+            message = f"the children's min of {key} are more than the node's, {texts(_lists(node), 'min', key)}"
             yield Verdict(
                 Effect.REJECTED, index, f"{node.at}.min.{key}", "Invalid", message, "raise it, or lower a child's"
             )
 
 
 def _bounds(
-    index: int, child: Node, parent: Node, most: Mapping[str, int], parents: Mapping[str, int]
+    index: int, child: QuotaNode, parent: QuotaNode, most: Mapping[str, int], parents: Mapping[str, int]
 ) -> Iterator[Verdict]:
     for key, amount in most.items():
         if key in parents and amount > parents[key]:
             message = (
-                f"max {texts(child.written, 'max', key)} is more than the parent's, {texts(parent.written, 'max', key)}"
+                f"max {texts(_lists(child), 'max', key)} is more than the parent's, {texts(_lists(parent), 'max', key)}"
             )
             yield Verdict(
                 Effect.REJECTED, index, f"{child.at}.max.{key}", "Invalid", message, "lower it to the parent's"
             )
 
 
-def _unread(index: int, node: Node) -> Iterator[Verdict]:
-    for name in node.written:
-        if name not in _FIELDS:
-            message = f"a node has no field {name}"
-            yield Verdict(Effect.IGNORED, index, f"{node.at}.{name}", "Unknown", message, "leave it out")
-    lent = text(node.written, "attributes", LEND_LIMIT_ATTRIBUTE)
-    if lent is not None:
+def _unread(index: int, node: QuotaNode) -> Iterator[Verdict]:
+    for name in node.unknown:
+        message = f"a node has no field {name}"
+        yield Verdict(Effect.IGNORED, index, f"{node.at}.{name}", "Unknown", message, "leave it out")
+    lent = node.attributes.get(LEND_LIMIT_ATTRIBUTE)
+    if lent:
         try:
             is_map = isinstance(json_value(lent), dict)
         except ValueError:
