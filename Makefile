@@ -1,5 +1,5 @@
-# Every target makes what it needs: a virtual environment in .venv, with the versions that locks/ pins.
-# It takes Python 3.11 or later and pip's package index; `make PYTHON=/path/to/python3.12 test` names another Python.
+# Every target installs its dependencies into a virtual environment, .venv, with the versions pinned in locks/.
+# It requires Python 3.11 or later and a package index; `make PYTHON=/path/to/python3.12 test` selects another Python.
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
@@ -14,7 +14,7 @@ WORKERS ?= auto
 export PYTHON
 
 .PHONY: help
-help: ## show this list
+help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
 
@@ -31,11 +31,11 @@ test-slow: install-dev ## run the tests that take seconds each: the wheel, large
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "slow and not (e2e or bench or browser)" $(ARGS)
 
 .PHONY: test-browser
-test-browser: install-browser ## open the HTML reports in a headless Chromium (installs Debian's where that is possible)
+test-browser: install-browser ## open the HTML reports in a headless Chromium (installs Debian's package if possible)
 	@bash tests/browser/run.sh
 
 .PHONY: test-lowest
-test-lowest: install-dev ## run the tests with the oldest versions that pyproject.toml admits
+test-lowest: install-dev ## run the tests with the oldest versions that pyproject.toml allows
 	@.ci/test-lowest
 
 .PHONY: check
@@ -43,7 +43,7 @@ check: install-dev ## run every linter and type checker
 	@.ci/check
 
 .PHONY: lint-imports
-lint-imports: install-dev ## check who imports whom
+lint-imports: install-dev ## check the import contracts
 	@$(BIN)/lint-imports
 
 .PHONY: format
@@ -52,7 +52,7 @@ format: install-dev ## format the code and apply the safe fixes
 	@$(PY) -m ruff format
 
 .PHONY: golden
-golden: install-test ## write the expected output of the tests anew; review the diff before committing it
+golden: install-test ## regenerate the expected output of the tests; review the diff before committing it
 	@$(PY) -m pytest -q -n $(WORKERS) --update-golden tests/golden tests/diagnostics tests/conformance tests/unit/policy/test_schema.py $(ARGS)
 	@git status --short -- tests docs
 
@@ -62,7 +62,7 @@ docs: install-dev docs-tables ## build the documentation into site/; a dead link
 	@echo "wrote site/index.html"
 
 .PHONY: docs-tables
-docs-tables: install-base ## write the generated tables of docs/ anew
+docs-tables: install-base ## regenerate the tables in docs/
 	@$(APPORTION) dev docs
 
 .PHONY: bench
@@ -70,7 +70,7 @@ bench: install-test ## measure speed and memory at full size
 	@$(PY) -m pytest -m bench -s tests/benchmarks $(ARGS)
 
 .PHONY: bench-smoke
-bench-smoke: install-test ## run every benchmark once on small input, without judging its time
+bench-smoke: install-test ## run every benchmark once on small input, without time limits
 	@$(PY) -m pytest -m bench --bench-smoke tests/benchmarks $(ARGS)
 
 .PHONY: e2e
@@ -84,7 +84,7 @@ up: install-base ## run `pulumi up` for one environment: make up STACK=dev
 	@pulumi up --stack $(STACK)
 
 .PHONY: lock
-lock: install-dev ## choose the versions in locks/ anew, none younger than a week
+lock: install-dev ## update the versions in locks/, to releases older than a week
 	@.ci/lock
 
 .PHONY: build

@@ -1,1 +1,1 @@
-"""The command `apportion`: arguments, exit codes and the only prints. Start at `main.py`; one verb, one file."""
+"""The command `apportion`: arguments, exit codes and all printing. Start at `main.py`; one file per command."""

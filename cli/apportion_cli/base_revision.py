@@ -1,4 +1,4 @@
-"""Files as a git revision holds them: what a pull request cannot change.
+"""Files of a git revision, which a pull request cannot change.
 
 Only plumbing is called, which runs no hook, filter or text conversion, and the work tree is not read.
 """

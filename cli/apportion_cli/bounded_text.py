@@ -8,13 +8,13 @@ from io import BufferedReader
 from pathlib import Path
 
 MAX_BYTES = 1 << 30
-"""Traces of clusters are long."""
+"""Limit of trace files, which are long."""
 
 MAX_NAMED_BYTES = 64 * 1024 * 1024
 
 
 class UnreadableFileError(ValueError):
-    """A file that is not read: one clause."""
+    """A file that cannot be read: one clause."""
 
 
 def text_of(file: Path | str, at_most: int = MAX_BYTES) -> str:

@@ -1,4 +1,4 @@
-"""From paths on the command line to a snapshot of a cluster, with what is wrong with it as findings."""
+"""Read the snapshot of a cluster from paths on the command line; errors become findings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MOST_BYTES = 2 * 1024**3
 
 @dataclass(frozen=True, slots=True)
 class ClusterInputs:
-    """A cluster that was read; `snapshot` is None where there is nothing to decide about."""
+    """A snapshot of a cluster; `snapshot` is None if there is nothing to schedule."""
 
     snapshot: Snapshot | None
     settings: Settings
@@ -43,7 +43,7 @@ class ClusterInputs:
     sources: Sources
 
     def show(self, console: Console, fail_on: str) -> ExitCode:
-        """Print the findings beside the result, and return what they mean for the exit code."""
+        """Print the findings to standard error, and return their exit code."""
         from apportion_compiler.diagnostics.text import render_text, summary
 
         if self.report.findings:
@@ -85,7 +85,7 @@ def read_cluster(paths: Sequence[str], *, now: float | None, shard: str | None) 
 
 
 def nearest(word: str, name: str, known: Sequence[str]) -> click.UsageError:
-    """Return the refusal of a name that is not there, with the nearest that is."""
+    """Return the usage error for an unknown name, with the closest match."""
     from difflib import get_close_matches
 
     near = get_close_matches(name, known, n=1)

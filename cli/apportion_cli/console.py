@@ -1,4 +1,4 @@
-"""The only prints: where text goes, whether it is coloured, and what a terminal must not read in it.
+"""All printing: destination, colour, and escaping of control characters.
 
 What is printed can hold anything that a policy, a manifest or a file's name holds, so all of it is escaped here.
 A reader that goes away (`apportion rules | head`) ends the printing, not the command: its exit code still says what
@@ -57,16 +57,16 @@ class Console:
 
     @property
     def quiet(self) -> bool:
-        """Whether only findings, and results that were asked for, are printed."""
+        """Whether only findings and requested results are printed."""
         return self.verbosity < 0
 
     @property
     def verbose(self) -> bool:
-        """Whether to say what is done."""
+        """Whether to print progress messages."""
         return self.verbosity > 0
 
     def out(self, text: str, form: str = "text") -> None:
-        """Print the result: what a pipe or a redirection takes.
+        """Print the result to standard output.
 
         Args:
             text: The result.
@@ -78,16 +78,16 @@ class Console:
         _write(sys.stdout, escaped(text, form), "standard output")
 
     def err(self, text: str) -> None:
-        """Print beside the result: what a person shall see in any case."""
+        """Print to standard error, regardless of the verbosity."""
         _write(sys.stderr, escaped(text), "standard error")
 
     def report(self, text: str) -> None:
-        """Print what is done or counted, which nobody needs who asked for quiet."""
+        """Print progress or totals, unless quiet."""
         if not self.quiet:
             self.out(text)
 
     def note(self, text: str) -> None:
-        """Print to standard error what only `--verbose` wants."""
+        """Print to standard error if `--verbose` is set."""
         if self.verbose:
             self.err(text)
 
@@ -98,7 +98,7 @@ class Console:
         return colored
 
     def width(self, *, stderr: bool = False) -> int | None:
-        """Return the columns of the terminal; None where text goes elsewhere and is not to be wrapped."""
+        """Return the columns of the terminal; None if output is not a terminal and must not be wrapped."""
         stream = sys.stderr if stderr else sys.stdout
         if not _is_terminal(stream):
             return None
@@ -122,12 +122,12 @@ def colored(role: str, text: str) -> str:
 
 
 def escaped(text: str, form: str = "text") -> str:
-    """Return text as it may be printed or written: our own colours, and nothing else that a reader would obey."""
+    """Return text with our colours and all other control characters escaped."""
     return _ESCAPES.get(form, escaped_text)(text).replace(_COLOR_MARK, _ESCAPE)
 
 
 def wants_color(stream: TextIO, environment: Mapping[str, str], *, asked: bool | None) -> bool:
-    """Tell whether to colour: the flag, then NO_COLOR, FORCE_COLOR, TERM, CLICOLOR, then whether it is a terminal."""
+    """Return whether to use colour: the option, then NO_COLOR, FORCE_COLOR, TERM, CLICOLOR, then whether it is a terminal."""
     if asked is not None:
         return asked
     if environment.get("NO_COLOR"):
@@ -147,12 +147,12 @@ def current(ctx: click.Context | None = None) -> Console:
 
 
 def set_current(ctx: click.Context, console: Console) -> None:
-    """Make this the console of the running command."""
+    """Set the console of the running command."""
     ctx.meta[_META] = console
 
 
 def drop_output() -> None:
-    """Send the rest of what is printed nowhere: the reader is gone."""
+    """Discard further output after a broken pipe."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

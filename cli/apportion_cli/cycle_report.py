@@ -1,4 +1,4 @@
-"""What a cycle decided, as text of 80 columns: places given, places waited for, evictions, jobs that wait, queues."""
+"""Decisions of a cycle as text of 80 columns: bound pods, pipelined pods, evictions, pending jobs, queues."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def job_text(document: Mapping[str, Any], explained: Sequence[str], evicted: Ite
 
 
 def queue_text(document: Mapping[str, Any], explained: Sequence[str]) -> str:
-    """Return one queue's explanation: what it has, and how it comes to its fair share."""
+    """Return one queue's explanation: its usage, and the computation of its fair share."""
     lines = [f"queue {document['queue']}", *(f"  {line}" for line in _amounts(document)), "", *explained]
     return "\n".join(_wrapped(lines)) + "\n"
 

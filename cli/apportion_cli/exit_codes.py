@@ -6,16 +6,16 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What the command's exit says."""
+    """Exit codes."""
 
     OK = 0
     FINDINGS = 1
     """Findings at or above `--fail-on`."""
     USAGE = 2
     CANNOT = 3
-    """It could not be done: unreadable input, unreachable cluster, missing program."""
+    """Environment error: unreadable input, unreachable cluster, missing program."""
     CHANGES = 10
-    """Something differs from what is written or deployed, where the command was asked to tell."""
+    """The rendered trees or clusters differ, for commands that check this."""
     INTERNAL = 70
-    """A fault of this program."""
+    """Internal error."""
     INTERRUPTED = 130

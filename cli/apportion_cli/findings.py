@@ -1,4 +1,4 @@
-"""Show findings, and turn them into an exit code."""
+"""Print findings, and map them to an exit code."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def text_of(report: Report, inputs: Inputs, console: Console, *, stderr: bool = 
 
 
 def exit_code(report: Report, inputs: Inputs, fail_on: str) -> ExitCode:
-    """Return what a report means for the exit code."""
+    """Return the exit code of a report."""
     if inputs.is_unreadable:
         return ExitCode.CANNOT
     return ExitCode.FINDINGS if report.fails(fail_on) else ExitCode.OK
 
 
 def show_findings(console: Console, inputs: Inputs, diagnostics: Iterable[Diagnostic], fail_on: str) -> ExitCode:
-    """Print findings beside the result of a verb whose result is something else. Return the exit code.
+    """Print findings to standard error, for commands with another result. Return the exit code.
 
     What is waived is counted, and shown only if verbose.
     """
@@ -82,7 +82,7 @@ def show_findings(console: Console, inputs: Inputs, diagnostics: Iterable[Diagno
 
 
 def print_inputs(console: Console, inputs: Inputs) -> None:
-    """Print what a policy printed and, if verbose, the files that were read."""
+    """Print the policy's output and, if verbose, the files read."""
     if inputs.printed and (console.verbose or inputs.policy is None):
         console.err("the policy printed:\n" + "".join(f"  {line}\n" for line in inputs.printed.splitlines()))
     for file in inputs.files:

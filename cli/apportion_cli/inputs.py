@@ -35,7 +35,7 @@ _WARNED = "apportion.missing-layers-said"
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """A policy, or why there is none.
+    """A policy, or the reason why there is none.
 
     Attributes:
         policy: None where the evaluation failed; `diagnostics` says why then.
@@ -117,7 +117,7 @@ def _refuse_a_way_out(entry: str) -> None:
 
 
 def _warn_of_missing_layers(layers: tuple[str, ...]) -> None:
-    """Say once a run, whatever the verbosity, what nothing has stopped the policy from."""
+    """Warn once per run, regardless of the verbosity, about missing sandbox layers."""
     from apportion_policy.evaluation.confinement_layers import missing_layers
 
     context = click.get_current_context(silent=True)

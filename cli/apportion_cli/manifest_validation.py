@@ -29,7 +29,7 @@ _NO_TREE = ""
 def validated_manifests(
     paths: Sequence[str], engines: Sequence[str], as_of: date, declared: DeclaredCluster | None = None
 ) -> tuple[Inputs, Report]:
-    """Return what was read, and the findings.
+    """Return the files read and the findings.
 
     Objects of no rendered tree are evaluated on the cluster of a policy, where one is given, or on that of a rendered tree
     which is given beside them.
@@ -74,7 +74,7 @@ def validated_manifests(
 def _evaluated(
     clusters: Mapping[str, Sequence[LocatedManifest]], engines: Sequence[str], declared: DeclaredCluster | None
 ) -> Iterator[Diagnostic]:
-    """Yield the findings of each cluster's objects, and of those beside the trees."""
+    """Yield the findings of each cluster's objects, and of objects outside of the trees."""
     from functools import partial
 
     from apportion_compiler.bindings.capacity_rules import capacity_verdicts
@@ -108,7 +108,7 @@ def _evaluated(
 
 
 def _cluster(name: str, sources: Sources) -> str:
-    """Return the folder of the cluster that a rendered tree is for; empty for files of no tree.
+    """Return the folder of the cluster of a rendered tree; empty for files outside of a tree.
 
     A folder of rendered trees holds several clusters, whose objects never meet. Each target's tree has an inventory.
     """

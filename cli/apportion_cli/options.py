@@ -1,4 +1,4 @@
-"""The options that several verbs share. The clock is read here and nowhere else."""
+"""Options shared by several commands. Only this module reads the clock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., object])
 Value = TypeVar("Value")
 _JSON = "apportion.json"
 ALLOW_MISSING_LAYERS = "apportion.allow-missing-layers"
-"""Where click's context says that `--allow-missing-layers` was given."""
+"""Key in click's context for `--allow-missing-layers`."""
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {"": 1024**2, "Ki": 1024, "Mi": 1024**2, "Gi": 1024**3, "k": 1000, "M": 1000**2, "G": 1000**3}
 _LEAST_TIME_S, _MOST_TIME_S = 0.1, 86_400
@@ -70,7 +70,7 @@ class Output:
 
 
 def parse_output(text: str, formats: Sequence[str]) -> Output:
-    """Return what `FORMAT` or `FORMAT=FILE` asks for; `-` as the file is standard output. Raises `ValueError`."""
+    """Return the output of `FORMAT` or `FORMAT=FILE`; the file `-` is standard output. Raises `ValueError`."""
     format_, equals, file = text.partition("=")
     if format_ not in formats:
         raise ValueError(f"`{format_}` is not one of {', '.join(formats)}")
@@ -111,7 +111,7 @@ def as_of_option(command: Decorated) -> Decorated:
 
 
 def output_option(*formats: str, variable: str | None = None) -> Callable[[Decorated], Decorated]:
-    """Add `-o`, which may be repeated; `variable` names the environment variable that it can come from."""
+    """Add `-o`, which may be repeated; `variable` names its environment variable."""
     return click.option(
         "-o",
         "--output",
@@ -150,14 +150,14 @@ def fail_on_option(command: Decorated) -> Decorated:
 
 
 def limit_options(command: Decorated) -> Decorated:
-    """Add what bounds and confines an evaluation (see `limits`), and what the caller agrees to (see `agreed`)."""
+    """Add the limits of an evaluation (see `limits`) and the caller's agreement (see `agreed`)."""
     for option in (allow_missing_layers_option, agreement_options, _MEMORY_LIMIT, _TIME_LIMIT):
         command = option(command)
     return command
 
 
 def allow_missing_layers_option(command: Decorated) -> Decorated:
-    """Add `--allow-missing-layers`, which `limits` reads. Nothing but the command line sets it."""
+    """Add `--allow-missing-layers`, which `limits` reads. It can be set only on the command line."""
     return click.option(
         "--allow-missing-layers",
         is_flag=True,
@@ -168,7 +168,7 @@ def allow_missing_layers_option(command: Decorated) -> Decorated:
 
 
 def _allow_missing_layers(context: click.Context, parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click gives it so.
-    # A default of click's can come from a settings file, which is part of the tree that is judged.
+    # A default of click can come from a settings file, which is part of the tree under check.
     source = context.get_parameter_source(parameter.name or "")
     if value and source is click.core.ParameterSource.COMMANDLINE:
         context.meta[ALLOW_MISSING_LAYERS] = True
@@ -192,14 +192,14 @@ def limits(time_limit: float | None, memory_limit: int | None) -> Limits:
 
 
 def reading_options(command: Decorated) -> Decorated:
-    """Add what every verb that reads a policy takes: POLICY, `--as-of`, the limits and the console's options."""
+    """Add the options of commands that read a policy: POLICY, `--as-of`, the limits and the console's options."""
     for decorate in (console_options, limit_options, as_of_option, policy_argument):
         command = decorate(command)
     return command
 
 
 def today() -> str:
-    """Return the day, as `--as-of` takes it."""
+    """Return the date in the format of `--as-of`."""
     return datetime.now(UTC).date().isoformat()
 
 
@@ -227,7 +227,7 @@ def _parsed_outputs(
 
 
 optional_day = _parsed(parse_day)
-"""Callback of an option that takes a date and has no default."""
+"""Callback of a date option without a default."""
 _TIME_LIMIT = click.option(
     "--time-limit",
     default=None,

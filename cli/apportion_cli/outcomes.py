@@ -1,4 +1,4 @@
-"""What a team pins about a simulation: assertions over its report, which say who broke them and by how much.
+"""Outcome tests: assertions on the report of a simulation, which list the violating workloads.
 
 The pytest plugin (`pytest_plugin.py`) makes these; docs/outcome-tests.md shows them at work.
 """
@@ -30,12 +30,12 @@ _MOST_NAMED = 5
 
 
 class OutcomeError(ValueError):
-    """A simulation that could not be run, or a question about something that is not in it."""
+    """A simulation that could not be run, or a query for an object that it does not have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A simulation that ended: its report, and what can be asserted about it.
+    """A finished simulation: its report and assertions.
 
     An assertion about workloads fails where the load has none that it is about: nothing is held by accident.
     """
@@ -52,7 +52,7 @@ class Outcome:
         return _named(name, {workload.name: workload for workload in reversed(self.report.workloads)}, "workload")
 
     def workloads(self, queue: str | None = None, *, gpus: float = math.inf) -> list[WorkloadReport]:
-        """Return the workloads of a queue and those below it, or all of them, that ask for no more than so many GPUs."""
+        """Return the workloads of a queue and its descendants, or all, that request at most this number of GPUs."""
         if queue is None:
             return [found for found in self.report.workloads if found.gpus <= gpus]
         self.queue(queue)
@@ -64,7 +64,7 @@ class Outcome:
     def assert_waits(
         self, queue: str | None = None, *, at_most: Duration, gpus: float = math.inf, percentile: float = 100
     ) -> None:
-        """Assert that workloads never wait longer in one stretch; or, with a percentile, that so many of 100 do not.
+        """Assert that no single wait of a workload is longer; with a percentile, for that percentage of workloads.
 
         Args:
             queue: Whose workloads, with those below it; all where none is named.
@@ -82,7 +82,7 @@ class Outcome:
         self._refuse(what, over, asked, lambda wait, found: f"{lasting(wait)} for {devices(found.gpus)} GPUs")
 
     def assert_evictions(self, queue: str | None = None, *, at_most: int = 0, by: str | None = None) -> None:
-        """Assert how often gangs of a queue, or of all, are evicted; `by` counts those for one queue alone."""
+        """Assert the maximum number of evictions of gangs, of a queue or in total; `by` counts only those for one queue."""
         __tracebackhide__ = True
         losers = None if queue is None else self._below(queue)
         takers = None if by is None else self._below(by)
@@ -99,7 +99,7 @@ class Outcome:
             raise AssertionError(f"{counted(total, 'eviction')}, not {at_most} at most: {who}")
 
     def assert_share(self, queue: str, *, at_least: float) -> None:
-        """Assert that a queue used at least such a part of its fair share over time; 0.9 is nine tenths."""
+        """Assert the minimum usage of a queue's fair share over time; 0.9 is 90 %."""
         __tracebackhide__ = True
         share = self.queue(queue).share
         if share is None:
@@ -108,21 +108,21 @@ class Outcome:
             raise AssertionError(f"{queue} used {percent(share)} of its fair share, not {percent(at_least)} at least")
 
     def assert_utilisation(self, *, at_least: float) -> None:
-        """Assert how much of the GPUs' time pods held them; 0.8 is four fifths."""
+        """Assert the minimum GPU utilisation; 0.8 is 80 %."""
         __tracebackhide__ = True
         found = self.report.summary.utilisation
         if found < at_least:
             raise AssertionError(f"GPU utilisation is {percent(found)}, expected at least {percent(at_least)}")
 
     def assert_lost(self, queue: str | None = None, *, at_most_gpu_hours: float) -> None:
-        """Assert how many GPU-hours of work are done again after evictions, of a queue or in all."""
+        """Assert the maximum number of GPU-hours repeated after evictions, of a queue or in total."""
         __tracebackhide__ = True
         found = self.report.summary.lost_gpu_hours if queue is None else self.queue(queue).lost_gpu_hours
         if found > at_most_gpu_hours:
             raise AssertionError(f"{_of(queue)}{found:,.1f} GPU-hours are lost, not {at_most_gpu_hours:,.1f} at most")
 
     def assert_succeeds(self, queue: str | None = None, *, within: Duration | None = None) -> None:
-        """Assert that every workload of a queue, or of all, succeeds; with `within`, so long after it came."""
+        """Assert that every workload of a queue, or all, succeeds; with `within`, in this time after its arrival."""
         __tracebackhide__ = True
         bound = math.inf if within is None else _seconds("within", within)
         asked = self._asked(queue, math.inf)
@@ -184,7 +184,7 @@ def run(
     as_of: date | None = None,
     allow_missing_layers: bool = False,
 ) -> Outcome:
-    """Simulate a policy, or a rendered tree, under a load, and return what came of it.
+    """Simulate a policy or a rendered tree under a scenario, and return the outcome.
 
     Args:
         policy: As `apportion simulate` takes it.

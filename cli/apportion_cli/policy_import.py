@@ -1,4 +1,4 @@
-"""What `import` does: read the objects, read their queues, and make the texts of a policy."""
+"""The implementation of `import`: read the objects and their queues, and generate the files of a policy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ENVIRONMENT = "prod"
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """What the command line says of the policy; None is left to the objects."""
+    """Options for the generated policy; None means a value from the objects."""
 
     engine: str
     organisation: str

@@ -1,4 +1,4 @@
-"""The nodes of a policy's pools, as a scenario takes them: `policy_pool` of an entry of `nodes`."""
+"""Nodes of a policy's pools for scenarios: `policy_pool` of an entry of `nodes`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MIB = 1024**2
 
 
 def policy_nodes(program: Program) -> Mapping[str, NodeShape]:
-    """Return what a node of each pool is like, by the pool's id: labels, taints, and what it holds for pods."""
+    """Return the node template of each pool by id: labels, taints, and allocatable resources."""
     from apportion_compiler.backends.pool_labels import node_labels
     from apportion_policy.quantity import Unlimited, cpu_text, memory_text
     from apportion_runtime.sim.scenario.format import NodeShape

@@ -1,4 +1,4 @@
-"""How far a long update is: a bar on a terminal, the engine's own lines elsewhere."""
+"""Progress of a long update: a bar on a terminal, otherwise the engine's output."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def progress(console: Console, n_objects: int) -> Iterator[tuple[Callable[[str],
 
 
 def _drop(text: str) -> None:
-    """Say nothing."""
+    """Ignore the line."""
 
 
 def _nothing() -> None:
-    """Count nothing."""
+    """Ignore the object."""

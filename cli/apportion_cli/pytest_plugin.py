@@ -26,7 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.getgroup("apportion").addoption(
         ALLOW_MISSING_LAYERS,
         action="store_true",
-        help="evaluate reviewed policies where this system lacks a layer of their confinement",
+        help="evaluate reviewed policies even if the system lacks a sandbox layer",
     )
 
 

@@ -1,4 +1,4 @@
-"""Which place a question is about: the policy as written, or one cluster of one environment."""
+"""The scope of a query: the policy as declared, or one cluster of one environment."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def scope_of(graph: PolicyGraph, environment: str | None, cluster: str | None) -
 
 
 def cluster_scope(graph: PolicyGraph, environment: str | None, cluster: str | None) -> Scope:
-    """Return the scope of a cluster: the one that the options name, or the only one that there is.
+    """Return the scope of a cluster: the one in the options, or the only one.
 
     Raises:
         click.UsageError: If there is no such place, or it is not clear which is meant.

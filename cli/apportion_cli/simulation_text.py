@@ -38,7 +38,7 @@ def report_text(report: Report) -> str:
 
 
 def _model_lines(models: Sequence[ModelSummary]) -> list[str]:
-    """Return a line on the models of GPUs where there are several."""
+    """Return a line on GPU models if there are several."""
     if len(models) < 2:
         return []
     texts = (
@@ -50,7 +50,7 @@ def _model_lines(models: Sequence[ModelSummary]) -> list[str]:
 
 
 def comparison_text(comparison: Comparison) -> str:
-    """Return what differs: of the cluster, of each queue, and of the workloads with the largest change of end time."""
+    """Return the differences of the cluster, of each queue, and of the workloads with the largest change of end time."""
     from apportion_runtime.sim.report.comparison_labels import both, named
 
     name = comparison.after.name
@@ -75,7 +75,7 @@ def comparison_text(comparison: Comparison) -> str:
 
 
 def _moved(changed: ChangedItem) -> float:
-    """Return by how many seconds a workload ended at another time; infinite where it ended in one of the two alone."""
+    """Return the change of a workload's end time in seconds; infinite if it ended in only one of the two."""
     change = changed.of("finished_s")
     if change is None:
         return 0.0

@@ -41,11 +41,11 @@ class Sources:
         return self._texts[name]
 
     def hold(self, name: str, text: str) -> None:
-        """Take a text that was read elsewhere as that of a file."""
+        """Set the text of a file that was read elsewhere."""
         self._texts[name] = text
 
     def forget(self) -> None:
-        """Read files anew when they are asked for again."""
+        """Clear the cache of file texts."""
         self._texts.clear()
 
     def near(self, name: str) -> str:

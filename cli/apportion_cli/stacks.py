@@ -1,4 +1,4 @@
-"""Driving Pulumi's engine. The one module of the command line that knows Pulumi."""
+"""Pulumi's automation API. No other module of the command line imports Pulumi."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _INSTALL_PLUGIN = "https://www.pulumi.com/docs/iac/cli/commands/pulumi_plugin_in
 _MISSING_PLUGIN = re.compile(r"plugin '(?P<plugin>[\w-]+)'.*install the plugin using `(?P<command>[^`]+)`")
 _MAX_UPDATES = 20
 _OBJECT = "kubernetes:"
-"""How the types of clusters' objects begin."""
+"""Prefix of the resource types of Kubernetes objects."""
 PROJECT = "Pulumi.yaml"
 _PACK = "stacks/policy-pack"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is between a stack and its policy, in how many updates it goes, and what to be careful of.
+    """The plan of a stack: changes, number of updates, and warnings.
 
     `retains` has the kinds whose objects stay on the cluster when they leave the stack.
     """
@@ -52,11 +52,11 @@ class Plan:
 
     @property
     def n_objects(self) -> int:
-        """How many objects are made, changed or deleted."""
+        """Number of objects to create, change or delete."""
         return sum(len(target.changes) for target in self.targets)
 
     def in_use(self, export: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
-        """Return a clause for each object that would be deleted under work that an export shows."""
+        """Return a clause for each object to delete that an export shows in use."""
         from apportion_compiler.rollout.queue_usage import in_use
 
         return tuple(clause for target in self.targets for clause in in_use(target.changes, export))
@@ -88,7 +88,7 @@ class DeployedStack:
             self._stack: Stack = automation.create_or_select_stack(name, work_dir=str(self._folder), opts=options)
 
     def plan(self, as_of: date) -> Plan:
-        """Return what `up` would do, by the policy and the stack's state alone: no cluster is asked."""
+        """Return the plan of `up` from the policy and the stack's state, without contacting a cluster."""
         from apportion_compiler.emit.pulumi.stack_targets import Refused, compile_stack, rooted
         from apportion_compiler.emit.pulumi.update_plan import plan_stack
         from apportion_compiler.rollout.hazards import hazards
@@ -108,13 +108,13 @@ class DeployedStack:
         return Plan(settings.environment, plan.n_updates, plan.targets, warnings, settings.retains)
 
     def preview(self, say: Callable[[str], None]) -> None:
-        """Let the engine say what the next update would do."""
+        """Run Pulumi's preview of the next update."""
         with self._told(), _said():
             # What the stack tells of each queue is for programs, and longer than all that changes.
             self._stack.preview(on_output=say, color="never", suppress_outputs=True, policy_packs=self._policy_packs())
 
     def up(self, say: Callable[[str], None], done: Callable[[], None], *, refresh: bool = False) -> int:
-        """Run updates until the clusters hold what the policy says, and return how many it took.
+        """Run updates until the clusters match the policy, and return their number.
 
         Args:
             say: Takes what the engine says.
@@ -146,7 +146,7 @@ class DeployedStack:
         raise PreconditionError(f"the stack {self.name} has not converged after {_MAX_UPDATES} updates")
 
     def drift(self) -> tuple[DriftedObject, ...]:
-        """Return what the clusters hold beside what was applied to them, as the engine's refresh finds it."""
+        """Return the drift of the clusters from the applied state, by Pulumi's refresh."""
         from apportion_compiler.emit.pulumi.resource_options import plain
         from apportion_compiler.rollout.drift import drift
 
@@ -166,7 +166,7 @@ class DeployedStack:
         return drift(applied, there)
 
     def unlock(self) -> None:
-        """Clear the lock that an update left which was killed."""
+        """Clear the lock of a killed update."""
         with _said():
             self._stack.cancel()
 
@@ -182,7 +182,7 @@ class DeployedStack:
             raise PreconditionError(str(wrong)) from None
 
     def _policy_packs(self) -> list[str]:
-        """Return the folder of the project's policy pack, if the stack asks it."""
+        """Return the folder of the project's policy pack if the stack enables it."""
         pack = self._folder / _PACK
         return [str(pack)] if self._settings().enforcement != "none" and pack.is_dir() else []
 
@@ -220,7 +220,7 @@ class DeployedStack:
 
 
 class LockedError(PreconditionError):
-    """Somebody else updates the stack, or somebody's update was killed."""
+    """The stack is being updated, or an update was killed."""
 
 
 def _automation() -> Any:
@@ -269,7 +269,7 @@ def _logged_in() -> bool:
 
 @contextmanager
 def _said() -> Iterator[None]:
-    """Turn what Pulumi says when it fails into a sentence."""
+    """Convert the error output of Pulumi to a sentence."""
     from pulumi.automation.errors import CommandError, ConcurrentUpdateError, InvalidVersionError
 
     try:

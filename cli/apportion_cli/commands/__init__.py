@@ -1,1 +1,1 @@
-"""One module for each verb, imported when the verb is used: see `apportion_cli.verbs`."""
+"""One module per command, imported on use: see `apportion_cli.verbs`."""

@@ -1,4 +1,4 @@
-"""`apportion bind`: a workload for a queue, as a template or from manifests that somebody has."""
+"""`apportion bind`: assign a workload to a queue, from a template or existing manifests."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def _bound(
 
 def _amount(amount: int | str) -> int:
     if isinstance(amount, str):
-        raise ValueError("a workload asks for an amount; it cannot be unlimited")
+        raise ValueError("the amount of a workload cannot be unlimited")
     return amount
 
 

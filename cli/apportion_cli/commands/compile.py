@@ -1,4 +1,4 @@
-"""`apportion compile`: write what the engines read, or say whether what is written is up to date."""
+"""`apportion compile`: write the rendered trees, or check whether they are up to date."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from apportion_cli.compile_report import TargetReport
 
 TARGETS = (*(engine.value for engine in Engine), "node-pools")
-"""Every target by name. Help shall not load the backends; a test holds this to theirs."""
+"""Names of all targets. Help must not load the backends; a test compares the names."""
 
 
 @click.command(name="compile")

@@ -1,4 +1,4 @@
-"""`apportion dev`: chores of this repository."""
+"""`apportion dev`: development commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`apportion diff`: what changes between two policies."""
+"""`apportion diff`: compare two policies."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _WIDTH = 100
     "--base-as-of",
     callback=optional_day,
     metavar="DATE",
-    help="Date for BASE, if another than --as-of: what begins and ends in between.",
+    help="Date on which BASE is evaluated (default: --as-of).",
 )
 @click.option(
     "--cluster", metavar="ENV/NAME", help="Cluster of a rendered tree or an export; required if there are several."

@@ -1,4 +1,4 @@
-"""`apportion doctor`: what this installation can do here, and which settings are in force."""
+"""`apportion doctor`: check the installation and the settings in effect."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def doctor(
 def _cluster(
     exports: tuple[str, ...], policy: str, *, env: str | None, cluster: str | None, as_of: date, within: Limits
 ) -> list[Finding]:
-    """Compare an export with what the policy's output for the cluster relies on.
+    """Compare an export with the requirements of the policy's output for the cluster.
 
     Raises:
         CannotError: If the policy has errors, or a file cannot be read.
@@ -144,7 +144,7 @@ def _installation() -> list[Finding]:
 
 
 def confines_untrusted() -> bool:
-    """Whether this system has every layer that a policy nobody has reviewed needs."""
+    """Check whether this system has every layer that unreviewed policies require."""
     return not any(finding.state == "bad" for finding in _confinement(is_allowed=False))
 
 
@@ -194,7 +194,7 @@ def _version(path: str) -> str:
     try:
         shown = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=10, check=False).stdout
     except (OSError, subprocess.TimeoutExpired):
-        return f"{path} does not answer"
+        return f"{path} does not respond"
     return (shown.splitlines() or [path])[0]
 
 

@@ -1,4 +1,4 @@
-"""`apportion drift`: what clusters hold beside what was written to them."""
+"""`apportion drift`: compare clusters with the applied state."""
 
 from __future__ import annotations
 

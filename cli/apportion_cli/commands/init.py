@@ -1,4 +1,4 @@
-"""`apportion init`: a repository that compiles at once."""
+"""`apportion init`: create a policy that compiles."""
 
 from __future__ import annotations
 
@@ -68,5 +68,5 @@ def _write(path: Path, text: str) -> None:
 
 
 def _organisation_name(text: str) -> str:
-    """Return text as a name the policy takes: lower case, dashes."""
+    """Return text as a valid name: lower case, dashes."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:63].strip("-") or "acme"

@@ -1,4 +1,4 @@
-"""`apportion dev kai-case`: decide clusters that are written as KAI Scheduler's own test tables are."""
+"""`apportion dev kai-case`: run clusters in the format of KAI Scheduler's test tables."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def kai_case(
     cases = _read(file)
     if number is not None:
         if number >= len(cases):
-            raise click.UsageError(f"{file} has no case {number}: it holds {len(cases)}, counted from 0")
+            raise click.UsageError(f"{file} has no case {number}: it has {len(cases)}, counted from 0")
         cases = [cases[number]]
     lines = [json.dumps(rounds_document(case, rounds=rounds, actions=wanted)) for case in cases]
     for output in outputs or (Output("json"),):

@@ -1,4 +1,4 @@
-"""`apportion preview`: what `up` would do."""
+"""`apportion preview`: preview the changes of `up`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def stack_options(command: click.decorators.FC) -> click.decorators.FC:
-    """Add ENV and `--dir`, the way to a stack."""
+    """Add ENV and `--dir`, which select a stack."""
     for decorate in (
         click.option(
             "--dir",
@@ -35,7 +35,7 @@ def stack_options(command: click.decorators.FC) -> click.decorators.FC:
 
 
 def snapshot_options(command: click.decorators.FC) -> click.decorators.FC:
-    """Add `--snapshot` and `--delete-used`: what work there is, and whether queues are deleted under it."""
+    """Add `--snapshot` and `--delete-used`, which protect queues in use from deletion."""
     for decorate in (
         click.option("--delete-used", is_flag=True, help="Delete queues even if --snapshot shows work in them."),
         click.option(
@@ -51,7 +51,7 @@ def snapshot_options(command: click.decorators.FC) -> click.decorators.FC:
 
 
 def refuse_deletion_of_used(plan: Plan, snapshots: tuple[str, ...], *, delete_used: bool) -> None:
-    """Raise `PreconditionError` if the plan deletes what snapshots show in use, unless that was asked for."""
+    """Raise `PreconditionError` if the plan deletes queues in use, unless that is permitted."""
     from apportion_cli.manifest_files import read_objects
 
     used = () if delete_used or not snapshots else plan.in_use(read_objects(snapshots))

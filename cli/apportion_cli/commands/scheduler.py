@@ -1,4 +1,4 @@
-"""`apportion scheduler`: the packaged scheduler against a real cluster."""
+"""`apportion scheduler`: run the packaged scheduler on a real cluster."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def scheduler(
         connection = connect(kubeconfig, context)
         leadership = None if lease is None else Leadership(connection, *_lease(lease), _holder())
         with served(port, counters) as chosen:
-            say(f"answers on port {chosen}")
+            say(f"listening on port {chosen}")
             run(connection, Options(scheduler, shard, period), leadership, counters, say=say, ended=ended)
     except Unreachable as unreachable:
         raise PreconditionError(str(unreachable)) from None

@@ -1,4 +1,4 @@
-"""`apportion schema`: the JSON Schema of what is read and written."""
+"""`apportion schema`: JSON Schemas of input and output documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`apportion simulate`: what the scheduler would decide about a cluster, and why."""
+"""`apportion simulate`: simulate a policy, or one scheduling cycle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`apportion up`: bring clusters to the policy."""
+"""`apportion up`: apply a policy to clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`apportion validate`: every finding about a policy, in the forms that people and CI systems read."""
+"""`apportion validate`: check a policy or manifests, with reports for terminals and CI."""
 
 from __future__ import annotations
 

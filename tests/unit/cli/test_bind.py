@@ -129,7 +129,7 @@ def test_what_could_never_start_is_said_beside_it(run: Run, policy: Path) -> Non
         (["vision", "-k", "Job", "-n", "speech"], "namespace speech is not one of queue vision, which has vision"),
         (["vision", "-k", "Jub"], "there is no kind Jub; did you mean Job?"),
         (["vision", "-k", "Job", "--gpus", "many"], '"many" is not a GPU quantity'),
-        (["vision", "-k", "Job", "--gpus", "unlimited"], "it cannot be unlimited"),
+        (["vision", "-k", "Job", "--gpus", "unlimited"], "the amount of a workload cannot be unlimited"),
         (["vision", "-k", "Job", "--gpus", "-1"], "-1 is negative"),
         (["vision", "-k", "Job", "--secret", "hub"], "`hub` is not NAME:KEY"),
         (["vision", "-k", "Job", "--workers", "0"], "0 is not in the range"),

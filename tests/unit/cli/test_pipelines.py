@@ -262,7 +262,7 @@ def test_overrides_of_several_days_are_one_request_and_their_job_has_its_program
 
 def test_the_trust_table_has_a_row_for_each_command() -> None:
     page = (Path(__file__).parents[3] / "docs/security.md").read_text(encoding="utf-8")
-    table = page.partition("## Each command")[2].partition("\n## ")[0]
+    table = page.partition("## Commands")[2].partition("\n## ")[0]
     rows = [line for line in table.splitlines() if line.startswith("| `")]
     assert {verb for row in rows for verb in re.findall(r"`([\w-]+)`", row.split("|")[1])} == set(VERBS)
     assert all(row.count("|") == 7 and all(cell.strip() for cell in row.split("|")[1:-1]) for row in rows)
