@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from apportion_runtime.core import pending_classes
@@ -38,6 +38,9 @@ from .core_rounds import cycles, outcome, with_twins
 from .core_strategies import Cluster, clusters
 
 pytestmark = pytest.mark.property
+
+# To shrink a cluster takes minutes without output. The slow tests shrink what these find.
+_FEW = settings(max_examples=12, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 
 _Patch = AbstractContextManager[Any]
 
@@ -209,7 +212,7 @@ def _check(cluster: Cluster, *names: str) -> None:
         assert _decided(cluster) == expected
 
 
-@settings(max_examples=12)
+@_FEW
 @given(cluster=clusters(), n=st.integers(0, 3))
 def test_without_any_cache_the_same_is_decided(cluster: Cluster, n: int) -> None:
     _check(with_twins(cluster, n), *OFF)
@@ -244,7 +247,7 @@ def _check_kept_sessions(cluster: Cluster) -> None:
         assert _texts_and_amounts(session) == _texts_and_amounts(cycle(snapshot, cluster[1]))
 
 
-@settings(max_examples=12)
+@_FEW
 @given(cluster=clusters(), n=st.integers(0, 2))
 def test_a_kept_session_decides_as_one_that_is_opened_anew(cluster: Cluster, n: int) -> None:
     _check_kept_sessions(with_twins(cluster, n))

@@ -1,4 +1,6 @@
-"""Reclaim: evict jobs of queues above their fair share for a job of a queue within its own.
+"""Reclaim: evict jobs of queues above their quota or fair share for a job of a queue within its fair share.
+
+`docs/scheduler.md` states the rule, and `plugins/reclaim_rules.py` implements it.
 
 Source: pkg/scheduler/actions/reclaim/reclaim.go.
 """
