@@ -65,7 +65,7 @@ class Settings:
         }
 
     def affecting(self, command: str) -> tuple[Setting, ...]:
-        """Return the settings that decide what a verb judges, or how strictly."""
+        """Return the settings that affect the result of a check."""
         return tuple(
             setting
             for setting in self.settings

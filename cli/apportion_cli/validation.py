@@ -1,4 +1,4 @@
-"""What `validate` does: check, and write the report in each form that was asked for."""
+"""The implementation of `validate`: check, and write the requested reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What whoever runs a command has agreed to about a policy, which no file of the policy can say."""
+"""Permissions that the caller of a command grants to a policy; the policy's own files cannot set them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SCOPE_PATTERN = r"[a-z0-9][a-z0-9-]{0,62}(/[a-z0-9][a-z0-9-]{0,62})?"
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The caller's word on a policy.
+    """Permissions granted by the caller.
 
     Attributes:
         reserved_namespaces: Names that no queue may claim, besides those of the policy and the built-in ones.
@@ -30,7 +30,7 @@ class Agreement:
     weaker_enforcement: tuple[str, ...] | None = None
 
     def allows_weaker(self, scope: str) -> bool:
-        """Tell whether an environment, or a cluster such as `prod/gpu-eu`, may enforce less."""
+        """Return whether an environment, or a cluster such as `prod/gpu-eu`, may enforce less."""
         agreed = self.weaker_enforcement or ()
         return scope in agreed or scope.partition("/")[0] in agreed
 
@@ -58,7 +58,7 @@ def agreement(reserved_namespaces: tuple[str, ...], weaker_enforcement: tuple[st
 
 
 def agreement_of(environment: Mapping[str, str]) -> Agreement:
-    """Return what the variables of a process say. Raises `AgreementError`."""
+    """Return the permissions in environment variables. Raises `AgreementError`."""
     weaker = environment.get(WEAKER_ENFORCEMENT)
     return agreement(
         names_in(environment.get(RESERVED_NAMESPACES, "")), names_in(weaker) if weaker is not None else None

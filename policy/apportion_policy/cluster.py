@@ -1,4 +1,4 @@
-"""Environments and their clusters: where the policy is in force, by which engine, with which machines."""
+"""Environments and their clusters, with engines and node pools."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Cluster(Declaration):
 
 
 class Admission(str, Enum):
-    """What the admission policies do with work that a namespace may not have."""
+    """Mode of the admission policies for forbidden workloads."""
 
     DENY = "deny"
     WARN = "warn"

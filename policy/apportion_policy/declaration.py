@@ -150,7 +150,7 @@ class _RecordingMetaclass(_ModelMetaclass):
 
 
 class Declaration(BaseModel, metaclass=_RecordingMetaclass):
-    """Something an author wrote down. Immutable; `source` is outside of equality and of serialisation."""
+    """A declaration of the policy. Immutable; `source` is not part of equality or serialisation."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, validate_default=False)
 

@@ -1,4 +1,4 @@
-"""Names that cross into clusters, and the references that declarations make to one another.
+"""Names used in clusters, and references between declarations.
 
 A reference field takes the declaration itself or its identity and holds the identity: a typed author gets
 go-to-definition, a team that owns one file needs no import.

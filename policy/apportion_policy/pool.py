@@ -1,4 +1,4 @@
-"""Node pools: what machines there are, how many, whose settings they carry, and what keeps other work off them."""
+"""Node pools: machine types, their number, provider settings and taints."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TaintEffect(str, Enum):
 
 
 class Taint(Declaration):
-    """Keeps work without the matching toleration off a node."""
+    """Repels pods without a matching toleration from a node."""
 
     key: Identifier = Field(description="The taint's key: nvidia.com/gpu.")
     value: str | None = Field(default=None, description="The taint's value, if any.")
@@ -67,7 +67,7 @@ class Mig(Declaration):
 
 
 class MaintenanceWindow(Declaration):
-    """A recurring time in which the provider may disturb nodes (RFC 5545 recurrence)."""
+    """A recurring maintenance window of the provider (RFC 5545 recurrence)."""
 
     start: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", description="Begin of the first window.")
     end: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", description="End of the first window.")
@@ -86,7 +86,7 @@ class MaintenanceExclusion(Declaration):
 
 
 class Maintenance(Declaration):
-    """When the provider may and may not disturb nodes."""
+    """Maintenance windows and exclusions of the provider."""
 
     window: MaintenanceWindow | None = Field(
         default=None, description="When maintenance may happen; any time if unset."

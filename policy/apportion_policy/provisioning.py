@@ -1,4 +1,4 @@
-"""Provisioning plans: capacity that is asked for as one unit and arrives later, or not at all."""
+"""Provisioning plans: capacity that is requested as a unit and provisioned later."""
 
 from __future__ import annotations
 

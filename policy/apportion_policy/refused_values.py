@@ -1,4 +1,4 @@
-"""What is wrong with a value that a declaration refuses, in words of ours: pydantic's own texts are for programmers."""
+"""Messages for invalid values of declarations, in place of pydantic's, which are for programmers."""
 
 from __future__ import annotations
 

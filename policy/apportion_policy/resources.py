@@ -40,7 +40,7 @@ GPU = "gpu"
 
 
 def gpu_resource(model: str) -> str:
-    """Return the name under which amounts of one GPU model are kept: `gpu/h100`."""
+    """Return the key for amounts of one GPU model: `gpu/h100`."""
     return f"{GPU}/{model}"
 
 
@@ -151,7 +151,7 @@ class Resources(Declaration):
 
 
 class Weight(Declaration):
-    """How surplus is divided, per resource, where an engine keeps one weight for each."""
+    """Weights for surplus by resource, for engines that support them."""
 
     cpu: WeightValue | None = Field(default=None, description="Weight for surplus CPU.")
     memory: WeightValue | None = Field(default=None, description="Weight for surplus memory.")
@@ -176,11 +176,11 @@ AmountField = Literal["guaranteed", "limit", "lending_limit"]
 """A field of a queue that holds amounts."""
 
 REPLACE = "Fields that it replaces entirely; in the others, amounts that it does not mention stay."
-"""What `replace` of an override says."""
+"""Fields that an override replaces completely."""
 
 
 def check_replaced(override: Declaration) -> None:
-    """Refuse an override that replaces a field and does not say by what. Raises `ValueError`."""
+    """Reject an override that replaces a field without a value for it. Raises `ValueError`."""
     for field in cast(Any, override).replace:
         if getattr(override, field) is None:
             raise ValueError(f"`replace` names `{field}`, which the override does not set")
@@ -190,7 +190,7 @@ RESOURCE_TEXT: Mapping[str, Callable[[Amount], str]] = {CPU: cpu_text, MEMORY: m
 
 
 def amount_text(resource: str, amount: Amount) -> str:
-    """Return an amount of a resource as a person reads it, with its unit: `64 H100`, `2Ti memory`, `0.5 cpu`."""
+    """Return a human-readable amount with its unit: `64 H100`, `2Ti memory`, `0.5 cpu`."""
     if resource.startswith(f"{GPU}/"):
         return f"{gpu_text(amount)} {resource.partition('/')[2].upper()}"
     if resource == GPU:

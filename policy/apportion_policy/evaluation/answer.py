@@ -1,4 +1,4 @@
-"""The answer of the child on its pipe, and the only reader of it.
+"""The child's response on its pipe: writer and parser.
 
 Two JSON lines and the policy's bytes. The first line is written before the policy runs, so no policy can alter what
 it says; everything after it may come from a hostile process, and is parsed as such: bounded, by shape, into strings
@@ -24,7 +24,7 @@ _MAX_HEADER_VALUES = 500_000
 
 
 class AnswerError(ValueError):
-    """Bytes that are not an answer."""
+    """Bytes that are not a valid response."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The innermost layer: refuse in words, at the author's line, what the kernel would refuse with a number.
+"""The innermost layer: report denied operations at the author's line, before the kernel returns an error number.
 
 A Python audit hook cannot be removed, but code that wants to get round it can; it is here for its messages, for the
 list of files read, and for systems where the kernel's layers are missing.
@@ -88,7 +88,7 @@ class SandboxViolationError(PermissionError):
 
 @dataclass(frozen=True, slots=True)
 class AuditTrail:
-    """What the policy did, in order; it grows as the policy runs.
+    """The policy's operations, in order; appended while the policy runs.
 
     Attributes:
         files_read: Keys are the files of the policy's tree that were opened for reading.
@@ -100,7 +100,7 @@ class AuditTrail:
 
 
 def install_audit_hook(readable: ReadablePaths, root: str) -> AuditTrail:
-    """Watch this interpreter for good, and return what it will have seen."""
+    """Install the audit hook in this interpreter, and return its record."""
     trail = AuditTrail()
     checks: dict[str, _Check] = {
         event: _refusal(action) for action, events in _REFUSED_EVENTS.items() for event in events

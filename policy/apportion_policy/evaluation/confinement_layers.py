@@ -69,7 +69,7 @@ NEEDED_FOR_UNTRUSTED: tuple[Layer, ...] = (SCRUBBED_ENVIRONMENT, RESOURCE_LIMITS
 
 @dataclass(slots=True)
 class RaisedLayers:
-    """What came of raising the layers; it grows as they are raised.
+    """Result of activating the layers; updated during activation.
 
     Attributes:
         active: Names of the layers in force.

@@ -1,4 +1,4 @@
-"""The few system calls that confinement needs and that Python does not offer, through ctypes.
+"""System calls for confinement that Python does not provide, through ctypes.
 
 Linux only. Numbers differ between machines, so a machine that is not in the table gets none of the layers that
 need them, and says so.

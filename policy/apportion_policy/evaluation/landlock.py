@@ -1,4 +1,4 @@
-"""Landlock: the kernel's own list of what this process may read, without root.
+"""Landlock: restrict the files that this process may read, without root.
 
 Everything is refused that a rule does not allow: executing, writing, creating and removing have no rule at all.
 Network and scope bits close TCP, abstract sockets and signals to others where the kernel has them. A process under
@@ -46,7 +46,7 @@ def abi_version() -> int:
 
 
 def restrict_files(*, folders: Sequence[str], files: Sequence[str], listings: Sequence[str]) -> int:
-    """Confine this process to reading, for good; needs no_new_privs.
+    """Irrevocably restrict this process to reading; requires no_new_privs.
 
     Args:
         folders: Readable with everything below them.

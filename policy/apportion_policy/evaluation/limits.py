@@ -1,4 +1,4 @@
-"""What one evaluation may use. Every bound is the caller's: nothing of the policy's tree is asked."""
+"""Resource limits of an evaluation. Only the caller sets them, never the policy's tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what is left of a child process to what the caller is told."""
+"""Convert the result of a child process to the outcome for the caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Start the evaluation of a policy in a child process, and read its answer as from an enemy.
+"""Start the evaluation of a policy in a child process, and parse its response as untrusted input.
 
 The caller starts it first and imports what it needs itself while the child runs. Deliberately absent: anything that
 executes what the child sends. An answer is JSON, bounded in size, checked for its shape.
@@ -70,7 +70,7 @@ class RunningEvaluation:
 
 
 def start(entry: str | Path, limits: Limits = Limits()) -> RunningEvaluation:  # noqa: B008 - frozen.
-    """Begin to evaluate a policy.
+    """Start the evaluation of a policy.
 
     Never raises for what the policy is: whatever is wrong with it is in the result. What is wrong with the system,
     which cannot confine it, `result` raises. On Linux the child ends with

@@ -1,4 +1,4 @@
-"""Confine this process, layer by layer, for good. What came of it is in the first line of the answer."""
+"""Irrevocably confine this process, layer by layer. The first line of the response reports the result."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ _Instruction = tuple[int, int, int, int]
 
 
 def restrict_system_calls() -> None:
-    """Install the filter on this process, for good; needs no_new_privs.
+    """Irrevocably install the filter on this process; requires no_new_privs.
 
     Raises:
         KernelError: If the kernel or this machine cannot; nothing is confined then.

@@ -22,7 +22,7 @@ _EXIT_S = 0.5
 
 
 class ExitReason(Enum):
-    """Why the child no longer runs."""
+    """Reason for the end of the child."""
 
     ANSWERED = "answered"
     BY_ITSELF = "by itself"
@@ -35,7 +35,7 @@ class ExitReason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class EndedChild:
-    """What is left of a child process.
+    """Result of a child process.
 
     Attributes:
         ending: Who ended it and why.
