@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -179,6 +180,14 @@ def test_the_json_report_names_every_target(run: Run, project: Path) -> None:
     assert [(t["environment"], t["target"]) for t in document["targets"]] == [
         (e, t) for e in ("dev", "prod") for t in ("kai", "native")
     ]
+
+
+def test_the_summary_counts_features_by_cluster(run: Run, project: Path) -> None:
+    summary = run("compile").out.splitlines()[-1]
+    assert re.search(
+        r"; (\d+) of \d+ features exact on 2 clusters, \d+ of them only if the files named above are", summary
+    )
+    assert " features exact on 1 cluster, " in run("compile", "--env", "prod").out
 
 
 def test_help_names_every_target() -> None:

@@ -65,7 +65,7 @@ def test_every_form_has_the_same_numbers(run: Run, files: Path) -> None:
 def test_the_story_is_told_in_order(run: Run, files: Path) -> None:
     lines = run("simulate", "wide.yaml", "--scenario", "scenario.yaml", "-o", "story").out.splitlines()
     assert lines[0] == "00:00:00  gpu-0000 joins"
-    assert lines[1:3] == ["00:00:00  first (a) arrives", "00:00:00  first (a) starts: 1 pods placed"]
+    assert lines[1:3] == ["00:00:00  first (a) arrives", "00:00:00  first (a) starts: 1 pod placed"]
     assert lines[-1] == "02:00:04  second (a) finished: succeeded"
 
 

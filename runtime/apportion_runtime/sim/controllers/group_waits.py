@@ -42,4 +42,5 @@ def note_placement(cluster_state: ClusterState, running: Running, group: Group, 
         cluster_state.records.session_cache.mark_unreported(running.groups)
     if facts.started_s is None:
         facts.started_s = cluster_state.elapsed_s
-    cluster_state.note("started", workload=pod.workload, why=f"{sum(group.placed.values())} pods placed")
+    n_pods = sum(group.placed.values())
+    cluster_state.note("started", workload=pod.workload, why=f"{n_pods} {'pod' if n_pods == 1 else 'pods'} placed")
