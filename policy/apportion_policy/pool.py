@@ -17,7 +17,7 @@ from apportion_policy.resources import Cpu, Memory
 
 
 class TaintEffect(str, Enum):
-    """Kubernetes' spelling; providers that spell it otherwise are translated to."""
+    """The values of Kubernetes; backends translate them to the spelling of a provider."""
 
     NO_SCHEDULE = "NoSchedule"
     PREFER_NO_SCHEDULE = "PreferNoSchedule"

@@ -25,7 +25,7 @@ _TEMPLATES = (
     "ci/requirements.in",
 )
 LOCK_COMMAND = "uv pip compile --universal --generate-hashes ci/requirements.in -o ci/requirements.txt"
-"""What writes the lock that the pipelines install from."""
+"""Command that writes the lock of the pipelines."""
 _PULUMI = (
     "Pulumi.yaml",
     "stacks/__main__.py",
