@@ -292,7 +292,7 @@ def _said() -> Iterator[None]:
 
 
 def _reason(output: str) -> str:
-    """Return the lines of Pulumi's output that say what went wrong, with those that each goes on with."""
+    """Return the error lines of Pulumi's output, with their continuation lines."""
     lines = [line.strip() for line in output.splitlines()]
     wrong: list[str] = []
     goes_on = False

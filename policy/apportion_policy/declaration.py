@@ -44,7 +44,7 @@ class DeclarationRecord:
 
 
 class PlacedDict(dict[str, Any]):
-    """A mapping read from a document, which remembers where it stood there."""
+    """A mapping read from a document, with its location."""
 
     __slots__ = ("at",)
     at: SourceLocation
