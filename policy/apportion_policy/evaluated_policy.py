@@ -1,4 +1,4 @@
-"""The policy of an evaluation, with what its author wrote that is not part of it."""
+"""The policy of an evaluation, with declarations and files that are not part of it."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def rule_table(rules: Iterable[Rule]) -> str:
         f"| {rule.summary} |"
         for rule in rules
     ]
-    return "\n".join(("| code | name | severity | finds that |", "| --- | --- | --- | --- |", *rows)) + "\n"
+    return "\n".join(("| code | name | severity | summary |", "| --- | --- | --- | --- |", *rows)) + "\n"
 
 
 _RENDERED = {"text": _text, "json": _json, "md": _md}
