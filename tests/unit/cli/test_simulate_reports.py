@@ -69,6 +69,23 @@ def test_the_story_is_told_in_order(run: Run, files: Path) -> None:
     assert lines[-1] == "02:00:04  second (a) finished: succeeded"
 
 
+def test_the_story_tells_which_share_forbids_a_job_to_reclaim(run: Run, files: Path) -> None:
+    other = QUEUE.format(name="b", parent="parentQueue: top\n  ", quota=1, limit=-1)
+    (files / "both.yaml").write_text((files / "wide.yaml").read_text() + "---\n" + other)
+    jobs = [
+        f"  - {{name: {name}, kind: Job, namespace: x, queue: {name[0]}, gpus: 1, duration: 1h}}"
+        for name in ("a1", "b1")
+    ]
+    late = "  - {name: a2, kind: Job, namespace: x, queue: a, gpus: 1, duration: 1h, at: 10m}"
+    (files / "both-load.yaml").write_text("\n".join([*SCENARIO.splitlines()[:3], *jobs, late]))
+    lines = run("simulate", "both.yaml", "--scenario", "both-load.yaml", "-o", "story").out.splitlines()
+    (waits,) = (line for line in lines if " waits: " in line)
+    assert waits.startswith("00:10:00  a2 (a) waits: ")
+    assert waits.endswith(
+        "; may not reclaim from other queues: a uses 1 GPU, asks for 1 GPU, and its fair share is 1 GPU"
+    )
+
+
 def test_two_policies_on_one_load(run: Run, files: Path) -> None:
     arguments = ("simulate", "narrow.yaml", "--against", "wide.yaml", "--scenario", "scenario.yaml")
     result = run(*arguments, "-o", "text", "-o", "json=c.json", "-o", "html=c.html")

@@ -242,6 +242,15 @@ def _scattered(session: Session, job: Job) -> Iterator[Scattered]:
         yield Scattered(free, asked)
 
 
+def why_no_reclaim(session: Session, job: Job) -> OverFairShare | None:
+    """Return the share that forbids a job to reclaim; None if it may, and if its session or its own state rules it out."""
+    asks = "reclaim" in session.settings.actions and session.keeps_shares and session.shares.holds_jobs_of(job.queue)
+    is_bounded = any(error.reason in _BOUNDS for error in job.fit_errors)
+    if not asks or is_bounded or job.within_preemption_delay(session.now) or can_reclaim(session, job):
+        return None
+    return _over_fair_share(session, job)
+
+
 def _over_fair_share(session: Session, job: Job) -> OverFairShare:
     queue = session.shares.queues[job.queue]
     request: Quantities = job.init_request(session.min_device_memory)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from apportion_runtime.core.cycle import run_actions
 from apportion_runtime.core.explain.evictions import Eviction, evictions
+from apportion_runtime.core.explain.pending import why_no_reclaim
 from apportion_runtime.core.job import Job
 from apportion_runtime.core.resources import GPU
 from apportion_runtime.core.session import Session
@@ -152,20 +153,23 @@ class Scheduler:
                 start, eviction, stale = times
                 records.set_group(replace(group, last_start=start, last_eviction=eviction, stale_since=stale))
             if job.fit_errors and job.n_pending:
-                self._explain(job)
+                self._explain(session, job)
 
     def _is_unexplained(self, job: Job) -> bool:
         """Tell whether nobody has said yet why a job waits: the first reason is kept."""
         pod = self._cluster_state.pods.get(next(iter(job.tasks), ""))
         return pod is not None and not self._cluster_state.history.workloads[pod.workload].why_waiting
 
-    def _explain(self, job: Job) -> None:
+    def _explain(self, session: Session, job: Job) -> None:
         why = next((message for error in job.fit_errors for message in error.messages), "")
         uid = next(iter(job.tasks), None)
         pod = None if uid is None else self._cluster_state.pods.get(uid)
         if why and pod is not None:
             facts = self._cluster_state.history.workloads[pod.workload]
             if not facts.why_waiting:
+                forbidden = why_no_reclaim(session, job)
+                if forbidden is not None:
+                    why = f"{why.rstrip('. ')}; {forbidden.text}"
                 self._cluster_state.note("waiting", workload=pod.workload, why=why)
                 facts.why_waiting = why
 
