@@ -161,7 +161,7 @@ def _identity(
     folders = [folder for name in names for folder, where in clusters_below(str(name)).items() if where == place]
     engines = {entry.name for folder in folders for entry in Path(folder).iterdir()} & (READERS.keys() - {"native"})
     if len(engines) > 1 or not folders:
-        raise click.UsageError("two exports do not tell their engine: compare each with a policy or a rendered tree")
+        raise click.UsageError("the engine of two exports is unknown: compare each with a policy or a rendered tree")
     engine = Engine(next(iter(engines), "native"))
     versions = TRAITS[engine.value].versions
     return PolicyIdentity("objects", *place, engine, minor_text(versions.newest or versions.oldest)), ()

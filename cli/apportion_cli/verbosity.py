@@ -59,10 +59,10 @@ def _settings_from(ctx: click.Context, _: click.Parameter, value: str | None) ->
     for setting in in_tree.affecting(verb):
         if setting.key not in chosen:
             current(ctx).err(
-                f"apportion: warning: {setting.source}: `{setting.key}` is not applied, as it decides the judgement of "
-                f"the tree that it is part of: pass --{setting.key}, or --settings-from REVISION"
+                f"apportion: warning: {setting.source}: `{setting.key}` is not applied, because the tree under check "
+                f"must not decide it: pass --{setting.key}, or --settings-from REVISION"
                 if setting.key != "policy"
-                else f"apportion: warning: {setting.source}: `policy` is not applied, as it decides what is judged: name "
+                else f"apportion: warning: {setting.source}: `policy` is not applied, because the tree under check must not decide it: name "
                 "the policy on the command line, or pass --settings-from REVISION"
             )
         elif chosen[setting.key] != setting.value:

@@ -74,7 +74,7 @@ class Cluster(Declaration):
     pools: tuple[PoolRef, ...] = Field(default=(), description="Node pools of this cluster.")
     share: Share = Field(
         default="1",
-        description="Part of each guarantee and limit that holds here; guarantees are rounded down to whole units, limits up.",
+        description="Share of each guarantee and limit that applies here; guarantees are rounded down to whole units, limits up.",
     )
     placement: Placement = Field(default=Placement(), description="Bin-pack or spread, unless a pool sets it.")
     topologies: tuple[Topology, ...] = Field(

@@ -48,7 +48,7 @@ def collect(folder: str, kind: type[T]) -> tuple[T, ...]:
         raise CollectError(f"collect: there is no directory {folder} beside {author.name}")
     files = sorted(_python_files(directory, folder))
     if not any(not file.name.startswith("_") for file in files):
-        raise CollectError(f"collect: the folder {folder} holds no Python file")
+        raise CollectError(f"collect: the folder {folder} contains no Python file")
     found: list[T] = []
     for file in files:
         name = f"{folder}/{file.relative_to(directory).as_posix()}"

@@ -65,7 +65,7 @@ def load_documents(path: Path) -> tuple[Policy, tuple[str, ...]]:
             files.append(str(match))
             unknown = [key for key in included if key not in _LISTS]
             if unknown:
-                message = f"an included document holds lists only ({', '.join(_LISTS)}), not `{unknown[0]}`"
+                message = f"an included document may contain only lists ({', '.join(_LISTS)}), not `{unknown[0]}`"
                 raise _fault("malformed-document", message, match, included_node, (unknown[0],))
             _note_items(included_node, match, nodes)
             for key, items in included.items():

@@ -32,7 +32,7 @@ class LimitRange(Declaration):
         for name, held in amounts.items():
             for resource, amount in held.items():
                 if isinstance(amount, Unlimited):
-                    raise ValueError(f"`{name}`: a bound of a container is a number: leave {resource} out")
+                    raise ValueError(f"`{name}`: a container's limit must be a number: omit {resource}")
                 if resource.startswith(f"{GPU}/") or (resource == GPU and amount % 1000):
                     raise ValueError(f"`{name}`: a container's GPUs are whole devices of any model: write gpu=1")
         for lower, upper in combinations(amounts, 2):

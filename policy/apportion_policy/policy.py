@@ -43,11 +43,11 @@ def _ratio(value: QuantityInput) -> str:
 class Waiver(Declaration):
     """Suppresses one finding, visibly, until a date."""
 
-    code: RuleCode = Field(description="The rule: AP201.")
+    code: RuleCode = Field(description="Code of the rule: AP201.")
     address: str = Field(min_length=1, description='Address of the object in the finding: "queue research".')
     reason: str = Field(min_length=1, description="Why, for the reviewer.")
     owner: Owner
-    expires: date = Field(description="Last day on which it holds.")
+    expires: date = Field(description="Last day on which it applies.")
 
 
 class Rules(Declaration):

@@ -21,7 +21,7 @@ _SECONDS = re.compile(r"[0-9]{1,18}")
 
 
 def parse_run_seconds(text: str) -> int | None:
-    """Return the seconds that the parameter says; None where it is no whole number, or beyond 64 bits."""
+    """Return the seconds that the parameter says; None where it is not a whole number, or beyond 64 bits."""
     return int(text) if _SECONDS.fullmatch(text) else None
 
 

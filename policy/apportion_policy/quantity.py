@@ -235,7 +235,7 @@ def _parse_text(text: str, scale: int, kind: str, unit: str) -> Amount:
     if text == UNLIMITED.value:
         return UNLIMITED
     if text.startswith("-"):
-        raise QuantityError(f"{text} is negative; write UNLIMITED for no bound, 0 for nothing")
+        raise QuantityError(f"{text} is negative; write UNLIMITED for unlimited, 0 for none")
     match = _QUANTITY.fullmatch(text[:64].removeprefix("+"))
     if match is None:
         raise QuantityError(f'"{text[:64]}" is not a {kind} quantity such as {_EXAMPLES[kind]}')
@@ -246,7 +246,7 @@ def _parse_text(text: str, scale: int, kind: str, unit: str) -> Amount:
     scaled = _EXACT.multiply(_EXACT.multiply(Decimal(match["number"]), factor), Decimal(scale))
     if scaled > MAX_AMOUNT:
         raise QuantityError(
-            f'"{text}" is more than the 2^63-1 {unit} that an engine can count; write UNLIMITED for no bound'
+            f'"{text}" is more than the 2^63-1 {unit} that an engine can count; write UNLIMITED for unlimited'
         )
     amount = int(scaled)
     if amount != scaled:

@@ -180,7 +180,7 @@ def _tag(value: object, context: _Context) -> str:
 def _untagged(value: object, context: _Context) -> str:
     if not isinstance(value, Mapping):
         return f"must be a declaration or a mapping, not {_given(value)}"
-    return f"must say its {str(context['discriminator']).strip(chr(39))}"
+    return f"must have its {str(context['discriminator']).strip(chr(39))}"
 
 
 def _model(value: object, context: _Context) -> str:

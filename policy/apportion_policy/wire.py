@@ -128,7 +128,7 @@ def _plain(places: _LocationTable, value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{type(value).__name__} is no part of a policy")
+    raise TypeError(f"{type(value).__name__} is not part of a policy")
 
 
 def _read_omission(omission: list[Any], locations: list[SourceLocation]) -> Omission:

@@ -123,7 +123,7 @@ def test_of_several_pod_sets_one_gets_queued_nodes() -> None:
     worker = job["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["resources"]
     worker["requests"]["cpu"] = worker["limits"]["cpu"] = "7"
     (remark,) = adopt(queued, "vision", [job], Options(provisioning="dws")).remarks
-    assert "Master and Worker differ, and queued-provisioning.gke.io gives nodes for one kind of pods" in remark
+    assert "Master and Worker differ, and queued-provisioning.gke.io provides nodes for one kind of pod" in remark
 
 
 def test_packed_work_of_a_policy_that_spreads_is_noted() -> None:
@@ -131,7 +131,7 @@ def test_packed_work_of_a_policy_that_spreads_is_noted() -> None:
     options = Options(workers=4)
     assert bound(replace(packed, cpu_placement="binpack"), "vision", "Job", options).notes == ()
     (note,) = bound(replace(packed, cpu_placement="spread"), "vision", "Job", options).notes
-    assert note.endswith("write schedulerName: apportion-cpu where the control plane takes kube-scheduler.yaml")
+    assert note.endswith("write schedulerName: apportion-cpu where the control plane uses kube-scheduler.yaml")
 
 
 def test_a_gang_that_whole_machines_do_not_hold_is_remarked() -> None:

@@ -169,7 +169,7 @@ CASES = [
     ("ack", (_TREE, _job()), ("ignored", "spec.suspend", "kube-queue never queues it")),
     ("ack", (_TREE, _job(suspend=True, namespace="speech")), ("pending", "metadata.namespace", "namespace speech doesn't belong to any elastic quota")),
     ("ack", (_TREE, _job(suspend=True, labels="quota.scheduling.alibabacloud.com/name: research")), ("pending", "metadata.labels[quota.scheduling.alibabacloud.com/name]", "the tree has no leaf research")),
-    ("ack", ("{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: a}, spec: {suspend: true, replicatedJobs: []}}",), ("pending", "spec.suspend", "kube-queue knows no JobSet")),
+    ("ack", ("{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: a}, spec: {suspend: true, replicatedJobs: []}}",), ("pending", "spec.suspend", "kube-queue does not support JobSet")),
     ("ack", ("{apiVersion: kubeflow.org/v1, kind: TFJob, metadata: {name: a}, spec: {tfReplicaSpecs: {}}}",), ("ignored", "metadata.annotations[scheduling.x-k8s.io/suspend]", "kube-queue never queues it")),
     ("ack", (_ray_job(suspend=True),), ("pending", "spec.shutdownAfterJobFinishes", "not allowed to be suspended")),
     ("koordinator", (_QUOTAS, _job(pod="labels: {quota.scheduling.koordinator.sh/name: vision}", pod_spec={"schedulerName": "koord-scheduler"})), None),

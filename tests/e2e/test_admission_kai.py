@@ -168,7 +168,7 @@ REFUSED: dict[str, Refused] = {
         "pods", pod("alpha", ALPHA, priority_class="system-cluster-critical"), "system-cluster-critical"
     ),
     "deployment-without-a-class": Refused(
-        deployment("alpha", ALPHA), "deployments", "name a priority class: without one the engine takes inference"
+        deployment("alpha", ALPHA), "deployments", "name a priority class: without one the engine uses inference"
     ),
     "pod-of-the-default-scheduler": Refused(pod("alpha", ALPHA, scheduler=None), "pods", SCHEDULER),
     "pod-of-another-scheduler": Refused(pod("alpha", ALPHA, scheduler="volcano"), "pods", SCHEDULER),
@@ -181,12 +181,14 @@ REFUSED: dict[str, Refused] = {
     "pod-of-a-controller-of-another-scheduler": Refused(owned(pod("alpha", scheduler=None)), "pods", SCHEDULER),
     "pod-on-a-node": Refused(pod("alpha", ALPHA, node="node-1"), "pods", "nodeName places a pod without the scheduler"),
     "part-of-a-gpu": Refused(
-        pod("beta", BETA, annotations={"gpu-fraction": "0.5"}), "pods", "namespace beta may not ask for a part of a GPU"
+        pod("beta", BETA, annotations={"gpu-fraction": "0.5"}),
+        "pods",
+        "namespace beta must not request a fraction of a GPU",
     ),
     "memory-of-a-gpu-in-a-ray-worker": Refused(
         ray_cluster("beta", BETA, worker=template(scheduler=None, annotations={"gpu-memory": "4096"})),
         "ray",
-        "namespace beta may not ask for a part of a GPU",
+        "namespace beta must not request a fraction of a GPU",
     ),
     "protection-without-a-class-for-it": Refused(
         pod("alpha", ALPHA | PROTECTED), "pods", "does not suit any class that namespace alpha may use"

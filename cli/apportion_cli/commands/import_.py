@@ -107,4 +107,4 @@ def _say(notes: tuple[Note, ...], others: list[str]) -> None:
     for note in notes:
         console.err(f"apportion: {plain_text(f'{note.object}: {note.text}')}")
     if others:
-        console.err(f"apportion: teams/ also holds {', '.join(others)}, which the policy collects too")
+        console.err(f"apportion: teams/ also contains {', '.join(others)}, which the policy collects too")

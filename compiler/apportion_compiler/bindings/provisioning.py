@@ -96,7 +96,7 @@ def _refuse_too_many(plan: ProvisioningPlan, pools: Sequence[NodePool], asked: R
     if not any(fits):
         pool = pools[0]
         held = ", ".join(f"{text} {name}" for name, text in quantities(_held(pool)).items())
-        raise BindingError(f"no machine of plan {plan.id} holds such a pod: one of pool {pool.id} has {held}")
+        raise BindingError(f"no machine of plan {plan.id} can run such a pod: one of pool {pool.id} has {held}")
     n_nodes = -(-count // max(fits))
     most = plan.max_nodes_per_request or _MAX_NODES
     if n_nodes > most:

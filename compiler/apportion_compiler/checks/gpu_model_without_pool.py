@@ -74,7 +74,7 @@ def _nowhere(graph: PolicyGraph, mention: GpuMention, environment: str | None, s
     elif meant is not None:
         hint = f"write {meant} for {model}, or give a cluster a node pool that has it"
     else:
-        hint = f"give a cluster a node pool that has {model}, or take it out of `{mention.node.id}`"
+        hint = f"give a cluster a node pool that has {model}, or remove it from `{mention.node.id}`"
     return Diagnostic(
         GPU_MODEL_WITHOUT_POOL,
         mention.node.address,

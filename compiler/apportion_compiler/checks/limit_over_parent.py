@@ -1,4 +1,4 @@
-"""AP203: a queue's limit lies above the limit of a queue above it: without effect on some engines, refused by others."""
+"""AP203: a queue's limit exceeds that of an ancestor: without effect on some engines, refused by others."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ from apportion_policy.engine import Engine
 from apportion_policy.quantity import Unlimited
 from apportion_policy.resources import GPU, amount_text
 
-LIMIT_OVER_PARENT = Rule(
-    "AP203", "limit-over-parent", Severity.WARNING, "a queue's limit lies above the limit of a queue above it"
-)
+LIMIT_OVER_PARENT = Rule("AP203", "limit-over-parent", Severity.WARNING, "a queue's limit exceeds that of an ancestor")
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,7 +161,7 @@ def _read_elsewhere(graph: PolicyGraph, scope: Scope, node: Node, seconds: int, 
     said = duration_text(seconds)
     source = f"which `{level.holder.id}` says" if level.holder is not None else "the default"
     return _Fault(
-        f"holds only against queues below `{node.parent}`: kai lets queues outside `{level.node.id}` reclaim its work "
+        f"applies only to queues below `{node.parent}`: kai lets queues outside `{level.node.id}` reclaim its work "
         f"after {duration_text(level.held)}, {source}",
         f"set the reclaim_min_runtime of `{level.node.id}` to {said}",
         (Related(level.node.queue.source, f"`{level.node.id}` is the level at which kai compares queues for reclaim"),),

@@ -88,7 +88,7 @@ def _of_pool(pool: NodePool) -> Iterator[_Fault]:
 def _of_provider(pool: NodePool, gke: Gke) -> Iterator[_Fault]:
     if gke.reservation_affinity != "none":
         yield _Fault(
-            f"has the reservation affinity {gke.reservation_affinity}; queued provisioning requires none, from the pool's creation on",
+            f"has the reservation affinity {gke.reservation_affinity}; queued provisioning requires none, from the creation of the pool",
             f'set reservation_affinity="none" on the provider of `{pool.id}`',
             ValueEdit(gke.source, ("reservation_affinity",), "none"),
         )

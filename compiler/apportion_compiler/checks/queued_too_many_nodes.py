@@ -46,7 +46,7 @@ def _too_large_for_its_zones(pool: NodePool) -> Diagnostic:
     return Diagnostic(
         QUEUED_TOO_MANY_NODES,
         f"node pool {pool.id}",
-        f"`{pool.id}` may have {pool.max_nodes:,} nodes in {zones}; GKE provisions at most {_BOUND} a zone",
+        f"`{pool.id}` may have {pool.max_nodes:,} nodes in {zones}; GKE provisions at most {_BOUND} per zone",
         pool.source,
         (),
         f"lower max_nodes of `{pool.id}` to {most}, or add zones",

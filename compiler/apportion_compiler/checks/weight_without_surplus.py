@@ -100,7 +100,7 @@ def _finding(node: Node, own: QueueValues, resource: str, bound: Amount, edit: V
     limit = (
         f"its guarantee and its limit are both {amount_text(resource, bound)}"
         if not isinstance(bound, Unlimited)
-        else f"its guarantee of {resource} has no bound"
+        else f"its guarantee of {resource} is unlimited"
     )
     return Diagnostic(
         WEIGHT_WITHOUT_SURPLUS,

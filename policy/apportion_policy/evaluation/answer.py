@@ -128,7 +128,7 @@ def _reason(data: object) -> tuple[str, str]:
 def _names(data: object, *, at_most: int) -> tuple[str, ...]:
     items = _items(data, at_most=at_most)
     if not all(isinstance(item, str) for item in items):
-        raise AnswerError("a list of names holds something else")
+        raise AnswerError("a list of names contains something else")
     return cast(tuple[str, ...], items)
 
 

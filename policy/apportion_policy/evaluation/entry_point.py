@@ -91,7 +91,7 @@ def _several(policy: Policy, others: list[Policy], named: str) -> PolicyNotFound
         (counting.file, counting.line, "this policy counts"),
         *((place.file, place.line, "this one does not either") for place in places[1:20]),
     )
-    hint = f"remove the others, or say on the command line which one counts: {named}"
+    hint = f"remove the others, or name the one that counts on the command line: {named}"
     return PolicyNotFoundError(
         Fault("several-policies", message, places[0].file, places[0].line, hint=hint, related=related)
     )
@@ -114,7 +114,9 @@ def _default_or_only(module: ModuleType, tree: PolicyTree) -> Policy:
     listed = ", ".join(f"`{name}`" for name, _ in found.values())
     related = tuple((policy.source.file, policy.source.line, f"`{name}`") for name, policy in [*found.values()][:20])
     message = f"{file} declares {len(found)} policies: {listed}"
-    hint = f"remove all but one, or say on the command line which one counts: {file}:{next(iter(found.values()))[0]}"
+    hint = (
+        f"remove all but one, or name the one that counts on the command line: {file}:{next(iter(found.values()))[0]}"
+    )
     raise PolicyNotFoundError(Fault("several-policies", message, tree.entry, related[0][1], hint=hint, related=related))
 
 

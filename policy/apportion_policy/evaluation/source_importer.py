@@ -61,7 +61,7 @@ def check_source(data: bytes, file: str, *, source_bytes: int) -> None:
         raise RefusedSourceError(Fault("document-too-large", message, file, hint="split it into modules"))
     if b"\0" in data:
         raise RefusedSourceError(
-            Fault("invalid-encoding", "the file holds a null byte", file, _line_of(data, data.index(b"\0")))
+            Fault("invalid-encoding", "the file contains a null byte", file, _line_of(data, data.index(b"\0")))
         )
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)

@@ -77,7 +77,7 @@ def locate(entry: str | Path) -> PolicyTree:
     """
     text = os.fspath(entry)
     if not text or "\0" in text:
-        raise EntryError(Fault("unreadable-input", "the path of the policy is empty or holds a null byte"))
+        raise EntryError(Fault("unreadable-input", "the path of the policy is empty or contains a null byte"))
     if not is_utf8(os.path.abspath(text)):  # noqa: PTH100 - links do not matter.
         raise EntryError(Fault("unreadable-input", f"the path of the policy, {plain_text(text)}, is not UTF-8 text"))
     path, attribute = text, None
@@ -128,7 +128,7 @@ def _entry_of_folder(folder: str) -> str:
     raise EntryError(
         Fault(
             "no-policy",
-            f"the folder {folder} holds none of {', '.join(ENTRY_NAMES)}",
+            f"the folder {folder} contains none of {', '.join(ENTRY_NAMES)}",
             hint="name the policy's file, or create policy.py there (`apportion init`)",
         )
     )

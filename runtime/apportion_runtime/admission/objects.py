@@ -79,7 +79,7 @@ def whole(made: Manifest, *path: str) -> int | None:
     if found is None:
         return None
     if isinstance(found, bool) or not isinstance(found, int):
-        raise GroupingError(f".{'.'.join(path)} accessor error: {found} is no whole number")
+        raise GroupingError(f".{'.'.join(path)} accessor error: {found} is not a whole number")
     return found
 
 
@@ -98,4 +98,4 @@ def number_in(said: str, what: str) -> int:
     try:
         return int(said)
     except ValueError:
-        raise GroupingError(f"invalid {what}: `{said}` is no whole number") from None
+        raise GroupingError(f"invalid {what}: `{said}` is not a whole number") from None

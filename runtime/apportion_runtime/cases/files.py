@@ -24,7 +24,7 @@ def read_cases(text: str) -> list[dict[str, Any]]:
     """
     cases = [case for line, document in _documents(text) for case in _cases(document, line)]
     if not cases:
-        raise Malformed("there is no case in it")
+        raise Malformed("it contains no case")
     return cases
 
 

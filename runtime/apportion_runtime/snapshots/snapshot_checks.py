@@ -265,7 +265,7 @@ def _held_twice(snapshot: Snapshot, places: RecordLocations) -> Iterator[Fault]:
             name = f"{claim.namespace}/{claim.name}"
             other = holders.setdefault(key, name)
             if other != name:
-                message = f"it holds the device {'/'.join(key)}, which the claim {other} holds, too"
+                message = f"it has the device {'/'.join(key)}, which the claim {other} has, too"
                 hint = "export all objects at one point in time"
                 place = places.at("ResourceClaim", name, "allocation")
                 yield Fault(OVERLAPPING, f"resource claim {name}", message, hint, place)

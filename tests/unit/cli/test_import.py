@@ -88,7 +88,7 @@ def test_what_is_there_is_not_overwritten(run: Run) -> None:
     refused = run(*arguments)
     assert refused.code == 3
     assert "acme already has policy.py, teams/research.py; nothing was written" in refused.err
-    assert "teams/ also holds other.py" in run(*arguments, "--force").err
+    assert "teams/ also contains other.py" in run(*arguments, "--force").err
 
 
 @pytest.mark.parametrize(

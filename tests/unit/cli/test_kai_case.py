@@ -88,7 +88,7 @@ BAD = {
     "broken line": (f"{json.dumps(case())}\n{{\n", "f.json:2: this is not JSON"),
     "NaN": ('{"nodes": NaN}', "f.json: NaN is not a number of JSON"),
     "deep": ("[" * 100_000, "nested too deeply"),
-    "no case": ('{"cases": []}', "f.json: there is no case in it"),
+    "no case": ('{"cases": []}', "f.json: it contains no case"),
     "cases of another kind": ('{"cases": 1}', "f.json: `cases` is a list of cases"),
     "a number": ("1", "f.json: a case is an object, not 1"),
     "no nodes": ("{}", "f.json: a case has no nodes"),

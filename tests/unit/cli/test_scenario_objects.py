@@ -145,7 +145,7 @@ def test_why_workloads_were_refused_is_said_of_the_first_ten(run: Run, tmp_path:
     assert result.code == 0
     said = result.err.splitlines()
     assert said[0] == (
-        "apportion: warning: Job default/j-0 was refused: .spec.parallelism accessor error: two is no whole number"
+        "apportion: warning: Job default/j-0 was refused: .spec.parallelism accessor error: two is not a whole number"
     )
     assert said[10:] == ["apportion: warning: 2 more were refused; -o jsonl gives the reasons"]
 

@@ -100,7 +100,7 @@ def test_those_of_apportion_are_read_back_on_every_engine() -> None:
     ("fields", "said"),
     [
         ({}, "it is empty: set default_request"),
-        ({"max": Resources(cpu="unlimited")}, "a bound of a container is a number: leave cpu out"),
+        ({"max": Resources(cpu="unlimited")}, "a container's limit must be a number: omit cpu"),
         ({"max": Resources(gpu={"h100": 1})}, "whole devices of any model"),
         ({"max": Resources(gpu="0.5")}, "whole devices of any model"),
         (

@@ -150,7 +150,7 @@ def test_settings_that_have_no_effect() -> None:
             "queues[0].queues[0]",
             "a queue called root gets neither resources nor a number of applications, at any depth",
         ),
-        ("queues[0].queues[1].resources.max", "a maximum that is zero in every resource is no maximum at all"),
+        ("queues[0].queues[1].resources.max", "a maximum of zero in every resource is treated as unset"),
     ]
 
 

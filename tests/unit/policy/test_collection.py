@@ -82,7 +82,7 @@ def test_a_file_without_a_declaration_is_an_error(tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_is_an_error(tmp_path: Path) -> None:
-    assert "holds no Python file" in _ids(tmp_path, {})
+    assert "contains no Python file" in _ids(tmp_path, {})
 
 
 def test_an_exception_in_a_file_is_that_file_s(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_what_is_not_a_policy_file_is_refused(tmp_path: Path) -> None:
     assert refused("")[0] == refused("a\0b")[0] == "unreadable-input"
     kind, message = refused(tmp_path)
     assert kind == "no-policy"
-    assert message.endswith("holds none of policy.py, policy.yaml, policy.yml, policy.json")
+    assert message.endswith("contains none of policy.py, policy.yaml, policy.yml, policy.json")
 
 
 def test_a_path_from_a_pull_request_is_shown_plainly(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_a_queue_that_the_policy_does_not_have_is_found(kai: PolicyEvaluator) ->
     marked = copy.deepcopy(one(objects, "Queue", "ads"))
     marked["metadata"]["name"] = "shadow"
     found = said(kai, [*objects, ("one/kai/Queue/shadow", marked)])
-    assert "it says that Apportion wrote it, and it did not" in found[NOT_COMPILED][0]
+    assert "it is labelled as written by Apportion, but no policy compiles to it" in found[NOT_COMPILED][0]
 
 
 def test_a_queue_that_is_held_for_a_later_step_was_compiled_once(kai: PolicyEvaluator) -> None:

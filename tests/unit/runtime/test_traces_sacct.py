@@ -174,7 +174,7 @@ _AS_LISTED = f"list with sacct -P -X --format={FORMAT}"
     ("changed", "told"),
     [
         ({"JobID": "seven"}, "`seven` is not a job; list JobID as sacct does, such as 12, 12_3 or 12+1"),
-        ({"JobID": "7_[1,3,...]"}, ("the tasks of `7_[1,3,...]` cannot be told; "
+        ({"JobID": "7_[1,3,...]"}, ("the tasks of `7_[1,3,...]` cannot be determined; "
          "list with --array, which gives each task a row")),
         ({"JobID": "7_[0-999999999]"}, ("`7_[0-999999999]` is not a list of 1 to 100000 tasks; "
          "list with --array, which gives each task a row")),

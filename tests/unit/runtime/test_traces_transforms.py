@@ -81,7 +81,7 @@ def test_compressed_on_nodes_takes_of_each_shape_its_part() -> None:
         (lambda: inflated(replace(TRACE, jobs=_JOBS[1:2])), "nodes with GPUs and of jobs that ask for them"),
         (lambda: compressed_on_nodes(TRACE, 0.0), "0 is not a fraction of the nodes"),
         (lambda: compressed_on_nodes(TRACE, 1.5), "1.5 is not a fraction of the nodes"),
-        (lambda: compressed_in_time(TRACE, 0.9), "and not 0.9; take a part of the nodes first"),
+        (lambda: compressed_in_time(TRACE, 0.9), "and not 0.9; keep a fraction of the nodes first"),
         (lambda: faster(TRACE, 0.0), "the speed factor must be more than 0, not 0"),
         (lambda: faster(TRACE, float("inf")), "the speed factor must be more than 0, not inf"),
     ],

@@ -89,7 +89,7 @@ def _priority_class(workload: Workload, table: EngineTable) -> Iterator[Validati
     top_says = " || ".join(f"variables.top.{key} != ''" for key in keys)
     yield _unless_unchanged(
         f"variables.owned || {text(default)} in variables.classes || {top_says} || variables.templates.all(t, {says})",
-        f"'name a priority class: without one the engine takes {default}, and namespace ' + {NAMESPACE} + "
+        f"'name a priority class: without one the engine uses {default}, and namespace ' + {NAMESPACE} + "
         "' may use ' + variables.classes.join(', ')",
     )
 
@@ -131,7 +131,7 @@ def _sharing(table: EngineTable) -> Iterator[Validation]:
     if table.sharing_annotations:
         yield _unless_unchanged(
             "variables.mayShare || variables.templates.all(t, t.share == '')",
-            f"'namespace ' + {NAMESPACE} + ' may not ask for a part of a GPU'",
+            f"'namespace ' + {NAMESPACE} + ' must not request a fraction of a GPU'",
         )
 
 

@@ -93,7 +93,11 @@ class PolicyEvaluator:
             for manifest in manifests:
                 if is_queue(manifest) and identity_of(manifest) not in known:
                     marked = labels_of(manifest).get(MANAGED_BY_LABEL) == MANAGER
-                    why = "it says that Apportion wrote it, and it did not" if marked else "declare it there"
+                    why = (
+                        "it is labelled as written by Apportion, but no policy compiles to it"
+                        if marked
+                        else "declare it there"
+                    )
                     yield Violation(NOT_COMPILED, described(manifest), f"no queue of the policy compiles to it: {why}")
 
     def _identities(self, name: str) -> frozenset[ObjectIdentity]:

@@ -139,7 +139,7 @@ def _placement(context: WorkloadContext, workload: Workload, *, may_share: bool)
         if asked and not may_share:
             yield workload.rejected(
                 template_field(pods, "metadata", f"annotations[{asked[0]}]"), "Forbidden",
-                f"namespace {workload.namespace} may not ask for a part of a GPU",
+                f"namespace {workload.namespace} must not request a fraction of a GPU",
                 "ask for whole GPUs, or set gpu_sharing in the policy",
             )  # fmt: skip
 

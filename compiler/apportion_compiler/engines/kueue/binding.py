@@ -74,7 +74,7 @@ def _countable(workload: Node) -> None:
         return
     count = len(pod_sets(workload))
     if count > _MAX_POD_SETS:
-        raise BindingError(f"Kueue takes at most {_MAX_POD_SETS} pod sets, and this workload has {count}")
+        raise BindingError(f"Kueue supports at most {_MAX_POD_SETS} pod sets, but this workload has {count}")
     clusters = (("spec", "rayClusterSpec"), ("spec", "rayClusterConfig"), ("spec",))
     if any(found(workload, *path, "enableInTreeAutoscaling") is True for path in clusters):
         raise BindingError("Kueue cannot count a Ray cluster that scales itself: leave enableInTreeAutoscaling out")

@@ -47,7 +47,7 @@ def _unspread(binding: Binding, workloads: Sequence[Node]) -> Iterator[str]:
             if pods.count > 1 and not pod_requests(pods.spec).get(GPU_RESOURCE) and scheduler != CPU_SCHEDULER:
                 yield (
                     f"it is packed, though the policy spreads work without GPUs: write schedulerName: {CPU_SCHEDULER} "
-                    "where the control plane takes kube-scheduler.yaml"
+                    "where the control plane uses kube-scheduler.yaml"
                 )
                 return
 

@@ -58,7 +58,7 @@ def expand_ray_job(workload: Manifest) -> Expansion:
             "RayJob: spec.clusterSelector names an existing cluster, which is not simulated; write the cluster into spec.rayClusterSpec"
         )
     if mode not in (BY_JOB, BY_OPERATOR, BY_SIDECAR):
-        why = "waits for a person to submit the work" if mode == BY_HAND else "is not one of KubeRay's"
+        why = "waits for a user to submit the work" if mode == BY_HAND else "is not one of KubeRay's"
         raise GroupingError(
             f"RayJob: spec.submissionMode {mode} {why}; write {BY_JOB}, {BY_OPERATOR} or {BY_SIDECAR} instead"
         )

@@ -74,7 +74,9 @@ class KubeQueue:
         cluster_state, job = self._cluster_state, running.manifest
         path = self._tree.quota_of(job)
         if not jobs.is_known(job):
-            self._never(running, f"kube-queue knows no {'/'.join(filter(None, kind_of(job)))}: it stays suspended")
+            self._never(
+                running, f"kube-queue does not support {'/'.join(filter(None, kind_of(job)))}: it stays suspended"
+            )
             return
         if path is None:
             self._never(running, "the job doesn't belong to any elastic quota")

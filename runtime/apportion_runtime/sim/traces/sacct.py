@@ -119,7 +119,7 @@ def _tasks(job: str, text: str) -> list[int]:
     for part in text.partition("%")[0].split(","):
         match = _TASKS.fullmatch(part)
         if match is None:
-            raise BadRow(f"the tasks of `{job}` cannot be told", cure)
+            raise BadRow(f"the tasks of `{job}` cannot be determined", cure)
         first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
         if last < first or step < 1 or (last - first) // step + len(found) >= MOST_AT_ONCE:
             raise BadRow(f"`{job}` is not a list of 1 to {MOST_AT_ONCE} tasks", cure)

@@ -91,8 +91,8 @@ def compressed_in_time(trace: Trace, load: float) -> Trace:
     reach = [_load(demand, factor) for factor in (least, most)]
     if not reach[0] <= load <= reach[1]:
         raise ValueError(
-            f"rescaling arrivals gives a load of {reach[0]:.2g} to {reach[1]:.2g} and not {load:g}; "
-            "take a part of the nodes first"
+            f"rescaling arrivals gives a load of {reach[0]:.2g} to {reach[1]:.2g} and not {load:g}; keep a fraction "
+            "of the nodes first"
         )
     for _ in range(_N_HALVINGS):
         middle = math.sqrt(least * most)

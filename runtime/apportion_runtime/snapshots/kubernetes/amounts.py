@@ -34,7 +34,7 @@ def parsed(
             faults.append(Fault(QUANTITY, of.address, f"`{name}`: {wrong}", _HINT, of.place.at(*path, name)))
             continue
         if nanos < 0:
-            message = f"it says `{name}: {text}`, which is negative"
+            message = f"`{name}: {text}` is negative"
             faults.append(
                 Fault(NEGATIVE, of.address, message, "write an amount of 0 or more", of.place.at(*path, name))
             )

@@ -247,7 +247,7 @@ class PodReader:
         except (ValueError, TypeError, AttributeError):
             message = f"the annotation `{key}` is not a list of zones; the engine ignores it"
             place = pod.place.at("metadata", "annotations", key)
-            hint = "leave the annotation to its agent"
+            hint = "let the agent that owns the annotation write it"
             self._faults.append(Fault(IGNORED_VALUE, pod.address, message, hint, place))
             return ()
 

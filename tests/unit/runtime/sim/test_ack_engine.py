@@ -278,7 +278,7 @@ def test_a_ray_job_holds_its_quota_until_its_cluster_goes() -> None:
         ),
         (
             {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "spec": {"suspend": True}},
-            "waiting", "kube-queue knows no jobset.x-k8s.io/JobSet: it stays suspended",
+            "waiting", "kube-queue does not support jobset.x-k8s.io/JobSet: it stays suspended",
         ),
         (
             {"apiVersion": "batch/v1", "kind": "Job", "spec": {"suspend": True, "template": {"spec": {}}},

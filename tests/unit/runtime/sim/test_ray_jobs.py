@@ -132,7 +132,7 @@ def test_a_container_beside_the_head_submits_in_sidecar_mode() -> None:
 @pytest.mark.parametrize(
     ("spec", "why"),
     [
-        ({"submissionMode": "InteractiveMode"}, "InteractiveMode waits for a person to submit the work; write K8sJobMode,"),
+        ({"submissionMode": "InteractiveMode"}, "InteractiveMode waits for a user to submit the work; write K8sJobMode,"),
         ({"submissionMode": "Carrier"}, "Carrier is not one of KubeRay's; write K8sJobMode, HTTPMode or SidecarMode"),
         ({"clusterSelector": {"ray.io/cluster": "c"}}, "write the cluster into spec.rayClusterSpec"),
     ],

@@ -157,7 +157,7 @@ def _too_long(program: Program) -> Iterator[Refusal]:
             f"cluster {program.environment}/{program.cluster}",
             program.source,
             f"a tree of {len(program.queues)} queues: as one object it has {size / 2**20:.1f} MiB, but etcd accepts "
-            f"{_MAX_BYTES / 2**20:g} MiB unless --max-request-bytes says otherwise",
+            f"{_MAX_BYTES / 2**20:g} MiB unless --max-request-bytes is raised",
             "remove queues without guarantees and limits, or split them across clusters",
             bound_is_a_setting=True,
         )

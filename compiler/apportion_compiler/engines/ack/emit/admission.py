@@ -36,15 +36,15 @@ _QUEUED = (
     Requirement(
         "ray",
         f"request.kind.kind != 'RayJob' || ({_SUSPENDED} && dyn(object).spec.?shutdownAfterJobFinishes.orValue(false))",
-        "spec.suspend and spec.shutdownAfterJobFinishes must be true: a RayJob that is not made suspended passes "
-        "kube-queue by, and KubeRay suspends no other RayJob RayJob RayJob RayJob",
+        "spec.suspend and spec.shutdownAfterJobFinishes must be true: a RayJob that is not created suspended bypasses "
+        "kube-queue, and KubeRay suspends no other RayJob",
     ),
     Requirement(
         "kubeflow",
         f"{_OWNED} || dyn(object).spec.?runPolicy.?suspend.orValue(false) || "
         f"object.?metadata.?annotations[?'{SUSPEND_ANNOTATION}'].orValue('') == 'true'",
-        f'annotation {SUSPEND_ANNOTATION} must be "true", or spec.runPolicy.suspend true: a job that is not made '
-        "suspended passes kube-queue by",
+        f'annotation {SUSPEND_ANNOTATION} must be "true", or spec.runPolicy.suspend true: a job that is not created '
+        "suspended bypasses kube-queue",
     ),
 )
 

@@ -36,7 +36,7 @@ def _suspension(context: WorkloadContext) -> Iterator[Verdict]:
         elif key not in _BY_FIELD and workload.suspended() and workload.shape.suspend is not None:
             yield workload.pending(
                 ".".join(workload.shape.suspend), "NotSupported",
-                f"it is suspended, and kube-queue knows no {workload.kind}, so nothing resumes it", "leave suspend out",
+                f"it is suspended, and kube-queue does not support {workload.kind}, so nothing resumes it", "leave suspend out",
             )  # fmt: skip
 
 

@@ -122,7 +122,7 @@ def _pair(
                 at,
                 "Invalid",
                 message + texts(_lists(node), "max", key),
-                "write the cluster's size twice",
+                "write the cluster's size in both",
             )
 
 

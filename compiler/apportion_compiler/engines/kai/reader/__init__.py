@@ -269,7 +269,7 @@ def _parent(manifest: Manifest, group: Mapping[str, Manifest], shards: _Shards, 
     parent = min(parents)
     if len(parents) > 1:
         named = ", ".join(sorted(parents))
-        notes.append(Note(described(manifest), f"hangs below {named}, in one shard each: {parent} is kept"))
+        notes.append(Note(described(manifest), f"has the parents {named}, one in each shard: {parent} is kept"))
     if parent not in shards.groups:
         message = f"its parent {parent} is missing, and KAI drops it with all below it: read as a top-level queue"
         notes.append(Note(described(manifest), message))

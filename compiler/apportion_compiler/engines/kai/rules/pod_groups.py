@@ -54,7 +54,7 @@ def _subgroups(about: FieldVerdicts, groups: Sequence[Mapping[str, object]]) -> 
                 f"{field}.parent", "NotFound", f"there is no subgroup `{parent}`", "name a subgroup of this pod group"
             )
         elif _is_in_cycle(name, parents):
-            yield about.rejected(f"{field}.parent", "Invalid", f"`{name}` is part of itself", "name another parent")
+            yield about.rejected(f"{field}.parent", "Invalid", f"`{name}` is its own ancestor", "name another parent")
         if group.get("minMember") and group.get("minSubGroup") is not None:
             yield about.rejected(
                 f"{field}.minSubGroup",

@@ -46,7 +46,7 @@ def _faults(pods: PodSet) -> Iterator[tuple[str, str, str]]:
         yield (
             _DEVICES,
             "cannot request multiple fractional devices without specifying fraction portion or gpu-memory",
-            f"annotate the part of each device, too: {_FRACTION}",
+            f"annotate the fraction of each device, too: {_FRACTION}",
         )
     if memory is not None and not _is_positive(memory):
         yield (
@@ -58,7 +58,7 @@ def _faults(pods: PodSet) -> Iterator[tuple[str, str, str]]:
         yield (
             _FRACTION,
             f"gpu-fraction annotation value must be a positive number smaller than 1.0, not {fraction}",
-            "write a part such as 0.5; ask for whole GPUs under limits",
+            "write a fraction such as 0.5; request whole GPUs under limits",
         )
     if devices is not None and not _is_positive(devices):
         yield (

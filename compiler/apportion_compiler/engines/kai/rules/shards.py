@@ -34,7 +34,7 @@ def shard_verdicts(index: int, manifest: Manifest) -> Iterator[Verdict]:
         yield from about.mistyped(spec.get(field), f"spec.{field}", wanted)
     if not is_label(name_of(manifest)):
         yield about.ignored(
-            "metadata.name", "Invalid", f"`{name_of(manifest)}` becomes part of a Service's name, which takes no dots",
+            "metadata.name", "Invalid", f"`{name_of(manifest)}` becomes part of a Service's name, which cannot have dots",
             "use small letters, digits and dashes",
         )  # fmt: skip
     partition = spec.get("partitionLabelValue")

@@ -76,13 +76,13 @@ def _place(
             "spec.parentQueue",
             "Invalid",
             f"`{name}` is its own ancestor, so KAI drops {lost}",
-            "hang it below another queue",
+            "give it another parent",
         )
     elif queues[parent].partition != held.partition:
         theirs = queues[parent].partition
         yield about.ignored(
             f"metadata.labels[{NODE_POOL_LABEL}]", "Invalid",
-            f"its parent `{parent}` belongs to {_named(theirs)} and it to {_named(held.partition)}, so KAI drops {lost}",
+            f"its parent `{parent}` belongs to {_named(theirs)}, but the queue to {_named(held.partition)}, so KAI drops {lost}",
             f"label both with the same {NODE_POOL_LABEL}",
         )  # fmt: skip
 

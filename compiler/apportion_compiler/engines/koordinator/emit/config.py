@@ -108,7 +108,7 @@ def _scheduler_config(program: Program) -> str:
     notes = [
         "Configuration of koord-scheduler. The chart writes this ConfigMap too: after each `helm upgrade`,",
         f"kubectl apply --server-side --force-conflicts -f {CONFIG_FILE}, and restart koord-scheduler.",
-        "If yours says more, merge the arguments of ElasticQuota and NodeResourcesFitPlus into it.",
+        "If yours contains more, merge the arguments of ElasticQuota and NodeResourcesFitPlus into it.",
     ]
     return yaml_document(notes, config_map)
 

@@ -49,7 +49,7 @@ def _marks(quota: Quota) -> Iterator[Verdict]:
             yield quota.ignored(field, "Invalid", f'"{value}" is neither "true" nor "false"', 'write "true" or "false"')
     if notes.get(NAMESPACES_ANNOTATION) not in (None, "", "[]") and not bound_namespaces(notes):
         field = f"metadata.annotations[{NAMESPACES_ANNOTATION}]"
-        yield quota.ignored(field, "Invalid", "no JSON list of names, so no namespace is bound", 'write ["team-a"]')
+        yield quota.ignored(field, "Invalid", "not a JSON list of names, so no namespace is bound", 'write ["team-a"]')
     if len(quota.name) > MAX_NAME:
         message = f"the name has {len(quota.name)} characters, and no label of a pod or child can hold it"
         yield quota.ignored("metadata.name", "TooLong", message, f"use at most {MAX_NAME} characters")

@@ -103,7 +103,7 @@ def _changed(
         yield quota.rejected(field, "Forbidden", message, "wait until the quota has no pods")
     if old.tree_id != quota.tree_id:
         message = f"{quota.name} tree id changed [{old.tree_id}] vs [{quota.tree_id}]"
-        yield quota.rejected(_TREE_FIELD, "Forbidden", message, "make a quota of another name in the other tree")
+        yield quota.rejected(_TREE_FIELD, "Forbidden", message, "create a quota of another name in the other tree")
 
 
 def _is_bound(pod: Manifest, namespace: str, quota: Quota) -> bool:

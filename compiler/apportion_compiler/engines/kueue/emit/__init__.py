@@ -107,7 +107,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.PLACEMENT: Lowered(
         "KubeSchedulerConfiguration in kube-scheduler.yaml",
-        "GPU and CPU work share one strategy, and a managed control plane takes no such file",
+        "GPU and CPU work share one strategy, and a managed control plane accepts no such file",
     ),
     Feature.POOL_PLACEMENT: Lowered(
         "KubeSchedulerConfiguration in kube-scheduler.yaml", "the cluster's placement applies to every pool"
@@ -119,7 +119,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     ),
     Feature.QUEUED_PROVISIONING: Lowered(
         "AdmissionCheck and ProvisioningRequestConfig, on the flavors of the pools that have a plan",
-        "max_nodes_per_request has no parameter: the provider's own bound holds for one request",
+        "max_nodes_per_request has no parameter: the provider's own maximum applies to a request",
     ),
 }
 

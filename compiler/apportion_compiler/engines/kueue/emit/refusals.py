@@ -147,7 +147,7 @@ def _declared_otherwise(program: Program) -> Iterator[Refusal]:
                     queue.kueue.source if queue.kueue.source.line else queue.source,
                     f"a guarantee of {amount_text(resource, has)} beside resourceGroups that hold "
                     f"{amount_text(resource, own)}{added} of it",
-                    "change both: nominalQuota in `kueue.spec`, and `guaranteed`; or take resourceGroups out of "
+                    "change both: nominalQuota in `kueue.spec`, and `guaranteed`; or remove resourceGroups from "
                     "`kueue.spec`, and the policy divides the guarantee",
                 )
 

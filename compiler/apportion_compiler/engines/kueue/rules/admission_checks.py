@@ -31,7 +31,7 @@ def check_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> I
             f"write {PROVISIONING_CONTROLLER}, or your controller's name",
         )
     if stored is not None and read(AdmissionCheck, stored).controller != controller:
-        yield about.rejected("spec.controllerName", "Invalid", "field is immutable", "make a check of another name")
+        yield about.rejected("spec.controllerName", "Invalid", "field is immutable", "create a check of another name")
     if name is not None and (len(name) > MAX_NAME or not is_label(name)):
         yield about.rejected(
             "spec.parameters.name", "Invalid", f'"{name}" is not a name of at most {MAX_NAME} characters without dots',
@@ -82,6 +82,6 @@ def config_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> 
     base, most = config.backoff_base_s, config.backoff_max_s
     if base is not None and most is not None and base > most:
         yield about.ignored(
-            "spec.retryStrategy.backoffBaseSeconds", "Invalid", f"it is above backoffMaxSeconds, and {most} holds",
+            "spec.retryStrategy.backoffBaseSeconds", "Invalid", f"it is above backoffMaxSeconds, so {most} applies",
             f"write at most {most}",
         )  # fmt: skip

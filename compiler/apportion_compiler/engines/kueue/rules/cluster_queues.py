@@ -45,7 +45,7 @@ def cluster_queue_verdicts(index: int, manifest: Manifest, stored: Manifest | No
     yield from about.one_of(queue.stop_policy, "spec.stopPolicy", _STOP)
     if before is not None and before.concurrent_admission != queue.concurrent_admission:
         yield about.rejected(
-            "spec.concurrentAdmissionPolicy", "Invalid", "field is immutable", "make another ClusterQueue with it"
+            "spec.concurrentAdmissionPolicy", "Invalid", "field is immutable", "create another ClusterQueue with it"
         )
     yield from _without_effect(about, queue, newest=newest)
 

@@ -39,7 +39,7 @@ def flavor_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -> 
     before = None if stored is None else read(ResourceFlavor, stored).topology
     if before is not None and flavor.topology != before:
         yield about.rejected(
-            "spec", "Invalid", "topologyName is immutable when topologyName is set", "make a flavor of another name"
+            "spec", "Invalid", "topologyName is immutable when topologyName is set", "create a flavor of another name"
         )
 
 
@@ -70,7 +70,7 @@ def topology_verdicts(index: int, manifest: Manifest, stored: Manifest | None) -
             "spec.levels", "Invalid",
             "levels are mutable only when kubernetes.io/hostname is the lowest level both before and after the change, "
             "and not before 0.19",
-            "make a Topology of another name",
+            "create a Topology of another name",
         )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ def local_queue_verdicts(index: int, manifest: Manifest, stored: Manifest | None
             "spec.clusterQueue",
             "Invalid",
             "field is immutable",
-            "make a LocalQueue of another name, or delete this one first",
+            "create a LocalQueue of another name, or delete this one first",
         )
     if not is_label_value(queue.name):
         yield about.pending(

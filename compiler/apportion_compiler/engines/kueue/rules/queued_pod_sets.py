@@ -42,7 +42,7 @@ def several_pod_sets(context: WorkloadContext) -> Iterator[Verdict]:
         if not merges or any(pods.spec != sets[0].spec for pods in sets):
             yield workload.pending(
                 field, "NotSupported",
-                f"{named} differ, and {QUEUED_PROVISIONING_GKE} gives nodes for one kind of pods",
+                f"{named} differ, and {QUEUED_PROVISIONING_GKE} provides nodes for one kind of pod",
                 "give all pods with GPUs one template, or run the work on ordinary nodes",
             )  # fmt: skip
         else:

@@ -72,7 +72,7 @@ def _fixed(about: FieldVerdicts, spec: Mapping[str, object], before: Mapping[str
         if spec.get(field) != before.get(field):
             yield about.rejected(
                 f"spec.{field}", "Invalid", f"{field} is immutable while workload quota reserved",
-                "make another Workload, or stop this one first",
+                "create another Workload, or stop this one first",
             )  # fmt: skip
     now, then = mapping(spec, "priorityClassRef"), mapping(before, "priorityClassRef")
     names_fixed = now.get("group") == "scheduling.k8s.io"

@@ -112,7 +112,7 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.DEFAULT_QUEUE: Native("Namespace: its ResourceQuotas count whatever runs in it"),
     Feature.PLACEMENT: Lowered(
         "profiles of KubeSchedulerConfiguration in kube-scheduler.yaml, for work with GPUs and without",
-        "work names its profile in schedulerName, and a managed control plane takes no such file",
+        "work names its profile in schedulerName, and a managed control plane accepts no such file",
     ),
     Feature.POOL_PLACEMENT: Lowered(
         "a profile of kube-scheduler.yaml for each GPU model",

@@ -29,9 +29,7 @@ def autoscaler(manifest: Manifest, before: Manifest | None) -> Iterator[Fault]:
     yield from _replicas(manifest, metrics)
     for field in ("kind", "name"):
         if text(manifest, "spec", "scaleTargetRef", field) is None:
-            yield rejected(
-                f"spec.scaleTargetRef.{field}", "Required", "nothing says what to scale", f"name the {field}"
-            )
+            yield rejected(f"spec.scaleTargetRef.{field}", "Required", "scaleTargetRef is missing", f"name the {field}")
     for index, metric in enumerate(metrics):
         yield from _metric(metric, f"spec.metrics[{index}]")
     for direction in ("scaleUp", "scaleDown"):

@@ -98,7 +98,7 @@ def _amounts(limit: object, kind: str, path: str) -> Iterator[Fault]:
             f"{path}.limits",
             "Required",
             "either minimum or maximum storage value is required, but neither was provided",
-            "say min or max of storage",
+            "set min or max of storage",
         )
     for resource in sorted({resource for amounts in given.values() for resource in amounts}):
         for low, high, where, words in _LOW_HIGH:

@@ -105,7 +105,7 @@ def _scopes(scopes: Sequence[str], hard: Mapping[str, object], field: str) -> It
                 )
     for one, other in _OPPOSITES:
         if one in scopes and other in scopes:
-            yield rejected(field, "Invalid", f"the scopes {one} and {other} conflict", "make a quota for each")
+            yield rejected(field, "Invalid", f"the scopes {one} and {other} conflict", "create a quota for each")
 
 
 def _expression(expression: object, path: str) -> Iterator[Fault]:
@@ -118,7 +118,7 @@ def _expression(expression: object, path: str) -> Iterator[Fault]:
             yield rejected(f"{path}.values", "Required", f"{operator} needs at least one value", "name the values")
     elif operator in ("Exists", "DoesNotExist"):
         if values:
-            yield rejected(f"{path}.values", "Invalid", f"{operator} takes no value", "leave the values out")
+            yield rejected(f"{path}.values", "Invalid", f"{operator} accepts no value", "leave the values out")
     else:
         yield rejected(
             f"{path}.operator",

@@ -85,6 +85,6 @@ def _parts_of_gpus(queue: Queue) -> Iterator[Refusal]:
                     "AP519",
                     f"queue {queue.id}",
                     queue.source,
-                    f"a part of a GPU: `{field}` is {amount_text(resource, amount)}, and nvidia.com/gpu is counted whole",
+                    f"a fraction of a GPU: `{field}` is {amount_text(resource, amount)}, and nvidia.com/gpu is counted whole",
                     f"write {gpu_text(amount - amount % 1000)} or {gpu_text(amount - amount % 1000 + 1000)}",
                 )

@@ -35,7 +35,7 @@ def _chart_values(program: Program) -> Artifact:
         custom["controller_config_override"] = yaml.safe_load(controller_configuration(program))
     notes = [
         "Values of Volcano's Helm chart that this cluster's policy relies on; merge them into your own.",
-        f"They make the chart write the same {SCHEDULER_CONFIG_MAP} as lies here, so that an upgrade does not undo it.",
+        f"With them the chart writes the same {SCHEDULER_CONFIG_MAP} as this tree, so that an upgrade does not undo it.",
         "The release must be called volcano, in the namespace volcano-system: the ConfigMap is named after it.",
     ]
     return Artifact(VALUES_FILE, yaml_document(notes, {"custom": custom}))

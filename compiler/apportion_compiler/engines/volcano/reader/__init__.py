@@ -213,7 +213,7 @@ def _parent(queue: Queue, tree: _Tree, notes: list[Note]) -> str | None:
     if parent not in tree.id_of:
         message = f"its parent {parent} is missing, and Volcano then schedules nothing: read as a top-level queue"
         if parent == SHARED_QUEUE:
-            message = f"hangs below Volcano's own queue {SHARED_QUEUE}: read as a top-level queue"
+            message = f"is below Volcano's own queue {SHARED_QUEUE}: read as a top-level queue"
         notes.append(Note(str(queue), message))
         return None
     return tree.id_of[parent]
@@ -232,7 +232,7 @@ def _oddities(manifest: Manifest) -> Iterator[Note]:
         yield Note(
             str(queue),
             f"annotation {_OLDER_HIERARCHY} is the tree of the plugin drf: {queue.annotations[_OLDER_HIERARCHY]} is "
-            "not kept, say the parent in spec.parent",
+            "not kept, set spec.parent instead",
         )
     if not queue.deserved and not queue.guarantee and (queue.weight or 1) > 1:
         yield Note(

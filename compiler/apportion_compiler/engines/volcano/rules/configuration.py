@@ -44,7 +44,7 @@ def configuration_verdicts(
             found = _parse(content)
             if found is None:
                 yield ignored(
-                    index, _AT, "is no configuration, so the scheduler keeps the one it has", "write it as YAML"
+                    index, _AT, "is not a configuration, so the scheduler keeps its current one", "write it as YAML"
                 )
             else:
                 yield from _by_itself(index, found, tree)
@@ -107,7 +107,7 @@ def _by_itself(index: int, found: SchedulerConfiguration, tree: QueueTree) -> It
                 yield ignored(
                     index,
                     _AT,
-                    f"{name} settles who is reclaimed in a tier before capacity's, so nobody asks what a queue deserves",
+                    f"{name} selects reclaim victims in an earlier tier than capacity, so what a queue deserves is ignored",
                     "write capacity in the same tier",
                 )
                 return
@@ -134,7 +134,7 @@ def _of_queue(index: int, manifest: Manifest, found: SchedulerConfiguration) -> 
             yield ignored(
                 index,
                 f"metadata.annotations[{HIERARCHY}]",
-                "the plugin capacity takes the tree from spec.parent",
+                "the plugin capacity reads the tree from spec.parent",
                 "write spec.parent",
             )
     if queue.affinity and found.plugin("nodegroup") is None:

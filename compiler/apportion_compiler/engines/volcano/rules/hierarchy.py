@@ -102,7 +102,7 @@ def _place(index: int, queue: Queue, tree: QueueTree) -> Iterator[Verdict]:
             index,
             "spec.parent",
             f"queue {parent} cannot be the parent queue of queue {name} because it has allocated Pods",
-            f"wait until nothing runs in {parent}, or hang the queue elsewhere",
+            f"wait until nothing runs in {parent}, or choose another parent",
             "Forbidden",
         )
 

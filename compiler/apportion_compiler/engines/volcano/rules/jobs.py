@@ -153,12 +153,12 @@ def _policies(index: int, at: str, policies: Sequence[object]) -> Iterator[Verdi
             if code == 0:
                 yield rejected(index, f"{where}.exitCode", "0 is not a valid error code", "write another code")
             elif code in codes:
-                yield rejected(index, f"{where}.exitCode", f"duplicate exitCode {code}", "take one out", "Duplicate")
+                yield rejected(index, f"{where}.exitCode", f"duplicate exitCode {code}", "remove one", "Duplicate")
             codes.add(code)
         else:
             yield from _events(index, where, named, policy, events)
     if "*" in events and len(events) > 1:
-        yield rejected(index, at, "if there's * here, no other policy should be here", "take the others out")
+        yield rejected(index, at, "if there's * here, no other policy should be here", "remove the others")
 
 
 def _one(word: str | None) -> tuple[str, ...]:
@@ -173,7 +173,7 @@ def _events(
             yield rejected(index, f"{at}.event", f"invalid policy event: {event}", f"use {', '.join(_EVENTS)}")
         elif event in events:
             yield rejected(
-                index, f"{at}.event", f"duplicate event {event} across different policy", "take one out", "Duplicate"
+                index, f"{at}.event", f"duplicate event {event} across different policy", "remove one", "Duplicate"
             )
         events.add(event)
     action = text(policy, "action")
@@ -238,14 +238,16 @@ def _queue(index: int, queue: str, tree: QueueTree) -> Iterator[Verdict]:
 def _update(index: int, spec: Mapping[str, object], before: Mapping[str, object]) -> Iterator[Verdict]:
     """Only `minAvailable`, the class and how many pods of each task there are may change."""
     if len(items(spec, "tasks")) != len(items(before, "tasks")):
-        yield rejected(index, "spec.tasks", "job updates may not add or remove tasks", "make another job", "Forbidden")
+        yield rejected(
+            index, "spec.tasks", "job updates may not add or remove tasks", "create another job", "Forbidden"
+        )
     elif _fixed(spec) != _fixed(before):
         yield rejected(
             index,
             "spec",
             "job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and "
             "`PriorityClassName`",
-            "make another job",
+            "create another job",
             "Forbidden",
         )
 

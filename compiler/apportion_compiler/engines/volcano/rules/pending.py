@@ -57,7 +57,7 @@ def _queues(context: WorkloadContext) -> Iterator[Verdict]:
                 continue
             seen.add(queue)
             if queue in inner:
-                message, cure = f"can only submit job to leaf queue, and {queue} holds queues", "name a leaf"
+                message, cure = f"can only submit job to leaf queue, and {queue} has queues below it", "name a leaf"
                 yield verdict(field, "Invalid", message, f"{cure}: {listed(leaves)}")
             elif queue not in queues and queue != names.SHARED_QUEUE:
                 yield verdict(field, "NotFound", f"unable to find job queue: {queue}", f"name one of {listed(leaves)}")

@@ -113,7 +113,7 @@ def _quantities(index: int, queue: Queue) -> Iterator[Verdict]:
                     index, at, f"{value} must be an integer: {name} is counted whole", "write a whole number"
                 )
             elif not is_counted(name):
-                yield ignored(index, at, f"Volcano counts no resource {name}", "use the name that pods ask for")
+                yield ignored(index, at, f"Volcano has no resource {name}", "use the name that pods ask for")
             elif field == "capability" and name in (CPU, MEMORY) and amount == 0:
                 yield ignored(
                     index, at, f"a capability of 0 {name} is treated as unset", "write the least there is, 1m or 1"

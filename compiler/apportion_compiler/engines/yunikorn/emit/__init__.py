@@ -30,9 +30,7 @@ from apportion_compiler.engines.yunikorn.emit.refusals import refusals
 from apportion_compiler.engines.yunikorn.names import ALLOW_PREEMPTION_ANNOTATION
 from apportion_compiler.ir.program import PriorityClass, Program
 
-_BY_GUARANTEE = (
-    "surplus goes to the queue that uses the smallest part of what it is guaranteed, and no field changes that"
-)
+_BY_GUARANTEE = "surplus goes to the queue that uses the smallest share of its guarantee, and no field changes that"
 _NO_WEIGHT = Unsupported(
     "AP507",
     _BY_GUARANTEE,
@@ -72,13 +70,13 @@ CAPABILITIES: Mapping[Feature, Capability] = {
     Feature.EXTENDED_RESOURCES: Native("queues.yaml queues[].resources, under the resource's own name"),
     Feature.GPU_SHARING: Unsupported(
         "AP510",
-        "queues count whole devices; a part of one is a resource of its own, of whichever device plugin offers it",
+        "queues count whole devices; a fraction of one is a separate resource of its device plugin",
         "leave `gpu_sharing` out, or limit the fractional resource with `extended`",
     ),
     Feature.USER_LIMITS: Lowered(
-        "queues.yaml queues[].limits[].users, and YuniKorn's admission controller, which says whose a pod is",
-        "`max_jobs` counts applications, and pods with one application id are one; pods that an operator makes, such "
-        "as KubeRay's, are the operator's, which counts as one person",
+        "queues.yaml queues[].limits[].users, and YuniKorn's admission controller, which sets a pod's user",
+        "`max_jobs` counts applications, and pods with one application id are one; pods that an operator creates, "
+        "such as KubeRay's, belong to the operator, which counts as one user",
     ),
     Feature.PRIORITY_CLASSES: Lowered(
         "PriorityClass: work of a higher class is placed first in its queue",

@@ -75,8 +75,8 @@ def _requirements(workload: Workload, protected: tuple[str, ...]) -> Iterator[Re
     yield Requirement(
         workload.name,
         f"{pods}.all(t, {_own_application('t')})",
-        f"an application id must begin with the namespace and {text(APP_ID_SEPARATOR)}: applications of all namespaces "
-        "are told apart by it alone",
+        f"an application id must begin with the namespace and {text(APP_ID_SEPARATOR)}: only it distinguishes "
+        "applications of different namespaces",
     )
     noted = f"t.?metadata.?annotations[?{text(ALLOW_PREEMPTION_ANNOTATION)}].orValue('')"
     yield Requirement(

@@ -44,7 +44,7 @@ def refusals(program: Program) -> Iterator[Refusal]:
             "AP518",
             f"cluster {program.environment}/{program.cluster}",
             program.source,
-            f"a tree of {len(program.queues)} queues: its text is too long for the one ConfigMap that holds it",
+            f"a tree of {len(program.queues)} queues: its text is too long for a single ConfigMap",
             "remove queues without guarantees and limits, or split them across clusters",
         )
 
@@ -77,8 +77,8 @@ def _amounts(queue: Queue) -> Iterator[Refusal]:
                 yield _of(
                     queue,
                     "AP519",
-                    f"{what} {amount_text(resource, amount)}: the largest number it can write is 2^63-1, which stands "
-                    "for no bound",
+                    f"{what} {amount_text(resource, amount)}: the largest number it can write is 2^63-1, which means "
+                    "unlimited",
                     "write a smaller amount, or UNLIMITED",
                 )
 

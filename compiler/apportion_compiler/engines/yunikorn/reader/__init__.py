@@ -302,10 +302,10 @@ def _queue_notes(path: str, queue: Queue, reading: _FileFacts) -> Iterator[Note]
     if ID_PROPERTY not in (queue.properties or {}) and id_ != queue.name.lower():
         yield Note(at, f"it is renamed to its id, {id_}")
     if queue.max_applications:
-        yield Note(at, "`maxapplications` is not kept: a policy bounds the jobs of a person")
+        yield Note(at, "`maxapplications` is not kept: a policy limits the jobs of a user")
     for acl, field in ((queue.admin_acl, "adminacl"), (queue.submit_acl, "submitacl")):
         if acl.strip() not in ("", "*"):
-            yield Note(at, f"`{field}` is not kept: namespaces say who may use a queue")
+            yield Note(at, f"`{field}` is not kept: namespaces determine who may use a queue")
     if queue.parent and not queue.queues:
         yield Note(at, "its child queues are created dynamically: read as a leaf")
     for key in queue.properties or {}:
@@ -323,7 +323,7 @@ def _partition_notes(partition: Partition, root: Queue, reading: _FileFacts) -> 
     if root.limits:
         yield Note(at, "limits of the root queue are not kept: give them to its children")
     if not reading.ours and any(_tag(rule) is None for rule in partition.placement_rules or ()):
-        yield Note(at, "placement rules are not kept: namespaces say where work runs")
+        yield Note(at, "placement rules are not kept: namespaces determine where work runs")
 
 
 def _placed(

@@ -66,7 +66,7 @@ def _queue(queue: Queue, partition: Partition, *, is_top: bool) -> Iterator[Igno
     elif queue.max and not any(parse_amounts(queue.max, queue.path).values()):
         yield Ignored(
             f"{queue.path}.resources.max",
-            "a maximum that is zero in every resource is no maximum at all",
+            "a maximum of zero in every resource is treated as unset",
             "add a resource that is not zero, or stop the queue",
         )
     for acl, field in ((queue.admin_acl, "adminacl"), (queue.submit_acl, "submitacl")):

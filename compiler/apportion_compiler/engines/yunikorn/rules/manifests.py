@@ -128,7 +128,7 @@ def _unpacked(encoded: str, field: str) -> str:
     except (OSError, EOFError, zlib.error, binascii.Error, ValueError):
         raise UnreadableConfigError("not gzip-compressed text in base64", field) from None
     if len(text) > _MAX_TEXT:
-        raise UnreadableConfigError(f"holds more than {_MAX_TEXT} bytes", field)
+        raise UnreadableConfigError(f"has more than {_MAX_TEXT} bytes", field)
     return text.decode("utf-8", "replace")
 
 
