@@ -214,5 +214,5 @@ def test_kueue_takes_eighteen_pod_sets() -> None:
     job = _loaded(_RAY_JOB)
     group = job["spec"]["rayClusterSpec"]["workerGroupSpecs"][0]
     job["spec"]["rayClusterSpec"]["workerGroupSpecs"] = [{**group, "groupName": f"g{n}"} for n in range(18)]
-    with pytest.raises(BindingError, match="at most 18 pod sets, and this workload has 19"):
+    with pytest.raises(BindingError, match="at most 18 pod sets, but this workload has 19"):
         adopt(program("kueue"), "vision", [job], Options())

@@ -41,7 +41,7 @@ r = read_access.readable_paths(root)
 if user == "ordinary":
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
 print_to = os.dup(1)
-raised = confinement_layers.Raised()
+raised = confinement_layers.RaisedLayers()
 """
 ALL = "linux_layers.raise_linux_layers(r, raised, parent=os.getppid())\n"
 FILES_ONLY = (
