@@ -87,13 +87,13 @@ def _templates() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     found = Environment(
-        loader=PackageLoader(__package__),
+        loader=PackageLoader("apportion_compiler.backends.nodepools"),
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
-    found.globals["command"] = command
+    found.globals |= {"command": command}
     found.filters |= {"comment": _comment, "quoted": quoted}
     return found
 
