@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from apportion_policy.evaluation.sanitized_text import comment_lines
 
@@ -93,7 +93,7 @@ def _templates() -> Environment:
         keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
-    cast("dict[str, object]", found.globals)["command"] = command
+    found.globals["command"] = command  # pyright: ignore[reportArgumentType] -- inferred from the defaults alone
     found.filters |= {"comment": _comment, "quoted": quoted}
     return found
 
