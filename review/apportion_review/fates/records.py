@@ -1,0 +1,108 @@
+"""Records of the fates of running work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Fate(str, Enum):
+    """What can happen to a running workload, from least to most severe; `UNKNOWN` ranks above `SAFE` alone."""
+
+    SAFE = "safe"
+    UNKNOWN = "unknown"
+    ON_DEMAND = "reclaimable on demand"
+    STUCK = "stuck over its limit"
+    EVICTED = "evicted now"
+
+    @property
+    def severity(self) -> int:
+        """Rank of the fate: 0 for `SAFE`."""
+        return list(Fate).index(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A workload that runs in a snapshot.
+
+    Attributes:
+        kind: Kind of its owner, such as `RayJob`; `Pod` for a pod without one.
+        namespace: Its namespace.
+        name: Its name.
+        queue: The queue it is accounted to, by the id that the policy uses; by the engine's name if the policy has no
+            such queue.
+        gpus: Thousandths of a GPU for each model as the policy names it; `gpu` where the model is unknown.
+        n_pods: Running pods.
+        priority_class: Empty without one.
+        is_preemptible: None if the engine does not distinguish.
+        started: Seconds since the epoch; None if the snapshot does not record it.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    queue: str
+    gpus: Mapping[str, int]
+    n_pods: int
+    priority_class: str = ""
+    is_preemptible: bool | None = None
+    started: float | None = None
+
+    @property
+    def key(self) -> str:
+        """`kind namespace/name`: unique in a snapshot."""
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The fate of a workload under one policy, and why.
+
+    Attributes:
+        fate: The fate.
+        rule: The engine's rule that decides, as a clause: "over its queue's quota, and preemptible".
+        beneficiary: The queue or workload that takes its place; empty if it is not known.
+    """
+
+    fate: Fate
+    rule: str
+    beneficiary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadFate:
+    """A running workload with its verdict under both policies."""
+
+    workload: Workload
+    base: Verdict
+    head: Verdict
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the change of the policy changes the fate."""
+        return self.base.fate is not self.head.fate
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the head's fate is more severe."""
+        return self.head.fate.severity > self.base.fate.severity
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFates:
+    """The fates of all running work of one cluster.
+
+    Attributes:
+        engine: Engine that decides, such as `kai`.
+        source: Its name and the version that the rules were read from: `KAI Scheduler v0.17.0`.
+        is_verified: Whether recorded runs of the real engine stand behind the rules.
+        rows: One for each running workload, in order of namespace and name.
+        notes: What the model does not take into account, one sentence each.
+    """
+
+    engine: str
+    source: str
+    is_verified: bool
+    rows: tuple[WorkloadFate, ...]
+    notes: tuple[str, ...] = ()

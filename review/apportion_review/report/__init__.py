@@ -1,0 +1,1 @@
+"""Forms of a review: text, Markdown comment, page and JSON document."""

@@ -1,0 +1,1 @@
+"""Shares of a cluster's GPUs before and after a change, with the steps of their division."""
