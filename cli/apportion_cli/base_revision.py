@@ -24,7 +24,7 @@ def commit_of(root: Path, ref: str) -> str:
     """Return the commit that a revision of the repository names.
 
     Raises:
-        CannotError: If git is missing, or the revision does not exist.
+        PreconditionError: If git is missing, or the revision does not exist.
     """
     if ref.startswith("-"):
         raise PreconditionError(f"`{ref}` is not a revision: it begins with a dash")
@@ -45,7 +45,7 @@ def read_file(root: Path, commit: str, path: str) -> bytes | None:
         path: Relative to the repository, with `/`.
 
     Raises:
-        CannotError: If the file is too large, or git does not answer.
+        PreconditionError: If the file is too large, or git does not answer.
     """
     listed = _git(root, "ls-tree", "-z", "--full-tree", "--long", commit, "--", path).stdout
     entry = listed.split(b"\0")[0]
@@ -67,7 +67,7 @@ def git_output(root: Path, *arguments: str, given: bytes = b"") -> bytes:
         given: Its standard input.
 
     Raises:
-        CannotError: If git is missing, fails, or does not answer in time.
+        PreconditionError: If git is missing, fails, or does not answer in time.
     """
     done = _git(root, *arguments, given=given)
     if done.returncode:

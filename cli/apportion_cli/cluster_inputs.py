@@ -63,7 +63,7 @@ def read_cluster(paths: Sequence[str], *, now: float | None, shard: str | None) 
     """Return the cluster that files describe: a snapshot document, or Kubernetes objects.
 
     Raises:
-        CannotError: If a path cannot be read.
+        PreconditionError: If a path cannot be read.
         click.UsageError: If there is no such shard.
     """
     from apportion_compiler.diagnostics.report import Finding, Report

@@ -82,7 +82,7 @@ def render(
             itself when left out.
 
     Raises:
-        CannotError: If a tree cannot be read or written.
+        PreconditionError: If a tree cannot be read or written.
     """
     try:
         with open_output(out, writing=write) as folder, _opened(base) as held:

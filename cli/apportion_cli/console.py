@@ -73,7 +73,7 @@ class Console:
             form: Its format, as `-o` names it.
 
         Raises:
-            CannotError: If it cannot be written, because the disk is full for instance.
+            PreconditionError: If it cannot be written, because the disk is full for instance.
         """
         _write(sys.stdout, escaped(text, form), "standard output")
 

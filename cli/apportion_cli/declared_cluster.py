@@ -35,7 +35,7 @@ def read_cluster(policy: str, *, env: str | None, cluster: str | None, within: L
     """Evaluate a policy and return one of its clusters.
 
     Raises:
-        CannotError: If the policy has errors.
+        PreconditionError: If the policy has errors.
         click.UsageError: If it is not clear which cluster is meant, or there is no such one.
     """
     from apportion_cli.inputs import read_policy

@@ -125,7 +125,8 @@ def _place(cluster: str | None, paths: Sequence[str], declared: Collection[SideF
         return environment, name
     known = {place for path in paths if Path(path).is_dir() for place in clusters_below(path).values()}
     if not known:
-        known = {tuple(name.split("/", 1)) for side in declared for name in side.facts.clusters}  # type: ignore[misc]
+        split = (name.partition("/") for side in declared for name in side.facts.clusters)
+        known = {(environment, name) for environment, _, name in split}
     if len(known) != 1:
         listed = ", ".join(sorted("/".join(place) for place in known)) or "none is known"
         raise click.UsageError(f"objects belong to one cluster; name it with --cluster: {listed}")

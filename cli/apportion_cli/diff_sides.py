@@ -18,7 +18,7 @@ from apportion_cli.inputs import Inputs, read_policies
 from apportion_cli.revision_trees import revision_tree
 
 if TYPE_CHECKING:
-    from apportion_compiler.compile import Compilation
+    from apportion_compiler.compile import CheckResult, Compilation
     from apportion_compiler.diagnostics.diagnostic import Diagnostic
     from apportion_policy.evaluation.limits import Limits
     from apportion_policy.policy import Policy
@@ -46,12 +46,21 @@ class SideInput:
 
 @dataclass(frozen=True, slots=True)
 class SideFacts:
-    """A policy's facts, and what it compiles to where it has no errors."""
+    """A policy's facts, and its compilation.
+
+    Attributes:
+        policy: The policy.
+        facts: Its facts.
+        checked: The findings on it.
+        compilation: None if it cannot be compiled.
+        why_not_compiled: Why not, as a clause; empty otherwise.
+    """
 
     policy: Policy
     facts: Facts
+    checked: CheckResult
     compilation: Compilation | None
-    n_errors: int
+    why_not_compiled: str = ""
 
 
 class InvalidSideError(Exception):
@@ -77,7 +86,7 @@ def compare(
         base_as_of: The same for the base, if another.
 
     Raises:
-        CannotError: If a side cannot be read, or the base has an error of structure.
+        PreconditionError: If a side cannot be read, or the base has an error of structure.
         InvalidSideError: If the head has one.
         click.UsageError: If a revision is needed for a path outside a repository.
     """
@@ -94,17 +103,17 @@ def compare(
     objects = None
     if former.compilation is not None and changed.compilation is not None:
         objects = object_changes(former.compilation, changed.compilation)
-    broken = [
-        f"{side.name} has {one.n_errors} {'error' if one.n_errors == 1 else 'errors'} (apportion validate)"
+    reasons = [
+        f"{side.name} {one.why_not_compiled}"
         for side, one in zip(sides, (former, changed), strict=True)
-        if one.n_errors
+        if one.why_not_compiled
     ]
     return DiffReport(
         Side(sides[0].name, base_as_of or as_of),
         Side(sides[1].name, as_of),
         differences(former.facts, changed.facts),
         objects,
-        " and ".join(broken),
+        " and ".join(reasons),
     )
 
 
@@ -117,7 +126,7 @@ def side_input(opened: ExitStack, named: str, policy: str) -> SideInput:
     inside = Path(os.path.abspath(policy))  # noqa: PTH100 - links are not followed.
     if root is None or not inside.is_relative_to(root):
         raise click.UsageError(f"{policy} is outside the repository, so `{named}` does not contain it")
-    return SideInput(named, str(tree.folder / inside.relative_to(root)), is_revision=True)
+    return SideInput(named, str(tree / inside.relative_to(root)), is_revision=True)
 
 
 def _file_of(named: str) -> Path:
@@ -138,12 +147,15 @@ def read_side(side: SideInput, inputs: Inputs, as_of: date, *, is_head: bool) ->
         found = inputs.diagnostics if checked is None else checked.diagnostics
         raise _invalid(side, inputs, found, is_head=is_head)
     facts = facts_of(checked.graph)
+    n_errors = sum(has_errors((finding,)) for finding in checked.diagnostics)
+    if n_errors:
+        count = f"{n_errors} {'error' if n_errors == 1 else 'errors'}"
+        return SideFacts(inputs.policy, facts, checked, None, f"has {count} (apportion validate)")
     try:
         targets = targets_of(inputs.policy) if inputs.policy.environments else ()
-    except UnknownTargetError:
-        targets = ()
-    n_errors = sum(has_errors((finding,)) for finding in checked.diagnostics)
-    return SideFacts(inputs.policy, facts, None if n_errors else compile_checked(checked, targets), n_errors)
+    except UnknownTargetError as unknown:
+        return SideFacts(inputs.policy, facts, checked, None, f"cannot be compiled: {unknown}")
+    return SideFacts(inputs.policy, facts, checked, compile_checked(checked, targets))
 
 
 def _invalid(side: SideInput, inputs: Inputs, found: Sequence[Diagnostic], *, is_head: bool) -> Exception:

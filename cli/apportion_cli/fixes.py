@@ -36,7 +36,7 @@ def fix_policy(console: Console, evaluate: Evaluate, *, unsafe: bool) -> None:
         unsafe: Whether to apply those, too, that may be another decision than the author's.
 
     Raises:
-        CannotError: If a file cannot be written.
+        PreconditionError: If a file cannot be written.
     """
     inputs, report = evaluate()
     before: dict[str, str] = {}

@@ -60,7 +60,7 @@ def read_policy(entry: str, limits: Limits) -> Inputs:
     """Evaluate a policy and return it, or the faults.
 
     Raises:
-        CannotError: If this system cannot confine it as it must be; never for what the policy is.
+        PreconditionError: If this system cannot confine it as it must be; never for what the policy is.
     """
     return read_policies((entry,), limits)[0]
 

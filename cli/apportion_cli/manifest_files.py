@@ -26,7 +26,7 @@ def read_files(paths: Sequence[str], sources: Sources) -> Iterator[tuple[str, Ma
     """Yield each file's name and what it holds; `sources` keep the texts for excerpts.
 
     Raises:
-        CannotError: If a path leads to nothing that can be read.
+        PreconditionError: If a path leads to nothing that can be read.
     """
     from apportion_compiler.manifests.manifest_parser import ManifestFile, read_manifests, unreadable
     from apportion_policy.documents import MAX_DOCUMENT_BYTES
@@ -58,7 +58,7 @@ def objects_of(path: str) -> list[LocatedManifest]:
     """Return the objects of one file, those of a `List` one by one.
 
     Raises:
-        CannotError: If it cannot be read, or holds something else; at the first line that is so.
+        PreconditionError: If it cannot be read, or holds something else; at the first line that is so.
     """
     if Path(path).is_dir():
         raise PreconditionError(f"{path} is a folder; name a file")
@@ -81,7 +81,7 @@ def read_objects(paths: Sequence[str]) -> list[Mapping[str, object]]:
     """Return the objects of exports: what `kubectl get … -o json` prints, or YAML.
 
     Raises:
-        CannotError: If a file cannot be read, or holds no objects.
+        PreconditionError: If a file cannot be read, or holds no objects.
     """
     found: list[Mapping[str, object]] = []
     for path in paths:
@@ -117,7 +117,7 @@ def files_of(path: str) -> list[str]:
     """Return the files of a path: itself, or the YAML and JSON files below a folder, hidden ones left out.
 
     Raises:
-        CannotError: If there is nothing at the path.
+        PreconditionError: If there is nothing at the path.
     """
     # A pipe is a file too, as a shell's <(kubectl get …) makes one.
     if path == STDIN or (Path(path).exists() and not Path(path).is_dir()):

@@ -35,7 +35,7 @@ def validated_manifests(
     which is given beside them.
 
     Raises:
-        CannotError: If a path cannot be read, or nothing of it is a Kubernetes object.
+        PreconditionError: If a path cannot be read, or nothing of it is a Kubernetes object.
         click.UsageError: If it is not clear on which cluster workloads are evaluated.
     """
     from apportion_compiler.diagnostics.diagnostic import SeverityPolicy, apply_severities, in_order

@@ -35,7 +35,7 @@ def imported(paths: Sequence[str], wanted: ImportOptions) -> tuple[Mapping[str, 
     """Return the policy's texts by file name, and what could not be kept.
 
     Raises:
-        CannotError: If a file cannot be read, holds no queue, or a value that no policy can hold.
+        PreconditionError: If a file cannot be read, holds no queue, or a value that no policy can hold.
         click.UsageError: If there is no reader for the engine, or a name or an owner is none.
     """
     from apportion_compiler.engine_versions import minor_text

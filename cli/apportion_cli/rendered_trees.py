@@ -23,7 +23,7 @@ def is_rendered(source: str) -> bool:
     so it is read only by its own path.
 
     Raises:
-        CannotError: If a file is neither YAML nor JSON.
+        PreconditionError: If a file is neither YAML nor JSON.
     """
     from apportion_policy.evaluation.tree import ENTRY_NAMES
 
@@ -57,7 +57,7 @@ def clusters_below(source: str) -> Mapping[str, tuple[str, str]]:
     """Return the folders of the clusters whose trees lie at or below a path, each with its environment and cluster.
 
     Raises:
-        CannotError: If an inventory is not one.
+        PreconditionError: If an inventory is not one.
     """
     import json
 

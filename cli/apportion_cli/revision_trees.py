@@ -9,7 +9,6 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from apportion_cli.base_revision import commit_of, git_output, repository_root
@@ -20,17 +19,9 @@ _MAX_BYTES = 256 * 1024**2
 _REGULAR, _LINK = ("100644", "100755"), "120000"
 
 
-@dataclass(frozen=True, slots=True)
-class RevisionTree:
-    """A revision that was written to a folder, and its commit."""
-
-    folder: Path
-    commit: str
-
-
 @contextmanager
-def revision_tree(start: Path, ref: str) -> Iterator[RevisionTree]:
-    """Write the files of a revision to a folder that is removed at the end.
+def revision_tree(start: Path, ref: str) -> Iterator[Path]:
+    """Write the files of a revision to a folder, which is removed at the end, and yield the folder.
 
     Submodules are left out, as in a checkout without them: a policy that needs one reports a missing file.
 
@@ -39,7 +30,7 @@ def revision_tree(start: Path, ref: str) -> Iterator[RevisionTree]:
         ref: A branch, tag or commit.
 
     Raises:
-        CannotError: If there is no repository, or no such revision, or it is too large.
+        PreconditionError: If there is no repository, or no such revision, or it is too large.
     """
     root = repository_root(start.absolute())
     if root is None:
@@ -53,7 +44,7 @@ def revision_tree(start: Path, ref: str) -> Iterator[RevisionTree]:
         # Marks where the project begins, as the repository's own does.
         (folder / ".git").mkdir()
         _write(root, commit, folder)
-        yield RevisionTree(folder, commit)
+        yield folder
 
 
 def _write(root: Path, commit: str, folder: Path) -> None:

@@ -48,7 +48,7 @@ def read_objects(
     """Return the objects of a rendered tree or a policy, with their engine; an exit code where a policy has findings.
 
     Raises:
-        CannotError: If something cannot be read, or the engine is not simulated.
+        PreconditionError: If something cannot be read, or the engine is not simulated.
         click.UsageError: If it is not clear which cluster is meant, or there is no such one.
     """
     from apportion_runtime.engines.base.model import NoModelError
@@ -77,7 +77,7 @@ def one_shard(objects: Sequence[Mapping[str, Any]], shard: str | None, source: s
     """Return the objects with one SchedulingShard: each has nodes, queues and a scheduler of its own.
 
     Raises:
-        CannotError: If there is no such shard, or there are several and none is named.
+        PreconditionError: If there is no such shard, or there are several and none is named.
     """
     names = sorted(str(made["metadata"]["name"]) for made in objects if made.get("kind") == _SHARD)
     listed = ", ".join(names) or "none"

@@ -64,7 +64,7 @@ def run_scenario(
     """Simulate, deliver the reports, and return the exit code; with `against`, say what differs from that.
 
     Raises:
-        CannotError: If something cannot be read, or the engine is not simulated.
+        PreconditionError: If something cannot be read, or the engine is not simulated.
     """
     from apportion_runtime.sim.report.comparison import compare
 
@@ -95,7 +95,7 @@ def simulate(
     Returns an exit code where the policy has findings.
 
     Raises:
-        CannotError: If something cannot be read, or the engine is not simulated.
+        PreconditionError: If something cannot be read, or the engine is not simulated.
     """
     from apportion_cli.machine_labels import with_flavor_labels
     from apportion_compiler.engine_rules.pod_admission import admit

@@ -81,7 +81,7 @@ def read_settings(folder: Path | None = None) -> Settings:
     """Read the nearest settings file at or above a folder, at most up to the root of the repository.
 
     Raises:
-        CannotError: If the file is no TOML or cannot be read.
+        PreconditionError: If the file is no TOML or cannot be read.
         click.UsageError: If it holds what is not a setting.
     """
     start = folder or Path.cwd()
@@ -100,7 +100,7 @@ def read_settings_at(ref: str, folder: Path | None = None) -> Settings:
     """Read the nearest settings file as a revision of the repository holds it.
 
     Raises:
-        CannotError: If there is no repository or no such revision, or the file is no TOML.
+        PreconditionError: If there is no repository or no such revision, or the file is no TOML.
         click.UsageError: If the file holds what is not a setting.
     """
     start = folder or Path.cwd()
@@ -125,7 +125,7 @@ def settings_of(ref: str | None) -> tuple[Settings, Settings]:
     """Return the settings in force, and all that the work tree's file says.
 
     Raises:
-        CannotError: If a file cannot be read, or there is no such revision.
+        PreconditionError: If a file cannot be read, or there is no such revision.
         click.UsageError: If a file holds what is not a setting.
     """
     in_tree = read_settings()

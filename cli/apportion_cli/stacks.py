@@ -74,7 +74,7 @@ class DeployedStack:
             policy: What is read in place of the policy that the stack's configuration names.
 
         Raises:
-            CannotError: If Pulumi is not installed, or refuses.
+            PreconditionError: If Pulumi is not installed, or refuses.
         """
         self.name = name
         self._folder = _project(folder)

@@ -73,7 +73,7 @@ class TraceInput:
         """Return the trace as a scenario, with the nodes, workloads and events of another one beside it.
 
         Raises:
-            CannotError: If a file cannot be read, or the trace cannot be made what is asked for.
+            PreconditionError: If a file cannot be read, or the trace cannot be made what is asked for.
         """
         from apportion_runtime.sim.traces.records import TraceError
         from apportion_runtime.sim.traces.scenario import scenario_of

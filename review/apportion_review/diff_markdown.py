@@ -14,7 +14,11 @@ def diff_markdown(report: DiffReport) -> str:
     changed = len({(s.kind, s.name) for s in report.statements if not s.is_derived})
     title = f"{changed} {'object' if changed == 1 else 'objects'} changed" if report.differs else "no difference"
     heading = f"### Policy: {title}\n"
-    return heading if not report.differs else f"{heading}\n{fenced(diff_text(report, _plain, _WIDTH))}"
+    return (
+        heading
+        if not report.differs and not report.notes
+        else f"{heading}\n{fenced(diff_text(report, _plain, _WIDTH))}"
+    )
 
 
 def _plain(role: str, text: str) -> str:

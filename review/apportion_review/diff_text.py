@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
+from apportion_compiler.rollout.differences import ObjectChange
 from apportion_review.diff_report import DiffReport, Side
 from apportion_review.facts import QUEUE
 from apportion_review.object_changes import TargetChanges
@@ -13,7 +14,6 @@ from apportion_review.statements import ADDED, REMOVED, Statement, locations
 
 _SIGNS = {ADDED: "+", REMOVED: "-"}
 _ROLES = {ADDED: "added", REMOVED: "removed"}
-_MOST_NAMES = 20
 
 Style = Callable[[str, str], str]
 
@@ -64,14 +64,13 @@ def _deletions(objects: Sequence[TargetChanges], width: int) -> Iterator[str]:
         for target in objects:
             gone = [f"{c.identity.kind} {_name(c)}" for c in (target.retained if retained else target.deleted)]
             if gone:
-                more = [f"{len(gone) - _MOST_NAMES} more"] if len(gone) > _MOST_NAMES else []
-                listed = ", ".join([*gone[:_MOST_NAMES], *more])
+                listed = ", ".join(gone)
                 yield from _wrapped(f"{title} ({target.cluster} {target.backend}): {listed}", "", width)
 
 
-def _name(change: object) -> str:
-    identity = change.identity  # type: ignore[attr-defined]
-    return f"{identity.namespace}/{identity.name}" if identity.namespace else str(identity.name)
+def _name(change: ObjectChange) -> str:
+    identity = change.identity
+    return f"{identity.namespace}/{identity.name}" if identity.namespace else identity.name
 
 
 def _object(same: Sequence[Sequence[Statement]], report: DiffReport, style: Style, width: int) -> list[str]:

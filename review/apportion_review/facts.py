@@ -63,7 +63,6 @@ class Facts:
     Attributes:
         values: What is not there is unset.
         locations: Where each object is declared, by kind and name.
-        overridden_at: Where a value in force was written, if not on the queue itself.
         clusters: Every cluster, such as `prod/gpu-1`, in order of declaration.
         filled: Guarantees that the author did not write: sums of the queues below.
         parents: Each queue's parent, in tree order.
@@ -71,7 +70,6 @@ class Facts:
 
     values: Mapping[Fact, Value]
     locations: Mapping[tuple[str, str], SourceLocation]
-    overridden_at: Mapping[Fact, SourceLocation]
     clusters: tuple[str, ...]
     filled: frozenset[Fact]
     parents: Mapping[str, str | None]

@@ -8,9 +8,11 @@ from apportion_compiler.graph.graph import PolicyGraph, Scope
 from apportion_compiler.graph.node import Node
 from apportion_compiler.graph.preemptibility import is_preemptible
 from apportion_compiler.graph.values import WEIGHTED, QueueValues, in_force
+from apportion_compiler.ir.effective_limits import smaller_limits
+from apportion_compiler.ir.inheritance import gpu_sharing, limit_ranges, usable_pools
 from apportion_policy.declaration import Declaration
 from apportion_policy.identifiers import identity_of
-from apportion_policy.quantity import Amount, parse_weight, smaller
+from apportion_policy.quantity import Amount, parse_weight
 from apportion_policy.queue import Queue
 from apportion_policy.resources import Weight
 from apportion_policy.source import SourceLocation
@@ -69,7 +71,6 @@ class _Gathered:
         self._pools = graph.declarations.pools
         self._values: dict[Fact, Value] = {}
         self._locations: dict[tuple[str, str], SourceLocation] = {}
-        self._overridden_at: dict[Fact, SourceLocation] = {}
         self._filled: set[Fact] = set()
 
     def facts(self) -> Facts:
@@ -77,7 +78,6 @@ class _Gathered:
         return Facts(
             self._values,
             self._locations,
-            self._overridden_at,
             tuple(scope.name for scope in self._graph.scopes if scope.name is not None),
             frozenset(self._filled),
             {id_: node.parent for id_, node in self._graph.nodes.items()},
@@ -108,20 +108,16 @@ class _Gathered:
 
     def queues(self) -> None:
         """Gather what a queue is on every cluster, with what it inherits."""
-        sharing: dict[str, bool] = {}
-        ranges: dict[str, Queue] = {}
+        sharing = gpu_sharing(self._graph)
         for id_, node in self._graph.nodes.items():
             queue, above = node.queue, node.parent
             self._object(QUEUE, id_, queue, (*_RESOLVED, *_PER_CLUSTER))
-            inherited = False if above is None else sharing[above]
-            sharing[id_] = inherited if queue.gpu_sharing is None else queue.gpu_sharing
-            ranges[id_] = queue if queue.limit_ranges or above is None else ranges[above]
             resolved = {
                 "parent": above,
                 "owner": self._graph.owners[id_],
                 "gpu_sharing": sharing[id_],
                 "priority_classes": tuple(cls.name for cls in self._graph.allowed_classes[id_]),
-                "limit_ranges": ranges[id_].limit_ranges,
+                "limit_ranges": limit_ranges(node, self._graph),
                 DECLARED: {**{field: getattr(queue, field) for field in (*_PER_CLUSTER, "pools")}, **_weights(queue)},
             }
             for field, value in flattened(resolved, self._pools):
@@ -140,20 +136,14 @@ class _Gathered:
         """Gather the values in force on one cluster."""
         name = scope.name or ""
         usable = None if scope.cluster is None else frozenset(map(identity_of, scope.cluster.pools))
-        pools: dict[str, tuple[str, ...]] = {}
+        pools = usable_pools(self._graph, usable)
         limits: dict[str, Mapping[str, Amount]] = {}
         for id_, node in self._graph.nodes.items():
             values = scope.values[id_]
-            limits[id_] = _bounded(values.limit, limits[node.parent] if node.parent is not None else {})
-            pools[id_] = _pools(
-                node.queue, pools[node.parent] if node.parent is not None else tuple(sorted(usable or ())), usable
-            )
+            limits[id_] = smaller_limits(values.limit, limits[node.parent] if node.parent is not None else {})
             for field, value in _in_force(values, limits[id_], pools[id_]):
                 fact = Fact(QUEUE, id_, name, field)
                 self._values[fact] = value
-                written_at = values.sources.get("/".join(field)) or values.sources.get(field[0])
-                if written_at is not None:
-                    self._overridden_at[fact] = written_at
                 if field[0] == "guaranteed" and field[1] not in values.declared:
                     self._filled.add(fact)
 
@@ -183,20 +173,6 @@ def _weights(queue: Queue) -> Mapping[str, Mapping[str, int]]:
     if weight is None or isinstance(weight, Weight):
         return {}
     return {"over_quota_weight": dict.fromkeys(WEIGHTED, parse_weight(weight))}
-
-
-def _bounded(limit: Mapping[str, Amount], above: Mapping[str, Amount]) -> Mapping[str, Amount]:
-    merged = dict(above)
-    for resource, amount in limit.items():
-        merged[resource] = smaller(amount, merged[resource]) if resource in merged else amount
-    return merged
-
-
-def _pools(queue: Queue, inherited: tuple[str, ...], usable: frozenset[str] | None) -> tuple[str, ...]:
-    if queue.pools is None:
-        return inherited
-    named = {identity_of(pool) for pool in queue.pools}
-    return tuple(sorted(named if usable is None else named & usable))
 
 
 def _in_force(

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 
 from apportion_review.facts import (
     CLASS,
@@ -21,6 +22,7 @@ from apportion_review.facts import (
     PLAN,
     POOL,
     QUEUE,
+    WAIVER,
     Fact,
     Facts,
     Value,
@@ -153,38 +155,43 @@ def _children(facts: Facts) -> Mapping[str, frozenset[str]]:
 
 def renamed(facts: Facts, renames: Iterable[Rename]) -> Facts:
     """Return the facts under the new names, wherever an object is named."""
-    for rename in renames:
-        facts = _renamed(facts, rename)
+    for kind, of_kind in groupby(renames, key=lambda rename: rename.kind):
+        facts = _renamed(facts, kind, {rename.before: rename.after for rename in of_kind})
     return facts
 
 
-def _renamed(facts: Facts, rename: Rename) -> Facts:
-    kind, old, new = rename.kind, rename.before, rename.after
+def _renamed(facts: Facts, kind: str, names: Mapping[str, str]) -> Facts:
+    """Return the facts with the objects of one kind renamed."""
 
     def name(of_kind: str, held: str) -> str:
-        if of_kind == kind and held == old:
-            return new
-        if kind == QUEUE and of_kind in (OVERRIDE, ENVIRONMENT_OVERRIDE) and held.startswith(f"{old} "):
-            return new + held.removeprefix(old)
+        if of_kind == kind:
+            return names.get(held, held)
+        if kind == QUEUE and of_kind in (OVERRIDE, ENVIRONMENT_OVERRIDE):
+            queue, space, rest = held.partition(" ")
+            return f"{names.get(queue, queue)}{space}{rest}"
+        if of_kind == WAIVER:
+            code, of, address = held.partition(" of ")
+            word, space, named = address.partition(" ")
+            return f"{code}{of}{word}{space}{names.get(named, named)}" if word == kind else held
         if kind == ENVIRONMENT and of_kind == CLUSTER:
-            return _below(held, old, new)
+            return _below(held, names)
         if kind == ENVIRONMENT and of_kind == ENVIRONMENT_OVERRIDE:
-            queue, _, where = held.partition(" in ")
-            return f"{queue} in {_below(where, old, new)}"
+            queue, within, where = held.partition(" in ")
+            return f"{queue}{within}{_below(where, names)}"
         return held
 
     def scope(held: str) -> str:
         if kind == ENVIRONMENT:
-            return _below(held, old, new)
-        return new if kind == CLUSTER and held == old else held
+            return _below(held, names)
+        return names.get(held, held) if kind == CLUSTER else held
 
     def value(field: tuple[str, ...], held: Value) -> Value:
         if not field or _REFERENCES.get(field[0]) != kind or len(field) > 1:
             return held
         if isinstance(held, tuple):
-            there = [new if one == old else one for one in held]
+            there = [names.get(one, one) for one in held]
             return tuple(sorted(there) if list(held) == sorted(held) else there)
-        return new if held == old else held
+        return names.get(held, held) if isinstance(held, str) else held
 
     def fact(held: Fact) -> Fact:
         return Fact(held.kind, name(held.kind, held.name), scope(held.scope), held.field)
@@ -193,7 +200,6 @@ def _renamed(facts: Facts, rename: Rename) -> Facts:
         facts,
         values={fact(f): value(f.field, v) for f, v in facts.values.items()},
         locations={(k, name(k, n)): at for (k, n), at in facts.locations.items()},
-        overridden_at={fact(f): at for f, at in facts.overridden_at.items()},
         clusters=tuple(map(scope, facts.clusters)),
         filled=frozenset(map(fact, facts.filled)),
         parents={
@@ -202,6 +208,6 @@ def _renamed(facts: Facts, rename: Rename) -> Facts:
     )
 
 
-def _below(path: str, old: str, new: str) -> str:
+def _below(path: str, names: Mapping[str, str]) -> str:
     first, slash, rest = path.partition("/")
-    return f"{new}{slash}{rest}" if first == old else path
+    return f"{names.get(first, first)}{slash}{rest}"

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from apportion_policy.source import SourceLocation
 from apportion_review.differences import Change, Differences
 from apportion_review.facts import KINDS, QUEUE
 from apportion_review.field_statements import field_statements
@@ -107,7 +108,11 @@ def locations(statement: Statement, found: Differences) -> tuple[str | None, str
     """Return where the object is declared in the base and in the head, as `file:line`; None where it is not."""
     key = (statement.kind, statement.name)
     base, head = found.base.locations.get(key), found.head.locations.get(key)
-    return tuple(None if at is None or not at.line else f"{at.file}:{at.line}" for at in (base, head))  # type: ignore[return-value]
+    return _location_text(base), _location_text(head)
+
+
+def _location_text(at: SourceLocation | None) -> str | None:
+    return None if at is None or not at.line else f"{at.file}:{at.line}"
 
 
 def _held(field: str, changes: Sequence[Change], every: tuple[str, ...]) -> Iterator[tuple[str, str]]:

@@ -67,8 +67,8 @@ def diff(
     """Compare two policies; exit 10 if they differ.
 
     BASE and HEAD are git revisions or paths: a policy, a rendered tree, or an export of a cluster's objects. Without
-    HEAD, BASE is compared with the policy in the work tree. `BASE..HEAD` is accepted. Both are evaluated in a sandbox: no cluster, no credentials, no Pulumi. Reformatting,
-    comments and the order of declarations are no difference.
+    HEAD, BASE is compared with the policy in the work tree. `BASE..HEAD` is accepted. Both are evaluated in a sandbox
+    and need no cluster, credentials or Pulumi. Formatting, comments and the order of declarations do not matter.
 
     \b
     apportion diff main

@@ -103,7 +103,7 @@ def _cluster(
     """Compare an export with the requirements of the policy's output for the cluster.
 
     Raises:
-        CannotError: If the policy has errors, or a file cannot be read.
+        PreconditionError: If the policy has errors, or a file cannot be read.
     """
     from apportion_cli.inputs import read_policy
     from apportion_cli.manifest_files import read_files

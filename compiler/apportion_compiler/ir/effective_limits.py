@@ -13,8 +13,13 @@ def effective_limits(program: Program) -> Mapping[str, Mapping[str, Amount]]:
     effective: dict[str, Mapping[str, Amount]] = {}
     for queue in program.queues:
         inherited = effective[queue.parent] if queue.parent is not None else {}
-        merged = dict(inherited)
-        for resource, amount in queue.limit.items():
-            merged[resource] = smaller(amount, merged[resource]) if resource in merged else amount
-        effective[queue.id] = merged
+        effective[queue.id] = smaller_limits(queue.limit, inherited)
     return effective
+
+
+def smaller_limits(limit: Mapping[str, Amount], inherited: Mapping[str, Amount]) -> Mapping[str, Amount]:
+    """Return the smaller of two limits for each resource that either of them bounds."""
+    merged = dict(inherited)
+    for resource, amount in limit.items():
+        merged[resource] = smaller(amount, merged[resource]) if resource in merged else amount
+    return merged

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 from apportion_compiler.graph.declared_amounts import declared_amounts, pool_machine
@@ -11,10 +11,10 @@ from apportion_compiler.graph.node import Node
 from apportion_compiler.graph.preemptibility import is_preemptible
 from apportion_compiler.graph.values import QueueValues
 from apportion_compiler.ir import program as ir
+from apportion_compiler.ir.inheritance import gpu_sharing, limit_ranges, upwards, usable_pools
 from apportion_policy.cluster import Cluster, Environment
 from apportion_policy.duration import parse_duration
 from apportion_policy.identifiers import identity_of
-from apportion_policy.limit_range import LimitRange
 from apportion_policy.pool import NodePool
 from apportion_policy.priority import PriorityClass
 from apportion_policy.quantity import parse_memory
@@ -32,8 +32,8 @@ def lower(graph: PolicyGraph, scope: Scope) -> ir.Program:
     if environment is None or cluster is None:
         raise ValueError("only a cluster's scope can be lowered")
     pools = graph.pools_of(cluster)
-    sharing = _inherited_sharing(graph)
-    usable = _inherited_pools(graph, tuple(pool.id for pool in pools))
+    sharing = gpu_sharing(graph)
+    usable = usable_pools(graph, [pool.id for pool in pools])
     queues = tuple(
         _queue(node, scope.values[node.id], graph, gpu_sharing=sharing[node.id], pools=usable[node.id])
         for node in graph.nodes.values()
@@ -101,42 +101,14 @@ def _queue(
         kueue=queue.kueue or ir.AS_THE_POLICY_SAYS,
         first_namespace=queue.namespaces[0] if queue.namespaces else None,
         default=queue.default,
-        limit_ranges=_limit_ranges(node, graph),
+        limit_ranges=limit_ranges(node, graph),
         queue_policy=_queue_policy(node, graph),
     )
 
 
-def _limit_ranges(node: Node, graph: PolicyGraph) -> tuple[LimitRange, ...]:
-    return next((above.queue.limit_ranges for above in _upwards(node, graph) if above.queue.limit_ranges), ())
-
-
 def _queue_policy(node: Node, graph: PolicyGraph) -> str | None:
-    declared = (None if above.queue.ack is None else above.queue.ack.queue_policy for above in _upwards(node, graph))
+    declared = (None if above.queue.ack is None else above.queue.ack.queue_policy for above in upwards(node, graph))
     return next((policy for policy in declared if policy is not None), None)
-
-
-def _upwards(node: Node, graph: PolicyGraph) -> Iterator[Node]:
-    yield node
-    while node.parent is not None:
-        node = graph.nodes[node.parent]
-        yield node
-
-
-def _inherited_sharing(graph: PolicyGraph) -> Mapping[str, bool]:
-    sharing: dict[str, bool] = {}
-    for node in graph.nodes.values():
-        inherited = sharing[node.parent] if node.parent is not None else False
-        sharing[node.id] = inherited if node.queue.gpu_sharing is None else node.queue.gpu_sharing
-    return sharing
-
-
-def _inherited_pools(graph: PolicyGraph, of_cluster: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
-    usable: dict[str, tuple[str, ...]] = {}
-    for node in graph.nodes.values():
-        inherited = usable[node.parent] if node.parent is not None else tuple(sorted(of_cluster))
-        own = node.queue.pools
-        usable[node.id] = inherited if own is None else tuple(sorted({identity_of(p) for p in own} & set(of_cluster)))
-    return usable
 
 
 def _by_value(graph: PolicyGraph) -> list[PriorityClass]:
