@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apportion_cli.diff_sides import MODULES, SideFacts, read_side, side_input
+from apportion_cli.diff_sides import MODULES, read_side, side_input
 from apportion_cli.errors import PreconditionError
 from apportion_cli.inputs import read_policies
 from apportion_cli.policy_import import read_manifests
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from apportion_policy.source import SourceLocation
     from apportion_review.diff_report import DiffReport
     from apportion_review.facts import Facts
+    from apportion_review.policy_side import PolicySide
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def compare_objects(
     Args:
         base: A revision, a path of a policy, or one of objects.
         head: Likewise; None for the work tree's policy.
-        policy: As `diff_sides.compare` takes it.
+        policy: As `diff_sides.read_sides` takes it.
         cluster: `ENVIRONMENT/NAME`; None where there is only one.
         within: Limits of an evaluation.
         as_of: Date on which overrides are evaluated.
@@ -107,7 +108,7 @@ def compare_objects(
     )
 
 
-def _policy_side(named: str | None, policy: str, within: Limits, as_of: date, *, is_head: bool) -> SideFacts:
+def _policy_side(named: str | None, policy: str, within: Limits, as_of: date, *, is_head: bool) -> PolicySide:
     with ExitStack() as opened:
         from apportion_cli.diff_sides import SideInput
 
@@ -116,7 +117,7 @@ def _policy_side(named: str | None, policy: str, within: Limits, as_of: date, *,
         return read_side(side, inputs, as_of, is_head=is_head)
 
 
-def _place(cluster: str | None, paths: Sequence[str], declared: Collection[SideFacts]) -> tuple[str, str]:
+def _place(cluster: str | None, paths: Sequence[str], declared: Collection[PolicySide]) -> tuple[str, str]:
     """Return environment and name of the cluster to compare."""
     if cluster is not None:
         environment, slash, name = cluster.partition("/")
@@ -134,7 +135,7 @@ def _place(cluster: str | None, paths: Sequence[str], declared: Collection[SideF
 
 
 def _identity(
-    place: tuple[str, str], declared: Collection[SideFacts], names: tuple[str, str | None]
+    place: tuple[str, str], declared: Collection[PolicySide], names: tuple[str, str | None]
 ) -> tuple[PolicyIdentity, Sequence[Manifest]]:
     """Return what objects do not tell about their policy, and the objects of the declared side."""
     from apportion_compiler.engine_versions import minor_text

@@ -18,15 +18,12 @@ from apportion_cli.inputs import Inputs, read_policies
 from apportion_cli.revision_trees import revision_tree
 
 if TYPE_CHECKING:
-    from apportion_compiler.compile import CheckResult, Compilation
     from apportion_compiler.diagnostics.diagnostic import Diagnostic
     from apportion_policy.evaluation.limits import Limits
-    from apportion_policy.policy import Policy
-    from apportion_review.diff_report import DiffReport
-    from apportion_review.facts import Facts
+    from apportion_review.policy_side import PolicySide
 
 
-MODULES = ("apportion_review.diff_report", "apportion_review.policy_facts")
+MODULES = ("apportion_review.policy_facts", "apportion_review.policy_side")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +41,6 @@ class SideInput:
     is_revision: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SideFacts:
-    """A policy's facts, and its compilation.
-
-    Attributes:
-        policy: The policy.
-        facts: Its facts.
-        checked: The findings on it.
-        compilation: None if it cannot be compiled.
-        why_not_compiled: Why not, as a clause; empty otherwise.
-    """
-
-    policy: Policy
-    facts: Facts
-    checked: CheckResult
-    compilation: Compilation | None
-    why_not_compiled: str = ""
-
-
 class InvalidSideError(Exception):
     """The head's policy, at a path of the user's, has errors that leave nothing to compare."""
 
@@ -72,10 +50,10 @@ class InvalidSideError(Exception):
         self.diagnostics = diagnostics
 
 
-def compare(
+def read_sides(
     base: str, head: str | None, policy: str, *, within: Limits, as_of: date, base_as_of: date | None
-) -> DiffReport:
-    """Compare two policies.
+) -> tuple[PolicySide, PolicySide]:
+    """Evaluate the two policies of a comparison, base and head.
 
     Args:
         base: A revision, or a path of a policy.
@@ -95,26 +73,7 @@ def compare(
         sides = [side_input(opened, base, policy), work_tree if head is None else side_input(opened, head, policy)]
         inputs = read_policies([side.entry for side in sides], within, MODULES)
         former = read_side(sides[0], inputs[0], base_as_of or as_of, is_head=False)
-        changed = read_side(sides[1], inputs[1], as_of, is_head=True)
-    from apportion_review.diff_report import DiffReport, Side
-    from apportion_review.differences import differences
-    from apportion_review.object_changes import object_changes
-
-    objects = None
-    if former.compilation is not None and changed.compilation is not None:
-        objects = object_changes(former.compilation, changed.compilation)
-    reasons = [
-        f"{side.name} {one.why_not_compiled}"
-        for side, one in zip(sides, (former, changed), strict=True)
-        if one.why_not_compiled
-    ]
-    return DiffReport(
-        Side(sides[0].name, base_as_of or as_of),
-        Side(sides[1].name, as_of),
-        differences(former.facts, changed.facts),
-        objects,
-        " and ".join(reasons),
-    )
+        return former, read_side(sides[1], inputs[1], as_of, is_head=True)
 
 
 def side_input(opened: ExitStack, named: str, policy: str) -> SideInput:
@@ -134,13 +93,14 @@ def _file_of(named: str) -> Path:
     return Path(named.rpartition(":")[0] or named)
 
 
-def read_side(side: SideInput, inputs: Inputs, as_of: date, *, is_head: bool) -> SideFacts:
-    """Return the facts of an evaluated policy. Raises as `compare` does."""
+def read_side(side: SideInput, inputs: Inputs, as_of: date, *, is_head: bool) -> PolicySide:
+    """Return the facts of an evaluated policy. Raises as `read_sides` does."""
     from apportion_compiler.compile import check_policy, compile_checked
     from apportion_compiler.diagnostics.diagnostic import has_errors
     from apportion_compiler.errors import UnknownTargetError
     from apportion_compiler.targets import targets_of
     from apportion_review.policy_facts import facts_of
+    from apportion_review.policy_side import PolicySide
 
     checked = None if inputs.policy is None else check_policy(inputs.policy, as_of)
     if inputs.policy is None or checked is None or checked.graph is None:
@@ -150,12 +110,12 @@ def read_side(side: SideInput, inputs: Inputs, as_of: date, *, is_head: bool) ->
     n_errors = sum(has_errors((finding,)) for finding in checked.diagnostics)
     if n_errors:
         count = f"{n_errors} {'error' if n_errors == 1 else 'errors'}"
-        return SideFacts(inputs.policy, facts, checked, None, f"has {count} (apportion validate)")
+        return PolicySide(side.name, as_of, inputs.policy, facts, checked, None, f"has {count} (apportion validate)")
     try:
         targets = targets_of(inputs.policy) if inputs.policy.environments else ()
     except UnknownTargetError as unknown:
-        return SideFacts(inputs.policy, facts, checked, None, f"cannot be compiled: {unknown}")
-    return SideFacts(inputs.policy, facts, checked, compile_checked(checked, targets))
+        return PolicySide(side.name, as_of, inputs.policy, facts, checked, None, f"cannot be compiled: {unknown}")
+    return PolicySide(side.name, as_of, inputs.policy, facts, checked, compile_checked(checked, targets))
 
 
 def _invalid(side: SideInput, inputs: Inputs, found: Sequence[Diagnostic], *, is_head: bool) -> Exception:

@@ -16,6 +16,8 @@ class ExitCode(IntEnum):
     """Environment error: unreadable input, unreachable cluster, missing program."""
     CHANGES = 10
     """The rendered trees or clusters differ, for commands that check this."""
+    GATE_FAILED = 11
+    """A threshold of `review` is exceeded, or a required approval is missing."""
     INTERNAL = 70
     """Internal error."""
     INTERRUPTED = 130

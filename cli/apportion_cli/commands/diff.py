@@ -77,7 +77,7 @@ def diff(
     """  # noqa: D301 - click takes the character, and writes the lines below it as they are
     from apportion_cli.delivery import deliver
     from apportion_cli.diff_objects import compare_objects, holds_objects
-    from apportion_cli.diff_sides import InvalidSideError, compare
+    from apportion_cli.diff_sides import InvalidSideError, read_sides
     from apportion_cli.findings import show_findings
 
     if head is None and ".." in base and not Path(base).exists():
@@ -92,11 +92,14 @@ def diff(
     if base_as_of is not None and of_objects:
         raise click.UsageError("--base-as-of requires two policies: objects hold the values of one day")
     try:
-        report = (
-            compare_objects(base, head or None, policy, cluster=cluster, within=within, as_of=as_of)
-            if of_objects
-            else compare(base, head or None, policy, within=within, as_of=as_of, base_as_of=base_as_of)
-        )
+        if of_objects:
+            report = compare_objects(base, head or None, policy, cluster=cluster, within=within, as_of=as_of)
+        else:
+            from apportion_review.policy_side import diff_report
+
+            report = diff_report(
+                *read_sides(base, head or None, policy, within=within, as_of=as_of, base_as_of=base_as_of)
+            )
     except InvalidSideError as invalid:
         return show_findings(console, invalid.inputs, invalid.diagnostics, "error")
     for output in outputs or (Output("text"),):
